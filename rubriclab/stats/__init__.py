@@ -1,0 +1,1 @@
+"""Arrays in, numbers out. NumPy and SciPy (and statsmodels for regression) only."""

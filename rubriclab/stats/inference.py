@@ -1,0 +1,94 @@
+"""What every statistic shares: tests, intervals that resample items, and Holm's correction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Interval(NamedTuple):
+    """A two-sided interval; both ends NaN where the data cannot carry one."""
+
+    low: float
+    high: float
+
+
+class Test(NamedTuple):
+    """A test's answer. ``note`` says what a reader must know: a fallback, too little data."""
+
+    name: str
+    statistic: float
+    df: float
+    p: float
+    note: str = ""
+
+
+NO_INTERVAL = Interval(float("nan"), float("nan"))
+DIRECT_LIMIT = 4_000
+"""Above this many units the bootstrap resamples random groups of units instead of units."""
+
+
+def resample_weights(n_units: int, n_boot: int, rng: np.random.Generator) -> Floats:
+    """Bootstrap weights, shape (n_boot, n_units): how often each unit is drawn.
+
+    Each row is one multinomial draw of ``n_units`` out of ``n_units``.
+    """
+    draws = rng.integers(0, n_units, size=(n_boot, n_units))
+    offsets = np.arange(n_boot)[:, None] * n_units
+    counts = np.bincount((draws + offsets).ravel(), minlength=n_boot * n_units)
+    return counts.reshape(n_boot, n_units).astype(np.float64)
+
+
+def percentile_interval(samples: Floats, level: float = 0.95) -> Interval:
+    """The percentile interval of bootstrap ``samples`` (1-d); NaN samples are left out."""
+    finite = samples[np.isfinite(samples)]
+    if finite.size < 2:
+        return NO_INTERVAL
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(finite, [tail, 1.0 - tail])
+    return Interval(float(low), float(high))
+
+
+def bootstrap_sums(
+    unit_sums: Floats,
+    *,
+    n_boot: int,
+    seed: int,
+    statistic: Callable[[Floats], Floats] | None = None,
+) -> Floats:
+    """Resampled totals of per-unit sufficient statistics.
+
+    ``unit_sums``: (units, k), one row per item or block. Returns (n_boot, k), or what
+    ``statistic`` makes of it (a function of totals, vectorised over the first axis).
+    More than DIRECT_LIMIT units are first summed in DIRECT_LIMIT random groups, which are
+    resampled in their place: the same variance to first order at a bounded cost
+    (Politis, Romano and Wolf 1999, Subsampling, section 1.5, on grouped resampling).
+    """
+    rng = np.random.default_rng(seed)
+    sums = np.asarray(unit_sums, dtype=np.float64)
+    if len(sums) > DIRECT_LIMIT:
+        group = rng.permutation(len(sums)) % DIRECT_LIMIT
+        grouped = np.zeros((DIRECT_LIMIT, sums.shape[1]))
+        np.add.at(grouped, group, sums)
+        sums = grouped
+    totals = resample_weights(len(sums), n_boot, rng) @ sums
+    return totals if statistic is None else statistic(totals)
+
+
+def holm(p_values: Floats) -> Floats:
+    """Holm's step-down adjusted p-values, in the given order; NaN stays NaN and is not counted."""
+    p = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(p.shape, np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    running = 0.0
+    for rank, index in enumerate(order):
+        running = max(running, min(1.0, float(p[index]) * (len(order) - rank)))
+        adjusted[index] = running
+    return adjusted
