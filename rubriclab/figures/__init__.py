@@ -1,0 +1,1 @@
+"""Result in, plotly figure and its alt text out. Nothing is computed here."""

@@ -1,0 +1,60 @@
+"""One look for every chart: colours that survive dark mode and colour blindness, one layout."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+# Okabe-Ito's order, darkened a little so that lines read on white and on near-black alike.
+JUDGE_COLORS = (
+    "#0072b2", "#d55e00", "#009e73", "#b45f93", "#c79100", "#4aa3d8", "#7a6ff0", "#7d7d7d",
+)  # fmt: skip
+ACCENT = "#0072b2"
+EVEN_LINE = "#8a8f98"
+OVER, UNDER = "#d55e00", "#0072b2"
+
+# Diverging, centred on "what an unbiased judge would show": blue under, orange over.
+DIVERGING = [
+    [0.0, "#14507f"],
+    [0.25, "#6fa8d0"],
+    [0.5, "#f1eee7"],
+    [0.75, "#eba765"],
+    [1.0, "#a84608"],
+]
+# One-directional quantities (shares, counts, agreement).
+SEQUENTIAL = [[0.0, "#f1eee7"], [0.35, "#9cc3dd"], [0.7, "#3d83b5"], [1.0, "#0d3f66"]]
+
+
+class Chart(NamedTuple):
+    """A figure and the sentence that says what it shows to whoever cannot see it."""
+
+    figure: go.Figure
+    alt: str
+
+
+def new_figure(*, x: str = "", y: str = "", height: int = 360, **layout: Any) -> go.Figure:
+    """An empty figure in the house style: no title (the page has it), quiet grid, wide margins.
+
+    ``x`` and ``y`` are the axis titles, with units.
+    """
+    figure = go.Figure()
+    figure.update_layout(
+        height=height,
+        margin={"l": 56, "r": 16, "t": 28, "b": 48},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"size": 13},
+        hoverlabel={"font": {"size": 13}},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        **layout,
+    )
+    figure.update_xaxes(title_text=x, showgrid=False, zeroline=False)
+    figure.update_yaxes(
+        title_text=y, gridcolor="rgba(128,128,128,0.18)", zeroline=False, automargin=True
+    )
+    return figure
+
+
+def judge_color(index: int) -> str:
+    return JUDGE_COLORS[index % len(JUDGE_COLORS)]
