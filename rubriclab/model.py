@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -207,7 +207,13 @@ class Dataset:
 
     @property
     def id(self) -> str:
-        return fingerprint({"name": self.name, "items": [asdict(item) for item in self.items]})
+        """A hash of the name and of every field of every item."""
+        digest = hashlib.sha256(self.name.encode())
+        names = [f.name for f in fields(self.items[0])]
+        for item in self.items:
+            row = [getattr(item, name) for name in names]
+            digest.update(json.dumps(row, ensure_ascii=False).encode())
+        return digest.hexdigest()[:32]
 
     def __len__(self) -> int:
         return len(self.items)
@@ -328,10 +334,13 @@ class Design:
     """What is varied, how often and with which seed.
 
     ``factors`` maps a factor's name to its levels, the first being the baseline:
-    ``temperature``, ``reasoning_effort`` and any other sampling field; ``scale`` (number of
-    options); ``ids`` (arabic, letters, roman, or a list); ``reference`` (0 = none, or the
-    score of the reference answer shown). ``crossed``: full factorial; else one factor at a
-    time against the baseline.
+    ``temperature``, ``reasoning_effort`` and any other sampling field; ``answer``; ``scale``
+    (number of options); ``ids`` (arabic, letters, roman, or a list, lowest score first);
+    ``reference`` (0 = none, or the score of the reference answer shown). ``crossed``: full
+    factorial; else one factor at a time against the baseline, and only under the first
+    strategy. ``shuffle_ids`` deals the labels out anew for every read, so that a label's
+    pull can be told from its score's. ``tie``, ``baseline_candidate`` and ``list_size`` are
+    for comparisons.
     """
 
     axis: Axis = "options"
@@ -344,6 +353,7 @@ class Design:
     shuffle_ids: bool = False
     tie: bool = True
     baseline_candidate: str | None = None
+    list_size: int = 3
     template: str | None = None
 
 

@@ -1,0 +1,592 @@
+"""A study becomes calls, and replies become judgments.
+
+This is the only place where a shown position turns into a canonical score and back.
+Calls come item by item, all orderings of an item together, so that a server's prefix
+cache holds the instruction and the response while the rubric at the end changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from rubriclab import designs
+from rubriclab.ingest.mapping import comparisons, judged
+from rubriclab.ingest.rubrics import rescale
+from rubriclab.model import (
+    AnswerMode,
+    Arm,
+    Call,
+    Comparison,
+    Criterion,
+    Item,
+    Judge,
+    Judgment,
+    Ordering,
+    Outcome,
+    Reply,
+    Rubric,
+    Sampling,
+    Status,
+    Strategy,
+    Study,
+    StudyError,
+    Variant,
+    canonical_json,
+)
+from rubriclab.prompts.comparison import parse_verdict, render_comparison, template_name
+from rubriclab.prompts.criteria import CRITERIA_TEMPLATE, parse_criteria_reply, render_criteria
+from rubriclab.prompts.parse import looks_refused, parse_label
+from rubriclab.prompts.probabilities import label_probabilities
+from rubriclab.prompts.rubric import RUBRIC_TEMPLATES, render_rubric
+
+SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling)) - {"extra"}
+STUDY_FACTORS = ("scale", "ids", "reference", "answer")
+ID_STYLES = ("arabic", "letters", "roman")
+MAX_TOKENS: dict[str, int] = {"feedback": 1024, "score": 16}
+EMBEDDED_MAX_TOKENS = {"feedback": 320, "score": 3}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one ordering is about: an item, a text with all its criteria, or a comparison."""
+
+    items: tuple[int, ...]
+    options: tuple[int, ...] | tuple[str, ...]
+    id: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every call of a study, in the order in which they are to be asked.
+
+    ``study`` has its data set as it is judged (spread over criteria or paired up).
+    ``planned[a]`` counts the calls of arm a. ``notes`` say what was left out and why.
+    """
+
+    study: Study
+    arms: tuple[Arm, ...]
+    planned: tuple[int, ...]
+    notes: tuple[str, ...]
+    _units: tuple[Unit, ...]
+
+    def __len__(self) -> int:
+        return sum(self.planned)
+
+    def calls(self, judge: int | None = None) -> Iterator[Call]:
+        """All calls (of one judge, by its index): judge, item, variant, strategy, read."""
+        wanted = range(len(self.study.judges)) if judge is None else (judge,)
+        for code in wanted:
+            for unit in self._units:
+                yield from self._unit_calls(code, unit)
+
+    def first_call(self, arm: int) -> Call:
+        """The first call of an arm: what a preview shows. Raises StudyError for an empty arm."""
+        judge = next(
+            i for i, judge in enumerate(self.study.judges) if judge.name == self.arms[arm].judge
+        )
+        for call in self.calls(judge):
+            if call.arm == arm:
+                return call
+        raise StudyError(f"Arm “{self.arms[arm]}” has no calls: {' '.join(self.notes)}")
+
+    def read(self, call: Call, reply: Reply) -> Judgment:
+        """The judgment that a reply amounts to; never raises for what a judge wrote."""
+        return Judgment(call, reply, _outcomes(self.arms[call.arm], call, reply))
+
+    def _unit_calls(self, judge: int, unit: Unit) -> Iterator[Call]:
+        asked: dict[str, int] = {}
+        for arm_code, arm, strategy in self._arms_of(judge, unit):
+            shown = self._shown(arm, strategy, unit)
+            for read in range(len(shown) * self.study.design.repeats):
+                ordering = shown[read % len(shown)]
+                call = self._call(judge, arm_code, arm, unit, ordering, read, asked)
+                if call is not None:
+                    yield call
+
+    def _arms_of(self, judge: int, unit: Unit) -> Iterator[tuple[int, Arm, Strategy]]:
+        name = self.study.judges[judge].name
+        for code, (arm, strategy) in enumerate(zip(self.arms, self._strategies, strict=True)):
+            if arm.judge == name and self._fits(arm, unit):
+                yield code, arm, strategy
+
+    @property
+    def _strategies(self) -> tuple[Strategy, ...]:
+        known = {strategy.name: strategy for strategy in self.study.design.strategies}
+        return tuple(known[arm.strategy] for arm in self.arms)
+
+    def _fits(self, arm: Arm, unit: Unit) -> bool:
+        if arm.axis == "options":
+            return _criterion_of(self.study, unit.items[0], arm.variant).scores == arm.scores
+        return len(unit.options) == arm.n_positions
+
+    def _shown(self, arm: Arm, strategy: Strategy, unit: Unit) -> tuple[Ordering, ...]:
+        """The orderings of one unit under one arm, with the labels that stand beside them."""
+        design = self.study.design
+        options = arm.scores if arm.axis == "options" else unit.options
+        lines = designs.orderings(
+            strategy,
+            options,  # type: ignore[type-var]
+            seed=design.seed,
+            item_id=unit.id,
+            rotations_only=arm.axis in ("pairwise", "listwise"),
+        )
+        if arm.axis == "criteria":
+            return tuple(Ordering(shown=line) for line in lines)  # type: ignore[arg-type]
+        if arm.axis != "options":
+            labels = tuple(chr(ord("A") + i) for i in range(len(options)))
+            return tuple(Ordering(shown=line, labels=labels) for line in lines)  # type: ignore[arg-type]
+        by_score = score_labels(arm.scores, arm.variant.get("ids", "arabic"))
+        rng = random.Random(f"{design.seed}|ids|{unit.id}")
+        shown = []
+        for line in lines:
+            dealt = dict(zip(arm.scores, rng.sample(by_score, len(by_score)), strict=True))
+            plain = dict(zip(arm.scores, by_score, strict=True))
+            label = dealt if design.shuffle_ids else plain
+            shown.append(Ordering(shown=line, labels=tuple(label[int(s)] for s in line)))
+        return tuple(shown)
+
+    def _call(
+        self,
+        judge: int,
+        arm_code: int,
+        arm: Arm,
+        unit: Unit,
+        ordering: Ordering,
+        read: int,
+        asked: dict[str, int],
+    ) -> Call | None:
+        rendered = _render(self.study, arm, unit, ordering)
+        if rendered is None:
+            return None
+        template, messages, reference = rendered
+        spec = self.study.judges[judge]
+        answer = _answer(self.study, arm.variant)
+        sampling = _sampling(spec, arm, answer)
+        brief = answer == "score" and arm.axis != "criteria"
+        probabilities = brief and bool(spec.options.get("logprobs", True))
+        body = canonical_json(
+            {
+                "judge": spec.identity(),
+                "sampling": [getattr(sampling, f.name) for f in fields(Sampling)],
+                "template": template,
+                "messages": messages,
+                "probabilities": probabilities,
+                "item": unit.id,
+            }
+        )
+        # The same words asked twice within a study (a fixed order read ten times, a random
+        # draw that repeats) are different calls: count them apart.
+        digest = hashlib.sha256(body.encode())
+        repeat = asked.get(digest.hexdigest(), 0)
+        asked[digest.hexdigest()] = repeat + 1
+        digest.update(f"|{repeat}".encode())
+        return Call(
+            key=digest.hexdigest()[:32],
+            judge=judge,
+            arm=arm_code,
+            items=unit.items,
+            read=read,
+            repeat=repeat,
+            ordering=ordering,
+            messages=messages,
+            template=template,
+            sampling=sampling,
+            want_probabilities=probabilities,
+            reference=reference,
+        )
+
+
+def plan(study: Study) -> Plan:
+    """All calls of ``study``. Raises StudyError, RubricError or DataError before the first one."""
+    notes: list[str] = []
+    study = _with_judged_data(study, notes)
+    units = _units(study, notes)
+    arms = _arms(study, units)
+    draft = Plan(study=study, arms=arms, planned=(0,) * len(arms), notes=(), _units=units)
+    planned = _count(draft, notes)
+    return replace(draft, planned=planned, notes=tuple(notes))
+
+
+def score_labels(scores: Sequence[int], ids: str | Sequence[str]) -> tuple[str, ...]:
+    """The label of each score, lowest score first.
+
+    ``letters`` are graded as at school, so the highest score is A (method: section 6).
+    Raises StudyError for an unknown style or a list of the wrong length.
+    """
+    n = len(scores)
+    if ids == "arabic":
+        return tuple(map(str, scores))
+    if ids == "letters":
+        return tuple(chr(ord("A") + n - 1 - rank) for rank in range(n))
+    if ids == "roman":
+        return ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")[:n]
+    if isinstance(ids, str):
+        raise StudyError(
+            f"Score IDs “{ids}” are not known; use one of {', '.join(ID_STYLES)} or a list of labels."
+        )
+    labels = tuple(map(str, ids))
+    if len(labels) != n or len({label.casefold() for label in labels}) != n:
+        raise StudyError(
+            f"Score IDs {list(labels)} do not fit {n} scores; give {n} different labels, "
+            "lowest score first."
+        )
+    return labels
+
+
+# ---------------------------------------------------------------- from study to plan
+
+
+def _with_judged_data(study: Study, notes: list[str]) -> Study:
+    axis = study.design.axis
+    if axis in ("pairwise", "listwise"):
+        if isinstance(study.dataset.items[0], Comparison):
+            return study
+        size = 2 if axis == "pairwise" else study.design.list_size
+        paired = comparisons(
+            study.dataset, baseline=study.design.baseline_candidate, candidates=size
+        )
+        notes.extend(paired.notes)
+        return replace(study, dataset=paired.dataset)
+    if isinstance(study.dataset.items[0], Comparison):
+        raise StudyError(
+            f"Data set “{study.dataset.name}” holds comparisons; the axis “{axis}” needs single "
+            "responses. Choose the axis pairwise or listwise, or another data set."
+        )
+    rubric = study.rubric or study.dataset.rubric
+    if rubric is None:
+        raise StudyError(
+            f"Study “{study.name}” has no rubric and its data set brings none. Choose a rubric."
+        )
+    return replace(study, rubric=rubric, dataset=judged(study.dataset, rubric))
+
+
+def _units(study: Study, notes: list[str]) -> tuple[Unit, ...]:
+    items = study.dataset.items
+    if study.design.axis in ("pairwise", "listwise"):
+        return tuple(
+            Unit((i,), item.candidates, item.item_id)
+            for i, item in enumerate(items)
+            if isinstance(item, Comparison)
+        )
+    singles = [item for item in items if isinstance(item, Item)]
+    if study.design.axis == "options":
+        return tuple(Unit((i,), (), item.item_id) for i, item in enumerate(singles))
+    texts: dict[str, list[int]] = {}
+    for i, item in enumerate(singles):
+        texts.setdefault(item.block or f"{item.instruction}\0{item.response}", []).append(i)
+    units = []
+    for block, members in texts.items():
+        names = tuple(str(singles[i].criterion) for i in members)
+        if len(set(names)) == len(names) > 1:
+            units.append(Unit(tuple(members), names, block))
+        else:
+            notes.append(f"Text “{block[:60]}” has {len(members)} criterion(s): left out.")
+    if not units:
+        raise StudyError(
+            "No text has two or more criteria, so there is no criterion order to vary. "
+            "Choose a rubric with several criteria."
+        )
+    return tuple(units)
+
+
+def _arms(study: Study, units: Sequence[Unit]) -> tuple[Arm, ...]:
+    design = study.design
+    if not design.strategies:
+        raise StudyError(f"Study “{study.name}” has no strategy: choose at least one.")
+    names = [strategy.name for strategy in design.strategies]
+    if len(set(names)) < len(names):
+        raise StudyError(f"Two strategies share a name in {names}; give each its own name.")
+    arms = []
+    for judge in study.judges:
+        for variant in variants(study):
+            _check_variant(variant)
+            baseline = not variant.levels or variant == variants(study)[0]
+            chosen = design.strategies if design.crossed or baseline else design.strategies[:1]
+            for scores, n in _shapes(study, units, variant):
+                for strategy in chosen:
+                    arms.append(
+                        Arm(
+                            judge=judge.name,
+                            dataset=study.dataset.name,
+                            strategy=strategy.name,
+                            axis=design.axis,
+                            scores=scores,
+                            n_positions=n,
+                            variant=variant,
+                            simulated=judge.simulated,
+                        )
+                    )
+    return tuple(arms)
+
+
+def variants(study: Study) -> tuple[Variant, ...]:
+    """The study's factor settings: the baseline first (no levels where there are no factors)."""
+    factors = [(name, tuple(levels)) for name, levels in study.design.factors.items() if levels]
+    if not factors:
+        return (Variant(),)
+    for name, levels in factors:
+        if len({canonical_json(level) for level in levels}) < len(levels):
+            raise StudyError(f"Factor “{name}” lists a level twice: {list(levels)}.")
+    names = [name for name, _ in factors]
+    if study.design.crossed:
+        grid = product(*(levels for _, levels in factors))
+        return tuple(Variant(tuple(zip(names, map(_frozen, row), strict=True))) for row in grid)
+    base = [levels[0] for _, levels in factors]
+    rows = [list(base)]
+    for i, (_, levels) in enumerate(factors):
+        rows.extend([*base[:i], level, *base[i + 1 :]] for level in levels[1:])
+    return tuple(Variant(tuple(zip(names, map(_frozen, row), strict=True))) for row in rows)
+
+
+def _frozen(level: Any) -> Any:
+    return tuple(level) if isinstance(level, list) else level
+
+
+def _check_variant(variant: Variant) -> None:
+    for name, level in variant.levels:
+        if name == "scale" and not (isinstance(level, int) and 2 <= level <= 10):
+            raise StudyError(f"Factor “scale” has the level {level!r}; use whole numbers 2 to 10.")
+        if name == "answer" and level not in ("feedback", "score"):
+            raise StudyError(f"Factor “answer” has the level {level!r}; use feedback or score.")
+        if name == "reference" and not isinstance(level, int):
+            raise StudyError(
+                f"Factor “reference” has the level {level!r}; use 0 for none or a score."
+            )
+
+
+def _shapes(
+    study: Study, units: Sequence[Unit], variant: Variant
+) -> list[tuple[tuple[int, ...], int]]:
+    """The distinct (scores, number of positions) that the units of this study have."""
+    shapes: dict[tuple[tuple[int, ...], int], None] = {}
+    for unit in units:
+        scores = (
+            ()
+            if study.design.axis in ("pairwise", "listwise")
+            else _criterion_of(study, unit.items[0], variant).scores
+        )
+        n = len(scores) if study.design.axis == "options" else len(unit.options)
+        shapes[scores, n] = None
+    return list(shapes)
+
+
+def _count(draft: Plan, notes: list[str]) -> tuple[int, ...]:
+    """Calls per arm, without rendering them; items lacking a reference are counted out."""
+    design = draft.study.design
+    planned = []
+    skipped: dict[int, int] = {}
+    for arm, strategy in zip(draft.arms, draft._strategies, strict=True):
+        n = arm.n_positions
+        reads = designs.n_reads(strategy, n, rotations_only=arm.axis in ("pairwise", "listwise"))
+        designs.orderings(  # a wrong custom list is an error now, not in the middle of a run
+            strategy,
+            arm.scores if arm.axis == "options" else draft._units[0].options,  # type: ignore[type-var]
+            rotations_only=arm.axis in ("pairwise", "listwise"),
+        ) if strategy.kind != "custom" or arm.axis == "options" else ()
+        if arm.axis == "options":
+            score_labels(arm.scores, arm.variant.get("ids", "arabic"))
+        fitting = [unit for unit in draft._units if draft._fits(arm, unit)]
+        wanted = arm.variant.get("reference")
+        if wanted:
+            able = [unit for unit in fitting if _has_reference(draft.study, unit, wanted)]
+            if not able:
+                raise StudyError(
+                    f"No item has a reference answer of score {wanted}. Upload reference answers "
+                    "or write them with a judge first, or leave that level out."
+                )
+            skipped[wanted] = len(fitting) - len(able)
+            fitting = able
+        planned.append(len(fitting) * reads * design.repeats)
+    notes.extend(
+        f"{count} item(s) have no reference answer of score {score} and are left out there."
+        for score, count in skipped.items()
+        if count
+    )
+    return tuple(planned)
+
+
+# ---------------------------------------------------------------- rendering
+
+
+def _render(
+    study: Study, arm: Arm, unit: Unit, ordering: Ordering
+) -> tuple[str, tuple[Mapping[str, str], ...], int | None] | None:
+    """Template name, messages and the score of the reference shown; None: cannot be asked."""
+    answer = _answer(study, arm.variant)
+    first = study.dataset.items[unit.items[0]]
+    if isinstance(first, Comparison):
+        template = template_name(first, tie=study.design.tie, template=study.design.template)
+        if answer == "score":
+            template = template_name(first, tie=study.design.tie, template="brief")
+        messages = render_comparison(first, ordering, tie=study.design.tie, template=template)
+        return template, messages, None
+    if arm.axis == "criteria":
+        criteria = [_criterion_of(study, i, arm.variant) for i in unit.items]
+        return (
+            CRITERIA_TEMPLATE,
+            render_criteria(first, criteria, ordering, scale=arm.scores),
+            None,
+        )
+    criterion = _criterion_of(study, unit.items[0], arm.variant)
+    wanted = arm.variant.get("reference")
+    if wanted and wanted not in first.references:
+        return None
+    best = max(criterion.scores)
+    shown = wanted if wanted is not None else (best if best in first.references else 0)
+    messages = render_rubric(
+        first, criterion, ordering, answer=answer, reference_score=shown or None
+    )
+    return RUBRIC_TEMPLATES[answer], messages, shown or None
+
+
+def _answer(study: Study, variant: Variant) -> AnswerMode:
+    answer: AnswerMode = variant.get("answer", study.design.answer)
+    return answer
+
+
+def _has_reference(study: Study, unit: Unit, score: int) -> bool:
+    item = study.dataset.items[unit.items[0]]
+    return isinstance(item, Item) and score in item.references
+
+
+def _criterion_of(study: Study, item: int, variant: Variant) -> Criterion:
+    if study.rubric is None:
+        raise StudyError(f"Study “{study.name}” has no rubric.")
+    subject = study.dataset.items[item]
+    name = subject.criterion if isinstance(subject, Item) else None
+    return _criterion(study.rubric, name, variant.get("scale"))
+
+
+@lru_cache(maxsize=4096)
+def _criterion(rubric: Rubric, name: str | None, scale: int | None) -> Criterion:
+    criterion = rubric.criterion(name)
+    if scale is None or scale == len(criterion.options):
+        return criterion
+    return rescale(criterion, scale)[0]
+
+
+@lru_cache(maxsize=256)
+def _sampling_cached(judge: str, axis: str, answer: str, base: str) -> None:
+    """Reserved for hashing by value; see _sampling."""
+
+
+def _sampling(judge: Judge, arm: Arm, answer: AnswerMode) -> Sampling:
+    """The judge's sampling with the arm's factor levels and a sensible answer length."""
+    sampling = judge.sampling
+    for name, level in arm.variant.levels:
+        if name in SAMPLING_FIELDS:
+            sampling = replace(sampling, **{name: level})
+        elif name not in STUDY_FACTORS:
+            sampling = replace(sampling, extra={**sampling.extra, name: level})
+    if sampling.max_tokens is None and sampling.reasoning_effort is None:
+        table = EMBEDDED_MAX_TOKENS if judge.kind == "embedded" else MAX_TOKENS
+        mode = "feedback" if arm.axis == "criteria" else answer
+        sampling = replace(sampling, max_tokens=table[mode])
+    return sampling
+
+
+# ---------------------------------------------------------------- from reply to judgment
+
+
+def _outcomes(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    if reply.error is not None:
+        return tuple(Outcome(item=i, status="error", kind=reply.kind) for i in call.items)
+    if reply.finish == "content_filter":
+        return tuple(Outcome(item=i, status="refused", kind="content_filter") for i in call.items)
+    readers: dict[str, Callable[[Arm, Call, Reply], tuple[Outcome, ...]]] = {
+        "options": _read_option,
+        "criteria": _read_criteria,
+        "pairwise": _read_verdict,
+        "listwise": _read_verdict,
+    }
+    return readers[arm.axis](arm, call, reply)
+
+
+def _unread(reply: Reply) -> Status:
+    """Why nothing could be read from a reply that did arrive."""
+    if reply.finish == "length":
+        return "truncated"
+    return "refused" if looks_refused(reply.text) else "unparsed"
+
+
+def _read_option(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    labels = call.ordering.labels
+    brief = call.template == RUBRIC_TEMPLATES["score"]
+    answer: AnswerMode = "score" if brief else "feedback"
+    parsed = parse_label(reply.text, labels, answer=answer)
+    probabilities, mass = label_probabilities(reply.top_tokens, labels)
+    index, kind = parsed.index, parsed.reason
+    if index is None and probabilities is not None:
+        # The judge began to chat, but said how likely each label was as its first word.
+        index, kind = max(range(len(labels)), key=lambda i: probabilities[i]), "read from probabilities"
+    if index is None:
+        return (Outcome(item=call.items[0], status=_unread(reply), kind=kind or None),)
+    scores = [int(s) for s in call.ordering.shown]
+    return (
+        Outcome(
+            item=call.items[0],
+            status="ok",
+            score=scores[index],
+            position=index + 1,
+            probabilities=probabilities,
+            mass=mass if reply.top_tokens else None,
+            expected=(
+                sum(s * p for s, p in zip(scores, probabilities, strict=True))
+                if probabilities
+                else None
+            ),
+            kind=kind or None,
+        ),
+    )
+
+
+def _read_criteria(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    shown = [str(name) for name in call.ordering.shown]
+    canonical = sorted(shown)
+    found = parse_criteria_reply(reply.text, canonical, arm.scores)
+    outcomes = []
+    for item, name in zip(call.items, _canonical_names(call), strict=True):
+        position = shown.index(name) + 1
+        score = found.scores.get(name)
+        if score is None:
+            reason = "repeated" if name in found.repeated else "missing"
+            outcomes.append(
+                Outcome(item=item, status=_unread(reply), position=position, kind=reason)
+            )
+        else:
+            kind = "unknown criteria in the reply" if found.unknown else None
+            outcomes.append(
+                Outcome(item=item, status="ok", score=score, position=position, kind=kind)
+            )
+    return tuple(outcomes)
+
+
+def _read_verdict(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    labels = call.ordering.labels
+    tie = chr(ord("A") + len(labels)) if _has_tie(call) else None
+    brief = "brief" in call.template
+    verdict = parse_verdict(reply.text, labels, tie, brief=brief)
+    every = (*labels, tie) if tie else labels
+    probabilities, mass = label_probabilities(reply.top_tokens, every)
+    kind = None
+    if verdict is None and probabilities is not None:
+        verdict = every[max(range(len(every)), key=lambda i: probabilities[i])]
+        kind = "read from probabilities"
+    if verdict is None:
+        return (Outcome(item=call.items[0], status=_unread(reply)),)
+    return (
+        Outcome(
+            item=call.items[0],
+            status="ok",
+            position=0 if verdict == tie else labels.index(verdict) + 1,
+            probabilities=probabilities[: len(labels)] if probabilities else None,
+            mass=mass if reply.top_tokens else None,
+            kind=kind,
+        ),
+    )
