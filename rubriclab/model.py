@@ -418,7 +418,10 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One question to a judge. ``items`` has one index, or one per criterion shown."""
+    """One question to a judge. ``items`` has one index, or one per criterion shown.
+
+    ``reference``: the score of the reference answer that is shown, None without one.
+    """
 
     key: str
     judge: int
@@ -431,6 +434,7 @@ class Call:
     template: str
     sampling: Sampling
     want_probabilities: bool = False
+    reference: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
