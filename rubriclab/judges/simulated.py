@@ -98,7 +98,10 @@ def read_effects(options: Mapping[str, Any]) -> Effects:
             raise LabError(
                 f"The simulated judge has no option “{key}”. It has: {', '.join(known)}."
             )
-    read: dict[str, Any] = {k: _CHECKS.get(k, _number)(k, value) for k, value in options.items()}
+    read: dict[str, Any] = {}
+    for key, value in options.items():
+        check: Callable[[str, Any], Any] = _CHECKS.get(key, _number)
+        read[key] = check(key, value)
     return Effects(**read)
 
 
@@ -176,14 +179,15 @@ def item_quality(study: Study) -> Floats:
     else between the least and the greatest mean of the data set; else a uniform number from a
     hash of the item's id. NaN for comparisons, whose candidates have one each.
     """
-    means = [_human_mean(item) for item in study.dataset.items]
+    items: Sequence[Item | Comparison] = study.dataset.items
+    means = [_human_mean(item) for item in items]
     rated = [mean for mean in means if mean is not None]
     low, high = (min(rated), max(rated)) if rated else (0.0, 0.0)
     scales = _criterion_scales(study)
     widest = (min(s[0] for s in scales.values()), max(s[1] for s in scales.values()))
     fits = widest[0] <= low and high <= widest[1]
     found = np.full(len(means), np.nan)
-    for code, (item, mean) in enumerate(zip(study.dataset.items, means, strict=True)):
+    for code, (item, mean) in enumerate(zip(items, means, strict=True)):
         if isinstance(item, Comparison):
             continue
         least, most = scales.get(item.criterion or "", widest) if fits else (low, high)
