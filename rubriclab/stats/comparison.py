@@ -1,0 +1,440 @@
+"""Pairwise and list-wise judging: position consistency, preference fairness, stability, agreement.
+
+Source: Shi et al., Judging the Judges, sections 2.2, 2.3, C and E, with the readings that yield
+its Table 2 (method: section 5). A *series* is one comparison shown in p orders, each candidate
+first once; for p = 2 it is the swapped pair. Arrays in, numbers out; codes are integers:
+
+- ``position``: 1..p the place that was picked, 0 a tie, -1 a reply that cannot be read;
+- ``question``, ``cell``: codes from 0; a cell is a candidate (or candidate set) x task.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rubriclab.stats.inference import (
+    DIRECT_LIMIT,
+    NO_INTERVAL,
+    Floats,
+    Interval,
+    Ints,
+    Test,
+    bootstrap_sums,
+    percentile_interval,
+)
+
+CONSISTENT, PRIMACY, RECENCY, NEUTRAL, UNREADABLE = range(5)
+"""Classes of a series. NEUTRAL exists only for p > 2: several winners, but the first-shown
+candidate won exactly as often as under no preference."""
+
+TIE, UNREAD, ABSENT = 0, -1, -2
+"""Special positions: a tie, a reply that cannot be read, a call that was never made."""
+
+SUMS = 5
+"""Columns of ``cell_sums`` before the win columns: consistent, readable, net, series, unread."""
+
+_MATRIX_BUDGET = 2_000_000
+_EXACT_LIMIT = 1 << 22
+
+
+class Series(NamedTuple):
+    """What each series came to; every array is (series,).
+
+    ``kind``: one of the classes. ``winner``: the index of the candidate that won every order,
+    p for a consistent tie, -1 otherwise. ``first``, ``last``: orders won by the candidate shown
+    first, last. ``decided``: orders with a winner. ``unread``: orders that cannot be read.
+    """
+
+    kind: Ints
+    winner: Ints
+    first: Ints
+    last: Ints
+    decided: Ints
+    unread: Ints
+
+
+def classify(positions: Ints) -> Series:
+    """Sort series into consistent, primacy, recency (method: section 5).
+
+    ``positions``: (series, p); column j is the order in which candidate j stood first and the
+    others followed cyclically. Consistent: the same candidate wins all p orders, or all tie.
+    Otherwise, with m decided orders of which the first-shown candidate won F: primacy if
+    F > m/p, recency if F < m/p, neutral if equal. m/p is what a judge without a preference
+    gives the first place; for p = 2 this is exactly {AA, AC, CA} and {BB, BC, CB}, and for
+    p > 2 it is the paper's "one vs. all" read so that a judge without a preference is not
+    called recent merely because p - 1 of p places are not the first.
+
+    Raises ValueError for fewer than two columns.
+    """
+    positions = np.asarray(positions, dtype=np.int64)
+    if positions.ndim != 2 or positions.shape[1] < 2:
+        raise ValueError(f"positions must be (series, p >= 2), not {positions.shape}")
+    p = positions.shape[1]
+    readable = (positions >= TIE).all(axis=1)
+    candidate = np.where(positions > 0, (np.arange(p) + positions - 1) % p, p)
+    same = (candidate == candidate[:, :1]).all(axis=1) & readable
+    first = (positions == 1).sum(axis=1)
+    decided = (positions > 0).sum(axis=1)
+    kind = np.full(len(positions), NEUTRAL, dtype=np.int64)
+    kind[p * first > decided] = PRIMACY
+    kind[p * first < decided] = RECENCY
+    kind[same] = CONSISTENT
+    kind[~readable] = UNREADABLE
+    return Series(
+        kind=kind,
+        winner=np.where(same, candidate[:, 0], -1),
+        first=first,
+        last=(positions == p).sum(axis=1),
+        decided=decided,
+        unread=(positions == UNREAD).sum(axis=1),
+    )
+
+
+# ------------------------------------------------------------------ PC, PF, error per cell
+
+
+def cell_sums(series: Series, unit: Ints, cell: Ints, *, shape: tuple[int, int, int]) -> Floats:
+    """Sufficient counts per resampling unit and cell, (units, cells, SUMS + p).
+
+    ``unit``: the question of each series or its group (``question_groups``). ``shape`` is
+    (units, cells, p). Columns: consistent series, readable series, recency
+    minus primacy, series, unread replies, then for each candidate of the set its wins in the
+    sense of the overall win rate: consistent wins + (consistent ties + inconsistent) / p.
+    """
+    n_units, n_cells, p = shape
+    kind = series.kind
+    readable = kind != UNREADABLE
+    net = (kind == RECENCY).astype(np.float64) - (kind == PRIMACY)
+    shared = (readable & ((series.winner < 0) | (series.winner == p))) / p
+    columns = [kind == CONSISTENT, readable, net, np.ones(len(kind)), series.unread]
+    columns += [(series.winner == j) + shared for j in range(p)]
+    index = np.asarray(unit) * n_cells + np.asarray(cell)
+    sums = [np.bincount(index, weights=c, minlength=n_units * n_cells) for c in columns]
+    table = np.stack(sums, axis=1).astype(np.float64)
+    return table.reshape(n_units, n_cells, SUMS + p)
+
+
+def question_groups(n_questions: int, n_columns: int, *, seed: int) -> Ints:
+    """The resampling unit of each question: itself, or one of fewer random groups.
+
+    Keeps (units x columns) within a fixed budget and units within DIRECT_LIMIT, never under
+    400; groups of equal size carry the same variance to first order (see ``bootstrap_sums``).
+    """
+    limit = min(DIRECT_LIMIT, max(400, _MATRIX_BUDGET // max(n_columns, 1)))
+    if n_questions <= limit:
+        return np.arange(n_questions, dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    return np.asarray(rng.permutation(n_questions) % limit, dtype=np.int64)
+
+
+def resample_cells(sums: Floats, *, n_boot: int, seed: int) -> Floats:
+    """Cell totals over resampled questions: (units, cells, k) -> (n_boot, cells, k)."""
+    units, cells, k = sums.shape
+    boot = bootstrap_sums(sums.reshape(units, cells * k), n_boot=n_boot, seed=seed)
+    return boot.reshape(n_boot, cells, k)
+
+
+class Rates(NamedTuple):
+    """PC, PF and error of one or many sets of cells; arrays share the leading shape."""
+
+    pc: Floats
+    pf: Floats
+    error: Floats
+
+
+def rates(cells: Floats, *, p: int) -> Rates:
+    """PC pooled over series, PF as the plain mean over cells, error (method: section 5).
+
+    ``cells``: (..., cells, k) totals as ``cell_sums`` lays them out. PC = consistent /
+    readable. PF of a cell = (rcn - pcn) / n with unreadable series in n; cells without a
+    series are left out. Error = N / (N + p x readable). NaN where a denominator is 0.
+    """
+    consistent, readable, unread = (cells[..., c].sum(axis=-1) for c in (0, 1, 4))
+    present = cells[..., 3] > 0
+    per_cell = np.where(present, _ratio(cells[..., 2], cells[..., 3]), 0.0)
+    return Rates(
+        pc=_ratio(consistent, readable),
+        pf=_ratio(per_cell.sum(axis=-1), present.sum(axis=-1)),
+        error=_ratio(unread, unread + p * readable),
+    )
+
+
+def cell_rates(cells: Floats) -> tuple[Floats, Floats]:
+    """(PC, PF) of every cell: (..., cells, k) -> two (..., cells); NaN for an empty cell."""
+    return _ratio(cells[..., 0], cells[..., 1]), _ratio(cells[..., 2], cells[..., 3])
+
+
+def cell_spread(cells: Floats) -> tuple[float, float, float, int]:
+    """The paper's +-: population sd over cells of PC and of PF.
+
+    ``cells``: (cells, k). Returns (sd of PC, sd of PC over readable cells only, sd of PF,
+    cells without a readable series). In the paper's PC spread a cell in which nothing can be
+    read counts as 0; the second number leaves such cells out. NaN without cells.
+    """
+    asked = cells[cells[:, 3] > 0]
+    if len(asked) == 0:
+        return float("nan"), float("nan"), float("nan"), 0
+    pc, pf = cell_rates(asked)
+    known = np.isfinite(pc)
+    readable_sd = float(pc[known].std()) if known.any() else float("nan")
+    return (
+        float(np.where(known, pc, 0.0).std()),
+        readable_sd,
+        float(pf.std()),
+        int((~known).sum()),
+    )
+
+
+def _ratio(top: Floats | Ints, bottom: Floats | Ints) -> Floats:
+    """top / bottom, NaN where bottom is 0."""
+    top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
+    out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan)
+    return np.asarray(np.divide(top, bottom, out=out, where=bottom > 0))
+
+
+# ------------------------------------------------------------------ tests
+
+
+def fairness_nets(series: Series, question: Ints, *, n_questions: int, p: int) -> Ints:
+    """What each question adds to the test of PF = 0, (questions,); > 0 leans to recency.
+
+    p = 2: recency pairs minus primacy pairs. p > 2: sum of (decided - p x first-shown wins),
+    whose mean is 0 for a judge without a preference whatever its noise; counting classes is
+    not (with p = 3 a coin-tossing judge gives 8 recency to 7 primacy).
+    """
+    if p == 2:
+        score = (series.kind == RECENCY).astype(np.int64) - (series.kind == PRIMACY)
+    else:
+        score = series.decided - p * series.first
+    readable = series.kind != UNREADABLE
+    return _integer_sums(score * readable, question, n_questions)
+
+
+def place_nets(series: Series, question: Ints, *, n_questions: int, p: int, last: bool) -> Ints:
+    """Sum over a question's readable series of p x (wins at the first or last place) - decided."""
+    wins = series.last if last else series.first
+    score = (p * wins - series.decided) * (series.kind != UNREADABLE)
+    return _integer_sums(score, question, n_questions)
+
+
+def _integer_sums(values: Ints, codes: Ints, n: int) -> Ints:
+    return np.rint(np.bincount(codes, weights=values, minlength=n)).astype(np.int64)
+
+
+def clustered_sign_test(nets: Ints) -> Test:
+    """Exact sign test of "no lean to either side", clustered by question.
+
+    ``nets``: one integer a question (its recency pairs minus its primacy pairs). Cluster rule:
+    under the null a question's net is as likely to be +d as -d, so the signs of whole questions
+    are flipped together and the pairs inside a question may depend on each other in any way.
+    The two-sided p is the share of the 2^m sign patterns of the m questions with a net other
+    than 0 whose |sum| reaches the observed one; it is computed in full (the sum's
+    characteristic function is prod cos(d t)), not sampled. With one inconsistent pair a
+    question it is the ordinary sign test. No such question: p = 1.
+    """
+    name = "exact sign test over inconsistent pairs, clustered by question"
+    sizes = np.abs(nets[nets != 0]).astype(np.int64)
+    observed = int(nets.sum())
+    if sizes.size == 0:
+        return Test(name, 0.0, 0.0, 1.0, "no question leans to either side")
+    note = ""
+    if sizes.size < 6:
+        note = (
+            f"only {sizes.size} question(s) lean to a side: the smallest possible p is "
+            f"{2.0 ** (1 - sizes.size):.3g}"
+        )
+    if int(sizes.sum()) >= _EXACT_LIMIT:
+        from scipy.stats import norm
+
+        z = abs(observed) / float(np.sqrt(np.square(sizes.astype(np.float64)).sum()))
+        p = float(2 * norm.sf(z))
+        return Test(name, float(observed), float(sizes.size), p, "normal limit of the exact sum")
+    # The transform rounds at 1e-16; no two-sided p is below its two extreme patterns.
+    p = max(_sign_flip_tail(sizes, abs(observed)), 2.0 ** (1 - sizes.size))
+    return Test(name, float(observed), float(sizes.size), p, note)
+
+
+def _sign_flip_tail(sizes: Ints, reached: int) -> float:
+    """P(|sum of +-sizes| >= reached) over equally likely signs.
+
+    The number of minus signs' total S' = (sum sizes - sum) / 2 lies on 0..total, so its
+    distribution is the inverse transform of prod (1 + e^{-i w d}) / 2 on total + 1 points.
+    """
+    total = int(sizes.sum())
+    values, counts = np.unique(sizes, return_counts=True)
+    omega = 2.0 * np.pi * np.arange(total + 1) / (total + 1)
+    transform = np.ones(total + 1, dtype=np.complex128)
+    for value, count in zip(values, counts, strict=True):
+        transform *= ((1.0 + np.exp(-1j * omega * value)) / 2.0) ** count
+    mass = np.clip(np.fft.ifft(transform).real, 0.0, 1.0)
+    flipped = total - 2 * np.arange(total + 1)
+    return float(min(1.0, mass[np.abs(flipped) >= reached].sum()))
+
+
+# ------------------------------------------------------------------ repetition stability
+
+
+class Stability(NamedTuple):
+    """RS per query, (queries,): the commonest choice's share and the sd of "equals the mode".
+
+    NaN for queries asked once. ``trials`` counts the calls of each query.
+    """
+
+    share: Floats
+    sd: Floats
+    trials: Ints
+
+
+def stability(query: Ints, position: Ints, *, n_queries: int, p: int) -> Stability:
+    """Repetition stability of each query (method: section 5; Shi et al., equation 1).
+
+    ``query``: code of the same question in the same order; ``position``: its choices. An
+    unread reply never counts as a choice but stays in the denominator, so a query with nothing
+    readable has share 0. The sd (ddof = 1) is that of the 0/1 variable "equals the mode".
+    """
+    trials = np.bincount(query, minlength=n_queries)
+    choice = position >= TIE
+    counts = np.bincount(
+        query[choice] * (p + 1) + position[choice], minlength=n_queries * (p + 1)
+    ).reshape(n_queries, p + 1)
+    mode = counts.max(axis=1).astype(np.float64)
+    repeated = trials > 1
+    share = np.where(repeated, _ratio(mode, trials), np.nan)
+    variance = np.where(repeated, share * (1 - share) * _ratio(trials, trials - 1), np.nan)
+    return Stability(share, np.sqrt(np.maximum(variance, 0.0)), trials)
+
+
+# ------------------------------------------------------------------ quality gap and parabola
+
+
+class Parabola(NamedTuple):
+    """y = level + slope (x - centre) + curvature (x - centre)^2 by least squares."""
+
+    centre: float
+    level: float
+    slope: float
+    curvature: float
+    r2: float
+    n: int
+    curvature_ci: Interval = NO_INTERVAL
+
+
+def overall_win_rate(cells: Floats) -> Floats:
+    """owr = [C_w + (C_t + C_I) / p] / n of each candidate, (..., cells, p); n = readable series."""
+    return _ratio(cells[..., SUMS:], cells[..., 1:2])
+
+
+def parabola(x: Floats, y: Floats, *, centre: float) -> Parabola:
+    """The least-squares parabola through points (..., n) flattened to one set.
+
+    Points with a NaN are left out. Fewer than three different x: every coefficient is NaN.
+    """
+    keep = np.isfinite(x) & np.isfinite(y)
+    xs, ys = x[keep], y[keep]
+    if np.unique(xs).size < 3:
+        nan = float("nan")
+        return Parabola(centre, nan, nan, nan, nan, int(keep.sum()))
+    level, slope, curvature = _quadratic(xs[None, :], ys[None, :], centre)[0]
+    fitted = level + slope * (xs - centre) + curvature * (xs - centre) ** 2
+    spread = float(np.square(ys - ys.mean()).sum())
+    r2 = 1.0 - float(np.square(ys - fitted).sum()) / spread if spread > 0 else float("nan")
+    return Parabola(centre, float(level), float(slope), float(curvature), r2, int(keep.sum()))
+
+
+def curvature_interval(x: Floats, y: Floats, *, centre: float) -> Interval:
+    """Percentile interval of the curvature from resampled points, both (n_boot, points)."""
+    return percentile_interval(_quadratic(x, y, centre)[:, 2])
+
+
+def _quadratic(x: Floats, y: Floats, centre: float) -> Floats:
+    """Coefficients (batch, 3) by normal equations in x - centre; NaN points have no weight."""
+    keep = np.isfinite(x) & np.isfinite(y)
+    z = np.where(keep, x - centre, 0.0)
+    target = np.where(keep, y, 0.0)
+    powers = [np.where(keep, z**k, 0.0) for k in range(3)]
+    left = np.stack([np.stack([(a * b).sum(axis=1) for b in powers], axis=1) for a in powers], 1)
+    right = np.stack([(a * target).sum(axis=1) for a in powers], axis=1)
+    out = np.full(right.shape, np.nan)
+    solvable = np.abs(np.linalg.det(left)) > 1e-12
+    out[solvable] = np.linalg.solve(left[solvable], right[solvable][..., None])[..., 0]
+    return out
+
+
+# ------------------------------------------------------------------ several judges
+
+
+class Agreement(NamedTuple):
+    """Shares of instances two judges answer alike, all (judges, judges); ``n`` is of both read."""
+
+    share: Floats
+    low: Floats
+    high: Floats
+    n: Ints
+
+
+def agreement(
+    choices: Ints, unit: Ints, *, ties: bool, n_boot: int = 1000, seed: int = 0
+) -> Agreement:
+    """Share of instances on which two judges made the identical choice (Shi et al., C.1).
+
+    ``choices``: (instances, judges) positions; ``unit``: the question (or group) of each
+    instance, which intervals resample. An instance counts for a pair of judges when both can
+    be read, and for ``ties=False`` when neither said tie. NaN where there is none.
+    """
+    n_judges = choices.shape[1]
+    n_units = int(unit.max()) + 1 if len(unit) else 0
+    usable = choices >= (TIE if ties else 1)
+    share = np.full((n_judges, n_judges), np.nan)
+    low, high = share.copy(), share.copy()
+    n = np.zeros((n_judges, n_judges), dtype=np.int64)
+    pairs = [(i, j) for i in range(n_judges) for j in range(i, n_judges)]
+    columns = []
+    for i, j in pairs:
+        both = usable[:, i] & usable[:, j]
+        alike = both & (choices[:, i] == choices[:, j])
+        columns += [np.bincount(unit, weights=c, minlength=n_units) for c in (alike, both)]
+    if n_units == 0:
+        return Agreement(share, low, high, n)
+    sums = np.stack(columns, axis=1).astype(np.float64)
+    boot = bootstrap_sums(sums, n_boot=n_boot, seed=seed)
+    for k, (i, j) in enumerate(pairs):
+        alike_n, both_n = sums[:, 2 * k].sum(), sums[:, 2 * k + 1].sum()
+        ends = percentile_interval(_ratio(boot[:, 2 * k], boot[:, 2 * k + 1]))
+        for a, b in ((i, j), (j, i)):
+            share[a, b] = alike_n / both_n if both_n else np.nan
+            n[a, b], low[a, b], high[a, b] = int(both_n), ends.low, ends.high
+    return Agreement(share, low, high, n)
+
+
+class Votes(NamedTuple):
+    """The judges' vote on each instance, all (instances,).
+
+    ``choice``: the commonest choice, UNREAD where two choices share the lead or no judge can
+    be read. ``disagreement``: judgments that differ from a commonest one. ``judges``: readable
+    judgments.
+    """
+
+    choice: Ints
+    disagreement: Ints
+    judges: Ints
+
+
+def votes(choices: Ints, *, p: int) -> Votes:
+    """Majority vote and disagreement (Shi et al., C.2) of (instances, judges) positions.
+
+    Unread replies neither vote nor disagree.
+    """
+    counts = np.stack([(choices == k).sum(axis=1) for k in range(p + 1)], axis=1)
+    top = counts.max(axis=1)
+    judges = counts.sum(axis=1)
+    sole = ((counts == top[:, None]).sum(axis=1) == 1) & (judges > 0)
+    choice = np.where(sole, counts.argmax(axis=1), UNREAD)
+    return Votes(choice, judges - top, judges)
+
+
+def cumulative(disagreement: Ints, *, n_judges: int) -> Floats:
+    """Share of instances with a disagreement of at most 0, 1, .., n_judges - 1; NaN for none."""
+    counts = np.bincount(disagreement, minlength=n_judges)
+    return _ratio(np.cumsum(counts), np.full(len(counts), len(disagreement)))
