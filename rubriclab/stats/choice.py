@@ -347,7 +347,7 @@ class _PairTable:
 
     @property
     def weight(self) -> Floats:
-        return np.asarray(self.share.sum(axis=0)).ravel()
+        return np.asarray(self.share.sum(axis=0), dtype=np.float64).ravel()
 
 
 class _Solution(NamedTuple):
@@ -398,15 +398,18 @@ def _answers(
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
     """The two answers (s out of a, t out of b) and how probable: 1 where they were drawn."""
     if probabilities is None:
-        s, t = choice[a], choice[b]
-        yield s, t, (s != t).astype(np.float64)
+        yield choice[a], choice[b], (choice[a] != choice[b]).astype(np.float64)
         return
     n = probabilities.shape[1]
     for s in range(n):
         for t in range(n):
             if s != t:
                 chance = probabilities[a, s] * probabilities[b, t]
-                yield np.full(len(a), s), np.full(len(a), t), chance
+                yield (
+                    np.full(len(a), s, dtype=np.int64),
+                    np.full(len(a), t, dtype=np.int64),
+                    chance,
+                )
 
 
 def _key(sa: Ints, tb: Ints, ta: Ints, sb: Ints, base: int) -> Ints:

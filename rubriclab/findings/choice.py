@@ -1,0 +1,287 @@
+"""Content, position, label and neighbour in one fit: how much each moves a judge's choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.findings.frame import OptionRows, compress, option_rows, status_counts, units
+from rubriclab.model import Arm, Ordering, RunData
+from rubriclab.stats.choice import ChoiceFit, EffectFit, Separability, fit_choice, layout
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
+
+Source = Literal["choices", "probabilities"]
+
+FEW_ITEMS = 20
+DEFINITION = (
+    "Log-odds against the average level: how much likelier a judge is to choose an option for "
+    "where it stands (or the label beside it, or the score read just before), the option itself "
+    "held constant. Each item's own preference for each score is conditioned away by comparing "
+    "two reads of the same item."
+)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of an effect; ``odds`` is exp(log_odds), the interval is on log-odds."""
+
+    name: str
+    log_odds: float
+    ci: Interval
+    odds: float
+
+
+@dataclass(frozen=True)
+class PositionLevel:
+    """The effect of standing at ``position`` (1-based)."""
+
+    position: int
+    log_odds: float
+    ci: Interval
+    odds: float
+
+
+@dataclass(frozen=True)
+class ChoiceModel:
+    """One arm's fit. ``label`` and ``neighbour`` are empty where they cannot be told apart.
+
+    ``neighbour`` names the score read just before an option. ``identified`` says for each
+    effect whether the design lets it be seen. ``n_informative``: items or blocks (``unit``)
+    with two reads under different orders and different scores; ``excluded`` counts what was
+    left out and why.
+    """
+
+    arm: int
+    judge: str
+    dataset: str
+    strategy: str
+    variant: str
+    simulated: bool
+    source: Source
+    unit: str
+    n_items: int
+    n_reads: int
+    n_informative: int
+    n_pairs: int
+    excluded: dict[str, int]
+    position: tuple[PositionLevel, ...]
+    label: tuple[Level, ...]
+    neighbour: tuple[Level, ...]
+    position_test: Test | None
+    label_test: Test | None
+    neighbour_test: Test | None
+    identified: dict[str, Separability]
+    converged: bool
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChoiceResult:
+    """The choice model of every arm on the options axis."""
+
+    arms: tuple[ChoiceModel, ...]
+    n_arms_left_out: int
+    definition: str
+    warnings: tuple[str, ...]
+
+
+def choice(data: RunData, *, source: Source = "choices", seed: int = 0) -> ChoiceResult:
+    """Fit the choice model to each arm whose score options were reordered.
+
+    ``source="probabilities"`` lets every answer count with its token probability where the
+    judge gave them (reads without are left out and counted). Intervals are cluster-robust by
+    item, or by block where the data have blocks; no bootstrap is involved. ``seed`` matters
+    only beyond some millions of pairs of reads, of which a random part is then used.
+    """
+    models = tuple(
+        choice_of(data, code, arm, judgments, source=source, seed=seed)
+        for code, arm, judgments in data.by_arm()
+        if arm.axis == "options" and len(judgments)
+    )
+    left_out = len(data.arms) - len(models)
+    warnings = () if models else ("No arm of this run reorders score options.",)
+    return ChoiceResult(models, left_out, DEFINITION, warnings)
+
+
+def choice_of(
+    data: RunData,
+    code: int,
+    arm: Arm,
+    judgments: pd.DataFrame,
+    *,
+    source: Source = "choices",
+    seed: int = 0,
+) -> ChoiceModel:
+    """The choice model of one arm; ``judgments`` are its rows of ``data.judgments``."""
+    rows = option_rows(data, arm, judgments)
+    chances = _by_score(data, judgments, rows) if source == "probabilities" else None
+    usable = rows.ok if chances is None else rows.ok & np.isfinite(chances).all(axis=1)
+    names, labels = _label_codes(data.orderings, judgments, rows)
+    grouping = units(data.items)
+    places = layout(_whole(rows.shown), labels)
+    fit = fit_choice(
+        places,
+        rows.item[usable],
+        rows.ordering[usable],
+        rows.score[usable],
+        cluster=grouping.code[rows.item_code[rows.item[usable]]],
+        probabilities=None if chances is None else chances[usable],
+        seed=seed,
+    )
+    counts = status_counts(judgments)
+    excluded = {name: n for name, n in counts.items() if name not in ("total", "ok") and n}
+    excluded |= {"off scale": rows.off_scale} if rows.off_scale else {}
+    without = int(rows.ok.sum() - usable.sum())
+    excluded |= {"without probabilities": without} if without else {}
+    return ChoiceModel(
+        arm=code,
+        judge=arm.judge,
+        dataset=arm.dataset,
+        strategy=arm.strategy,
+        variant=str(arm.variant),
+        simulated=arm.simulated,
+        source=source,
+        unit=grouping.kind,
+        n_items=len(np.unique(rows.item[usable])),
+        n_reads=fit.n_reads,
+        n_informative=fit.n_clusters,
+        n_pairs=fit.n_pairs,
+        excluded=excluded,
+        position=_positions(fit),
+        label=_levels(fit.label, names),
+        neighbour=_levels(fit.neighbour, [str(score) for score in arm.scores]),
+        position_test=fit.position.test if fit.position else None,
+        label_test=fit.label.test if fit.label else None,
+        neighbour_test=fit.neighbour.test if fit.neighbour else None,
+        identified={str(effect): answer for effect, answer in fit.separable.items()},
+        converged=fit.converged,
+        warnings=_warnings(fit, grouping.kind),
+    )
+
+
+def _whole(shown: Ints) -> Ints:
+    """Orderings of other scores (rows of -1) as canonical ones: no usable read refers to them."""
+    return np.where(shown[:, :1] < 0, np.arange(shown.shape[1])[None, :], shown)
+
+
+def _label_codes(
+    orderings: Sequence[Ordering], judgments: pd.DataFrame, rows: OptionRows
+) -> tuple[list[str], Ints | None]:
+    """Label names and their code at each position of each ordering; None where none are shown."""
+    codes, _ = compress(judgments["ordering"].to_numpy().astype(np.int64), len(orderings))
+    texts = [orderings[code].labels for code in codes.tolist()]
+    whole = rows.shown[:, 0] >= 0
+    if any(len(t) != rows.n for t, known in zip(texts, whole, strict=True) if known):
+        return [], None
+    names = sorted({label for t, known in zip(texts, whole, strict=True) if known for label in t})
+    rank = {name: index for index, name in enumerate(names)}
+    table = np.zeros((len(texts), rows.n), dtype=np.int64)
+    for row, (text, known) in enumerate(zip(texts, whole, strict=True)):
+        if known:
+            table[row] = [rank[label] for label in text]
+    return names, table
+
+
+def _by_score(data: RunData, judgments: pd.DataFrame, rows: OptionRows) -> Floats:
+    """Token probabilities by canonical score, (rows, n); NaN where the judge gave none."""
+    found = np.full((len(judgments), rows.n), np.nan)
+    if data.probabilities is None:
+        return found
+    chosen = data.judgments.index.get_indexer(judgments.index)
+    by_position = data.probabilities[chosen, : rows.n]
+    np.put_along_axis(found, _whole(rows.shown)[rows.ordering], by_position, axis=1)
+    return found
+
+
+def _positions(fit: ChoiceFit) -> tuple[PositionLevel, ...]:
+    return tuple(
+        PositionLevel(place + 1, level.log_odds, level.ci, level.odds)
+        for place, level in enumerate(_levels(fit.position, None))
+    )
+
+
+def _levels(effect: EffectFit | None, names: list[str] | None) -> tuple[Level, ...]:
+    if effect is None:
+        return ()
+    names = names if names is not None else [str(i + 1) for i in range(len(effect.log_odds))]
+    return tuple(
+        Level(
+            name,
+            float(value),
+            Interval(float(low), float(high)) if math.isfinite(low) else NO_INTERVAL,
+            math.exp(value),
+        )
+        for name, value, low, high in zip(
+            names, effect.log_odds, effect.low, effect.high, strict=True
+        )
+    )
+
+
+_DESIGN_WARNINGS: dict[tuple[str, Separability], str] = {
+    ("position", "no"): (
+        "Every item was read in one order only: position, label and content cannot be told "
+        "apart. Use a balanced, random or Williams design."
+    ),
+    ("position", "partly"): (
+        "These orders show only some differences between positions (two mirrored orders, say); "
+        "positions without an estimate cannot be told from content."
+    ),
+    ("label", "tied to score"): (
+        "Each label always stood beside the same score: what a label does is part of the score's "
+        "own content. Shuffle the labels to see it."
+    ),
+    ("label", "tied to position"): (
+        "Each label always stood at the same position: position effects are those of position "
+        "and label together."
+    ),
+    ("label", "partly"): (
+        "Labels moved too little to be told from position and content; no label effect is shown."
+    ),
+    ("neighbour", "partly"): (
+        "This design cannot fully separate the neighbour's effect from position; none is shown "
+        "and position may contain some of it. A Williams or random design separates them."
+    ),
+    ("neighbour", "tied to position"): (
+        "The score read just before is settled by the position here; position effects contain "
+        "the neighbour's. A Williams or random design separates them."
+    ),
+    ("neighbour", "tied to score"): (
+        "The score read just before an option is settled by the option here; a Williams or random "
+        "design would show the neighbour's effect."
+    ),
+}
+
+
+def _warnings(fit: ChoiceFit, unit: str) -> tuple[str, ...]:
+    """What a reader must know before believing the numbers, in plain words."""
+    if fit.n_reads == 0:
+        return ("No judgment of this arm could be read.",)
+    if fit.separable.get("position") == "no":
+        return (_DESIGN_WARNINGS["position", "no"],)
+    found = [
+        _DESIGN_WARNINGS[effect, answer]
+        for effect, answer in fit.separable.items()
+        if (effect, answer) in _DESIGN_WARNINGS
+    ]
+    if fit.n_pairs == 0:
+        return (*found, "No item ever got another score under another order: nothing to estimate.")
+    if fit.separated:
+        found.append(
+            "The judge follows the order so strictly that the odds have no upper limit; the values "
+            "are held back by a penalty and have no interval. Read them as “at least”."
+        )
+    elif not fit.converged:
+        found.append("The fit did not converge; do not use these numbers.")
+    if fit.n_clusters < FEW_ITEMS:
+        found.append(
+            f"Only {fit.n_clusters} {unit}(s) changed their score with the order: intervals from so "
+            "few are too narrow."
+        )
+    if fit.subsampled:
+        found.append("There are so many pairs of reads that a random part of them was used.")
+    return tuple(found)
