@@ -58,14 +58,14 @@ def render_rubric(
         *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
         f"###Response to evaluate:\n{item.response}",
         *([f"###Reference Answer (Score {reference[0]}):\n{reference[1]}"] if reference else []),
-        RUBRIC_HEADING + "\n" + _rubric(criterion, ordering),
+        RUBRIC_HEADING + "\n" + _rubric(criterion, label_of),
         ending,
     ]
     return ({"role": "user", "content": "\n\n".join(parts)},)
 
 
 def _labels_by_score(criterion: Criterion, ordering: Ordering) -> dict[int, str]:
-    """The label of each shown score; raises StudyError for an ordering that cannot be shown."""
+    """The label of each score, in the shown order; raises StudyError for an ordering that cannot be shown."""
     shown, labels = ordering.shown, ordering.labels
     if len(labels) != len(shown):
         raise StudyError(
@@ -73,12 +73,14 @@ def _labels_by_score(criterion: Criterion, ordering: Ordering) -> dict[int, str]
             "give every shown score one label."
         )
     known = set(criterion.scores)
-    for score in shown:
+    label_of: dict[int, str] = {}
+    for score, label in zip(shown, labels, strict=True):
         if not isinstance(score, int) or score not in known:
             raise StudyError(
                 f"The ordering “{ordering}” shows “{score}”, which is not a score of "
                 f"“{criterion.name}” ({', '.join(map(str, criterion.scores))})."
             )
+        label_of[score] = label
     if len(set(shown)) < len(shown):
         raise StudyError(f"The ordering “{ordering}” shows a score more than once.")
     folded = [fold(label) for label in labels]
@@ -88,7 +90,7 @@ def _labels_by_score(criterion: Criterion, ordering: Ordering) -> dict[int, str]
                 f"The score label “{label}” is empty or used twice (upper and lower case count "
                 "as one); every label must differ, or replies cannot be read."
             )
-    return {int(score): label for score, label in zip(shown, labels, strict=True)}
+    return label_of
 
 
 def fold(label: str) -> str:
@@ -187,14 +189,12 @@ def _roman_value(label: str) -> int:
     return sum(-v if v < after else v for v, after in zip(values, following, strict=True))
 
 
-def _rubric(criterion: Criterion, ordering: Ordering) -> str:
+def _rubric(criterion: Criterion, label_of: dict[int, str]) -> str:
     """The criterion's heading and one line an option, in the shown order."""
-    heading = (
-        f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name
-    )
-    lines = [f"[{_one_line(heading)}]"]
-    for score, label in zip(ordering.shown, ordering.labels, strict=True):
-        description = _one_line(criterion.describe(int(score)) or "")
+    name, about = criterion.name, criterion.description
+    lines = [f"[{_one_line(f'{name}: {about}' if about else name)}]"]
+    for score, label in label_of.items():
+        description = _one_line(criterion.describe(score) or "")
         lines.append(f"Score {label}: {description}" if description else f"Score {label}")
     return "\n".join(lines)
 
