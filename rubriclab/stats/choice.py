@@ -33,14 +33,16 @@ from rubriclab.stats.inference import Floats, Ints, Test
 
 Effect = Literal["position", "label", "neighbour"]
 EFFECTS: tuple[Effect, ...] = ("position", "label", "neighbour")
+_Columns = Literal["position", "label", "neighbour", "first"]
 Separability = Literal["yes", "partly", "no", "tied to score", "tied to position"]
 
 PAIR_BUDGET = 6_000_000
 """Pairs of reads (times option pairs, for probabilities) beyond which a random part is used."""
 _MAX_DESIGN_PAIRS = 4_000
-_LIMIT = 12.0
-"""Log-odds beyond e^12 in a fit are an effect without bound, not an estimate."""
+_FLAT = 1e-6
+"""Curvature left, against that at no effect, below which an effect has no bound."""
 _PENALTY = 0.05
+"""Ridge that then holds it back: an effect of 3 costs 0.2 of log-likelihood."""
 _RANK_TOLERANCE = 1e-8
 
 
@@ -222,7 +224,9 @@ def separability(
     """Which effects the orderings alone can tell apart, whatever the judge answers.
 
     An effect is identified when taking its columns away costs the design its full number of
-    degrees of freedom. Position is judged after what is not identified has been dropped.
+    degrees of freedom. Position is judged after what is not identified has been dropped. The
+    neighbour must also show among options that have one: an option without, at the first
+    position, would otherwise "identify" it in designs where each score always follows the same.
     """
     first, second = _ordering_pairs(ordering, pairs)
     answer: dict[Effect, Separability] = {}
@@ -230,7 +234,9 @@ def separability(
     for effect in reversed(list(kept)):
         if effect == "position":
             continue
-        others = tuple(e for e in kept if e != effect)
+        others: tuple[_Columns, ...] = tuple(e for e in kept if e != effect)
+        if effect == "neighbour":
+            others = (*others, "first")
         gain = _design_rank(places, first, second, (*others, effect)) - _design_rank(
             places, first, second, others
         )
@@ -266,7 +272,7 @@ def _ordering_pairs(ordering: Ints, pairs: _ReadPairs) -> tuple[Ints, Ints]:
     return seen // base, seen % base
 
 
-def _design_rank(places: Layout, first: Ints, second: Ints, effects: tuple[Effect, ...]) -> int:
+def _design_rank(places: Layout, first: Ints, second: Ints, effects: tuple[_Columns, ...]) -> int:
     """Rank over all answers s, t of x[a,s] - x[a,t] - x[b,s] + x[b,t].
 
     With z[s] = x[a,s] - x[b,s] the Gram matrix over s < t is n sum z z' - (sum z)(sum z)'.
@@ -292,12 +298,17 @@ def _contrasts(levels: int) -> Floats:
     return np.asarray(linalg.helmert(levels).T, dtype=np.float64)
 
 
-def _columns(places: Layout, effect: Effect) -> Floats:
-    """(orderings, n, width): an option's covariates for one effect; no neighbour, no effect."""
+def _columns(places: Layout, effect: _Columns) -> Floats:
+    """(orderings, n, width): an option's covariates for one effect; no neighbour, no effect.
+
+    ``first`` lets each score have its own effect of standing first.
+    """
+    if effect == "first":
+        own = np.eye(places.n)[None, :, :] * (places.position == 0)[:, :, None]
+        return np.asarray(own, dtype=np.float64)
     code = {"position": places.position, "label": places.label, "neighbour": places.before}[effect]
-    rows = np.concatenate(
-        [_contrasts(_width(places, effect) + 1), np.zeros((1, _width(places, effect)))]
-    )
+    width = _width(places, effect)
+    rows = np.concatenate([_contrasts(width + 1), np.zeros((1, width))])
     return np.asarray(rows[code], dtype=np.float64)
 
 
@@ -438,7 +449,7 @@ def _maximise(table: _PairTable) -> _Solution | None:
         return None
     x = table.x @ basis
     theta, converged, iterations = _newton(x, weight, 0.0)
-    separated = not converged or float(np.abs(basis @ theta).max()) > _LIMIT
+    separated = not converged or _is_flat(x, weight, theta)
     penalty = _PENALTY if separated else 0.0
     if separated:
         theta, converged, iterations = _newton(x, weight, penalty)
@@ -450,6 +461,14 @@ def _maximise(table: _PairTable) -> _Solution | None:
     correction = clusters / (clusters - 1) if clusters > 1 else np.nan
     covariance = correction * bread @ (scores.T @ scores) @ bread
     return _Solution(theta, bread, covariance, basis, converged, separated, iterations)
+
+
+def _is_flat(x: Floats, weight: Floats, theta: Floats) -> bool:
+    """The likelihood has no curvature left in some direction: its maximum lies at infinity."""
+    miss = special.expit(-(x @ theta))
+    start = x.T @ ((weight / 4)[:, None] * x)
+    end = x.T @ ((weight * miss * (1 - miss))[:, None] * x)
+    return float(linalg.eigh(end, start, eigvals_only=True).min()) < _FLAT
 
 
 def _newton(x: Floats, weight: Floats, penalty: float) -> tuple[Floats, bool, int]:
@@ -471,8 +490,6 @@ def _newton(x: Floats, weight: Floats, penalty: float) -> tuple[Floats, bool, in
                 break
             size /= 2
         theta, value = theta + size * step, candidate
-        if float(np.abs(theta).max()) > 4 * _LIMIT:
-            return theta, False, iteration
     return theta, False, 60
 
 
