@@ -73,7 +73,9 @@ def parse_label(text: str, labels: Sequence[str], *, answer: AnswerMode) -> Pars
     if answer == "feedback":
         hits = [*_slots(grammar.phrase, body), *_slots(grammar.last_line, body)]
         return _verdict(grammar, marked or hits)
-    patterns = (grammar.phrase, grammar.verb, grammar.article, grammar.opening, grammar.line)
+    patterns = [grammar.phrase, grammar.verb, grammar.article, grammar.line]
+    if grammar.opening.match(body):
+        patterns.append(grammar.listed)  # a numbered list opens with a label, too
     return _verdict(grammar, [*marked, *(s for p in patterns for s in _slots(p, body))])
 
 
@@ -101,12 +103,8 @@ def _own_words(text: str) -> str:
     echoed = TASK_HEADING in text or "###Response to evaluate:" in text
     if not echoed:
         return text
-    cut = (
-        max(text.rfind(end) + len(end) for end in (FEEDBACK_ENDING, SCORE_ENDING) if end in text)
-        if (FEEDBACK_ENDING in text or SCORE_ENDING in text)
-        else len(text)
-    )
-    return text[cut:]
+    ends = [text.rfind(end) + len(end) for end in (FEEDBACK_ENDING, SCORE_ENDING) if end in text]
+    return text[max(ends, default=len(text)) :]
 
 
 class _Grammar(NamedTuple):
@@ -119,6 +117,7 @@ class _Grammar(NamedTuple):
     verb: re.Pattern[str]
     article: re.Pattern[str]
     opening: re.Pattern[str]
+    listed: re.Pattern[str]
     line: re.Pattern[str]
     last_line: re.Pattern[str]
 
@@ -143,7 +142,15 @@ def _grammar(labels: tuple[str, ...]) -> _Grammar:
     flags = re.IGNORECASE
     # In a sentence a lone letter is a label only as written: "it gets a B", never "a".
     prose = f"(?P<slot>{_token(labels, prose=True)})"
-    end = r"(?=\s*(?:$|\n|[.,;:!)\]\"']|/|out\s+of\b|because\b|since\b|for\b|as\b|on\b|overall\b|points?\b|stars?\b|or\b|and\b|-))"
+    named = rf"(?:{_NAMED}[ \t]*(?:[:=]|-(?=\s))?[ \t]*)?"
+    end = (
+        r"(?=\s*(?:$|\n|[.,;:!)\]\"'/-]"
+        r"|(?:out\s+of|because|since|for|as|on|overall|points?|stars?|or|and)\b))"
+    )
+    opening = (
+        rf"^\s*(?:[#>-]+\s+)?(?:{_NAMED}\s*)?{_OPEN}{slot}{scale}[\"')\]]*\s*"
+        r"(?:[.:;)\]](?=\s)|-(?=\s)|[–—\n]|\Z)"
+    )
     return _Grammar(
         folded=tuple(fold(label) for label in labels),
         same_kind=re.compile(_same_kind(labels), flags),
@@ -159,19 +166,14 @@ def _grammar(labels: tuple[str, ...]) -> _Grammar:
         ),
         verb=re.compile(rf"(?i:\b{_VERB}\s+(?:[\w'-]+\s+){{0,4}}?){_OPEN}{prose}(?i:{end})"),
         article=re.compile(rf"(?i:\b(?:an?|is|as|say|at)\s+){prose}(?:\s*[.!]*\s*)\Z"),
-        opening=re.compile(
-            rf"\A\s*(?:[#>-]+\s+)?(?:{_NAMED}\s*)?{_OPEN}{slot}{scale}[\"')\]]*\s*"
-            r"(?:[.:;)\]](?=\s)|-(?=\s)|[–—\n]|\Z)",
-            flags,
-        ),
+        opening=re.compile(opening, flags),
+        listed=re.compile(opening, flags | re.MULTILINE),
         line=re.compile(
-            rf"^[ \t]*(?:[#>-]+[ \t]+)?(?:{_NAMED}[ \t]*[:=-]?[ \t]*)?{_OPEN}{slot}{scale}"
+            rf"^[ \t]*(?:[#>-]+[ \t]+)?{named}{_OPEN}{slot}{scale}"
             rf"(?:\s*(?:points?|stars?))?{_CLOSE}$",
             flags | re.MULTILINE,
         ),
-        last_line=re.compile(
-            rf"(?:\A|\n)[ \t]*(?:{_NAMED}[ \t]*[:=-]?[ \t]*)?{_OPEN}{slot}{scale}{_CLOSE}\Z", flags
-        ),
+        last_line=re.compile(rf"(?:\A|\n)[ \t]*{named}{_OPEN}{slot}{scale}{_CLOSE}\Z", flags),
     )
 
 
@@ -312,9 +314,10 @@ def looks_refused(text: str) -> bool:
 
 _ENTRY = re.compile(
     r"""^\s*(?:[-•#>|]+\s*)?                       # bullet, heading or table edge
-    (?P<name>[^\W_].*?|[\[("'{].*?)                # the criterion, with any brackets
-    [\s\]\[:=|>"')}→–—-]+                          # what stands between
+    (?P<name>\[[^\]\n]+(?=\])|[^\W_].*?|[\[("'{].*?)   # the criterion, with any brackets
+    (?:[\s\]\[:=|>"')}→–—]|-(?=\s))+               # what stands between
     (?P<score>[-+]?\d+(?:[.,]\d+)?)(?![\w%])
+    (?!\s*[\]:=]+\s*[-+]?\d)                      # a number inside the name ("Part 2: 4")
     (?P<rest>.*)$""",
     re.VERBOSE,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubriclab.model import AnswerMode, Criterion, Item, Ordering, ScoreOption
@@ -48,7 +48,7 @@ def label(text: str, labels: tuple[str, ...], answer: AnswerMode) -> str | None:
         ("Good. [RESULT] IV", ROMAN, "iv"),
         ("Good. [RESULT] ⅳ", ROMAN, "iv"),
         ("Good. [RESULT] iii.", ROMAN, "iii"),
-        ("Good. [RESULT] Very  Good", WORDS, "very good"),
+        ("Fine. [RESULT] Very  Good", WORDS, "very good"),
         ("Good. [RESULT] -1", ("-1", "0", "1"), "-1"),
         ("[RESULT] ★★", ("★", "★★", "★★★"), "★★"),
         ("Score: IV", ROMAN, "iv"),
@@ -226,6 +226,7 @@ WELL_FORMED: dict[AnswerMode, tuple[str, ...]] = {
 }
 
 
+@settings(deadline=None)  # a first sight of labels compiles their patterns
 @given(data=st.data())
 def test_a_well_formed_reply_comes_back_to_its_position(data: st.DataObject) -> None:
     """For every ID style, ordering, answer mode and case: position p in, position p out."""
@@ -246,6 +247,7 @@ def test_a_well_formed_reply_comes_back_to_its_position(data: st.DataObject) -> 
     assert parse_label(reply, labels, answer=answer) == Parsed(position, "read")
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=300), answer=st.sampled_from(BOTH))
 def test_any_text_gives_a_position_or_a_reason(text: str, answer: AnswerMode) -> None:
     for labels in (FIVE, LETTERS, ROMAN, WORDS):
@@ -254,7 +256,9 @@ def test_any_text_gives_a_position_or_a_reason(text: str, answer: AnswerMode) ->
 
 
 @given(
-    first=st.sampled_from(FIVE), second=st.sampled_from(FIVE), filler=st.text("abc de\n", max_size=20)
+    first=st.sampled_from(FIVE),
+    second=st.sampled_from(FIVE),
+    filler=st.text("abc de\n", max_size=20),
 )
 def test_two_marked_scores_must_agree(first: str, second: str, filler: str) -> None:
     read = label(f"[RESULT] {first}.\n{filler}\n[RESULT] {second}", FIVE, "feedback")
