@@ -443,7 +443,7 @@ class Reply:
 
     ``top_tokens``: (token text, log-probability) pairs at the first answer token.
     ``kind``: for errors, one of the kinds in ``judges.faults``; ``retryable`` says whether
-    asking again can help.
+    asking again can help, ``retry_after`` how many seconds the server asked to be left alone.
     """
 
     text: str = ""
@@ -458,6 +458,7 @@ class Reply:
     kind: str | None = None
     retryable: bool = False
     attempts: int = 1
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,264 @@
+"""What can go wrong with one call, by name: can asking again help, and what should a user do.
+
+A fault is a value, never an exception: the client turns every failure of a call into a
+``Fault`` and from there into a ``Reply``. Messages pass through ``redact`` on the way, so
+that no key reaches a store, a log or a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+
+from rubriclab.model import Reply
+
+MAX_MESSAGE = 400
+"""Characters of a message that are kept: a run can have millions of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """A kind of fault. ``retryable``: the same call may well succeed later, unchanged."""
+
+    name: str
+    retryable: bool
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of one call. ``retry_after``: seconds the server asked to be left alone."""
+
+    kind: str
+    message: str
+    retryable: bool
+    retry_after: float | None = None
+
+    def reply(self, *, latency: float = 0.0, model: str | None = None) -> Reply:
+        return Reply(
+            finish="error",
+            latency=latency,
+            model=model,
+            error=self.message,
+            kind=self.kind,
+            retryable=self.retryable,
+            retry_after=self.retry_after,
+        )
+
+
+_KINDS = (
+    FaultKind("connect", True, "Check that the server is running at this address and reachable."),
+    FaultKind("timeout", True, "Raise the judge's timeout or lower its concurrency."),
+    FaultKind("slow", True, "The answer came too slowly: raise the timeout or lower max tokens."),
+    FaultKind("reset", True, "The connection broke: look at the server's log, then resume."),
+    FaultKind("rate_limit", True, "Lower the judge's concurrency or set its rpm and tpm limits."),
+    FaultKind("quota", False, "The account has no credit left: top it up, then resume the run."),
+    FaultKind("server_error", True, "The server failed inside: look at its log, then resume."),
+    FaultKind("bad_gateway", True, "The gateway lost the server behind it: wait, then resume."),
+    FaultKind("unavailable", True, "The server is overloaded or starting: wait, then resume."),
+    FaultKind("bad_json", True, "The answer was cut or is not JSON: look at the server's log."),
+    FaultKind("html", True, "A web page answered instead of an API: check the base URL and proxy."),
+    FaultKind("empty_choices", True, "The server returned no answer: ask again later."),
+    FaultKind(
+        "wrong_model",
+        False,
+        "Set the judge's model to the name the server answers with, or fix the server.",
+    ),
+    FaultKind(
+        "context_overflow",
+        False,
+        "Shorten the item or rubric, or start the server with a longer context.",
+    ),
+    FaultKind("content_filter", False, "The provider's filter refused this text: leave it out."),
+    FaultKind("auth", False, "Check the key in the variable the judge names, and its rights."),
+    FaultKind("not_found", False, "Check the base URL (most end in /v1) and the model's name."),
+    FaultKind("bad_request", False, "Change the setting that the server's message names."),
+    FaultKind(
+        "nan_logprobs",
+        False,
+        "The server's log-probabilities are not numbers: use feedback mode or another precision.",
+    ),
+)
+FAULTS: Mapping[str, FaultKind] = {kind.name: kind for kind in _KINDS}
+"""Every kind a judge can report, by name."""
+
+
+def fault(kind: str, message: str, *, retry_after: float | None = None) -> Fault:
+    """A fault of a known kind, its message on one line and cut to MAX_MESSAGE characters."""
+    text = " ".join(message.split())
+    if len(text) > MAX_MESSAGE:
+        text = text[: MAX_MESSAGE - 1] + "…"
+    return Fault(kind, text, FAULTS[kind].retryable, retry_after)
+
+
+def advice(kind: str | None) -> str:
+    """What a user should do about a kind of fault; empty for none or an unknown one."""
+    known = FAULTS.get(kind or "")
+    return known.advice if known else ""
+
+
+# ---------------------------------------------------------------- from a response
+
+
+def from_response(
+    status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = ()
+) -> Fault:
+    """The fault behind an HTTP answer that is no completion.
+
+    Reads the error forms of OpenAI (``error.code``), vLLM (``error.param``), llama.cpp
+    (``error.type``), Ollama (``error`` as text) and FastAPI (``detail``).
+    """
+    text = body[:20_000].decode("utf-8", "replace")
+    error = _error_object(text)
+    said = str(error.get("message") or "") or _plain_text(text)
+    kind = _kind_of(status, error, said)
+    message = f"HTTP {status}: {redact(said, secrets)}" if said else f"HTTP {status}"
+    if 300 <= status < 400:
+        message += f" (moved to {redact(headers.get('Location', '?'), secrets)})"
+    return fault(kind, message, retry_after=retry_after(headers))
+
+
+def _error_object(text: str) -> dict[str, Any]:
+    """The server's error as one flat dict with ``message``; empty when the body is not JSON."""
+    try:
+        payload = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(payload, dict):
+        return {}
+    error = payload.get("error", payload)
+    if isinstance(error, dict):
+        return error if "message" in error else {**error, "message": error.get("detail", "")}
+    return {"message": str(error)}
+
+
+def _plain_text(text: str) -> str:
+    """What a body that is not JSON says: a page's title, else its first words without tags."""
+    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.S | re.I)
+    return title[1].strip() if title else re.sub(r"<[^>]{0,500}>", " ", text[:1000]).strip()
+
+
+_BY_STATUS = {
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    404: "not_found",
+    408: "timeout",
+    409: "unavailable",
+    425: "unavailable",
+    429: "rate_limit",
+    502: "bad_gateway",
+    503: "unavailable",
+    504: "timeout",
+    529: "unavailable",
+}
+_OVERFLOW = re.compile(
+    r"context (length|size|window)|maximum context|too many tokens|too large to process"
+    r"|prompt is too long|reduce the length",
+    re.I,
+)
+
+
+def _kind_of(status: int, error: Mapping[str, Any], said: str) -> str:
+    code = f"{error.get('code')} {error.get('type')}".lower()
+    if "insufficient_quota" in code:
+        return "quota"
+    if status in (400, 413, 422, 500):
+        if (
+            error.get("param") == "input_tokens"
+            or "context_length_exceeded" in code
+            or "exceed_context_size" in code
+            or _OVERFLOW.search(said)
+        ):
+            return "context_overflow"
+        if "content_filter" in code or "content_policy" in code:
+            return "content_filter"
+        if "model_not_found" in code:
+            return "not_found"
+        if "float values are not json compliant" in said.lower():
+            return "nan_logprobs"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if 300 <= status < 400:
+        return "not_found"
+    if 520 <= status <= 524:
+        return "bad_gateway"
+    return "server_error" if status >= 500 else "bad_request"
+
+
+def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
+    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date).
+
+    None where the header is missing or unreadable; never negative.
+    """
+    for name, scale in (("retry-after-ms", 1e-3), ("Retry-After", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            try:
+                moment = parsedate_to_datetime(value).timestamp()
+            except (ValueError, OverflowError):
+                continue
+            seconds = moment - (time.time() if now is None else now)
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+# ---------------------------------------------------------------- from an exception
+
+
+def from_exception(
+    error: BaseException, *, answering: bool, timeout: float, secrets: Iterable[str] = ()
+) -> Fault:
+    """The fault behind an exception of the transport.
+
+    ``answering``: the server's headers had arrived, so a time-out then is a slow trickle.
+    ``timeout``: the judge's limit in seconds, for the message.
+    """
+    text = redact(str(error) or type(error).__name__, secrets)
+    if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError):
+        return fault("connect", f"No connection: {text}")
+    if isinstance(error, asyncio.TimeoutError):
+        if answering:
+            return fault("slow", f"The answer had begun but was not complete after {timeout:g} s")
+        return fault("timeout", f"No answer within {timeout:g} s")
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
+        return fault("reset", f"The server closed the connection before its answer ended: {text}")
+    if isinstance(error, aiohttp.ClientResponseError):
+        return fault("bad_gateway", f"The server does not speak HTTP here: {text}")
+    return fault("reset", f"The connection broke: {text}")
+
+
+# ---------------------------------------------------------------- keys stay out
+
+
+_SECRET_FORMS = (
+    (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\r\n,}]+"), r"\1***"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), r"\1 ***"),
+    (re.compile(r"\b(sk|pk|hf|gsk|xai|r8|AIza)[-_][A-Za-z0-9*._-]{6,}"), r"\1-***"),
+    (re.compile(r"(?i)\b(api[-_]?key|token|secret|password)(['\"]?\s*[=:]\s*['\"]?)[^\s'\"&,}]{4,}"), r"\1\2***"),
+    (re.compile(r"(?i)\b(https?://)[^/\s@]+@"), r"\1***@"),
+)  # fmt: skip
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """``text`` without the given secrets and without anything that looks like a key."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "***")
+    for form, replacement in _SECRET_FORMS:
+        text = form.sub(replacement, text)
+    return text
