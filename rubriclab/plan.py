@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import product
@@ -40,10 +40,11 @@ from rubriclab.model import (
     canonical_json,
 )
 from rubriclab.prompts.comparison import parse_verdict, render_comparison, template_name
-from rubriclab.prompts.criteria import CRITERIA_TEMPLATE, parse_criteria_reply, render_criteria
-from rubriclab.prompts.parse import looks_refused, parse_label
+from rubriclab.prompts.criteria import CRITERIA_TEMPLATE, render_criteria
+from rubriclab.prompts.parse import looks_refused, parse_criteria, parse_label
 from rubriclab.prompts.probabilities import label_probabilities
-from rubriclab.prompts.rubric import RUBRIC_TEMPLATES, render_rubric
+from rubriclab.prompts.rubric import SCORE_TEMPLATE, render_rubric
+from rubriclab.prompts.rubric import template_name as rubric_template
 
 SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling)) - {"extra"}
 STUDY_FACTORS = ("scale", "ids", "reference", "answer")
@@ -97,7 +98,8 @@ class Plan:
 
     def read(self, call: Call, reply: Reply) -> Judgment:
         """The judgment that a reply amounts to; never raises for what a judge wrote."""
-        return Judgment(call, reply, _outcomes(self.arms[call.arm], call, reply))
+        arm = self.arms[call.arm]
+        return Judgment(call, reply, _outcomes(arm, call, reply, tie=self.study.design.tie))
 
     def _unit_calls(self, judge: int, unit: Unit) -> Iterator[Call]:
         asked: dict[str, int] = {}
@@ -190,7 +192,7 @@ class Plan:
             key=digest.hexdigest()[:32],
             judge=judge,
             arm=arm_code,
-            items=unit.items,
+            items=_items_as_shown(unit, ordering) if arm.axis == "criteria" else unit.items,
             read=read,
             repeat=repeat,
             ordering=ordering,
@@ -442,7 +444,13 @@ def _render(
     messages = render_rubric(
         first, criterion, ordering, answer=answer, reference_score=shown or None
     )
-    return RUBRIC_TEMPLATES[answer], messages, shown or None
+    return rubric_template(answer), messages, shown or None
+
+
+def _items_as_shown(unit: Unit, ordering: Ordering) -> tuple[int, ...]:
+    """The items of a text in the order in which their criteria are shown."""
+    by_name = dict(zip(unit.options, unit.items, strict=True))
+    return tuple(by_name[name] for name in ordering.shown)
 
 
 def _answer(study: Study, variant: Variant) -> AnswerMode:
@@ -471,11 +479,6 @@ def _criterion(rubric: Rubric, name: str | None, scale: int | None) -> Criterion
     return rescale(criterion, scale)[0]
 
 
-@lru_cache(maxsize=256)
-def _sampling_cached(judge: str, axis: str, answer: str, base: str) -> None:
-    """Reserved for hashing by value; see _sampling."""
-
-
 def _sampling(judge: Judge, arm: Arm, answer: AnswerMode) -> Sampling:
     """The judge's sampling with the arm's factor levels and a sensible answer length."""
     sampling = judge.sampling
@@ -494,18 +497,16 @@ def _sampling(judge: Judge, arm: Arm, answer: AnswerMode) -> Sampling:
 # ---------------------------------------------------------------- from reply to judgment
 
 
-def _outcomes(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+def _outcomes(arm: Arm, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
     if reply.error is not None:
         return tuple(Outcome(item=i, status="error", kind=reply.kind) for i in call.items)
     if reply.finish == "content_filter":
         return tuple(Outcome(item=i, status="refused", kind="content_filter") for i in call.items)
-    readers: dict[str, Callable[[Arm, Call, Reply], tuple[Outcome, ...]]] = {
-        "options": _read_option,
-        "criteria": _read_criteria,
-        "pairwise": _read_verdict,
-        "listwise": _read_verdict,
-    }
-    return readers[arm.axis](arm, call, reply)
+    if arm.axis == "options":
+        return _read_option(call, reply)
+    if arm.axis == "criteria":
+        return _read_criteria(arm, call, reply)
+    return _read_verdict(call, reply, tie)
 
 
 def _unread(reply: Reply) -> Status:
@@ -515,18 +516,17 @@ def _unread(reply: Reply) -> Status:
     return "refused" if looks_refused(reply.text) else "unparsed"
 
 
-def _read_option(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+def _read_option(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     labels = call.ordering.labels
-    brief = call.template == RUBRIC_TEMPLATES["score"]
-    answer: AnswerMode = "score" if brief else "feedback"
+    answer: AnswerMode = "score" if call.template == SCORE_TEMPLATE else "feedback"
     parsed = parse_label(reply.text, labels, answer=answer)
     probabilities, mass = label_probabilities(reply.top_tokens, labels)
-    index, kind = parsed.index, parsed.reason
+    index, kind = parsed.index, None if parsed.index is not None else str(parsed.reason)
     if index is None and probabilities is not None:
         # The judge began to chat, but said how likely each label was as its first word.
         index, kind = max(range(len(labels)), key=lambda i: probabilities[i]), "read from probabilities"
     if index is None:
-        return (Outcome(item=call.items[0], status=_unread(reply), kind=kind or None),)
+        return (Outcome(item=call.items[0], status=_unread(reply), kind=kind),)
     scores = [int(s) for s in call.ordering.shown]
     return (
         Outcome(
@@ -541,35 +541,28 @@ def _read_option(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
                 if probabilities
                 else None
             ),
-            kind=kind or None,
+            kind=kind,
         ),
     )
 
 
 def _read_criteria(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
-    shown = [str(name) for name in call.ordering.shown]
-    canonical = sorted(shown)
-    found = parse_criteria_reply(reply.text, canonical, arm.scores)
+    names = [str(name) for name in call.ordering.shown]
+    found = parse_criteria(reply.text, names, arm.scores)
     outcomes = []
-    for item, name in zip(call.items, _canonical_names(call), strict=True):
-        position = shown.index(name) + 1
-        score = found.scores.get(name)
-        if score is None:
-            reason = "repeated" if name in found.repeated else "missing"
-            outcomes.append(
-                Outcome(item=item, status=_unread(reply), position=position, kind=reason)
-            )
-        else:
+    for position, (item, name) in enumerate(zip(call.items, names, strict=True), start=1):
+        if name in found.scores:
             kind = "unknown criteria in the reply" if found.unknown else None
-            outcomes.append(
-                Outcome(item=item, status="ok", score=score, position=position, kind=kind)
-            )
+            outcomes.append(Outcome(item, "ok", found.scores[name], position, kind=kind))
+        else:
+            kind = "repeated" if name in found.repeated else "missing"
+            outcomes.append(Outcome(item, _unread(reply), None, position, kind=kind))
     return tuple(outcomes)
 
 
-def _read_verdict(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:
+def _read_verdict(call: Call, reply: Reply, has_tie: bool) -> tuple[Outcome, ...]:
     labels = call.ordering.labels
-    tie = chr(ord("A") + len(labels)) if _has_tie(call) else None
+    tie = chr(ord("A") + len(labels)) if has_tie else None
     brief = "brief" in call.template
     verdict = parse_verdict(reply.text, labels, tie, brief=brief)
     every = (*labels, tie) if tie else labels

@@ -1,1 +1,30 @@
 """Judges: one OpenAI-compatible client; embedded, vLLM and simulated judges behind one door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rubriclab.judges.base import Asking
+from rubriclab.model import Judge, Study
+
+__all__ = ["Asking", "open_judge"]
+
+
+def open_judge(judge: Judge, study: Study, secrets: Mapping[str, str] | None = None) -> Asking:
+    """The judge, ready to be asked; to be called inside the event loop that will ask it.
+
+    May take as long as loading a model does. Raises LabError, saying what to do, where the
+    judge cannot be had: no weights, no key, no address. ``secrets`` are looked up before the
+    environment.
+    """
+    if judge.kind == "simulated":
+        from rubriclab.judges.simulated import SimulatedJudge
+
+        return SimulatedJudge(judge, study)
+    if judge.kind == "embedded":
+        from rubriclab.judges.embedded import EmbeddedJudge
+
+        return EmbeddedJudge(judge)
+    from rubriclab.judges.client import ChatClient
+
+    return ChatClient(judge, secrets=secrets)

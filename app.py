@@ -1,0 +1,18 @@
+"""The lab's frame: navigation and nothing else. Start with ``streamlit run app.py``."""
+
+import streamlit as st
+
+from rubriclab import ui
+
+st.set_page_config(page_title="rubriclab", page_icon=":material/balance:", layout="wide")
+pages = {
+    section: [
+        st.Page(f"pages/{entry.file}.py", title=entry.title, icon=entry.icon,
+                url_path=entry.file, default=entry.file == "home")
+        for entry in entries
+    ]
+    for section, entries in ui.NAVIGATION.items()
+}  # fmt: skip
+page = st.navigation(pages, position="sidebar")
+ui.enter(page)
+page.run()

@@ -1,0 +1,183 @@
+"""What every finding does first with a run's tidy frame: codes, units and counts.
+
+All of it works on integer codes and ``np.bincount``; nothing groups by a text column and
+nothing loops over items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rubriclab.model import STATUSES, Arm, Ordering, RunData, Status
+from rubriclab.stats.inference import Floats, Ints
+
+Bools = NDArray[np.bool_]
+UnitKind = Literal["item", "block"]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is resampled: the item, or the block of items that share a text.
+
+    ``code``: (items,) the unit of each item, 0..n-1.
+    """
+
+    code: Ints
+    n: int
+    kind: UnitKind
+
+
+@dataclass(frozen=True)
+class OptionRows:
+    """One arm's judgments of the options axis as codes, all of one length but ``shown``.
+
+    ``item``: 0..n_items-1 among the arm's own items; ``item_code`` maps them back to the
+    run's item codes. ``ordering``: row of ``shown``. ``score``: index into the arm's scores,
+    -1 where unread or off the scale. ``position``: 0-based, -1 where unread. ``ok``: read,
+    on the scale and at a position. ``seen``: the judge was shown the ordering, whatever came
+    of it (all but errors). ``shown``: (orderings, n) score index at each position.
+    ``value``: the score itself, NaN where unread; ``expected``, ``mass``: NaN where not given.
+    """
+
+    n: int
+    item: Ints
+    item_code: Ints
+    ordering: Ints
+    score: Ints
+    position: Ints
+    ok: Bools
+    seen: Bools
+    shown: Ints
+    value: Floats
+    expected: Floats
+    mass: Floats
+    off_scale: int
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_code)
+
+
+def ok_rows(judgments: pd.DataFrame) -> Bools:
+    """True where the reply could be read."""
+    return np.asarray(judgments["status"].to_numpy() == STATUSES.index("ok"))
+
+
+def status_counts(judgments: pd.DataFrame) -> dict[str, int]:
+    """How many judgments there are in all and of each status."""
+    codes = judgments["status"].to_numpy().astype(np.int64)
+    counts = np.bincount(codes, minlength=len(STATUSES))
+    by_status: dict[Status, int] = {s: int(counts[i]) for i, s in enumerate(STATUSES)}
+    return {"total": len(judgments), **by_status}
+
+
+def units(items: pd.DataFrame) -> Units:
+    """The unit of each item: its block within its data set, or the item where it has none."""
+    own = np.arange(len(items), dtype=np.int64)
+    if "block" not in items or not items["block"].notna().any():
+        return Units(own, len(items), "item")
+    block = pd.factorize(items["block"])[0].astype(np.int64)
+    dataset = pd.factorize(items["dataset"])[0].astype(np.int64)
+    width = int(block.max()) + 1
+    key = np.where(block >= 0, dataset * width + block, (int(dataset.max()) + 1) * width + own)
+    code = np.unique(key, return_inverse=True)[1].astype(np.int64)
+    n = int(code.max()) + 1
+    return Units(code, n, "block" if n < len(items) else "item")
+
+
+def compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
+    """(which codes of 0..size-1 occur, each row's rank among them); no sorting of rows."""
+    present = np.flatnonzero(np.bincount(codes, minlength=size))
+    rank = np.zeros(size, dtype=np.int64)
+    rank[present] = np.arange(len(present))
+    return present, rank[codes]
+
+
+def score_index(values: Floats, scores: Sequence[int]) -> Ints:
+    """The index of each value among the ascending ``scores``; -1 for NaN and strangers."""
+    known = np.asarray(scores, dtype=np.float64)
+    at = np.clip(np.searchsorted(known, values), 0, len(known) - 1)
+    return np.where(known[at] == values, at, -1).astype(np.int64)
+
+
+def shown_table(orderings: Sequence[Ordering], codes: Ints, scores: Sequence[int]) -> Ints:
+    """Score indices at each position of the orderings ``codes``, (len(codes), n).
+
+    A row of -1 stands for an ordering that does not show exactly these scores.
+    """
+    rank = {score: index for index, score in enumerate(scores)}
+    whole = set(rank)
+    table = np.full((len(codes), len(scores)), -1, dtype=np.int64)
+    for row, code in enumerate(codes.tolist()):
+        shown = orderings[code].shown
+        if len(shown) == len(scores) and set(shown) == whole:
+            table[row] = [rank[int(score)] for score in shown]
+    return table
+
+
+def option_rows(data: RunData, arm: Arm, judgments: pd.DataFrame) -> OptionRows:
+    """One arm's judgments as codes. Rows of an ordering of other scores count as off scale."""
+    item_code, item = compress(judgments["item"].to_numpy().astype(np.int64), len(data.items))
+    codes, ordering = compress(
+        judgments["ordering"].to_numpy().astype(np.int64), len(data.orderings)
+    )
+    shown = shown_table(data.orderings, codes, arm.scores)
+    value = judgments["score"].to_numpy().astype(np.float64)
+    score = score_index(value, arm.scores)
+    position = judgments["position"].to_numpy().astype(np.int64) - 1
+    readable = ok_rows(judgments)
+    placed = (position >= 0) & (position < len(arm.scores)) & (shown[ordering, 0] >= 0)
+    ok = readable & (score >= 0) & placed
+    return OptionRows(
+        n=len(arm.scores),
+        item=item,
+        item_code=item_code,
+        ordering=ordering,
+        score=score,
+        position=position,
+        ok=ok,
+        seen=(judgments["status"].to_numpy() != STATUSES.index("error"))
+        & (shown[ordering, 0] >= 0),
+        shown=shown,
+        value=np.where(ok, value, np.nan),
+        expected=_column(judgments, "expected"),
+        mass=_column(judgments, "mass"),
+        off_scale=int(readable.sum() - ok.sum()),
+    )
+
+
+def _column(judgments: pd.DataFrame, name: str) -> Floats:
+    """A numeric column, or NaN throughout where the run has none."""
+    if name not in judgments:
+        return np.full(len(judgments), np.nan)
+    return judgments[name].to_numpy().astype(np.float64)
+
+
+def count_table(*codes: tuple[Ints, int]) -> Floats:
+    """Counts over the crossed ``(code, size)`` pairs, shape (size, size, ...)."""
+    sizes = [size for _, size in codes]
+    flat = codes[0][0]
+    for code, size in codes[1:]:
+        flat = flat * size + code
+    return np.bincount(flat, minlength=int(np.prod(sizes))).reshape(sizes).astype(np.float64)
+
+
+def sum_by(code: Ints, values: Floats, n: int) -> Floats:
+    """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...)."""
+    rows = values.reshape(len(values), -1)
+    columns = [np.bincount(code, weights=rows[:, j], minlength=n) for j in range(rows.shape[1])]
+    return np.stack(columns, axis=1).reshape((n, *values.shape[1:]))
+
+
+def mean_by(code: Ints, values: Floats, n: int) -> Floats:
+    """Means of ``values`` (rows, ...) within each code; NaN for codes without a row."""
+    count = np.bincount(code, minlength=n).astype(np.float64)
+    sums = sum_by(code, values, n)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / count.reshape((n,) + (1,) * (values.ndim - 1)))

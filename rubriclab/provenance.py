@@ -1,0 +1,57 @@
+"""What a run was made with: versions, hashes, seed, revision. Enough to make it again."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rubriclab import __version__
+from rubriclab.plan import Plan
+
+PACKAGES = ("streamlit", "plotly", "openai", "aiohttp", "pandas", "numpy", "scipy", "duckdb",
+            "statsmodels", "xllamacpp", "vllm", "ray")  # fmt: skip
+
+
+def provenance(plan: Plan) -> dict[str, Any]:
+    """Plain JSON values; no secret is read for it. ``judges`` name model and endpoint."""
+    study = plan.study
+    return {
+        "rubriclab": __version__,
+        "python": sys.version.split()[0],
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": _versions(),
+        "revision": _revision(),
+        "dataset": study.dataset.id,
+        "rubric": study.rubric.id if study.rubric else None,
+        "study": study.id,
+        "seed": study.design.seed,
+        "judges": [{"name": judge.name, **judge.identity()} for judge in study.judges],
+        "notes": list(plan.notes),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _revision() -> str | None:
+    """The git revision of the lab itself, with a mark where files were changed; None without git."""
+    folder = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=folder, capture_output=True, text=True, timeout=5, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

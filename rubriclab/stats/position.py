@@ -1,0 +1,497 @@
+"""Position effects on the options axis: counts, tests that respect items, tables, noise.
+
+Arrays in, numbers out. A *unit* is what the data hold independently: an item, or a block of
+items that share a text. Positions and scores are 0-based codes 0..n-1 throughout.
+Definitions: Xu v1 section 5 and v2 setting 1; the tests are this project's own (the papers'
+chi-square treats the reads of one item as independent, which they are not).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from rubriclab.stats.inference import (
+    Floats,
+    Interval,
+    Ints,
+    Test,
+    percentile_interval,
+)
+
+NEVER_MOVED = "This judge never moved with the order."
+TOO_FEW = (
+    "Too few units for Hotelling's T²; a sign-flip test was used instead, which is rough "
+    "on so little data."
+)
+UNITS_PER_OPTION = 3
+"""Below this many units an option, the covariance of the shares is too thin for T²."""
+DIRECT_READS = 3_000_000
+"""Permuted reads up to which the order-sensitivity test is a direct Monte Carlo."""
+MOMENT_READS = 600_000
+"""Permuted reads spent on the null moments when it is not."""
+FLAT = 1e-9
+"""Relative size below which a direction's variance is rounding error."""
+
+
+# ---------------------------------------------------------------- pooled counts, as in the paper
+
+
+class Selection(NamedTuple):
+    """Pooled selections by position. ``p`` is the paper's chi-square p, not a valid test."""
+
+    counts: Ints
+    share: Floats
+    chi2: float
+    df: int
+    p: float
+    v: float
+
+
+def selection(counts: Ints) -> Selection:
+    """Shares, chi2 = sum (n_p - N/n)^2 / (N/n), df n-1, and Cramér's V, from pooled counts.
+
+    Source: Xu v2, setting 1. Without a single selection everything but df is NaN.
+    """
+    n, total = len(counts), float(np.sum(counts))
+    if total == 0:
+        nan = float("nan")
+        return Selection(counts, np.full(n, np.nan), nan, n - 1, nan, nan)
+    expected = total / n
+    chi2 = float(np.sum((counts - expected) ** 2) / expected)
+    share = counts / total
+    return Selection(
+        counts, share, chi2, n - 1, float(stats.chi2.sf(chi2, n - 1)), float(cramers_v(share))
+    )
+
+
+def cramers_v(share: Floats) -> Floats:
+    """V = sqrt(chi2 / (N (n-1))) = sqrt(n/(n-1) sum_p (share_p - 1/n)^2); (..., n) -> (...)."""
+    n = share.shape[-1]
+    return np.asarray(np.sqrt(n / (n - 1) * np.sum((share - 1.0 / n) ** 2, axis=-1)))
+
+
+def v_interval(share: Floats, resampled: Floats) -> Interval:
+    """A 95 % interval for V that may reach 0, by inverting a bootstrap test.
+
+    ``share``: (n,); ``resampled``: (n_boot, n) shares of resampled units. V is the length of
+    the deviation from 1/n, up to a factor; a plain percentile interval of a length is pushed
+    upward twice (once by the data's noise, once by the resampling). So: for true deviations
+    t u along the observed direction u, an observed length c is reached when |t u + z| >= c,
+    z being a resampled error; each z has its own t, and their quantiles are the limits.
+    """
+    n = len(share)
+    scale = np.sqrt(n / (n - 1))
+    deviation = share - 1.0 / n
+    length = float(np.linalg.norm(deviation))
+    if not np.isfinite(length):
+        return Interval(float("nan"), float("nan"))
+    if length < FLAT:
+        return percentile_interval(cramers_v(resampled))
+    error = resampled - share
+    along = error @ (deviation / length)
+    inside = along**2 - np.sum(error**2, axis=1) + length**2
+    reached = np.where(inside >= 0, -along + np.sqrt(np.maximum(inside, 0.0)), 0.0)
+    low, high = percentile_interval(np.maximum(reached, 0.0))
+    return Interval(float(scale * low), float(min(1.0, scale * high)))
+
+
+def v_from_noise(unit_counts: Floats) -> float:
+    """The V to expect with no average position effect, given how much the units differ.
+
+    ``unit_counts``: (units, n) selections. The pooled shares are ratios of sums, whose
+    covariance C follows from the units' residuals (linearisation); with no effect
+    E[V^2] = n/(n-1) trace(C), whose root is returned. NaN below two units.
+    """
+    used = unit_counts[unit_counts.sum(axis=1) > 0]
+    units, n = used.shape
+    if units < 2:
+        return float("nan")
+    reads = used.sum(axis=1, keepdims=True)
+    residual = (used - reads * (used.sum(axis=0) / reads.sum())) / reads.sum()
+    variance = units / (units - 1) * float(np.sum(residual**2))
+    return float(np.sqrt(n / (n - 1) * variance))
+
+
+# ---------------------------------------------------------------- headline: average effect
+
+
+def deviations(counts: Floats, exposure: Floats | None = None) -> Floats:
+    """Each item's share of reads at each position, minus what no order effect would give.
+
+    ``counts``: (items, n) selections. Without ``exposure`` the comparison is 1/n: right
+    where every score is at every position equally often, or orderings are drawn at random.
+    With ``exposure`` (items, scores, positions) and ``counts`` (items, scores, positions)
+    the comparison is the item's own scores, each taken over its *other* reads' orderings:
+    sum_s c_s E_sp minus the read's own pair, over K (K-1). Items with too few reads (0, or
+    1 with exposure) are rows of NaN.
+    """
+    if exposure is None:
+        reads = counts.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(counts / reads - 1.0 / counts.shape[1])
+    picked = counts.sum(axis=1)
+    reads = picked.sum(axis=1, keepdims=True)
+    crossed = np.einsum("is,isp->ip", counts.sum(axis=2), exposure)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = (crossed - picked) / (reads * (reads - 1.0))
+        return np.asarray(np.where(reads > 1, picked / reads - expected, np.nan))
+
+
+def average_effect_test(vectors: Floats, *, seed: int, shares: bool = True) -> Test:
+    """Is the mean deviation of the units zero? The headline test of a position effect.
+
+    ``vectors``: (units, n), one deviation vector a unit, each summing to 0. Hotelling's T²
+    with its F reference on the directions that vary. Below 3n units: a sign-flip test. A
+    position whose share is the same in every unit and not 1/n has no variance to measure it
+    by: an exact bound answers (``shares``: the vectors are shares minus 1/n, so it holds).
+    No variance and no deviation: p = 1. Fewer than two units: p is NaN.
+    """
+    units, n = vectors.shape
+    if units < 2:
+        return Test("Hotelling's T²", float("nan"), float("nan"), float("nan"), "Too few units.")
+    mean = vectors.mean(axis=0)
+    spread = np.ptp(vectors, axis=0)
+    if np.all(spread < FLAT) and np.all(np.abs(mean) < FLAT):
+        return Test("Hotelling's T²", 0.0, 0.0, 1.0, NEVER_MOVED)
+    fixed = (spread < FLAT) & (np.abs(mean) > FLAT)
+    if shares and fixed.any():
+        return _constant_share_test(mean[fixed] + 1.0 / n, units, n)
+    if units < UNITS_PER_OPTION * n:
+        return _sign_flip_test(vectors, seed)
+    statistic, rank, p = hotelling(vectors)
+    note = "" if rank == n - 1 else f"Only {int(rank)} of {n - 1} directions ever varied."
+    return Test("Hotelling's T²", float(statistic), float(rank), float(p), note)
+
+
+def hotelling(vectors: Floats) -> tuple[Floats, Floats, Floats]:
+    """(F statistic, rank, p) for the mean of ``vectors`` (..., units, n) against zero.
+
+    T² = units m' S⁺ m over the directions with variance, r of them;
+    F = T² (units - r) / (r (units - 1)) on r and units - r degrees of freedom.
+    """
+    units = vectors.shape[-2]
+    mean = vectors.mean(axis=-2)
+    centred = vectors - mean[..., None, :]
+    covariance = np.swapaxes(centred, -1, -2) @ centred / (units - 1)
+    values, directions = np.linalg.eigh(covariance)
+    varies = values > np.maximum(FLAT * values[..., -1:], 1e-15)
+    along = np.einsum("...pk,...p->...k", directions, mean)
+    t2 = units * np.sum(np.where(varies, along**2, 0.0) / np.where(varies, values, 1.0), axis=-1)
+    rank = varies.sum(axis=-1).astype(np.float64)
+    usable = (rank > 0) & (rank < units)
+    safe = np.where(usable, rank, 1.0)
+    f = np.where(usable, t2 * (units - safe) / (safe * (units - 1.0)), 0.0)
+    p = np.where(usable, stats.f.sf(f, safe, units - safe), 1.0)
+    return f, rank, p
+
+
+def _constant_share_test(share: Floats, units: int, n: int) -> Test:
+    """An exact bound on p where positions have the same share a in every unit.
+
+    With a mean share of 1/n, Markov's inequality bounds the chance that one unit is as low
+    as a < 1/n by (1 - 1/n)/(1 - a) and as high as a > 1/n by (1/n)/a; all units: that to
+    the power of their number. Bonferroni over n positions and two sides.
+    """
+    one = np.where(share < 1.0 / n, (1.0 - 1.0 / n) / (1.0 - share + 1e-300), 1.0 / n / share)
+    p = min(1.0, 2.0 * n * float(np.min(one)) ** units)
+    note = "At some position every unit has the same share, which is not 1/n."
+    return Test("exact bound for a share that never varies", float(len(share)), 0.0, p, note)
+
+
+def _sign_flip_test(vectors: Floats, seed: int, *, draws: int = 4_000) -> Test:
+    """Flip whole vectors' signs: all 2^units patterns up to 12 units, else ``draws`` of them.
+
+    Statistic: squared length of the sum of the vectors, over that of the vectors' own.
+    """
+    units = len(vectors)
+    if units <= 12:
+        bits = np.arange(2**units)[:, None] >> np.arange(units)[None, :] & 1
+        signs = 1.0 - 2.0 * bits
+    else:
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(draws, units))
+        signs[0] = 1.0  # the data themselves belong to the reference set
+    sums = np.sum((signs @ vectors) ** 2, axis=1)
+    observed = sums[0]
+    p = float(np.mean(sums >= observed * (1.0 - FLAT)))
+    scale = float(np.sum(vectors**2))
+    return Test("sign-flip test", float(observed / scale), float("nan"), p, TOO_FEW)
+
+
+# ---------------------------------------------------------------- any order sensitivity
+
+
+class Reads(NamedTuple):
+    """Readable judgments as codes. ``position[o, s]``: where ordering o shows score s."""
+
+    item: Ints
+    score: Ints
+    ordering: Ints
+    position: Ints
+    n_items: int
+
+
+def positions_of(shown: Ints) -> Ints:
+    """The inverse of each row: (orderings, positions) score codes -> (orderings, scores)."""
+    return np.argsort(shown, axis=1).astype(np.int64)
+
+
+def any_order_test(reads: Reads, counts: Floats, exposure: Floats, *, seed: int) -> Test:
+    """Did the order matter to any item at all? (sharp null; method: section 3)
+
+    Under the null the scores an item received belong to no ordering in particular, so they
+    are permuted over the orderings it was read under. ``counts``: (items, scores, positions)
+    selections; ``exposure``: (items, scores, positions) how often each was shown.
+    Statistic: sum over items and positions of (selections)^2, which grows when an item's
+    picks pile up at a position, whichever it is; centred at its exact permutation mean.
+    Reference: the permutations themselves on little data, else a Pearson III curve through
+    the exact mean and the Monte Carlo second and third moments of the items' terms.
+    """
+    by_score, by_position = counts.sum(axis=2), counts.sum(axis=1)
+    n_reads = by_score.sum(axis=1)
+    movable = (n_reads > 1) & (by_score.max(axis=1, initial=0.0) < n_reads)
+    movable &= (exposure.max(axis=2).min(axis=1, initial=np.inf) < n_reads) & (n_reads > 1)
+    name = "permutation of scores over orderings"
+    if not movable.any():
+        return Test(name, 0.0, float("nan"), 1.0, NEVER_MOVED)
+    mean = _permutation_means(by_score[movable], exposure[movable], n_reads[movable])
+    excess = float(np.sum(by_position[movable] ** 2) - mean.sum())
+    keep = movable[reads.item]
+    rank = np.cumsum(movable) - 1
+    moving = Reads(
+        rank[reads.item[keep]], reads.score[keep], reads.ordering[keep], reads.position, len(mean)
+    )
+    rng = np.random.default_rng(seed)
+    if keep.sum() * 999 <= DIRECT_READS:
+        null = _permuted_excess(moving, mean, 999, rng).sum(axis=1)
+        slack = FLAT * float(n_reads.sum())
+        p = (1.0 + np.count_nonzero(null >= excess - slack)) / 1000.0
+        return Test(name, excess / float(n_reads[movable].sum()), float("nan"), float(p))
+    p = _moment_p(moving, mean, excess, rng)
+    return Test(name, excess / float(n_reads[movable].sum()), float("nan"), p)
+
+
+def _permutation_means(by_score: Floats, exposure: Floats, reads: Floats) -> Floats:
+    """Exact mean of sum_p (selections at p)^2 under permutation, one number an item.
+
+    With T_p = sum_s c_s E_sp the count at p is a sum of K matched pairs, whose mean is T_p/K
+    and whose mean product over two different pairs is (T_p^2 - rows - columns + T_p) /
+    (K (K-1)), rows = sum_s E_sp c_s^2, columns = sum_s c_s E_sp^2.
+    """
+    total = np.einsum("is,isp->ip", by_score, exposure)
+    rows = np.einsum("is,isp->ip", by_score**2, exposure)
+    columns = np.einsum("is,isp->ip", by_score, exposure**2)
+    k = reads[:, None]
+    pairs = (total**2 - rows - columns + total) / (k * (k - 1.0))
+    return np.asarray((total / k + pairs).sum(axis=1))
+
+
+def _permuted_excess(
+    reads: Reads, mean: Floats, draws: int, rng: np.random.Generator
+) -> Floats:
+    """(draws, items): each item's statistic minus its mean under random permutations."""
+    n = reads.position.shape[1]
+    order = np.argsort(reads.item, kind="stable")
+    size = np.bincount(reads.item, minlength=reads.n_items)
+    start = np.cumsum(size) - size
+    excess = np.zeros((draws, reads.n_items))
+    for k in np.unique(size[size > 0]).tolist():
+        members = np.flatnonzero(size == k)
+        at = order[start[members][:, None] + np.arange(k)[None, :]]
+        scores = np.tile(reads.score[at], (draws, 1))
+        mixed = rng.permuted(scores, axis=1)
+        where = reads.position[np.tile(reads.ordering[at], (draws, 1)), mixed]
+        cell = where + n * np.arange(len(where))[:, None]
+        picked = np.bincount(cell.ravel(), minlength=len(where) * n).reshape(-1, n)
+        squares = (picked.astype(np.float64) ** 2).sum(axis=1).reshape(draws, len(members))
+        excess[:, members] = squares - mean[members]
+    return excess
+
+
+def _moment_p(reads: Reads, mean: Floats, excess: float, rng: np.random.Generator) -> float:
+    """Upper tail of the summed statistic from the items' pooled second and third moments."""
+    rows = len(reads.item)
+    items = np.arange(reads.n_items)
+    if rows > MOMENT_READS:
+        share = MOMENT_READS / rows
+        items = np.sort(rng.choice(items, size=max(2, int(share * reads.n_items)), replace=False))
+        rank = np.full(reads.n_items, -1)
+        rank[items] = np.arange(len(items))
+        keep = rank[reads.item] >= 0
+        reads_used = Reads(
+            rank[reads.item[keep]],
+            reads.score[keep],
+            reads.ordering[keep],
+            reads.position,
+            len(items),
+        )
+    else:
+        reads_used = reads
+    draws = max(2, MOMENT_READS // max(1, len(reads_used.item)))
+    terms = _permuted_excess(reads_used, mean[items], draws, rng)
+    grow = reads.n_items / len(items)
+    variance = float(np.mean(np.sum(terms**2, axis=1))) * grow
+    third = float(np.mean(np.sum(terms**3, axis=1))) * grow
+    if variance <= 0.0:
+        return 1.0
+    skew = third / variance**1.5
+    return float(stats.pearson3.sf(excess / np.sqrt(variance), max(skew, 0.0)))
+
+
+# ---------------------------------------------------------------- score x position
+
+
+def position_given_score(counts: Floats, exposure: Floats) -> Floats:
+    """P(p | s): how the choices of score s spread over positions, (..., scores, positions).
+
+    Choices of s at p over times s was shown at p, then normalised over p; with equal
+    exposure this is the plain share of Xu v1, Table 5. NaN for a score never chosen and for
+    a position where the score was never shown.
+    """
+    shown = exposure > 0
+    rate = np.where(shown, counts / np.where(shown, exposure, 1.0), 0.0)
+    total = rate.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(shown & (total > 0), rate / total, np.nan))
+
+
+def is_balanced(exposure: Floats) -> bool:
+    """Is every score at every position about equally often?
+
+    ``exposure``: (scores, positions) totals. True when no cell is further from 1/n of the
+    total than 4.5 standard errors of independent uniform orderings: designs drawn afresh for
+    each item pass, one short list of unbalanced orderings shared by all items does not.
+    """
+    n, reads = len(exposure), exposure.sum() / len(exposure)
+    if reads == 0:
+        return False
+    error = np.sqrt(reads * (1.0 / n) * (1.0 - 1.0 / n))
+    return bool(np.max(np.abs(exposure - reads / n)) <= 4.5 * error + 1.0)
+
+
+def is_separable(exposure: Floats) -> bool:
+    """Was some score seen at more than one position? Else position and score are one thing."""
+    return bool(np.any(np.count_nonzero(exposure > 0, axis=1) > 1))
+
+
+# ---------------------------------------------------------------- spread and noise
+
+
+class Spread(NamedTuple):
+    """A mean over items with how many carried it and how many had too few reads."""
+
+    mean: float
+    n_items: int
+    n_excluded: int
+
+
+def within_item_sd(item: Ints, values: Floats, n_items: int) -> Floats:
+    """Standard deviation (ddof 1) of each item's values; NaN below two. Xu v1, Table 3.
+
+    ``values``: one a read, NaN where unread; they are left out.
+    """
+    read = np.isfinite(values)
+    item, values = item[read], values[read]
+    if not len(values):
+        return np.full(n_items, np.nan)
+    centred = values - values.mean()  # keeps the sum of squares from cancelling
+    count = np.bincount(item, minlength=n_items).astype(np.float64)
+    total = np.bincount(item, weights=centred, minlength=n_items)
+    square = np.bincount(item, weights=centred**2, minlength=n_items)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = (square - total**2 / count) / (count - 1.0)
+    variance = np.where(variance < 1e-12, 0.0, variance)
+    return np.asarray(np.where(count > 1, np.sqrt(variance), np.nan))
+
+
+def spread(per_item: Floats) -> Spread:
+    """The mean over the items that have a value."""
+    known = np.isfinite(per_item)
+    mean = float(per_item[known].mean()) if known.any() else float("nan")
+    return Spread(mean, int(known.sum()), int(len(per_item) - known.sum()))
+
+
+def disagreement(score_counts: Floats) -> Floats:
+    """The chance that two different reads of an item give different scores, one an item.
+
+    ``score_counts``: (items, scores). K/(K-1) (1 - sum_s q_s^2), unbiased; NaN below 2 reads.
+    """
+    reads = score_counts.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        same = (np.sum(score_counts**2, axis=1) - reads) / (reads * (reads - 1.0))
+    return np.asarray(np.where(reads > 1, 1.0 - same, np.nan))
+
+
+def v_from_own_noise(own_disagreement: Floats, reads: Floats, n: int) -> float:
+    """The V that a judge's own randomness makes under balanced orderings, root mean square.
+
+    ``own_disagreement``: each item's disagreement between reads of one unchanged order;
+    ``reads``: how often it was read under the balanced design. Independent reads of item i
+    with score probabilities q give sum_p Var(N_p) = K_i (1 - sum_s q_s^2) = K_i d_i, whatever
+    the orderings, so E[V^2] = n/(n-1) x sum_i K_i d_i / N^2. Items without a known
+    disagreement take the mean of the others; NaN where none is known.
+    """
+    known = np.isfinite(own_disagreement)
+    total = float(reads.sum())
+    if not known.any() or total == 0:
+        return float("nan")
+    filled = np.where(known, own_disagreement, own_disagreement[known].mean())
+    return float(np.sqrt(n / (n - 1) * np.sum(reads * np.maximum(filled, 0.0))) / total)
+
+
+class Visible(NamedTuple):
+    """The smallest effect that would have been found, with what that was worked out for.
+
+    ``share``: |share - 1/n| of one position, the others making up for it evenly; ``v``: the
+    same as Cramér's V.
+    """
+
+    share: float
+    v: float
+    power: float
+    alpha: float
+    n_units: int
+
+
+def smallest_visible_effect(
+    vectors: Floats, *, power: float = 0.8, alpha: float = 0.05
+) -> Visible:
+    """The smallest preference for one position that the T² test finds with ``power``.
+
+    ``vectors``: (units, n) deviations. The noncentral F gives the noncentrality needed; a
+    preference d for position p (and -d/(n-1) for the others) has units d² w' S⁺ w of it.
+    The least favourable position counts. NaN where T² cannot be computed or nothing varies.
+    """
+    units, n = vectors.shape
+    nothing = Visible(float("nan"), float("nan"), power, alpha, units)
+    if units < 2:
+        return nothing
+    covariance = np.atleast_2d(np.cov(vectors, rowvar=False))
+    values, directions = np.linalg.eigh(covariance)
+    varies = values > max(FLAT * float(values[-1]), 1e-15)
+    rank = int(varies.sum())
+    if rank == 0 or units <= rank + 1:
+        return nothing
+    needed = _noncentrality(rank, units - rank, power, alpha)
+    pattern = (np.eye(n) - 1.0 / n) * n / (n - 1)
+    along = (pattern @ directions[:, varies]) ** 2 / values[varies]
+    per_unit = float(along.sum(axis=1).min())
+    if per_unit <= 0:
+        return nothing
+    share = float(np.sqrt(needed / (units * per_unit)))
+    return Visible(share, share * n / (n - 1), power, alpha, units)
+
+
+def _noncentrality(df1: int, df2: int, power: float, alpha: float) -> float:
+    """The noncentrality at which an F test of level ``alpha`` has ``power``."""
+    critical = float(stats.f.isf(alpha, df1, df2))
+
+    def missing(noncentrality: float) -> float:
+        return float(1.0 - special.ncfdtr(df1, df2, noncentrality, critical)) - power
+
+    high = 10.0
+    while missing(high) < 0 and high < 1e6:
+        high *= 2.0
+    return float(optimize.brentq(missing, 1e-6, high))

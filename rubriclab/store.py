@@ -1,0 +1,972 @@
+"""The one store: a DuckDB file with data sets, rubrics, judges, runs and every judgment.
+
+The only file with SQL. One process owns a store file; inside it one writer thread commits
+judgments in small batches, and every reader works on a cursor of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from rubriclab.ingest.study import study_from_dict, study_to_dict
+from rubriclab.model import (
+    STATUSES,
+    Arm,
+    Comparison,
+    Dataset,
+    Item,
+    Judge,
+    Judgment,
+    LabError,
+    Ordering,
+    Rubric,
+    RunData,
+    Study,
+    Variant,
+    fingerprint,
+)
+from rubriclab.plan import Plan
+
+SCHEMA = 1
+MAX_POSITIONS = 10
+P_COLUMNS = tuple(f"p{i}" for i in range(1, MAX_POSITIONS + 1))
+COMMIT_ROWS = 2_000
+COMMIT_SECONDS = 0.05
+
+RUN_STATES = ("planned", "running", "paused", "interrupted", "cancelled", "finished", "imported")
+
+
+class StoreError(LabError):
+    """The store cannot be opened, read or written; the message says what to do."""
+
+
+# ---------------------------------------------------------------- schema
+
+
+def _schema_1(db: duckdb.DuckDBPyConnection) -> None:
+    probabilities = ", ".join(f"{name} REAL" for name in P_COLUMNS)
+    db.execute(
+        f"""
+        CREATE TABLE lab (schema_version INTEGER, created TIMESTAMP);
+        CREATE TABLE datasets (
+            dataset VARCHAR, name VARCHAR, origin VARCHAR, created TIMESTAMP, rubric VARCHAR,
+            n_items INTEGER, kind VARCHAR);
+        CREATE TABLE items (
+            dataset VARCHAR, item INTEGER, name VARCHAR, item_id VARCHAR, instruction VARCHAR,
+            response VARCHAR, criterion VARCHAR, block VARCHAR, prompt VARCHAR,
+            candidate VARCHAR, task VARCHAR, human DOUBLE[], n_chars INTEGER, more VARCHAR);
+        CREATE TABLE rubrics (rubric VARCHAR, name VARCHAR, created TIMESTAMP, body VARCHAR);
+        CREATE TABLE judges (name VARCHAR, created TIMESTAMP, body VARCHAR);
+        CREATE TABLE runs (
+            run_no INTEGER, run VARCHAR, name VARCHAR, axis VARCHAR, dataset VARCHAR,
+            study VARCHAR, provenance VARCHAR, created TIMESTAMP, changed TIMESTAMP,
+            state VARCHAR, reason VARCHAR, planned BIGINT, simulated BOOLEAN);
+        CREATE TABLE arms (run_no INTEGER, arm SMALLINT, body VARCHAR, planned BIGINT);
+        CREATE TABLE orderings (run_no INTEGER, ordering INTEGER, shown VARCHAR, labels VARCHAR);
+        CREATE TABLE judgments (
+            run_no INTEGER, call BIGINT, arm SMALLINT, item INTEGER, ordering INTEGER,
+            read SMALLINT, repeat SMALLINT, status TINYINT, score REAL, position SMALLINT,
+            expected REAL, mass REAL, kind VARCHAR, {probabilities});
+        CREATE TABLE replies (
+            run_no INTEGER, call BIGINT, key VARCHAR, arm SMALLINT, status TINYINT, text VARCHAR,
+            finish VARCHAR, tokens_in INTEGER, tokens_out INTEGER, cached_tokens INTEGER,
+            latency REAL, model VARCHAR, error VARCHAR, kind VARCHAR, retryable BOOLEAN,
+            attempts SMALLINT, template VARCHAR, asked TIMESTAMP);
+        CREATE TABLE superseded AS SELECT * FROM replies LIMIT 0;
+        """
+    )
+    db.execute("INSERT INTO lab VALUES (?, ?)", [1, _now()])
+
+
+MIGRATIONS = (_schema_1,)
+"""``MIGRATIONS[v]`` takes a store from version v to v + 1."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+# ---------------------------------------------------------------- the store
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One run as the runs page lists it. ``done`` counts calls with a final reply."""
+
+    run: str
+    run_no: int
+    name: str
+    axis: str
+    dataset: str
+    state: str
+    reason: str
+    created: datetime
+    changed: datetime
+    planned: int
+    done: int
+    simulated: bool
+    provenance: Mapping[str, Any]
+
+
+class Store:
+    """An open store. Use as a context manager, or call :meth:`close`.
+
+    Raises StoreError where the file is open in another process, is not a store, comes from
+    a newer rubriclab or cannot be written. ``":memory:"`` gives a store without a file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        self._write_lock = threading.RLock()
+        self._open: duckdb.DuckDBPyConnection | None = None
+        self._db = _connect(self.path)
+        try:
+            self._migrate()
+            self._mark_interrupted()
+        except duckdb.Error as fault:
+            self._db.close()
+            raise _store_error(self.path, fault) from fault
+        except StoreError:
+            self._db.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._write_lock:
+            self._db.close()
+
+    # -------- data sets, rubrics, judges
+
+    def save_dataset(self, dataset: Dataset) -> str:
+        """Keep a data set; the same data twice is kept once. Returns its id."""
+        code = dataset.id
+        if self._one("SELECT count(*) FROM datasets WHERE dataset = ?", [code]):
+            return code
+        frame = _items_frame(dataset)
+        frame["dataset"] = code
+        rubric = json.dumps(asdict(dataset.rubric)) if dataset.rubric else None
+        kind = "comparisons" if isinstance(dataset.items[0], Comparison) else "items"
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [code, dataset.name, dataset.origin, _now(), rubric, len(dataset), kind],
+            )
+            db.append("items", frame, by_name=True)
+        return code
+
+    def dataset(self, code: str) -> Dataset:
+        """The data set of that id. Raises StoreError where there is none."""
+        head = self._rows("SELECT name, origin, rubric FROM datasets WHERE dataset = ?", [code])
+        if not head:
+            raise StoreError(f"The store has no data set “{code}”.")
+        name, origin, rubric = head[0]
+        rows = self._frame("SELECT * FROM items WHERE dataset = ? ORDER BY item", [code])
+        return Dataset(
+            name=name,
+            origin=origin,
+            items=_items_of(rows),
+            rubric=_rubric_of(json.loads(rubric)) if rubric else None,
+        )
+
+    def datasets(self) -> pd.DataFrame:
+        """Kept data sets, newest first: dataset, name, origin, created, n_items, kind."""
+        return self._frame(
+            "SELECT dataset, name, origin, created, n_items, kind, rubric IS NOT NULL AS own_rubric "
+            "FROM datasets WHERE origin <> 'imported' ORDER BY created DESC"
+        )
+
+    def delete_dataset(self, code: str) -> None:
+        """Remove a data set that no run needs. Raises StoreError where a run was made on it."""
+        if runs := self._rows("SELECT run FROM runs WHERE dataset = ?", [code]):
+            raise StoreError(f"Run “{runs[0][0]}” was made on this data set; it has to stay.")
+        with self._transaction() as db:
+            db.execute("DELETE FROM items WHERE dataset = ?", [code])
+            db.execute("DELETE FROM datasets WHERE dataset = ?", [code])
+
+    def save_rubric(self, rubric: Rubric) -> str:
+        """Keep a rubric; a rubric of the same name is replaced on the list, never in runs."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM rubrics WHERE name = ?", [rubric.name])
+            db.execute(
+                "INSERT INTO rubrics VALUES (?, ?, ?, ?)",
+                [rubric.id, rubric.name, _now(), json.dumps(asdict(rubric))],
+            )
+        return rubric.id
+
+    def rubrics(self) -> tuple[Rubric, ...]:
+        rows = self._rows("SELECT body FROM rubrics ORDER BY created DESC")
+        return tuple(_rubric_of(json.loads(body)) for (body,) in rows)
+
+    def delete_rubric(self, name: str) -> None:
+        with self._transaction() as db:
+            db.execute("DELETE FROM rubrics WHERE name = ?", [name])
+
+    def save_judge(self, judge: Judge) -> None:
+        """Keep a judge's settings under its name. They hold no key, only its variable's name."""
+        body = judge_to_dict(judge)
+        with self._transaction() as db:
+            db.execute("DELETE FROM judges WHERE name = ?", [judge.name])
+            db.execute("INSERT INTO judges VALUES (?, ?, ?)", [judge.name, _now(), json.dumps(body)])
+
+    def judges(self) -> tuple[Judge, ...]:
+        rows = self._rows("SELECT body FROM judges ORDER BY created")
+        return tuple(judge_from_dict(json.loads(body)) for (body,) in rows)
+
+    def delete_judge(self, name: str) -> None:
+        with self._transaction() as db:
+            db.execute("DELETE FROM judges WHERE name = ?", [name])
+
+    # -------- runs
+
+    def open_run(self, plan: Plan, provenance: Mapping[str, Any]) -> RunInfo:
+        """The run of this plan's study: the one there is, or a new one."""
+        run = run_name(plan.study)
+        with self._write_lock:
+            if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
+                return self.run(run)
+            dataset = self.save_dataset(plan.study.dataset)
+            self._insert_run(
+                run=run,
+                name=plan.study.name,
+                axis=plan.study.design.axis,
+                dataset=dataset,
+                study=json.dumps(study_to_dict(plan.study)),
+                provenance=provenance,
+                state="planned",
+                arms=plan.arms,
+                planned=plan.planned,
+            )
+        return self.run(run)
+
+    def _insert_run(
+        self,
+        *,
+        run: str,
+        name: str,
+        axis: str,
+        dataset: str,
+        study: str | None,
+        provenance: Mapping[str, Any],
+        state: str,
+        arms: Sequence[Arm],
+        planned: Sequence[int],
+    ) -> int:
+        with self._transaction() as db:
+            number = int(db.execute("SELECT coalesce(max(run_no), 0) + 1 FROM runs").fetchall()[0][0])
+            db.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [number, run, name, axis, dataset, study, json.dumps(provenance), _now(), _now(),
+                 state, "", sum(planned), any(arm.simulated for arm in arms)],
+            )  # fmt: skip
+            for code, (arm, count) in enumerate(zip(arms, planned, strict=True)):
+                db.execute(
+                    "INSERT INTO arms VALUES (?, ?, ?, ?)",
+                    [number, code, json.dumps(asdict(arm)), count],
+                )
+        return number
+
+    def set_state(self, run: str, state: str, reason: str = "") -> None:
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE runs SET state = ?, reason = ?, changed = ? WHERE run = ?",
+                [state, reason, _now(), run],
+            )
+
+    def runs(self) -> tuple[RunInfo, ...]:
+        """All runs, newest first."""
+        return self._run_infos("", [])
+
+    def run(self, run: str) -> RunInfo:
+        """The run of that name, or of a name that begins so. Raises StoreError otherwise."""
+        found = self._run_infos("WHERE r.run = ?", [run])
+        found = found or self._run_infos("WHERE starts_with(r.run, ?)", [run])
+        if len(found) != 1:
+            known = ", ".join(info.run for info in self.runs()[:8]) or "none"
+            what = "no run" if not found else f"{len(found)} runs that begin with"
+            raise StoreError(f"The store {self.path} has {what} “{run}”. Runs here: {known}.")
+        return found[0]
+
+    def _run_infos(self, where: str, values: list[Any]) -> tuple[RunInfo, ...]:
+        rows = self._rows(
+            f"""
+            SELECT r.run, r.run_no, r.name, r.axis, coalesce(d.name, ''), r.state, r.reason,
+                   r.created, r.changed, r.planned, coalesce(c.done, 0), r.simulated, r.provenance
+            FROM runs r
+            LEFT JOIN (SELECT run_no, count(*) AS done FROM replies GROUP BY run_no) c USING (run_no)
+            LEFT JOIN datasets d ON d.dataset = r.dataset
+            {where} ORDER BY r.created DESC, r.run_no DESC
+            """,
+            values,
+        )
+        return tuple(RunInfo(*row[:-1], provenance=json.loads(row[-1])) for row in rows)
+
+    def study(self, run: str) -> Study:
+        """The study that a run was made from. Raises StoreError for an imported run."""
+        info = self.run(run)
+        ((text, dataset),) = self._rows(
+            "SELECT study, dataset FROM runs WHERE run_no = ?", [info.run_no]
+        )
+        if text is None:
+            raise StoreError(
+                f"Run “{info.run}” was imported from a file; there is no study to go on with."
+            )
+        return study_from_dict(json.loads(text), dataset=self.dataset(dataset))
+
+    def delete_run(self, run: str) -> None:
+        number = self.run(run).run_no
+        with self._transaction() as db:
+            for table in ("judgments", "replies", "superseded", "orderings", "arms", "runs"):
+                db.execute(f"DELETE FROM {table} WHERE run_no = ?", [number])
+
+    def done_keys(self, run: str) -> set[str]:
+        """Keys of the calls that have a final reply."""
+        number = self.run(run).run_no
+        return {k for (k,) in self._rows("SELECT key FROM replies WHERE run_no = ?", [number])}
+
+    def failed_keys(self, run: str) -> set[str]:
+        """Keys of the calls that ended in an error: what “ask failed calls again” asks."""
+        number = self.run(run).run_no
+        code = STATUSES.index("error")
+        rows = self._rows(
+            "SELECT key FROM replies WHERE run_no = ? AND status = ?", [number, code]
+        )
+        return {key for (key,) in rows}
+
+    def outcome_counts(self, run: str) -> dict[str, int]:
+        """Judgments by status, every status present."""
+        number = self.run(run).run_no
+        rows = self._rows(
+            "SELECT status, count(*) FROM judgments WHERE run_no = ? GROUP BY status", [number]
+        )
+        counts = dict(rows)
+        return {name: int(counts.get(code, 0)) for code, name in enumerate(STATUSES)}
+
+    def usage(self, run: str) -> dict[str, float]:
+        """Totals over a run's replies: tokens in, out and cached, seconds of judge time."""
+        number = self.run(run).run_no
+        rows = self._rows(
+            "SELECT coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), "
+            "coalesce(sum(cached_tokens), 0), coalesce(sum(latency), 0), count(*) "
+            "FROM replies WHERE run_no = ?",
+            [number],
+        )
+        names = ("tokens_in", "tokens_out", "cached_tokens", "seconds", "calls")
+        return {name: float(value) for name, value in zip(names, rows[0], strict=True)}
+
+    # -------- what findings start from
+
+    def revision(self, run: str) -> str:
+        """Changes whenever the run's judgments do: the key of caches over them."""
+        info = self.run(run)
+        return f"{info.run}:{info.done}:{info.changed.isoformat()}"
+
+    def frame(self, run: str, *, probabilities: bool = False) -> RunData:
+        """A run's judgments as arrays (see RunData), ready for findings."""
+        info = self.run(run)
+        arms = self._rows(
+            "SELECT body, planned FROM arms WHERE run_no = ? ORDER BY arm", [info.run_no]
+        )
+        shown = self._rows(
+            "SELECT shown, labels FROM orderings WHERE run_no = ? ORDER BY ordering", [info.run_no]
+        )
+        columns = (
+            "arm, item, ordering, read, repeat, call, status, score, position, expected, mass"
+        )
+        table = self._numpy(
+            f"SELECT {columns} FROM judgments WHERE run_no = ? ORDER BY call", [info.run_no]
+        )
+        matrix = None
+        if probabilities:
+            parts = self._numpy(
+                f"SELECT {', '.join(P_COLUMNS)} FROM judgments WHERE run_no = ? ORDER BY call",
+                [info.run_no],
+            )
+            stacked = np.column_stack([parts[name] for name in P_COLUMNS]).astype(np.float64)
+            matrix = stacked if np.isfinite(stacked).any() else None
+        return RunData(
+            run=info.run,
+            name=info.name,
+            arms=tuple(_arm_of(json.loads(body)) for body, _ in arms),
+            items=self._item_frame(info.run_no),
+            orderings=tuple(_ordering_of(*row) for row in shown),
+            judgments=pd.DataFrame(table, copy=False),
+            probabilities=matrix,
+            planned=tuple(int(planned) for _, planned in arms),
+            simulated=info.simulated,
+        )
+
+    def _item_frame(self, run_no: int) -> pd.DataFrame:
+        frame = self._frame(
+            """
+            SELECT i.name AS dataset, i.item_id, i.criterion, i.block, i.prompt, i.candidate,
+                   i.task, i.human AS raters, list_avg(i.human) AS human, i.n_chars,
+                   json_extract(i.more, '$.candidates')::VARCHAR AS candidates
+            FROM items i JOIN runs r USING (dataset) WHERE r.run_no = ? ORDER BY i.item
+            """,
+            [run_no],
+        )
+        for name in ("dataset", "criterion", "block", "prompt", "candidate", "task"):
+            frame[name] = frame[name].astype("category")
+        frame["human"] = frame["human"].astype("float64")
+        listed = [tuple(json.loads(c)) if isinstance(c, str) else () for c in frame["candidates"]]
+        frame["candidates"] = pd.Series(listed, dtype=object, index=frame.index)
+        return frame
+
+    def judgments_behind(
+        self,
+        run: str,
+        *,
+        arm: int | None = None,
+        score: int | None = None,
+        position: int | None = None,
+        status: str | None = None,
+        item: int | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> pd.DataFrame:
+        """The judgments behind one cell, with what the judge wrote and what it was shown."""
+        where, values = ["j.run_no = ?"], [self.run(run).run_no]
+        wanted = {"arm": arm, "score": score, "position": position, "item": item}
+        for name, value in wanted.items():
+            if value is not None:
+                where.append(f"j.{name} = ?")
+                values.append(value)
+        if status is not None:
+            where.append("j.status = ?")
+            values.append(STATUSES.index(status))  # type: ignore[arg-type]
+        frame = self._frame(
+            f"""
+            SELECT j.call, j.arm, j.item, i.item_id, i.criterion, i.candidate, o.shown, o.labels,
+                   j.read, j.repeat, j.status, j.score, j.position, j.expected, j.mass,
+                   coalesce(j.kind, p.kind) AS kind, p.text, p.finish, p.error, p.key, p.model,
+                   p.tokens_in, p.tokens_out, p.latency, i.instruction, i.response,
+                   list_avg(i.human) AS human
+            FROM judgments j
+            JOIN runs r USING (run_no)
+            JOIN items i ON i.dataset = r.dataset AND i.item = j.item
+            JOIN orderings o ON o.run_no = j.run_no AND o.ordering = j.ordering
+            LEFT JOIN replies p ON p.run_no = j.run_no AND p.call = j.call
+            WHERE {" AND ".join(where)} ORDER BY j.call LIMIT ? OFFSET ?
+            """,
+            [*values, limit, offset],
+        )
+        frame["status"] = [STATUSES[code] for code in frame["status"]]
+        return frame
+
+    def export_frame(self, run: str) -> pd.DataFrame:
+        """Every judgment of a run with its words, one a row: what the Parquet export holds."""
+        frame = self.judgments_behind(run, limit=2**31)
+        arms = [_arm_of(json.loads(b)) for (b,) in self._rows(
+            "SELECT body FROM arms WHERE run_no = ? ORDER BY arm", [self.run(run).run_no])]  # fmt: skip
+        frame.insert(0, "judge", [arms[a].judge for a in frame["arm"]])
+        frame.insert(1, "dataset", [arms[a].dataset for a in frame["arm"]])
+        frame.insert(2, "strategy", [arms[a].strategy for a in frame["arm"]])
+        frame.insert(3, "variant", [str(arms[a].variant) for a in frame["arm"]])
+        return frame
+
+    def import_run(
+        self,
+        data: RunData,
+        *,
+        provenance: Mapping[str, Any],
+        replies: pd.DataFrame | None = None,
+        study: Mapping[str, Any] | None = None,
+        texts: pd.DataFrame | None = None,
+    ) -> str:
+        """Keep judgments made elsewhere as a run. The same data twice is the same run.
+
+        ``texts`` may bring instruction, response and more for the items, ``replies`` the
+        words (columns of the replies table but for run_no). Returns the run's name.
+        """
+        run = f"{_slug(data.name)}-{_data_id(data)[:8]}"
+        if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
+            return run
+        dataset = fingerprint({"import": run})
+        items = _imported_items(data.items, texts)
+        items["dataset"] = dataset
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO datasets VALUES (?, ?, 'imported', ?, NULL, ?, 'items')",
+                [dataset, " + ".join(dict.fromkeys(a.dataset for a in data.arms)), _now(), len(items)],
+            )
+            db.append("items", items, by_name=True)
+            counts = np.bincount(data.judgments["arm"], minlength=len(data.arms))
+            number = self._insert_run(
+                run=run, name=data.name, axis=data.arms[0].axis, dataset=dataset,
+                study=json.dumps(study) if study else None, provenance=provenance,
+                state="imported", arms=data.arms, planned=[int(c) for c in counts],
+            )  # fmt: skip
+            db.append("orderings", _orderings_frame(number, 0, data.orderings), by_name=True)
+            db.append("judgments", _imported_judgments(number, data), by_name=True)
+            kept = replies if replies is not None else _no_words(data)
+            db.append("replies", kept.assign(run_no=number), by_name=True)
+        return run
+
+    # -------- plumbing
+
+    def _migrate(self) -> None:
+        tables = {name for (name,) in self._rows("SELECT table_name FROM duckdb_tables()")}
+        if tables and "lab" not in tables:
+            raise StoreError(
+                f"{self.path} is a DuckDB file but not a rubriclab store. Choose another file."
+            )
+        version = self._one("SELECT max(schema_version) FROM lab") if tables else 0
+        if version > SCHEMA:
+            raise StoreError(
+                f"{self.path} was written by a newer rubriclab (store version {version}; this one "
+                f"reads up to {SCHEMA}). Update rubriclab or choose another store."
+            )
+        for step in MIGRATIONS[version:]:
+            with self._transaction() as db:
+                step(db)
+
+    def _mark_interrupted(self) -> None:
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE runs SET state = 'interrupted', reason = 'the lab was stopped' "
+                "WHERE state = 'running'"
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """All of a block or nothing of it, one writer at a time; nested blocks join the outer."""
+        with self._write_lock:
+            if self._open is not None:
+                yield self._open
+                return
+            cursor = self._cursor()
+            self._open = cursor
+            try:
+                cursor.begin()
+                yield cursor
+                cursor.commit()
+            except BaseException as fault:
+                with suppress(duckdb.Error):
+                    cursor.rollback()
+                if isinstance(fault, duckdb.Error):
+                    raise _store_error(self.path, fault) from fault
+                raise
+            finally:
+                self._open = None
+                cursor.close()
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._db.cursor()
+        except duckdb.Error as fault:
+            raise _store_error(self.path, fault) from fault
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._cursor() as cursor:
+            rows: list[tuple[Any, ...]] = cursor.execute(sql, list(values)).fetchall()
+            return rows
+
+    def _one(self, sql: str, values: Sequence[Any] = ()) -> int:
+        return int(self._rows(sql, values)[0][0] or 0)
+
+    def _frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
+        with self._cursor() as cursor:
+            return cursor.execute(sql, list(values)).df()
+
+    def _numpy(self, sql: str, values: Sequence[Any] = ()) -> dict[str, np.ndarray]:
+        with self._cursor() as cursor:
+            found = cursor.execute(sql, list(values)).fetchnumpy()
+        return {name: np.ma.getdata(part) for name, part in found.items()}
+
+
+# ---------------------------------------------------------------- one run's writer
+
+
+class RunWriter:
+    """Takes judgments from any thread and commits them in small batches on its own.
+
+    A batch that cannot be committed is kept and tried again with the next one; until then
+    :meth:`put` raises StoreError, so that a run pauses instead of asking for what cannot be
+    kept. ``committed`` counts judgments that a kill cannot lose.
+    """
+
+    def __init__(self, store: Store, run: str) -> None:
+        self._store = store
+        self.run = run
+        self._number = store.run(run).run_no
+        self._lock = threading.Condition()
+        self._pending: list[Judgment] = []
+        self._writing = 0
+        self._fault: StoreError | None = None
+        self._closed = False
+        self.committed = 0
+        rows = store._rows(
+            "SELECT shown, labels, ordering FROM orderings WHERE run_no = ?", [self._number]
+        )
+        self._orderings = {_ordering_of(shown, labels): code for shown, labels, code in rows}
+        self._next_call = store._one(
+            "SELECT coalesce(max(call), -1) + 1 FROM replies WHERE run_no = ?", [self._number]
+        )
+        self._thread = threading.Thread(target=self._work, name=f"writer {run}", daemon=True)
+        self._thread.start()
+
+    def put(self, judgment: Judgment) -> None:
+        """Queue a judgment. Raises StoreError while the store cannot be written."""
+        with self._lock:
+            self._pending.append(judgment)
+            if self._fault is not None:
+                raise self._fault
+            if len(self._pending) == 1:
+                self._lock.notify()
+
+    def flush(self) -> None:
+        """Wait until all that was put is committed. Raises StoreError where it cannot be."""
+        with self._lock:
+            self._fault = None
+            self._lock.notify_all()
+            while (self._pending or self._writing) and self._fault is None:
+                self._lock.wait(1.0)
+            if self._fault is not None:
+                raise self._fault
+
+    def close(self) -> None:
+        """Flush and end the writer's thread. Raises StoreError like :meth:`flush`."""
+        try:
+            self.flush()
+        finally:
+            with self._lock:
+                self._closed = True
+                self._lock.notify_all()
+            self._thread.join(timeout=30)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                while not self._closed and (not self._pending or self._fault is not None):
+                    self._lock.wait()
+                if self._closed and (not self._pending or self._fault is not None):
+                    return
+            time.sleep(COMMIT_SECONDS)
+            with self._lock:
+                batch, self._pending = self._pending[:COMMIT_ROWS], self._pending[COMMIT_ROWS:]
+                self._writing = len(batch)
+            self._commit_or_keep(batch)
+
+    def _commit_or_keep(self, batch: list[Judgment]) -> None:
+        fault: StoreError | None = None
+        try:
+            self._commit(batch)
+        except StoreError as trouble:
+            fault = trouble
+        with self._lock:
+            self._writing = 0
+            if fault is None:
+                self.committed += len(batch)
+            else:
+                self._pending = batch + self._pending
+                self._fault = fault
+            self._lock.notify_all()
+
+    def _commit(self, batch: list[Judgment]) -> None:
+        fresh = list(
+            dict.fromkeys(j.call.ordering for j in batch if j.call.ordering not in self._orderings)
+        )
+        first = len(self._orderings)
+        known = {**self._orderings, **{o: first + i for i, o in enumerate(fresh)}}
+        again = [judgment.call.key for judgment in batch if judgment.call.key in self._failed]
+        judgments, replies = _batch_frames(self._number, self._next_call, batch, known)
+        with self._store._transaction() as db:
+            if again:
+                _supersede(db, self._number, again)
+            if fresh:
+                db.append("orderings", _orderings_frame(self._number, first, fresh), by_name=True)
+            db.append("replies", replies, by_name=True)
+            db.append("judgments", judgments, by_name=True)
+        self._orderings = known
+        self._next_call += len(batch)
+        self._failed.difference_update(again)
+
+    @property
+    def _failed(self) -> set[str]:
+        """Keys whose last reply was an error: a new reply takes its place."""
+        if not hasattr(self, "_failed_keys"):
+            self._failed_keys = self._store.failed_keys(self.run)
+        return self._failed_keys
+
+
+def _supersede(db: duckdb.DuckDBPyConnection, run_no: int, keys: Sequence[str]) -> None:
+    """Move replies that are asked again out of the way; they stay readable in superseded."""
+    matching = "run_no = ? AND list_contains(?, key)"
+    db.execute(f"INSERT INTO superseded SELECT * FROM replies WHERE {matching}", [run_no, keys])
+    db.execute(
+        "DELETE FROM judgments WHERE run_no = ? AND call IN "
+        f"(SELECT call FROM replies WHERE {matching})",
+        [run_no, run_no, keys],
+    )
+    db.execute(f"DELETE FROM replies WHERE {matching}", [run_no, keys])
+
+
+def _batch_frames(
+    run_no: int, first_call: int, batch: Sequence[Judgment], orderings: Mapping[Ordering, int]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The judgments and the replies of a batch as frames with the tables' column names."""
+    nan = float("nan")
+    padding = (nan,) * MAX_POSITIONS
+    outcomes: list[tuple[Any, ...]] = []
+    replies: list[tuple[Any, ...]] = []
+    asked = _now()
+    for number, judgment in enumerate(batch, start=first_call):
+        call, reply = judgment.call, judgment.reply
+        code = orderings[call.ordering]
+        for out in judgment.outcomes:
+            probabilities = (*(out.probabilities or ()), *padding)[:MAX_POSITIONS]
+            outcomes.append(
+                (run_no, number, call.arm, out.item, code, call.read, call.repeat,
+                 STATUSES.index(out.status),
+                 nan if out.score is None else out.score,
+                 -1 if out.position is None else out.position,
+                 nan if out.expected is None else out.expected,
+                 nan if out.mass is None else out.mass,
+                 out.kind, *probabilities)
+            )  # fmt: skip
+        replies.append(
+            (run_no, number, call.key, call.arm, STATUSES.index(judgment.outcomes[0].status),
+             reply.text, reply.finish, reply.tokens_in, reply.tokens_out, reply.cached_tokens,
+             reply.latency, reply.model, reply.error, reply.kind, reply.retryable,
+             reply.attempts, call.template, asked)
+        )  # fmt: skip
+    return (
+        _typed(pd.DataFrame(outcomes, columns=list(JUDGMENT_TYPES)), JUDGMENT_TYPES),
+        _typed(pd.DataFrame(replies, columns=list(REPLY_TYPES)), REPLY_TYPES),
+    )
+
+
+JUDGMENT_TYPES = {
+    "run_no": "int32", "call": "int64", "arm": "int16", "item": "int32", "ordering": "int32",
+    "read": "int16", "repeat": "int16", "status": "int8", "score": "float32",
+    "position": "int16", "expected": "float32", "mass": "float32", "kind": "object",
+    **dict.fromkeys(P_COLUMNS, "float32"),
+}  # fmt: skip
+REPLY_TYPES = {
+    "run_no": "int32", "call": "int64", "key": "object", "arm": "int16", "status": "int8",
+    "text": "object", "finish": "object", "tokens_in": "Int32", "tokens_out": "Int32",
+    "cached_tokens": "Int32", "latency": "float32", "model": "object", "error": "object",
+    "kind": "object", "retryable": "bool", "attempts": "int16", "template": "object",
+    "asked": "datetime64[us]",
+}  # fmt: skip
+
+
+def _typed(frame: pd.DataFrame, types: Mapping[str, str]) -> pd.DataFrame:
+    return frame.astype(dict(types))
+
+
+# ---------------------------------------------------------------- rows and objects
+
+
+def run_name(study: Study) -> str:
+    """The name of a study's run: readable, and the same for the same calls."""
+    return f"{_slug(study.name)}-{study.id[:8]}"
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "run"
+
+
+def _connect(path: str) -> duckdb.DuckDBPyConnection:
+    try:
+        if path != ":memory:":
+            Path(path).expanduser().parent.mkdir(parents=True, exist_ok=True)
+            path = str(Path(path).expanduser())
+        return duckdb.connect(path, config={"enable_external_access": "false"})
+    except (duckdb.Error, OSError) as fault:
+        raise _store_error(path, fault) from fault
+
+
+def _store_error(path: str, fault: Exception) -> StoreError:
+    """What a database fault means for the user and what to do about it."""
+    text = str(fault)
+    if holder := re.search(r"PID (\d+)", text):
+        return StoreError(
+            f"{path} is open in another process (PID {holder[1]}). Close that one, or choose "
+            "another store."
+        )
+    if "lock" in text.lower():
+        return StoreError(f"{path} is open in another process. Close it or choose another store.")
+    if "No space left" in text or "disk full" in text.lower() or "out of disk" in text.lower():
+        return StoreError(f"The disk is full: {path} cannot be written. Free some space and go on.")
+    if "not a valid DuckDB database" in text:
+        return StoreError(f"{path} is not a rubriclab store. Choose another file.")
+    if "older version" in text or "newer version" in text or "version number" in text:
+        return StoreError(f"{path} was written by another version of DuckDB: {text.splitlines()[0]}")
+    return StoreError(f"The store {path} answered: {text.splitlines()[0] if text else fault!r}")
+
+
+def _items_frame(dataset: Dataset) -> pd.DataFrame:
+    rows = []
+    for number, item in enumerate(dataset.items):
+        if isinstance(item, Comparison):
+            more = {
+                "turns": item.turns,
+                "candidates": item.candidates,
+                "responses": item.responses,
+                "references": item.references,
+            }
+            chars = sum(len(text) for answers in item.responses for text in answers)
+            rows.append((number, dataset.name, item.item_id, "\n\n".join(item.turns), None, None,
+                         None, item.prompt, None, item.task, None, chars, json.dumps(more)))  # fmt: skip
+        else:
+            more_item = {"references": item.references} if item.references else None
+            rows.append((number, dataset.name, item.item_id, item.instruction, item.response,
+                         item.criterion, item.block, item.prompt, item.candidate, item.task,
+                         list(item.human) or None, len(item.response),
+                         json.dumps(more_item) if more_item else None))  # fmt: skip
+    return pd.DataFrame(rows, columns=list(ITEM_COLUMNS)).astype({"item": "int32"})
+
+
+ITEM_COLUMNS = (
+    "item", "name", "item_id", "instruction", "response", "criterion", "block", "prompt",
+    "candidate", "task", "human", "n_chars", "more",
+)  # fmt: skip
+
+
+def _items_of(rows: pd.DataFrame) -> tuple[Item, ...] | tuple[Comparison, ...]:
+    """Items as they were saved; a row with candidates is a comparison."""
+    items: list[Item] = []
+    pairs: list[Comparison] = []
+    for row in rows.to_dict("records"):
+        more = json.loads(row["more"]) if isinstance(row["more"], str) else {}
+        if "candidates" in more:
+            pairs.append(
+                Comparison(
+                    item_id=row["item_id"],
+                    turns=tuple(more["turns"]),
+                    candidates=tuple(more["candidates"]),
+                    responses=tuple(tuple(answers) for answers in more["responses"]),
+                    prompt=_text(row["prompt"]),
+                    task=_text(row["task"]),
+                    references=tuple(more["references"]),
+                )
+            )
+            continue
+        human = row["human"]
+        items.append(
+            Item(
+                item_id=row["item_id"],
+                instruction=_text(row["instruction"]) or "",
+                response=_text(row["response"]) or "",
+                criterion=_text(row["criterion"]),
+                block=_text(row["block"]),
+                prompt=_text(row["prompt"]),
+                candidate=_text(row["candidate"]),
+                task=_text(row["task"]),
+                human=tuple(map(float, human)) if isinstance(human, np.ndarray | list) else (),
+                references={int(k): v for k, v in more.get("references", {}).items()},
+            )
+        )
+    return tuple(pairs) if pairs else tuple(items)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _imported_items(items: pd.DataFrame, texts: pd.DataFrame | None) -> pd.DataFrame:
+    frame = pd.DataFrame({"item": np.arange(len(items), dtype=np.int32)})
+    frame["name"] = items["dataset"].astype("object").to_numpy()
+    for name in ("item_id", "criterion", "block", "prompt", "candidate", "task"):
+        column = items[name] if name in items else None
+        frame[name] = None if column is None else column.astype("object").to_numpy()
+    for name in ("instruction", "response"):
+        frame[name] = texts[name].to_numpy() if texts is not None and name in texts else None
+    raters = items["raters"] if "raters" in items else pd.Series([()] * len(items), dtype=object)
+    human = items["human"].to_numpy()
+    frame["human"] = [
+        list(map(float, r)) if len(r) else (None if np.isnan(h) else [float(h)])
+        for r, h in zip(raters, human, strict=True)
+    ]
+    frame["n_chars"] = items["n_chars"].to_numpy() if "n_chars" in items else 0
+    listed = items["candidates"] if "candidates" in items else [()] * len(items)
+    frame["more"] = [json.dumps({"candidates": list(c)}) if len(c) else None for c in listed]
+    return frame
+
+
+def _imported_judgments(run_no: int, data: RunData) -> pd.DataFrame:
+    rows = data.judgments
+    frame = pd.DataFrame({"run_no": np.full(len(rows), run_no, dtype=np.int32)})
+    for name, kind in JUDGMENT_TYPES.items():
+        if name in rows:
+            frame[name] = rows[name].to_numpy().astype(kind)
+        elif name in ("score", "expected", "mass", *P_COLUMNS):
+            frame[name] = np.float32("nan")
+    if data.probabilities is not None:
+        for i in range(data.probabilities.shape[1]):
+            frame[P_COLUMNS[i]] = data.probabilities[:, i].astype(np.float32)
+    return frame
+
+
+def _no_words(data: RunData) -> pd.DataFrame:
+    """Replies of judgments that came without the judge's words: one per call."""
+    calls, first = np.unique(data.judgments["call"].to_numpy(), return_index=True)
+    rows = data.judgments.iloc[first]
+    return pd.DataFrame(
+        {
+            "call": calls,
+            "arm": rows["arm"].to_numpy(),
+            "status": rows["status"].to_numpy(),
+            "retryable": False,
+            "attempts": 1,
+        }
+    )
+
+
+def _data_id(data: RunData) -> str:
+    """A hash of imported judgments: arms, orderings, items and every row."""
+    return fingerprint(
+        {
+            "arms": [asdict(arm) for arm in data.arms],
+            "orderings": [[o.shown, o.labels] for o in data.orderings],
+            "items": str(pd.util.hash_pandas_object(data.items["item_id"], index=False).sum()),
+            "rows": str(
+                pd.util.hash_pandas_object(data.judgments, index=True).to_numpy().sum(dtype=np.uint64)
+            ),
+        }
+    )
+
+
+def _orderings_frame(run_no: int, first: int, orderings: Sequence[Ordering]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "run_no": np.full(len(orderings), run_no, dtype=np.int32),
+            "ordering": np.arange(first, first + len(orderings), dtype=np.int32),
+            "shown": [json.dumps(o.shown) for o in orderings],
+            "labels": [json.dumps(o.labels) for o in orderings],
+        }
+    )
+
+
+def _ordering_of(shown: str, labels: str) -> Ordering:
+    return Ordering(shown=tuple(json.loads(shown)), labels=tuple(json.loads(labels)))
+
+
+def _arm_of(body: Mapping[str, Any]) -> Arm:
+    levels = tuple(
+        (name, tuple(level) if isinstance(level, list) else level)
+        for name, level in body["variant"]["levels"]
+    )
+    return Arm(**{**body, "scores": tuple(body["scores"]), "variant": Variant(levels)})
