@@ -1,0 +1,1 @@
+"""Files and uploads become data sets, rubrics, studies and imported judgments."""
