@@ -1,0 +1,399 @@
+"""How well scores go with human ratings: correlation, its interval, its budget and its ceiling.
+
+Arrays in, numbers out. ``x`` is an item's mean score under one strategy, ``y`` its mean human
+rating; ``unit`` says which items are resampled together (the item itself, or its text).
+Every correlation is NaN for fewer than two items or where a side never varies.
+Sources: method section 3 (human alignment, ordering rank, budget); Xu et al. v2 section 5.2,
+Table 3 and Figure 9, and v1 Table 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from rubriclab.stats.inference import (
+    DIRECT_LIMIT,
+    NO_INTERVAL,
+    Floats,
+    Interval,
+    Ints,
+    bootstrap_sums,
+    percentile_interval,
+    resample_weights,
+)
+
+EXACT_RANK_LIMIT = 1_000
+"""Up to this many items the bootstrap of Spearman's rho ranks every resample anew."""
+
+MAX_SUBSETS = 1_024
+"""Up to this many subsets of reads the budget curve takes all of them, above it a sample."""
+
+_TINY = 1e-12
+
+
+class Correlation(NamedTuple):
+    """A correlation and its 95 % interval."""
+
+    r: float
+    ci: Interval
+
+
+class RhoAt(NamedTuple):
+    """Where rho is linearised: (C, Vx, Vy) and the mean influence on each."""
+
+    value: Floats
+    centre: Floats
+
+
+class Difference(NamedTuple):
+    """The correlation of strategy a less that of strategy b; ``p``: two-sided, bootstrap."""
+
+    delta: float
+    ci: Interval
+    p: float
+
+
+class Agreement(NamedTuple):
+    """The raters' own agreement: the ceiling of what a judge can be asked for.
+
+    ``raters`` counts the columns with a rating, ``items`` those with two ratings or more.
+    """
+
+    alpha: float
+    leave_one_out_r: float
+    raters: int
+    items: int
+
+
+class OrderingScore(NamedTuple):
+    """One ordering (its code), its r with humans over ``n`` calls, and its rank (1 = best)."""
+
+    ordering: int
+    r: float
+    rank: int | None
+    n: int
+
+
+class BudgetPoint(NamedTuple):
+    """Mean r over ``subsets`` choices of ``k`` reads and its 2.5 to 97.5 percentiles."""
+
+    k: int
+    mean_r: float
+    low: float
+    high: float
+    subsets: int
+
+
+# ---------------------------------------------------------------- correlations
+
+
+def pearson(x: Floats, y: Floats) -> float:
+    """Pearson's r of ``x`` and ``y`` (items,)."""
+    return float(r_of_moments(moments(x, y).sum(axis=0)))
+
+
+def spearman(x: Floats, y: Floats) -> float:
+    """Spearman's rho: Pearson's r of mid-ranks (items,)."""
+    return pearson(rankdata(x), rankdata(y)) if len(x) > 1 else float("nan")
+
+
+def pearson_interval(x: Floats, y: Floats, unit: Ints, *, n_boot: int, seed: int) -> Interval:
+    """Percentile bootstrap interval of r, resampling units (items or blocks)."""
+    if len(x) < 2 or len(np.unique(unit)) < 2:
+        return NO_INTERVAL
+    (totals,) = resample_together((moments(x, y),), unit, n_boot=n_boot, seed=seed)
+    return percentile_interval(r_of_moments(totals))
+
+
+def spearman_interval(x: Floats, y: Floats, unit: Ints, *, n_boot: int, seed: int) -> Interval:
+    """Percentile bootstrap interval of rho, resampling units.
+
+    Up to EXACT_RANK_LIMIT items each resample is ranked anew. Above it rho is linearised in
+    the resampling weights (its first-order von Mises expansion, marginal ranks included),
+    which costs one sort; ranking once and resampling the ranks would come out up to a tenth
+    too narrow, since the ranks of a resample move too.
+    """
+    if len(x) < 2 or len(np.unique(unit)) < 2:
+        return NO_INTERVAL
+    if len(x) > EXACT_RANK_LIMIT:
+        rows, at = rho_parts(x, y)
+        (totals,) = resample_together((rows,), unit, n_boot=n_boot, seed=seed)
+        return percentile_interval(rho_of_parts(totals, at))
+    code = np.unique(unit, return_inverse=True)[1]
+    weights = resample_weights(int(code.max()) + 1, n_boot, np.random.default_rng(seed))[:, code]
+    rank_x, rank_y = _weighted_ranks(x, weights), _weighted_ranks(y, weights)
+    return percentile_interval(_weighted_r(rank_x, rank_y, weights))
+
+
+def paired_difference(
+    a: Floats, b: Floats, y: Floats, unit: Ints, *, n_boot: int = 2_000, seed: int = 0
+) -> Difference:
+    """r(a, y) - r(b, y) with a paired bootstrap: one draw of units serves both correlations.
+
+    ``p`` is twice the smaller share of resampled differences on either side of 0, never
+    below 1 / (n_boot + 1) (Efron and Tibshirani 1993, section 16.4, percentile inversion).
+    """
+    delta = pearson(a, y) - pearson(b, y)
+    if len(y) < 2 or len(np.unique(unit)) < 2 or not np.isfinite(delta):
+        return Difference(delta, NO_INTERVAL, float("nan"))
+    parts = (moments(a, y), moments(b, y))
+    of_a, of_b = resample_together(parts, unit, n_boot=n_boot, seed=seed)
+    return difference(delta, r_of_moments(of_a) - r_of_moments(of_b))
+
+
+def difference(delta: float, draws: Floats) -> Difference:
+    """A difference with the interval and p that its paired resamples ``draws`` give it."""
+    return Difference(delta, percentile_interval(draws), two_sided_p(draws))
+
+
+def resample_together(
+    parts: Sequence[Floats], unit: Ints, *, n_boot: int, seed: int
+) -> list[Floats]:
+    """Totals of several tables (items, k_i) under one draw of units; a (n_boot, k_i) each.
+
+    One draw serves them all, so differences between their statistics are paired, and many
+    arms cost one matrix product. Rows of items that a table leaves out are zero. Above
+    DIRECT_LIMIT units random groups of units are resampled (see ``bootstrap_sums``).
+    """
+    code = np.unique(unit, return_inverse=True)[1].astype(np.int64)
+    n_units = int(code.max()) + 1
+    if n_units > DIRECT_LIMIT:
+        code = (np.random.default_rng(seed).permutation(n_units) % DIRECT_LIMIT)[code]
+    sums = np.hstack([unit_sums(part, code) for part in parts])
+    totals = bootstrap_sums(sums, n_boot=n_boot, seed=seed)
+    return np.split(totals, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
+
+
+def two_sided_p(draws: Floats) -> float:
+    """Two-sided p of "no difference" from bootstrap differences; ties with 0 count to both."""
+    known = draws[np.isfinite(draws)]
+    if known.size == 0:
+        return float("nan")
+    tail = min((known <= 0).sum(), (known >= 0).sum())
+    return float(min(1.0, 2.0 * (tail + 1) / (known.size + 1)))
+
+
+def moments(x: Floats, y: Floats) -> Floats:
+    """(items, 6): 1, x, y, xx, yy, xy, taken from the means so that no digits are lost."""
+    if len(x) == 0:
+        return np.zeros((0, 6))
+    u, v = x - x.mean(), y - y.mean()
+    # A constant side must have moments of exactly 0, whatever its mean was rounded to.
+    u = np.zeros_like(u) if np.ptp(x) == 0 else u
+    v = np.zeros_like(v) if np.ptp(y) == 0 else v
+    return np.stack([np.ones_like(u), u, v, u * u, v * v, u * v], axis=1)
+
+
+def r_of_moments(totals: Floats) -> Floats:
+    """r from totals (..., 6); NaN where a variance is nil next to its raw moment."""
+    n, x, y, xx, yy, xy = np.moveaxis(np.asarray(totals, dtype=np.float64), -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        vx, vy = xx - x * x / n, yy - y * y / n
+        varies = (n > 1) & (vx > _TINY * xx) & (vy > _TINY * yy)
+        r = (xy - x * y / n) / np.sqrt(vx * vy)
+    return np.where(varies, np.clip(r, -1.0, 1.0), np.nan)
+
+
+def unit_sums(rows: Floats, unit: Ints, *, n: int = 0) -> Floats:
+    """Sums of rows (rows, k) within units 0..n-1 (n: at least so many), (units, k)."""
+    columns = [np.bincount(unit, weights=column, minlength=n) for column in rows.T]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def rho_parts(x: Floats, y: Floats) -> tuple[Floats, RhoAt]:
+    """What resampling rho to first order needs: per-item influences (items, 4) and their centre.
+
+    With mid-distribution values F, G in (0, 1), whose means are 1/2:
+    C = mean(F G) - 1/4, Vx = mean(F F) - 1/4, rho = C / sqrt(Vx Vy). An item moves C through
+    its own F G and through everyone's F and G: those above it in x (y) gain.
+    """
+    n = len(x)
+    f, g = (rankdata(x) - 0.5) / n, (rankdata(y) - 0.5) / n
+    influence = np.stack(
+        [
+            np.ones(n),
+            f * g + _mean_above(x, g) + _mean_above(y, f),
+            f * f + 2.0 * _mean_above(x, f),
+            g * g + 2.0 * _mean_above(y, g),
+        ],
+        axis=1,
+    )
+    at = np.array([(f * g).mean(), (f * f).mean(), (g * g).mean()]) - 0.25
+    return influence, RhoAt(at, influence[:, 1:].mean(axis=0))
+
+
+def rho_of_parts(totals: Floats, at: RhoAt) -> Floats:
+    """Resampled rho (n_boot,) from resampled totals (n_boot, 4) of ``rho_parts``."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        c, vx, vy = (at.value + totals[:, 1:] / totals[:, :1] - at.centre).T
+        rho = np.where((vx > _TINY) & (vy > _TINY), c / np.sqrt(vx * vy), np.nan)
+    return np.asarray(np.clip(rho, -1.0, 1.0))
+
+
+def _weighted_ranks(values: Floats, weights: Floats) -> Floats:
+    """Mid-ranks of the items in each weighted resample, (n_boot, items), up to a constant."""
+    order = np.argsort(values, kind="stable")
+    first = np.flatnonzero(np.diff(values[order], prepend=-np.inf))
+    level_weight = np.add.reduceat(weights[:, order], first, axis=1)
+    mid = level_weight.cumsum(axis=1) - level_weight / 2.0
+    level = np.empty(len(values), dtype=np.int64)
+    level[order] = np.repeat(np.arange(len(first)), np.diff([*first, len(values)]))
+    return np.asarray(mid[:, level])
+
+
+def _weighted_r(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Pearson's r of each row of ``x`` and ``y`` under its ``weights``, all (n_boot, items)."""
+    n = weights.sum(axis=1)
+    # Mid-ranks are halves: rounding takes away what is left where a resample never varies.
+    u = np.round(x - ((weights * x).sum(axis=1) / n)[:, None], 6)
+    v = np.round(y - ((weights * y).sum(axis=1) / n)[:, None], 6)
+    sums = [(weights * part).sum(axis=1) for part in (u * u, v * v, u * v)]
+    zero = np.zeros_like(n)
+    return r_of_moments(np.stack([n, zero, zero, *sums], axis=1))
+
+
+def _mean_above(values: Floats, other: Floats) -> Floats:
+    """For each item the sum of ``other`` over items above it (ties half), over n; (items,)."""
+    level = np.unique(values, return_inverse=True)[1]
+    sums = np.bincount(level, weights=other)
+    upward = sums[::-1].cumsum()[::-1] - sums / 2.0
+    return np.asarray(upward[level] / len(values))
+
+
+# ---------------------------------------------------------------- raters
+
+
+def rater_agreement(ratings: Floats) -> Agreement:
+    """Agreement among raters; ``ratings`` (items, raters), NaN where a rater gave none."""
+    known = np.isfinite(ratings)
+    return Agreement(
+        krippendorff_alpha(ratings),
+        leave_one_out_r(ratings),
+        int(known.any(axis=0).sum()) if ratings.size else 0,
+        int((known.sum(axis=1) >= 2).sum()) if ratings.size else 0,
+    )
+
+
+def krippendorff_alpha(ratings: Floats) -> float:
+    """Krippendorff's alpha for interval data, 1 - Do/De; ``ratings`` (items, raters).
+
+    Items with one rating are not pairable and are left out. Do sums the squared differences
+    of all ordered pairs within an item over m - 1, De those of all pairs of pairable values
+    over n - 1; both through sums and sums of squares (Krippendorff 2004, chapter 11).
+    NaN for no pairable value or none that differ.
+    """
+    known = np.isfinite(ratings)
+    m = known.sum(axis=1).astype(np.float64) if ratings.size else np.zeros(0)
+    rows = m >= 2
+    if not rows.any():
+        return float("nan")
+    # Differences only: centring keeps the sums of squares exact.
+    centred = np.where(known, ratings - np.nanmean(ratings[rows]), 0.0)[rows]
+    m = m[rows]
+    total, squares = centred.sum(axis=1), (centred * centred).sum(axis=1)
+    n = m.sum()
+    observed = (2.0 * (m * squares - total * total) / (m - 1.0)).sum() / n
+    expected = 2.0 * (n * squares.sum() - total.sum() ** 2) / (n * (n - 1.0))
+    return float(1.0 - observed / expected) if expected > _TINY else float("nan")
+
+
+def leave_one_out_r(ratings: Floats) -> float:
+    """Mean over raters of r between a rater and the mean of the others on the same items.
+
+    Raters for whom r is not defined (fewer than two shared items, no variation) are left out.
+    """
+    if ratings.size == 0 or ratings.shape[1] < 2:
+        return float("nan")
+    known = np.isfinite(ratings)
+    filled = np.where(known, ratings, 0.0)
+    total, count = filled.sum(axis=1), known.sum(axis=1)
+    found = []
+    for rater in range(ratings.shape[1]):
+        shared = known[:, rater] & (count >= 2)
+        others = (total[shared] - filled[shared, rater]) / (count[shared] - 1)
+        found.append(pearson(ratings[shared, rater], others))
+    known_r = np.array(found)[np.isfinite(found)]
+    return float(known_r.mean()) if known_r.size else float("nan")
+
+
+# ---------------------------------------------------------------- single orderings, budget
+
+
+def ordering_ranks(
+    score: Floats, human: Floats, ordering: Ints, n_orderings: int
+) -> tuple[OrderingScore, ...]:
+    """r of every single ordering with humans, best first (v1 Table 4).
+
+    Rows are single calls: ``score`` and the ``human`` mean of the call's item (NaN rows are
+    left out), ``ordering`` its code below ``n_orderings``. Equal r share the better rank;
+    orderings whose r is not defined come last without a rank.
+    """
+    ok = np.isfinite(score) & np.isfinite(human)
+    if not ok.any():
+        return ()
+    totals = unit_sums(moments(score[ok], human[ok]), ordering[ok], n=n_orderings)
+    r = r_of_moments(totals)
+    n = totals[:, 0].astype(np.int64)
+    present = np.flatnonzero(n)
+    by_r = present[np.argsort(-np.nan_to_num(r[present], nan=-2.0), kind="stable")]
+    rounded = np.round(r, 12)
+    return tuple(
+        OrderingScore(
+            int(o),
+            float(r[o]),
+            1 + int((rounded[present] > rounded[o]).sum()) if np.isfinite(r[o]) else None,
+            int(n[o]),
+        )
+        for o in by_r
+    )
+
+
+def budget_curve(
+    scores: Floats, human: Floats, *, seed: int = 0, max_subsets: int = MAX_SUBSETS
+) -> tuple[BudgetPoint, ...]:
+    """r with humans of the mean over k of the K reads, for k = 1..K (v2 Figure 9).
+
+    ``scores``: (items, K) without gaps; ``human``: (items,). Every subset of size k up to
+    ``max_subsets`` of them, else that many drawn with the seed. The variance of a mean of
+    reads and its covariance with humans are sums over the reads' covariance matrix, so a
+    subset costs K^2 whatever the number of items. Subsets without a defined r are left out.
+    """
+    n_items, reads = scores.shape
+    if n_items < 2 or reads == 0:
+        return ()
+    x = scores - scores.mean(axis=0)
+    y = human - human.mean()
+    # A read (or rating) that never varies must not correlate through rounding.
+    x[:, np.ptp(scores, axis=0) == 0] = 0.0
+    y = np.zeros_like(y) if np.ptp(human) == 0 else y
+    covariance, with_human, human_variance = x.T @ x, x.T @ y, float(y @ y)
+    rng = np.random.default_rng(seed)
+    points = []
+    for k in range(1, reads + 1):
+        chosen = _subsets(reads, k, max_subsets, rng)
+        variance = np.einsum("si,si->s", chosen @ covariance, chosen)
+        own = chosen @ np.diag(covariance)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = (chosen @ with_human) / np.sqrt(variance * human_variance)
+        r = r[(variance > _TINY * own) & (human_variance > 0)]
+        low, high = np.quantile(r, [0.025, 0.975]) if r.size else (np.nan, np.nan)
+        mean = float(r.mean()) if r.size else float("nan")
+        points.append(BudgetPoint(k, mean, float(low), float(high), int(r.size)))
+    return tuple(points)
+
+
+def _subsets(reads: int, k: int, limit: int, rng: np.random.Generator) -> Floats:
+    """0/1 rows of the subsets of size ``k``, (subsets, reads): all, or ``limit`` drawn."""
+    if comb(reads, k) <= limit:
+        rows = np.array(list(combinations(range(reads), k)), dtype=np.int64)
+    else:
+        rows = rng.random((limit, reads)).argpartition(k - 1, axis=1)[:, :k]
+    chosen = np.zeros((len(rows), reads))
+    chosen[np.arange(len(rows))[:, None], rows] = 1.0
+    return chosen
