@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rubriclab.model import STATUSES, Arm, Ordering, RunData, Status
+from rubriclab.model import STATUSES, Arm, Ordering, RunData
 from rubriclab.stats.inference import Floats, Ints
 
 Bools = NDArray[np.bool_]
@@ -73,8 +73,7 @@ def status_counts(judgments: pd.DataFrame) -> dict[str, int]:
     """How many judgments there are in all and of each status."""
     codes = judgments["status"].to_numpy().astype(np.int64)
     counts = np.bincount(codes, minlength=len(STATUSES))
-    by_status: dict[Status, int] = {s: int(counts[i]) for i, s in enumerate(STATUSES)}
-    return {"total": len(judgments), **by_status}
+    return {"total": len(judgments)} | {str(s): int(counts[i]) for i, s in enumerate(STATUSES)}
 
 
 def units(items: pd.DataFrame) -> Units:
@@ -150,6 +149,47 @@ def option_rows(data: RunData, arm: Arm, judgments: pd.DataFrame) -> OptionRows:
         mass=_column(judgments, "mass"),
         off_scale=int(readable.sum() - ok.sum()),
     )
+
+
+@dataclass(frozen=True)
+class ItemTables:
+    """Per-item counts of one arm, the sufficient statistics of everything about position.
+
+    All of shape (items, scores, positions). ``counts``: readable choices of a score at a
+    position. ``exposure``: how often the score was shown there, over readable replies;
+    ``seen``: the same over all replies, read or not (errors never reached the judge).
+    """
+
+    counts: Floats
+    exposure: Floats
+    seen: Floats
+
+
+def item_tables(rows: OptionRows) -> ItemTables:
+    """Count an arm's choices and exposures, item by item."""
+    n, size, ok = rows.n, rows.n_items, rows.ok
+    counts = count_table((rows.item[ok], size), (rows.score[ok], n), (rows.position[ok], n))
+    exposure = _exposure(rows, ok)
+    seen = exposure if np.array_equal(ok, rows.seen) else _exposure(rows, rows.seen)
+    return ItemTables(counts, exposure, seen)
+
+
+def _exposure(rows: OptionRows, which: Bools) -> Floats:
+    """(items, scores, positions): how often each score was shown at each position."""
+    n, size = rows.n, rows.n_items
+    base, ordering = rows.item[which] * n, rows.ordering[which]
+    out = np.empty((size, n, n))
+    for p in range(n):
+        cell = np.bincount(base + rows.shown[ordering, p], minlength=size * n)
+        out[:, :, p] = cell.reshape(size, n)
+    return out
+
+
+def arm_units(rows: OptionRows, all_units: Units) -> Units:
+    """The units that occur in one arm, with the unit of each of the arm's own items."""
+    present, code = compress(all_units.code[rows.item_code], all_units.n)
+    kind: UnitKind = "item" if len(present) == rows.n_items else all_units.kind
+    return Units(code, len(present), kind)
 
 
 def _column(judgments: pd.DataFrame, name: str) -> Floats:

@@ -267,9 +267,9 @@ def any_order_test(reads: Reads, counts: Floats, exposure: Floats, *, seed: int)
     if keep.sum() * 999 <= DIRECT_READS:
         null = _permuted_excess(moving, mean, 999, rng).sum(axis=1)
         slack = FLAT * float(n_reads.sum())
-        p = (1.0 + np.count_nonzero(null >= excess - slack)) / 1000.0
-        return Test(name, excess / float(n_reads[movable].sum()), float("nan"), float(p))
-    p = _moment_p(moving, mean, excess, rng)
+        p = (1.0 + int(np.count_nonzero(null >= excess - slack))) / 1000.0
+    else:
+        p = _moment_p(moving, mean, excess, rng)
     return Test(name, excess / float(n_reads[movable].sum()), float("nan"), p)
 
 
@@ -288,9 +288,7 @@ def _permutation_means(by_score: Floats, exposure: Floats, reads: Floats) -> Flo
     return np.asarray((total / k + pairs).sum(axis=1))
 
 
-def _permuted_excess(
-    reads: Reads, mean: Floats, draws: int, rng: np.random.Generator
-) -> Floats:
+def _permuted_excess(reads: Reads, mean: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """(draws, items): each item's statistic minus its mean under random permutations."""
     n = reads.position.shape[1]
     order = np.argsort(reads.item, kind="stable")
@@ -455,9 +453,7 @@ class Visible(NamedTuple):
     n_units: int
 
 
-def smallest_visible_effect(
-    vectors: Floats, *, power: float = 0.8, alpha: float = 0.05
-) -> Visible:
+def smallest_visible_effect(vectors: Floats, *, power: float = 0.8, alpha: float = 0.05) -> Visible:
     """The smallest preference for one position that the T² test finds with ``power``.
 
     ``vectors``: (units, n) deviations. The noncentral F gives the noncentrality needed; a

@@ -1,0 +1,144 @@
+"""Bias Cost of score orderings, from the score x position table of each arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rubriclab.findings.frame import ItemTables, arm_units, item_tables, option_rows, sum_by, units
+from rubriclab.model import Arm, RunData
+from rubriclab.stats import ordering as costs
+from rubriclab.stats.inference import (
+    NO_INTERVAL,
+    Floats,
+    Interval,
+    bootstrap_sums,
+    percentile_interval,
+)
+from rubriclab.stats.position import is_separable, position_given_score
+
+CONFOUNDED = (
+    "Position and score cannot be told apart here: no score was seen at more than one "
+    "position. Use a balanced, random or Williams design to measure position effects."
+)
+MISSING_CELLS = (
+    "Some score was never chosen, or never shown at some position, so part of the score × "
+    "position table is empty; Bias Costs of orderings that need those cells are unknown."
+)
+
+
+@dataclass(frozen=True)
+class Costed:
+    """An ordering (scores as shown) with its Bias Cost in percentage points."""
+
+    ordering: tuple[int, ...]
+    cost: float
+    ci: Interval
+
+
+@dataclass(frozen=True)
+class BiasCost:
+    """The default (ascending) order, the best of the rotations and the best of all n! orders.
+
+    The intervals are those of the named ordering, percentile bootstrap over units; that the
+    best ones were chosen on the same data makes their costs look a little too good.
+    """
+
+    default: Costed
+    cyclic_best: Costed
+    best: Costed
+    rotations: tuple[Costed, ...]
+
+
+@dataclass(frozen=True)
+class OrderingArm:
+    """One arm's Bias Costs. ``n_units`` of kind ``unit`` were resampled."""
+
+    arm: Arm
+    bias_cost: BiasCost
+    n_judgments: int
+    n_excluded: int
+    n_units: int
+    unit: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OrderingResult:
+    """Bias Costs of every options-axis arm of a run."""
+
+    arms: tuple[OrderingArm, ...]
+
+
+def ordering(data: RunData, *, seed: int = 0, n_boot: int = 1000) -> OrderingResult:
+    """Bias Cost (Xu v1, section 5.3 and Table 6) of each options-axis arm."""
+    everyone = units(data.items)
+    arms = []
+    for _, arm, judgments in data.by_arm():
+        if arm.axis != "options":
+            continue
+        rows = option_rows(data, arm, judgments)
+        tables = item_tables(rows)
+        mine = arm_units(rows, everyone)
+        totals, resampled = resampled_tables(tables, mine.code, mine.n, seed=seed, n_boot=n_boot)
+        cost = bias_costs(
+            position_given_score(*totals), position_given_score(*resampled), arm.scores
+        )
+        used = int(rows.ok.sum())
+        warnings = table_warnings(totals)
+        arms.append(
+            OrderingArm(arm, cost, used, len(judgments) - used, mine.n, mine.kind, warnings)
+        )
+    return OrderingResult(tuple(arms))
+
+
+def resampled_tables(
+    tables: ItemTables, unit: np.ndarray, n_units: int, *, seed: int, n_boot: int
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """((counts, exposure) totals, the same resampled over units with n_boot first)."""
+    size, n = len(tables.counts), tables.counts.shape[1]
+    flat = np.concatenate([tables.counts.reshape(size, -1), tables.seen.reshape(size, -1)], axis=1)
+    total = flat.sum(axis=0)
+    if n_units < size:
+        flat = sum_by(unit, flat, n_units)
+    if n_units:
+        draws = bootstrap_sums(flat, n_boot=n_boot, seed=seed)
+    else:
+        draws = np.full((n_boot, 2 * n * n), np.nan)
+    cut = n * n
+    return (
+        (total[:cut].reshape(n, n), total[cut:].reshape(n, n)),
+        (draws[:, :cut].reshape(-1, n, n), draws[:, cut:].reshape(-1, n, n)),
+    )
+
+
+def bias_costs(table: Floats, resampled: Floats, scores: tuple[int, ...]) -> BiasCost:
+    """Costs of the named orderings with intervals.
+
+    ``table``: (scores, positions) shares P(p | s); ``resampled``: (n_boot, scores, positions).
+    """
+    n = len(scores)
+
+    def costed(order: tuple[int, ...]) -> Costed:
+        cost = float(costs.bias_cost(table, order))
+        known = np.isfinite(cost)
+        interval = percentile_interval(costs.bias_cost(resampled, order)) if known else NO_INTERVAL
+        return Costed(tuple(scores[s] for s in order), cost, interval)
+
+    return BiasCost(
+        default=costed(costs.canonical(n)),
+        cyclic_best=costed(costs.cyclic_best(table).ordering),
+        best=costed(costs.best(table).ordering),
+        rotations=tuple(costed(order) for order in costs.rotations(n)),
+    )
+
+
+def table_warnings(totals: tuple[Floats, Floats]) -> tuple[str, ...]:
+    """What a reader of the score x position table must know."""
+    counts, exposure = totals
+    if not is_separable(exposure):
+        return (CONFOUNDED,)
+    if np.isnan(position_given_score(counts, exposure)).any():
+        return (MISSING_CELLS,)
+    return ()

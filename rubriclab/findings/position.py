@@ -1,0 +1,574 @@
+"""Score-option position: what a run's options-axis arms say about where a judge picks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rubriclab.findings.frame import (
+    ItemTables,
+    OptionRows,
+    Units,
+    arm_units,
+    item_tables,
+    mean_by,
+    option_rows,
+    status_counts,
+    sum_by,
+    units,
+)
+from rubriclab.findings.ordering import (
+    CONFOUNDED,
+    BiasCost,
+    Costed,
+    bias_costs,
+    resampled_tables,
+    table_warnings,
+)
+from rubriclab.findings.plain import plain
+from rubriclab.model import Arm, RunData
+from rubriclab.stats import position as stat
+from rubriclab.stats.inference import (
+    NO_INTERVAL,
+    Floats,
+    Interval,
+    Ints,
+    Test,
+    bootstrap_sums,
+    holm,
+    percentile_interval,
+)
+
+Outcome = Literal["score", "expected"]
+Verdict = Literal[
+    "no effect seen",
+    "effects that cancel out",
+    "a common direction",
+    "not enough data to say",
+    "position and score cannot be told apart",
+]
+ALPHA = 0.05
+ONE_SCORE = 0.95
+"""From this share of one score on, position counts look even whatever the judge does."""
+
+
+@dataclass(frozen=True)
+class PositionShares:
+    """Selected positions of one arm, pooled over its readable judgments.
+
+    ``chi2`` and ``chi2_p`` are the papers' statistic, which treats reads of one item as
+    independent; ``test`` (headline: average effect) and ``any_order`` respect items.
+    ``v_from_noise``: V to expect from chance alone, given how much the units differ.
+    ``p_holm`` and ``any_order_p_holm`` are adjusted over the view's arms, ``n_tests`` of
+    each kind. ``probability_share``: mean token probability by position, where given.
+    """
+
+    counts: Ints
+    share: Floats
+    share_ci: tuple[Interval, ...]
+    chi2: float
+    df: int
+    chi2_p: float
+    cramers_v: float
+    cramers_v_ci: Interval
+    v_from_noise: float
+    test: Test
+    any_order: Test
+    probability_share: Floats | None = None
+    p_holm: float = float("nan")
+    any_order_p_holm: float = float("nan")
+    n_tests: int = 0
+    verdict: Verdict = "not enough data to say"
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """P(position | score): rows scores, columns positions; NaN where the data are silent.
+
+    ``counts``: choices; ``exposure``: how often the score was shown at the position.
+    """
+
+    scores: tuple[int, ...]
+    positions: tuple[int, ...]
+    share: Floats
+    ci: tuple[tuple[Interval, ...], ...]
+    exposure: Ints
+    counts: Ints
+
+
+@dataclass(frozen=True)
+class ScoreDistribution:
+    """How often each score was given; shares are of all judgments, unread ones included."""
+
+    scores: tuple[int, ...]
+    counts: Ints
+    share: Floats
+    unread: int
+    unread_share: float
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """The judge's own randomness, from an arm that never changes the order.
+
+    ``disagreement`` is the chance that two reads of one item give different scores: in the
+    unchanged order (``own``), in this arm (``reordered``), and the difference (``excess``,
+    paired over ``n_items`` items read at least twice in both arms). ``v``: the Cramér's V
+    that the own randomness alone would make here.
+    """
+
+    strategy: str
+    n_items: int
+    n_excluded: int
+    within_item_sd: float
+    within_item_sd_above: float
+    within_item_sd_above_ci: Interval
+    own: float
+    reordered: float
+    excess: float
+    excess_ci: Interval
+    v: float
+
+
+@dataclass(frozen=True)
+class PositionArm:
+    """Everything about position in one arm. ``unit`` says what intervals resample."""
+
+    arm: Arm
+    judgments: dict[str, int]
+    n_used: int
+    n_excluded: int
+    n_items: int
+    n_units: int
+    unit: str
+    position: PositionShares
+    table: ScoreTable
+    bias_cost: BiasCost
+    score_distribution: ScoreDistribution
+    outcome: Outcome
+    mean_score: float
+    within_item_sd: stat.Spread
+    noise_floor: NoiseFloor | None
+    smallest_visible_effect: stat.Visible
+    label_mass: float
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PositionResult:
+    """All options-axis arms of a run; ``n_tests`` tests of each kind were corrected for."""
+
+    arms: tuple[PositionArm, ...]
+    n_tests: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """An arm's codes and counts, kept for the second look at its noise floor."""
+
+    rows: OptionRows
+    tables: ItemTables
+    units: Units
+    one_order: bool
+    sd: Floats
+    disagreement: Floats
+
+
+def position(
+    data: RunData, *, seed: int = 0, n_boot: int = 1000, outcome: Outcome = "score"
+) -> PositionResult:
+    """Position effects of every options-axis arm (method: section 3; Xu v1, v2 setting 1).
+
+    ``outcome``: what the within-item spread and the mean are computed from, the selected
+    score or the expected score of the token probabilities.
+    """
+    everyone = units(data.items)
+    arms: list[PositionArm] = []
+    work: list[_Work] = []
+    for code, arm, judgments in data.by_arm():
+        if arm.axis != "options":
+            continue
+        rows = option_rows(data, arm, judgments)
+        kept = _work(rows, everyone, outcome)
+        probabilities = _probability_share(data, code, rows)
+        found = _arm(arm, status_counts(judgments), kept, probabilities, seed, n_boot, outcome)
+        arms.append(found)
+        work.append(kept)
+    floors = _noise_floors(arms, work, everyone, seed, n_boot)
+    arms = [replace(arm, noise_floor=floor) for arm, floor in zip(arms, floors, strict=True)]
+    return _corrected(arms)
+
+
+def arm_json(arm: PositionArm) -> dict[str, Any]:
+    """The arm as ``results --json`` shows it: shares as fractions, costs in points."""
+    shares, table = plain(arm.position), plain(arm.table)
+    test, any_order = arm.position.test, arm.position.any_order
+    shares |= {"test": plain(test), "any_order": plain(any_order)}
+    sd = arm.within_item_sd
+    return {
+        "judge": arm.arm.judge,
+        "dataset": arm.arm.dataset,
+        "strategy": arm.arm.strategy,
+        "variant": {name: plain(level) for name, level in arm.arm.variant.levels},
+        "simulated": arm.arm.simulated,
+        "n_options": len(arm.arm.scores),
+        "n_items": arm.n_items,
+        "n_units": arm.n_units,
+        "unit": arm.unit,
+        "n_used": arm.n_used,
+        "n_excluded": arm.n_excluded,
+        "judgments": dict(arm.judgments),
+        "position": shares,
+        "table": table,
+        "bias_cost": _cost_json(arm.bias_cost),
+        "score_distribution": plain(arm.score_distribution),
+        "outcome": arm.outcome,
+        "mean_score": plain(arm.mean_score),
+        "within_item_sd": plain(sd.mean),
+        "within_item_sd_items": {"used": sd.n_items, "excluded": sd.n_excluded},
+        "noise_floor": plain(arm.noise_floor),
+        "smallest_visible_effect": plain(arm.smallest_visible_effect),
+        "label_mass": plain(arm.label_mass),
+        "warnings": list(arm.warnings),
+    }
+
+
+def _cost_json(cost: BiasCost) -> dict[str, Any]:
+    def named(entry: Costed) -> dict[str, Any]:
+        return {"ordering": list(entry.ordering), "cost": plain(entry.cost), "ci": plain(entry.ci)}
+
+    return {
+        "default": plain(cost.default.cost),
+        "default_ordering": list(cost.default.ordering),
+        "default_ci": plain(cost.default.ci),
+        "cyclic_best": named(cost.cyclic_best),
+        "best": named(cost.best),
+    }
+
+
+def _work(rows: OptionRows, everyone: Units, outcome: Outcome) -> _Work:
+    tables = item_tables(rows)
+    values = rows.value if outcome == "score" else np.where(rows.ok, rows.expected, np.nan)
+    return _Work(
+        rows=rows,
+        tables=tables,
+        units=arm_units(rows, everyone),
+        one_order=not stat.is_separable(tables.seen.sum(axis=0)),
+        sd=stat.within_item_sd(rows.item, values, rows.n_items),
+        disagreement=stat.disagreement(tables.counts.sum(axis=2)),
+    )
+
+
+def _arm(
+    arm: Arm,
+    judgments: dict[str, int],
+    work: _Work,
+    probabilities: Floats | None,
+    seed: int,
+    n_boot: int,
+    outcome: Outcome,
+) -> PositionArm:
+    """One arm without its noise floor and without correction over arms."""
+    rows, mine = work.rows, work.units
+    totals, resampled = resampled_tables(work.tables, mine.code, mine.n, seed=seed, n_boot=n_boot)
+    table, tables = stat.position_given_score(*totals), stat.position_given_score(*resampled)
+    vectors = _unit_vectors(work)
+    shares = _shares(work, totals[0], resampled[0], vectors, seed)
+    values = rows.value if outcome == "score" else np.where(rows.ok, rows.expected, np.nan)
+    used = int(rows.ok.sum())
+    return PositionArm(
+        arm=arm,
+        judgments=judgments,
+        n_used=used,
+        n_excluded=len(rows.ok) - used,
+        n_items=rows.n_items,
+        n_units=mine.n,
+        unit=mine.kind,
+        position=replace(shares, probability_share=probabilities),
+        table=_score_table(arm.scores, table, tables, totals),
+        bias_cost=bias_costs(table, tables, arm.scores),
+        score_distribution=_distribution(arm.scores, totals[0].sum(axis=1), len(rows.ok)),
+        outcome=outcome,
+        mean_score=_mean(values),
+        within_item_sd=stat.spread(work.sd),
+        noise_floor=None,
+        smallest_visible_effect=stat.smallest_visible_effect(
+            vectors if not work.one_order else vectors[:0]
+        ),
+        label_mass=_mean(rows.mass),
+        warnings=_warnings(arm, work, totals, outcome, values),
+    )
+
+
+def _unit_vectors(work: _Work) -> Floats:
+    """(units, n): mean deviation of each unit's items from no effect; units with none left out.
+
+    Balanced exposure is judged on what was shown: unread replies do not unbalance a design.
+    """
+    tables = work.tables
+    if stat.is_balanced(tables.seen.sum(axis=0)):
+        vectors = stat.deviations(tables.counts.sum(axis=1))
+    else:
+        vectors = stat.deviations(tables.counts, tables.exposure)
+    known = np.isfinite(vectors[:, 0])
+    if work.units.kind == "item":
+        return np.asarray(vectors[known])
+    means = mean_by(work.units.code[known], vectors[known], work.units.n)
+    return np.asarray(means[np.isfinite(means[:, 0])])
+
+
+def _shares(
+    work: _Work, counts: Floats, resampled: Floats, vectors: Floats, seed: int
+) -> PositionShares:
+    """Pooled selections with their intervals and both tests; ``counts``: (scores, positions)."""
+    pooled = stat.selection(counts.sum(axis=0).astype(np.int64))
+    by_position = resampled.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        draws = by_position / by_position.sum(axis=1, keepdims=True)
+    draws = draws[np.isfinite(draws[:, 0])]
+    enough = work.units.n > 1 and pooled.counts.sum() > 0
+    n = work.rows.n
+    unit_counts = work.tables.counts.sum(axis=1)
+    if work.units.kind == "block":
+        unit_counts = sum_by(work.units.code, unit_counts, work.units.n)
+    return PositionShares(
+        counts=pooled.counts,
+        share=pooled.share,
+        share_ci=tuple(
+            percentile_interval(draws[:, p]) if enough else NO_INTERVAL for p in range(n)
+        ),
+        chi2=pooled.chi2,
+        df=pooled.df,
+        chi2_p=pooled.p,
+        cramers_v=pooled.v,
+        cramers_v_ci=stat.v_interval(pooled.share, draws) if enough else NO_INTERVAL,
+        v_from_noise=stat.v_from_noise(unit_counts),
+        test=_headline(work, vectors, seed),
+        any_order=_any_order(work, seed),
+    )
+
+
+def _headline(work: _Work, vectors: Floats, seed: int) -> Test:
+    nan = float("nan")
+    if work.one_order:
+        return Test("not testable", nan, nan, nan, CONFOUNDED)
+    balanced = stat.is_balanced(work.tables.seen.sum(axis=0))
+    return stat.average_effect_test(vectors, seed=seed, shares=balanced)
+
+
+def _any_order(work: _Work, seed: int) -> Test:
+    nan, rows = float("nan"), work.rows
+    if work.one_order:
+        return Test("not testable", nan, nan, nan, CONFOUNDED)
+    if not rows.ok.any():
+        return Test("not testable", nan, nan, nan, "No reply could be read.")
+    reads = stat.Reads(
+        rows.item[rows.ok],
+        rows.score[rows.ok],
+        rows.ordering[rows.ok],
+        stat.positions_of(rows.shown),
+        rows.n_items,
+    )
+    return stat.any_order_test(reads, work.tables.counts, work.tables.exposure, seed=seed)
+
+
+def _score_table(
+    scores: tuple[int, ...], table: Floats, resampled: Floats, totals: tuple[Floats, Floats]
+) -> ScoreTable:
+    n = len(scores)
+    low, high = _cell_limits(resampled)
+    known = np.isfinite(table)
+    ci = tuple(
+        tuple(
+            Interval(float(low[s, p]), float(high[s, p])) if known[s, p] else NO_INTERVAL
+            for p in range(n)
+        )
+        for s in range(n)
+    )
+    counts, exposure = (total.astype(np.int64) for total in totals)
+    return ScoreTable(scores, tuple(range(1, n + 1)), table, ci, exposure, counts)
+
+
+def _cell_limits(resampled: Floats) -> tuple[Floats, Floats]:
+    """2.5 % and 97.5 % of every cell at once; resamples in which a score is absent drop out."""
+    low, high = np.full((2, *resampled.shape[1:]), np.nan)
+    for s in range(resampled.shape[1]):
+        rows = resampled[:, s, :]
+        rows = rows[np.isfinite(rows).any(axis=1)]
+        if len(rows) > 1:
+            low[s], high[s] = np.quantile(rows, [0.025, 0.975], axis=0)
+    return low, high
+
+
+def _distribution(scores: tuple[int, ...], counts: Floats, total: int) -> ScoreDistribution:
+    unread = total - int(counts.sum())
+    share = counts / total if total else np.full(len(scores), np.nan)
+    return ScoreDistribution(
+        scores, counts.astype(np.int64), share, unread, unread / total if total else float("nan")
+    )
+
+
+def _mean(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _probability_share(data: RunData, code: int, rows: OptionRows) -> Floats | None:
+    """Mean probability of each position over the judgments that came with probabilities."""
+    if data.probabilities is None:
+        return None
+    mine = data.judgments["arm"].to_numpy() == code
+    given = data.probabilities[mine][:, : rows.n]
+    given = given[rows.ok & np.isfinite(given).all(axis=1)]
+    return np.asarray(given.mean(axis=0)) if len(given) else None
+
+
+def _warnings(
+    arm: Arm, work: _Work, totals: tuple[Floats, Floats], outcome: Outcome, values: Floats
+) -> tuple[str, ...]:
+    """Plain words about what limits this arm's findings."""
+    rows, counts = work.rows, totals[0]
+    used, total = int(rows.ok.sum()), len(rows.ok)
+    found: list[str] = list(table_warnings(totals))
+    if used == 0:
+        found.append(f"None of the {total} judgments could be read.")
+        return tuple(found)
+    if not work.one_order and not stat.is_balanced(totals[1]):
+        found.append(
+            "Not every score was at every position equally often: the table is divided by "
+            "exposure and the test compares each item with its own scores in its other reads."
+        )
+    if (total - used) / total > 0.05:
+        found.append(f"{total - used} of {total} judgments could not be read.")
+    if rows.off_scale:
+        found.append(f"{rows.off_scale} readable judgments were off this scale and are left out.")
+    top = int(np.argmax(counts.sum(axis=1)))
+    share = float(counts.sum(axis=1)[top]) / used
+    if share >= ONE_SCORE:
+        found.append(
+            f"{share:.0%} of the judgments are score {arm.scores[top]}: even position counts "
+            "do not show that this judge is unbiased."
+        )
+    if outcome == "expected" and not np.isfinite(values).any():
+        found.append("This judge gave no token probabilities: there is no expected score.")
+    if _mean(rows.mass) < 0.5:
+        found.append(f"Only {_mean(rows.mass):.0%} of the probability was on the labels.")
+    return tuple(found)
+
+
+# ---------------------------------------------------------------- across arms
+
+
+def _noise_floors(
+    arms: list[PositionArm], work: list[_Work], everyone: Units, seed: int, n_boot: int
+) -> list[NoiseFloor | None]:
+    """For each arm the one-order arm of the same judge, data, variant and scale, if there is one."""
+
+    def family(arm: Arm) -> tuple[object, ...]:
+        return (arm.judge, arm.dataset, str(arm.variant), arm.scores)
+
+    still: dict[tuple[object, ...], int] = {}
+    for i, found in enumerate(arms):
+        key = family(found.arm)
+        if (
+            work[i].one_order
+            and found.n_used
+            and (key not in still or found.arm.strategy == "fixed")
+        ):
+            still[key] = i
+    floors: list[NoiseFloor | None] = []
+    for i, found in enumerate(arms):
+        source = still.get(family(found.arm))
+        if source is None or work[i].one_order:
+            floors.append(None)
+            continue
+        name = arms[source].arm.strategy
+        floors.append(_noise_floor(name, work[source], work[i], everyone, seed, n_boot))
+    return floors
+
+
+def _noise_floor(
+    name: str, still: _Work, moved: _Work, everyone: Units, seed: int, n_boot: int
+) -> NoiseFloor:
+    """Compare an arm with its unchanged-order arm, item by item."""
+    size = len(everyone.code)
+    own, reordered = (
+        _spread_out(still.disagreement, still, size),
+        _spread_out(moved.disagreement, moved, size),
+    )
+    own_sd, moved_sd = _spread_out(still.sd, still, size), _spread_out(moved.sd, moved, size)
+    both = np.isfinite(own + reordered)
+    sd_known = both & np.isfinite(own_sd + moved_sd)
+    excess, excess_ci = _paired(reordered - own, both, everyone, seed, n_boot)
+    above, above_ci = _paired(moved_sd - own_sd, sd_known, everyone, seed, n_boot)
+    reads = moved.tables.counts.sum(axis=(1, 2))
+    return NoiseFloor(
+        strategy=name,
+        n_items=int(both.sum()),
+        n_excluded=moved.rows.n_items - int(both.sum()),
+        within_item_sd=_mean(own_sd[sd_known]),
+        within_item_sd_above=above,
+        within_item_sd_above_ci=above_ci,
+        own=_mean(own[both]),
+        reordered=_mean(reordered[both]),
+        excess=excess,
+        excess_ci=excess_ci,
+        v=stat.v_from_own_noise(own[moved.rows.item_code], reads, moved.rows.n),
+    )
+
+
+def _spread_out(values: Floats, work: _Work, size: int) -> Floats:
+    """An arm's per-item values at the run's item codes; NaN elsewhere."""
+    out = np.full(size, np.nan)
+    out[work.rows.item_code] = values
+    return out
+
+
+def _paired(
+    values: Floats, known: np.ndarray, everyone: Units, seed: int, n_boot: int
+) -> tuple[float, Interval]:
+    """Mean of the known values, with a bootstrap interval over units."""
+    if not known.any():
+        return float("nan"), NO_INTERVAL
+    code, kept = everyone.code[known], values[known]
+    sums = sum_by(code, np.stack([kept, np.ones(len(kept))], axis=1), everyone.n)
+    sums = sums[sums[:, 1] > 0]
+    if len(sums) < 2:
+        return float(kept.mean()), NO_INTERVAL
+    draws = bootstrap_sums(sums, n_boot=n_boot, seed=seed)
+    return float(kept.mean()), percentile_interval(draws[:, 0] / draws[:, 1])
+
+
+def _corrected(arms: list[PositionArm]) -> PositionResult:
+    """Holm over the arms, once for the headline test and once for order sensitivity."""
+    headline = holm(np.array([arm.position.test.p for arm in arms]))
+    any_order = holm(np.array([arm.position.any_order.p for arm in arms]))
+    n_tests = int(np.isfinite(headline).sum())
+    out = []
+    for arm, p, q in zip(arms, headline.tolist(), any_order.tolist(), strict=True):
+        shares = replace(arm.position, p_holm=p, any_order_p_holm=q, n_tests=n_tests)
+        shares = replace(shares, verdict=_verdict(arm, p, q))
+        out.append(replace(arm, position=shares))
+    warnings = () if arms else ("This run has no arm that reorders score options.",)
+    return PositionResult(tuple(out), n_tests, warnings)
+
+
+def _verdict(arm: PositionArm, headline: float, any_order: float) -> Verdict:
+    """Both tests in one phrase. Nothing found is only said where something could be found:
+    an effect of half the even share (0.5/n) at one position had to be visible."""
+    if arm.position.test.name == "not testable" and arm.n_used:
+        return "position and score cannot be told apart"
+    if headline < ALPHA:
+        return "a common direction"
+    if any_order < ALPHA:
+        return "effects that cancel out"
+    n = len(arm.arm.scores)
+    if arm.n_units < stat.UNITS_PER_OPTION * n or not np.isfinite(headline):
+        return "not enough data to say"
+    if arm.position.test.note == stat.NEVER_MOVED:
+        return "no effect seen"
+    visible = arm.smallest_visible_effect.share
+    return "no effect seen" if visible <= 0.5 / n else "not enough data to say"
