@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import subprocess
 import sys
@@ -55,3 +56,14 @@ def _revision() -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None
+
+
+def import_provenance(name: str, content: bytes) -> dict[str, Any]:
+    """Where imported judgments came from: the file's name and hash, and what read it."""
+    return {
+        "rubriclab": __version__,
+        "python": sys.version.split()[0],
+        "packages": _versions(),
+        "file": name,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }

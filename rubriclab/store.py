@@ -485,6 +485,21 @@ class Store:
         frame.insert(3, "variant", [str(arms[a].variant) for a in frame["arm"]])
         return frame
 
+    def archive_frame(self, run: str) -> pd.DataFrame:
+        """Every judgment of a run with all that is known of its reply, in order of asking."""
+        probabilities = ", ".join(f"j.{name}" for name in P_COLUMNS)
+        return self._frame(
+            f"""
+            SELECT p.key, j.item, j.status, j.score, j.position, j.expected, j.mass, j.kind,
+                   {probabilities}, p.text, p.finish, p.tokens_in, p.tokens_out, p.cached_tokens,
+                   p.latency, p.model, p.error, p.kind AS reply_kind, p.retryable, p.attempts,
+                   p.template, p.asked
+            FROM judgments j JOIN replies p ON p.run_no = j.run_no AND p.call = j.call
+            WHERE j.run_no = ? ORDER BY j.call, j.position
+            """,
+            [self.run(run).run_no],
+        )
+
     def import_run(
         self,
         data: RunData,

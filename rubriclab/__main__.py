@@ -1,0 +1,228 @@
+"""The command line: the same path as the pages, with no page in it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rubriclab import __version__
+from rubriclab.model import LabError
+
+EXIT_OK, EXIT_FAULT, EXIT_USAGE, EXIT_UNFINISHED = 0, 1, 2, 3
+EPILOG = """exit codes:
+  0  done
+  1  something you can mend; the message on standard error says what
+  2  wrong arguments
+  3  the run stopped before its end (paused, cancelled, budget); call again to go on
+
+An API key is read from the environment variable that a judge names (key_env), never from
+the command line or a file."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    try:
+        return command(arguments)
+    except LabError as fault:
+        print(f"rubriclab: {fault}", file=sys.stderr)
+        return EXIT_FAULT
+    except BrokenPipeError:
+        return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rubriclab",
+        description="Measure the order effects of LLM judges, and what takes them out.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"rubriclab {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_demo(commands)
+    _add_run(commands)
+    _add_results(commands)
+    _add_import(commands)
+    return parser
+
+
+def _command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], int], about: str
+) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(
+        name, help=about, description=about, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("--store", required=True, metavar="FILE", help="the store, a .duckdb file")
+    made.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
+    made.set_defaults(command=run)
+    return made
+
+
+def _add_demo(commands: Any) -> None:
+    about = "Run the sample data and rubric through an embedded judge and print the findings."
+    demo = _command(commands, "demo", _demo, about)
+    demo.add_argument("--items", type=_positive, default=12, metavar="N",
+                      help="how many sample items to judge (default 12)")  # fmt: skip
+    demo.add_argument("--judge", default="smollm2-135m", metavar="MODEL",
+                      help="an embedded model's name or a GGUF file (default smollm2-135m)")  # fmt: skip
+
+
+def _add_run(commands: Any) -> None:
+    about = (
+        "Run a study file. A finished study asks nothing again; an interrupted one goes on."
+    )
+    run = _command(commands, "run", _run, about)
+    run.add_argument("study", type=Path, metavar="STUDY.toml")
+    run.add_argument("--max-calls", type=_positive, metavar="N", help="stop after N calls")
+    run.add_argument("--max-money", type=float, metavar="M",
+                     help="stop when M is spent, at the judges' prices")  # fmt: skip
+    run.add_argument("--retry-failed", action="store_true",
+                     help="ask again, and only, the calls that ended in an error")  # fmt: skip
+
+
+def _add_results(commands: Any) -> None:
+    about = "Print all findings of a run."
+    results = _command(commands, "results", _results, about)
+    results.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
+
+
+def _add_import(commands: Any) -> None:
+    about = "Import judgments made elsewhere, one a row."
+    made = _command(commands, "import", _import, about)
+    made.add_argument("file", type=Path, metavar="FILE", help="CSV, TSV, JSONL, JSON, Parquet, Excel")
+    made.add_argument("--kind", required=True, choices=("scores", "criteria", "pairs"),
+                      help="scores: judge, dataset, item_id, ordering, score; "
+                      "criteria: judge, dataset, text_id, ordering, criterion, score; "
+                      "pairs: judge, question_id, task, first, second, choice")  # fmt: skip
+    made.add_argument("--name", help="a name for the run (default: the file's)")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
+    return value
+
+
+# ---------------------------------------------------------------- commands
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from rubriclab.ingest.sample import demo_study, embedded_judge
+
+    study = demo_study(items=arguments.items, judges=(embedded_judge(arguments.judge),))
+    return _run_study(study, arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from rubriclab.ingest.study import load_study
+
+    return _run_study(load_study(arguments.study), arguments)
+
+
+def _run_study(study: Any, arguments: argparse.Namespace) -> int:
+    """Run to its end with a progress line, then print the findings."""
+    from rubriclab.runner import Limits, RunManager
+    from rubriclab.store import Store
+
+    with Store(arguments.store) as store:
+        limits = Limits(
+            max_calls=getattr(arguments, "max_calls", None),
+            max_money=getattr(arguments, "max_money", None),
+        )
+        manager = RunManager(store)
+        run = manager.start(
+            study, limits=limits, only_failed=getattr(arguments, "retry_failed", False)
+        )
+        last = _watch(run)
+        if last.asked == 0 and last.state == "finished":
+            _say(f"Run {last.run} was finished already: {last.done:,} calls judged, none asked.")
+        else:
+            _say(f"Run {last.run}: {last.state}, {last.asked:,} calls asked, {last.done:,} of "
+                 f"{last.planned:,} judged{'. ' + last.reason if last.reason else ''}")  # fmt: skip
+        if last.done:
+            _print_results(store, last.run, arguments.json, asked=last.asked, state=last.state)
+        return EXIT_OK if last.state == "finished" else EXIT_UNFINISHED
+
+
+def _watch(run: Any) -> Any:
+    """Wait for a run, with a progress line on a terminal; Ctrl-C pauses it."""
+    terminal = sys.stderr.isatty()
+    try:
+        while True:
+            shown = run.wait(0.5 if terminal else 60.0)
+            if terminal:
+                print("\r" + _progress_line(shown) + "\x1b[K", end="", file=sys.stderr, flush=True)
+            if not shown.active:
+                if terminal:
+                    print(file=sys.stderr)
+                return shown
+    except KeyboardInterrupt:
+        _say("\nPausing: waiting for the calls in flight. Call again to go on.")
+        run.pause()
+        return run.wait(120.0)
+
+
+def _progress_line(shown: Any) -> str:
+    if shown.stage:
+        return shown.stage
+    width = 28
+    share = shown.done / shown.planned if shown.planned else 1.0
+    bar = "█" * round(width * share) + "░" * (width - round(width * share))
+    eta = f", {shown.eta:.0f} s left" if shown.eta is not None else ""
+    unread = sum(n for name, n in shown.counts.items() if name != "ok")
+    return f"{bar} {shown.done:,}/{shown.planned:,}  {shown.rate:.1f}/s{eta}, {unread} unread"
+
+
+def _results(arguments: argparse.Namespace) -> int:
+    from rubriclab.store import Store
+
+    with Store(arguments.store) as store:
+        _print_results(store, store.run(arguments.run).run, arguments.json)
+    return EXIT_OK
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from rubriclab.ingest.imports import read_judgments
+    from rubriclab.provenance import import_provenance
+    from rubriclab.store import Store
+
+    try:
+        content = arguments.file.read_bytes()
+    except OSError as fault:
+        raise LabError(f"{arguments.file} cannot be read: {fault.strerror}.") from fault
+    name = arguments.name or arguments.file.name.split(".")[0]
+    data = read_judgments(arguments.kind, arguments.file.name, content, name=name)
+    with Store(arguments.store) as store:
+        run = store.import_run(data, provenance=import_provenance(arguments.file.name, content))
+        _say(f"Run {run}: {len(data.judgments):,} judgments imported.")
+        _print_results(store, run, arguments.json)
+    return EXIT_OK
+
+
+def _print_results(store: Any, run: str, as_json: bool, **more: object) -> None:
+    from rubriclab.report import as_text, results
+
+    document = {**results(store.frame(run, probabilities=True)), **more}
+    if as_json:
+        json.dump(document, sys.stdout, ensure_ascii=False, indent=1)
+        print()
+    else:
+        print(as_text(document))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

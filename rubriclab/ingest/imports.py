@@ -1,0 +1,25 @@
+"""Judgments made elsewhere, by kind: which reader takes which file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from rubriclab.ingest.criteria import read_criteria
+from rubriclab.ingest.pairs import read_pairs
+from rubriclab.ingest.scores import read_scores
+from rubriclab.ingest.tables import read_table
+from rubriclab.model import RunData
+
+READERS: Mapping[str, Callable[..., RunData]] = {
+    "scores": read_scores,
+    "criteria": read_criteria,
+    "pairs": read_pairs,
+}
+
+
+def read_judgments(kind: str, file: str, content: bytes, *, name: str) -> RunData:
+    """The judgments in a file of that ``kind``. Raises DataError naming the place of a fault."""
+    frame: pd.DataFrame = read_table(file, content)
+    return READERS[kind](frame, name=name)

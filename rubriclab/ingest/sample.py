@@ -1,0 +1,53 @@
+"""The sample that comes with the lab, and the demo study over it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+from rubriclab.ingest.mapping import build_dataset, guess_mapping
+from rubriclab.ingest.rubrics import read_rubric
+from rubriclab.ingest.tables import read_table
+from rubriclab.model import Dataset, Design, Item, Judge, Rubric, Strategy, Study
+
+FOLDER = Path(__file__).resolve().parents[2] / "data"
+DEFAULT_JUDGE = "smollm2-135m"
+DEMO_ITEMS = 12
+"""Twice ten reads of twelve items take the smallest embedded judge about a minute."""
+
+
+def sample_dataset() -> Dataset:
+    """All sample items: written for this project, quality levels as their author meant them."""
+    path = FOLDER / "sample.csv"
+    frame = read_table(path.name, path.read_bytes())
+    return replace(build_dataset(frame, guess_mapping(frame), name="Sample"), origin="sample")
+
+
+def sample_rubrics() -> tuple[Rubric, ...]:
+    """The rubrics that come with the lab, the demo's first."""
+    paths = sorted((FOLDER / "rubrics").glob("*.yaml"))
+    return tuple(read_rubric(path.name, path.read_bytes()) for path in paths)
+
+
+def embedded_judge(model: str = DEFAULT_JUDGE) -> Judge:
+    return Judge(name=model, kind="embedded", model=model)
+
+
+def demo_study(
+    *, items: int = DEMO_ITEMS, judges: tuple[Judge, ...] | None = None, seed: int = 0
+) -> Study:
+    """Balanced and fixed orderings of the sample rubric on ``items`` items of the sample.
+
+    The items are a seeded draw; a larger demo holds all items of a smaller one.
+    """
+    full = sample_dataset()
+    drawn = random.Random(0).sample(range(len(full)), k=len(full))[: max(1, items)]
+    chosen = tuple(i for n, i in enumerate(full.items) if n in set(drawn) and isinstance(i, Item))
+    return Study(
+        name="Demo",
+        dataset=replace(full, items=chosen),
+        judges=judges or (embedded_judge(),),
+        rubric=sample_rubrics()[0],
+        design=Design(strategies=(Strategy("balanced"), Strategy("fixed")), seed=seed),
+    )
