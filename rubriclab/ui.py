@@ -17,6 +17,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from rubriclab.archive import read_archive
 from rubriclab.figures.style import Chart
 from rubriclab.model import LabError, RunData
 from rubriclab.runner import RunManager
@@ -26,7 +27,14 @@ log = logging.getLogger("rubriclab")
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 DEFAULT_STORE = "lab.duckdb"
-DATA = Path(__file__).resolve().parent.parent / "data"
+EXAMPLE = Path(__file__).resolve().parent.parent / "data" / "example_run.zip"
+EXAMPLE_NAME = "Recorded example"
+STATE_COLORS = {
+    "running": "blue", "finished": "green", "imported": "green", "paused": "orange",
+    "interrupted": "orange", "cancelled": "gray", "planned": "gray",
+}  # fmt: skip
+FINDINGS_PAGE = {"options": "results"}
+"""The page that shows the findings of a run, by the axis of its design."""
 
 
 class Entry(NamedTuple):
@@ -118,7 +126,10 @@ def verbatim(text: str, *, label: str = "") -> None:
 
 @st.cache_resource(show_spinner="Opening the store …")
 def _manager(path: str) -> RunManager:
-    return RunManager(Store(path))
+    opened = Store(path)
+    if EXAMPLE.exists() and not opened.runs():
+        read_archive(opened, EXAMPLE.read_bytes())
+    return RunManager(opened)
 
 
 def manager() -> RunManager:
@@ -128,6 +139,29 @@ def manager() -> RunManager:
 
 def store() -> Store:
     return manager().store
+
+
+def example_run() -> RunInfo | None:
+    """The recorded run that comes with the lab, while it is in the store."""
+    return next((info for info in store().runs() if info.name == EXAMPLE_NAME), None)
+
+
+def run_list(*, limit: int | None = None, key: str) -> None:
+    """The latest runs, one a line, with what can be done with each."""
+    runs = store().runs()[:limit]
+    if not runs:
+        empty_state("No runs yet", "Start the demo, or set up a study of your own.")
+    for info in runs:
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            mark = " :orange-badge[simulated]" if info.simulated else ""
+            st.markdown(f"**{_plain(info.name)}** · {_plain(info.dataset)}{mark}", width="stretch")
+            live = manager().get(info.run)
+            state = live.snapshot().state if live is not None else info.state
+            st.markdown(f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]", width="content")
+            st.caption(f"{info.done:,} of {info.planned:,} calls", width="content")
+            if info.done and st.button("Results", key=f"{key}-open-{info.run}"):
+                st.session_state["run"] = info.run
+                st.switch_page(f"pages/{FINDINGS_PAGE.get(info.axis, 'results')}.py")
 
 
 def secrets() -> Mapping[str, str]:
