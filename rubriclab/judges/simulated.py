@@ -249,8 +249,7 @@ class SimulatedJudge:
         failed = self._failure(call, rng.random())
         if failed is not None:
             return failed
-        kind = call.template.partition("-")[0]
-        if kind == "criteria" or self._study.design.axis == "criteria":
+        if self._study.design.axis == "criteria":
             return self._reply(call, self._rate_criteria(call, rng))
         if self._study.design.axis in ("pairwise", "listwise"):
             return self._compare(call, rng)
@@ -293,7 +292,7 @@ class SimulatedJudge:
         shown, labels = call.ordering.shown, _labels(call)
         sharp, probabilities = self._option_probabilities(call)
         label = labels[_pick(sharp, rng.random())]
-        if call.template.startswith("prometheus") or self._study.design.answer == "feedback":
+        if call.template.startswith("prometheus"):
             text = f"Feedback: A simulated judge read this response against {len(shown)} scores. [RESULT] {label}"
         else:
             text = label
@@ -345,7 +344,7 @@ class SimulatedJudge:
             )
             chances = true_probabilities(found, noise=self._noise(call))[0]
             score = criterion.scores[_pick(chances, rng.random())]
-            lines.append(f"{name}: {score}")
+            lines.append(f"[{name}] {score}")
             before, drift = name, score - (low + high) / 2
         return "\n".join(lines)
 
@@ -385,8 +384,9 @@ class SimulatedJudge:
         chances = true_probabilities(found, noise=self._noise(call))[0]
         verdict = verdicts[_pick(chances, rng.random())]
         top = self._top_tokens(call, verdicts, true_probabilities(found)[0])
-        bare = call.want_probabilities and self._study.design.answer == "score"
-        return self._reply(call, verdict if bare else f"[[{verdict}]]", top=top)
+        if "brief" in call.template:
+            return self._reply(call, verdict, top=top)
+        return self._reply(call, f"A simulated judge compared the answers. [[{verdict}]]", top=top)
 
     def candidate_quality(self, item_id: str, candidate: str) -> float:
         """Latent quality 0..1 of a candidate's answer to one question, for every such judge."""
