@@ -155,23 +155,35 @@ def option_rows(data: RunData, arm: Arm, judgments: pd.DataFrame) -> OptionRows:
 class ItemTables:
     """Per-item counts of one arm, the sufficient statistics of everything about position.
 
-    All of shape (items, scores, positions). ``counts``: readable choices of a score at a
-    position. ``exposure``: how often the score was shown there, over readable replies;
-    ``seen``: the same over all replies, read or not (errors never reached the judge).
+    ``counts`` (items, scores, positions): readable choices of a score at a position, with
+    their sums ``by_score`` and ``by_position`` (items, n). ``exposure``, shaped as ``counts``:
+    how often the score was shown there, over readable replies; ``seen``: the same over all
+    replies, read or not (errors never reached the judge), summed over items: (scores,
+    positions); ``item_seen`` is that per item.
     """
 
     counts: Floats
+    by_score: Floats
+    by_position: Floats
     exposure: Floats
+    item_seen: Floats
     seen: Floats
 
 
 def item_tables(rows: OptionRows) -> ItemTables:
     """Count an arm's choices and exposures, item by item."""
     n, size, ok = rows.n, rows.n_items, rows.ok
-    counts = count_table((rows.item[ok], size), (rows.score[ok], n), (rows.position[ok], n))
+    item, score, position = rows.item[ok], rows.score[ok], rows.position[ok]
     exposure = _exposure(rows, ok)
-    seen = exposure if np.array_equal(ok, rows.seen) else _exposure(rows, rows.seen)
-    return ItemTables(counts, exposure, seen)
+    item_seen = exposure if np.array_equal(ok, rows.seen) else _exposure(rows, rows.seen)
+    return ItemTables(
+        counts=count_table((item, size), (score, n), (position, n)),
+        by_score=count_table((item, size), (score, n)),
+        by_position=count_table((item, size), (position, n)),
+        exposure=exposure,
+        item_seen=item_seen,
+        seen=item_seen.sum(axis=0),
+    )
 
 
 def _exposure(rows: OptionRows, which: Bools) -> Floats:

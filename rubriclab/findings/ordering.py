@@ -98,7 +98,9 @@ def resampled_tables(
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """((counts, exposure) totals, the same resampled over units with n_boot first)."""
     size, n = len(tables.counts), tables.counts.shape[1]
-    flat = np.concatenate([tables.counts.reshape(size, -1), tables.seen.reshape(size, -1)], axis=1)
+    flat = np.concatenate(
+        [tables.counts.reshape(size, -1), tables.item_seen.reshape(size, -1)], axis=1
+    )
     total = flat.sum(axis=0)
     if n_units < size:
         flat = sum_by(unit, flat, n_units)

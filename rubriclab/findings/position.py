@@ -256,9 +256,9 @@ def _work(rows: OptionRows, everyone: Units, outcome: Outcome) -> _Work:
         rows=rows,
         tables=tables,
         units=arm_units(rows, everyone),
-        one_order=not stat.is_separable(tables.seen.sum(axis=0)),
+        one_order=not stat.is_separable(tables.seen),
         sd=stat.within_item_sd(rows.item, values, rows.n_items),
-        disagreement=stat.disagreement(tables.counts.sum(axis=2)),
+        disagreement=stat.disagreement(tables.by_score),
     )
 
 
@@ -309,10 +309,10 @@ def _unit_vectors(work: _Work) -> Floats:
     Balanced exposure is judged on what was shown: unread replies do not unbalance a design.
     """
     tables = work.tables
-    if stat.is_balanced(tables.seen.sum(axis=0)):
-        vectors = stat.deviations(tables.counts.sum(axis=1))
+    if stat.is_balanced(tables.seen):
+        vectors = stat.deviations(tables.by_position)
     else:
-        vectors = stat.deviations(tables.counts, tables.exposure)
+        vectors = stat.corrected_deviations(tables.by_score, tables.by_position, tables.exposure)
     known = np.isfinite(vectors[:, 0])
     if work.units.kind == "item":
         return np.asarray(vectors[known])
@@ -331,7 +331,7 @@ def _shares(
     draws = draws[np.isfinite(draws[:, 0])]
     enough = work.units.n > 1 and pooled.counts.sum() > 0
     n = work.rows.n
-    unit_counts = work.tables.counts.sum(axis=1)
+    unit_counts = work.tables.by_position
     if work.units.kind == "block":
         unit_counts = sum_by(work.units.code, unit_counts, work.units.n)
     return PositionShares(
@@ -355,7 +355,7 @@ def _headline(work: _Work, vectors: Floats, seed: int) -> Test:
     nan = float("nan")
     if work.one_order:
         return Test("not testable", nan, nan, nan, CONFOUNDED)
-    balanced = stat.is_balanced(work.tables.seen.sum(axis=0))
+    balanced = stat.is_balanced(work.tables.seen)
     return stat.average_effect_test(vectors, seed=seed, shares=balanced)
 
 
@@ -372,7 +372,10 @@ def _any_order(work: _Work, seed: int) -> Test:
         stat.positions_of(rows.shown),
         rows.n_items,
     )
-    return stat.any_order_test(reads, work.tables.counts, work.tables.exposure, seed=seed)
+    tables = work.tables
+    return stat.any_order_test(
+        reads, tables.by_score, tables.by_position, tables.exposure, seed=seed
+    )
 
 
 def _score_table(
@@ -504,7 +507,7 @@ def _noise_floor(
     sd_known = both & np.isfinite(own_sd + moved_sd)
     excess, excess_ci = _paired(reordered - own, both, everyone, seed, n_boot)
     above, above_ci = _paired(moved_sd - own_sd, sd_known, everyone, seed, n_boot)
-    reads = moved.tables.counts.sum(axis=(1, 2))
+    reads = moved.tables.by_score.sum(axis=1)
     return NoiseFloor(
         strategy=name,
         n_items=int(both.sum()),

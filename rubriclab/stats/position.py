@@ -118,26 +118,31 @@ def v_from_noise(unit_counts: Floats) -> float:
 # ---------------------------------------------------------------- headline: average effect
 
 
-def deviations(counts: Floats, exposure: Floats | None = None) -> Floats:
-    """Each item's share of reads at each position, minus what no order effect would give.
+def deviations(by_position: Floats) -> Floats:
+    """Each item's share of reads at each position, minus 1/n; NaN for items without a read.
 
-    ``counts``: (items, n) selections. Without ``exposure`` the comparison is 1/n: right
-    where every score is at every position equally often, or orderings are drawn at random.
-    With ``exposure`` (items, scores, positions) and ``counts`` (items, scores, positions)
-    the comparison is the item's own scores, each taken over its *other* reads' orderings:
-    sum_s c_s E_sp minus the read's own pair, over K (K-1). Items with too few reads (0, or
-    1 with exposure) are rows of NaN.
+    ``by_position``: (items, n) selections. Right where every score is at every position
+    equally often, or where orderings are drawn at random.
     """
-    if exposure is None:
-        reads = counts.sum(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(counts / reads - 1.0 / counts.shape[1])
-    picked = counts.sum(axis=1)
-    reads = picked.sum(axis=1, keepdims=True)
-    crossed = np.einsum("is,isp->ip", counts.sum(axis=2), exposure)
+    n = by_position.shape[1]
+    reads = by_position @ np.ones((n, 1))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(by_position / reads - 1.0 / n)
+
+
+def corrected_deviations(by_score: Floats, by_position: Floats, exposure: Floats) -> Floats:
+    """Each item's share of reads at each position, minus what its own scores would give.
+
+    For designs that are not balanced. ``by_score``, ``by_position``: (items, n) selections;
+    ``exposure``: (items, scores, positions) over the same reads. Expected without an order
+    effect: each received score at the places where the item's *other* reads showed it,
+    (sum_s c_s E_sp - n_p) / (K (K-1)). Items with fewer than two reads are rows of NaN.
+    """
+    reads = by_position.sum(axis=1, keepdims=True)
+    crossed = np.einsum("is,isp->ip", by_score, exposure)
     with np.errstate(invalid="ignore", divide="ignore"):
-        expected = (crossed - picked) / (reads * (reads - 1.0))
-        return np.asarray(np.where(reads > 1, picked / reads - expected, np.nan))
+        expected = (crossed - by_position) / (reads * (reads - 1.0))
+        return np.asarray(np.where(reads > 1, by_position / reads - expected, np.nan))
 
 
 def average_effect_test(vectors: Floats, *, seed: int, shares: bool = True) -> Test:
@@ -238,21 +243,24 @@ def positions_of(shown: Ints) -> Ints:
     return np.argsort(shown, axis=1).astype(np.int64)
 
 
-def any_order_test(reads: Reads, counts: Floats, exposure: Floats, *, seed: int) -> Test:
+def any_order_test(
+    reads: Reads, by_score: Floats, by_position: Floats, exposure: Floats, *, seed: int
+) -> Test:
     """Did the order matter to any item at all? (sharp null; method: section 3)
 
     Under the null the scores an item received belong to no ordering in particular, so they
-    are permuted over the orderings it was read under. ``counts``: (items, scores, positions)
-    selections; ``exposure``: (items, scores, positions) how often each was shown.
+    are permuted over the orderings it was read under. ``by_score``,
+    ``by_position``: (items, n) selections; ``exposure``: (items, scores, positions) how often
+    each was shown over the same reads.
     Statistic: sum over items and positions of (selections)^2, which grows when an item's
     picks pile up at a position, whichever it is; centred at its exact permutation mean.
     Reference: the permutations themselves on little data, else a Pearson III curve through
     the exact mean and the Monte Carlo second and third moments of the items' terms.
     """
-    by_score, by_position = counts.sum(axis=2), counts.sum(axis=1)
-    n_reads = by_score.sum(axis=1)
-    movable = (n_reads > 1) & (by_score.max(axis=1, initial=0.0) < n_reads)
-    movable &= (exposure.max(axis=2).min(axis=1, initial=np.inf) < n_reads) & (n_reads > 1)
+    n_reads = by_score @ np.ones(by_score.shape[1])
+    one_score = np.einsum("is,is->i", by_score, by_score) >= n_reads**2
+    one_order = np.einsum("isp,isp->i", exposure, exposure) >= by_score.shape[1] * n_reads**2
+    movable = (n_reads > 1) & ~one_score & ~one_order
     name = "permutation of scores over orderings"
     if not movable.any():
         return Test(name, 0.0, float("nan"), 1.0, NEVER_MOVED)
