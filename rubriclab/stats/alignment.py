@@ -51,6 +51,17 @@ class RhoAt(NamedTuple):
     centre: Floats
 
 
+class Part(NamedTuple):
+    """One table to resample: ``rows`` (r, k) of sufficient statistics of the items ``item``."""
+
+    rows: Floats
+    item: Ints
+
+    @classmethod
+    def whole(cls, rows: Floats) -> Part:
+        return cls(rows, np.arange(len(rows)))
+
+
 class Difference(NamedTuple):
     """The correlation of strategy a less that of strategy b; ``p``: two-sided, bootstrap."""
 
@@ -107,7 +118,7 @@ def pearson_interval(x: Floats, y: Floats, unit: Ints, *, n_boot: int, seed: int
     """Percentile bootstrap interval of r, resampling units (items or blocks)."""
     if len(x) < 2 or len(np.unique(unit)) < 2:
         return NO_INTERVAL
-    (totals,) = resample_together((moments(x, y),), unit, n_boot=n_boot, seed=seed)
+    (totals,) = resample_together((Part.whole(moments(x, y)),), unit, n_boot=n_boot, seed=seed)
     return percentile_interval(r_of_moments(totals))
 
 
@@ -123,7 +134,7 @@ def spearman_interval(x: Floats, y: Floats, unit: Ints, *, n_boot: int, seed: in
         return NO_INTERVAL
     if len(x) > EXACT_RANK_LIMIT:
         rows, at = rho_parts(x, y)
-        (totals,) = resample_together((rows,), unit, n_boot=n_boot, seed=seed)
+        (totals,) = resample_together((Part.whole(rows),), unit, n_boot=n_boot, seed=seed)
         return percentile_interval(rho_of_parts(totals, at))
     code = np.unique(unit, return_inverse=True)[1]
     weights = resample_weights(int(code.max()) + 1, n_boot, np.random.default_rng(seed))[:, code]
@@ -142,32 +153,34 @@ def paired_difference(
     delta = pearson(a, y) - pearson(b, y)
     if len(y) < 2 or len(np.unique(unit)) < 2 or not np.isfinite(delta):
         return Difference(delta, NO_INTERVAL, float("nan"))
-    parts = (moments(a, y), moments(b, y))
+    parts = (Part.whole(moments(a, y)), Part.whole(moments(b, y)))
     of_a, of_b = resample_together(parts, unit, n_boot=n_boot, seed=seed)
     return difference(delta, r_of_moments(of_a) - r_of_moments(of_b))
 
 
 def difference(delta: float, draws: Floats) -> Difference:
     """A difference with the interval and p that its paired resamples ``draws`` give it."""
-    return Difference(delta, percentile_interval(draws), two_sided_p(draws))
+    # Equal strategies differ by rounding alone: that is no difference.
+    exact = np.round(draws, 12)
+    return Difference(delta, percentile_interval(exact), two_sided_p(exact))
 
 
-def resample_together(
-    parts: Sequence[Floats], unit: Ints, *, n_boot: int, seed: int
-) -> list[Floats]:
-    """Totals of several tables (items, k_i) under one draw of units; a (n_boot, k_i) each.
+def resample_together(parts: Sequence[Part], unit: Ints, *, n_boot: int, seed: int) -> list[Floats]:
+    """Totals of several tables under one draw of units; a (n_boot, k_i) each.
 
-    One draw serves them all, so differences between their statistics are paired, and many
-    arms cost one matrix product. Rows of items that a table leaves out are zero. Above
-    DIRECT_LIMIT units random groups of units are resampled (see ``bootstrap_sums``).
+    ``unit``: (items,), the unit of every item a table may speak of. One draw serves all
+    tables, so differences between their statistics are paired, and many arms cost one matrix
+    product. Above DIRECT_LIMIT units random groups of units are resampled (see
+    ``bootstrap_sums``).
     """
     code = np.unique(unit, return_inverse=True)[1].astype(np.int64)
     n_units = int(code.max()) + 1
     if n_units > DIRECT_LIMIT:
         code = (np.random.default_rng(seed).permutation(n_units) % DIRECT_LIMIT)[code]
-    sums = np.hstack([unit_sums(part, code) for part in parts])
+    n_codes = min(n_units, DIRECT_LIMIT)
+    sums = np.hstack([unit_sums(part.rows, code[part.item], n=n_codes) for part in parts])
     totals = bootstrap_sums(sums, n_boot=n_boot, seed=seed)
-    return np.split(totals, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
+    return np.split(totals, np.cumsum([part.rows.shape[1] for part in parts])[:-1], axis=1)
 
 
 def two_sided_p(draws: Floats) -> float:

@@ -1,0 +1,259 @@
+"""Agreement with humans from a run: denominators, JSON, planted differences, sweeps."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.findings.alignment import alignment, alignment_json, rating_matrix, sweep
+from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
+
+SCORES = (1, 2, 3, 4, 5)
+ROTATIONS = [(*SCORES[k:], *SCORES[:k]) for k in range(5)]
+CYCLES = tuple(ROTATIONS + [r[::-1] for r in ROTATIONS])
+
+
+def make_run(
+    arms: list[tuple[Arm, np.ndarray]],
+    *,
+    raters: np.ndarray | None = None,
+    blocks: bool = False,
+    expected: bool = False,
+) -> RunData:
+    """A run of 10 reads an item: ``arms`` pairs an arm with its scores (items, reads)."""
+    n, reads = arms[0][1].shape
+    raters = np.full((n, 0), np.nan) if raters is None else raters
+    mean = raters.mean(axis=1) if raters.shape[1] else np.full(n, np.nan)
+    items = pd.DataFrame(
+        {
+            "item_id": [f"i{i}" for i in range(n)],
+            "dataset": "d",
+            "criterion": "quality",
+            "block": [f"b{i // 4}" for i in range(n)] if blocks else None,
+            "prompt": None,
+            "candidate": None,
+            "task": None,
+            "human": mean,
+            "raters": [tuple(row) for row in raters],
+        }
+    )
+    frames = []
+    for code, (arm, scores) in enumerate(arms):
+        ordering = np.tile(np.arange(reads) % 10 if arm.strategy == "balanced" else [0] * reads, n)
+        flat = scores.ravel()
+        shown = np.array(CYCLES)[ordering]
+        position = np.where(np.isfinite(flat), (shown == flat[:, None]).argmax(axis=1) + 1, -1)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "arm": code,
+                    "item": np.repeat(np.arange(n), reads),
+                    "ordering": ordering,
+                    "read": np.tile(np.arange(reads), n),
+                    "repeat": 0,
+                    "call": np.arange(n * reads),
+                    "status": np.where(np.isfinite(flat), 0, STATUSES.index("unparsed")),
+                    "score": flat,
+                    "position": position,
+                    "expected": flat if expected else np.nan,
+                    "mass": np.nan,
+                }
+            )
+        )
+    return RunData(
+        run="r",
+        name="r",
+        arms=tuple(arm for arm, _ in arms),
+        items=items,
+        orderings=tuple(Ordering(o) for o in CYCLES),
+        judgments=pd.concat(frames, ignore_index=True),
+    )
+
+
+def arm(strategy: str, **more) -> Arm:
+    return Arm("j", "d", strategy, scores=SCORES, n_positions=5, **more)
+
+
+def scores_of(truth: np.ndarray, noise: float, seed: int, reads: int = 10) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    raw = 3 + truth[:, None] + rng.normal(scale=noise, size=(len(truth), reads))
+    return np.clip(np.round(raw), 1, 5)
+
+
+@pytest.fixture
+def truth() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=120)
+
+
+@pytest.fixture
+def raters(truth: np.ndarray) -> np.ndarray:
+    noise = np.random.default_rng(1).normal(scale=0.8, size=(120, 3))
+    return np.clip(np.round(3 + truth[:, None] + noise), 1, 5)
+
+
+def test_r_counts_complete_cases_only(truth, raters) -> None:
+    scores = scores_of(truth, 1.0, 2)
+    scores[3, 4] = np.nan
+    raters = raters.copy()
+    raters[7] = np.nan
+    found = alignment(make_run([(arm("balanced"), scores)], raters=raters)).arms[0]
+    keep = [i for i in range(120) if i not in (3, 7)]
+    r = np.corrcoef(scores[keep].mean(axis=1), raters[keep].mean(axis=1))[0, 1]
+    assert found.pearson.r == pytest.approx(r)
+    assert (found.n_items, found.excluded, found.no_human, found.incomplete) == (118, 2, 1, 1)
+    assert found.pearson.ci.low < r < found.pearson.ci.high
+    assert any("1 of 120" in w for w in found.warnings)
+    assert found.expected is None
+
+
+def test_blocks_are_resampled_where_they_exist(truth, raters) -> None:
+    scores = scores_of(truth, 1.0, 2)
+    found = alignment(make_run([(arm("balanced"), scores)], raters=raters, blocks=True)).arms[0]
+    assert (found.resampled, found.n_units) == ("block", 30)
+
+
+def test_expected_scores_have_their_own_r(truth, raters) -> None:
+    run = make_run([(arm("balanced"), scores_of(truth, 1.0, 2))], raters=raters, expected=True)
+    found = alignment(run).arms[0]
+    assert found.expected is not None
+    assert found.expected.r == pytest.approx(found.pearson.r)
+
+
+def test_order_of_rows_does_not_matter(truth, raters) -> None:
+    run = make_run([(arm("balanced"), scores_of(truth, 1.0, 2))], raters=raters)
+    shuffled = RunData(
+        **{
+            **{f: getattr(run, f) for f in ("run", "name", "arms", "items", "orderings")},
+            "judgments": run.judgments.sample(frac=1, random_state=1).reset_index(drop=True),
+        }
+    )
+    one, two = alignment(run).arms[0], alignment(shuffled).arms[0]
+    assert (one.pearson, one.spearman, one.budget) == (two.pearson, two.spearman, two.budget)
+    ranks = [{o.ordering: o.rank for o in found.ordering_rank} for found in (one, two)]
+    assert ranks[0] == ranks[1]
+
+
+def test_a_better_strategy_is_found_and_equal_ones_are_not(truth, raters) -> None:
+    run = make_run(
+        [
+            (arm("fixed"), scores_of(truth, 4.0, 3)),
+            (arm("balanced"), scores_of(truth, 0.7, 4)),
+            (arm("random"), scores_of(truth, 0.7, 5)),
+        ],
+        raters=raters,
+    )
+    result = alignment(run)
+    by_pair = {(c.a, c.b): c for c in result.comparisons}
+    assert set(by_pair) == {("balanced", "fixed"), ("balanced", "random"), ("fixed", "random")}
+    better, same = by_pair["balanced", "fixed"], by_pair["balanced", "random"]
+    assert better.ci.low > 0
+    assert better.p_holm < 0.05
+    assert same.ci.low < 0 < same.ci.high
+    first, second = result.arms[1], result.arms[0]
+    assert better.delta_r == pytest.approx(first.pearson.r - second.pearson.r)
+
+
+def test_comparison_with_gaps_takes_the_shared_items(truth, raters) -> None:
+    a, b = scores_of(truth, 1.0, 2), scores_of(truth, 1.0, 3)
+    a[0, 0] = b[1, 0] = np.nan
+    found = alignment(make_run([(arm("balanced"), a), (arm("fixed"), b)], raters=raters))
+    only = found.comparisons[0]
+    y = raters.mean(axis=1)
+    delta = (
+        np.corrcoef(a[2:].mean(axis=1), y[2:])[0, 1] - np.corrcoef(b[2:].mean(axis=1), y[2:])[0, 1]
+    )
+    assert only.delta_r == pytest.approx(delta)
+    assert (only.n_items, only.excluded) == (118, 2)
+    assert only.ci.low < delta < only.ci.high
+
+
+def test_unequal_budgets_are_said(truth, raters) -> None:
+    fixed = scores_of(truth, 1.0, 3)
+    run = make_run(
+        [(arm("balanced"), scores_of(truth, 1.0, 2)), (arm("fixed"), fixed)], raters=raters
+    )
+    keep = ~((run.judgments["arm"] == 1) & (run.judgments["read"] >= 5))
+    cut = RunData(run.run, run.name, run.arms, run.items, run.orderings, run.judgments[keep])
+    only = alignment(cut).comparisons[0]
+    assert (only.reads_a, only.reads_b) == (10, 5)
+    assert "budgets differ" in only.warnings[0]
+
+
+def test_ordering_rank_and_canonical(truth, raters) -> None:
+    scores = scores_of(truth, 1.0, 2)
+    scores[:, 0] = scores_of(truth, 0.05, 9)[:, 0]  # the canonical order is read best
+    found = alignment(make_run([(arm("balanced"), scores)], raters=raters)).arms[0]
+    assert len(found.ordering_rank) == 10
+    assert found.ordering_rank[0].ordering == SCORES
+    assert found.canonical_rank == 1
+    y = raters.mean(axis=1)
+    for entry in found.ordering_rank:
+        column = scores[:, CYCLES.index(entry.ordering)]
+        assert entry.r == pytest.approx(np.corrcoef(column, y)[0, 1])
+
+
+def test_json_has_the_agreed_keys(truth, raters) -> None:
+    run = make_run([(arm("balanced"), scores_of(truth, 1.0, 2)),
+                    (arm("fixed"), scores_of(truth, 1.0, 3))], raters=raters)  # fmt: skip
+    out = alignment_json(alignment(run))
+    one = out["arms"][0]
+    assert set(one) == {"alignment", "ordering_rank", "budget"}
+    assert set(one["alignment"]) == {"n_items", "excluded", "pearson", "spearman", "raters"}
+    assert set(one["alignment"]["pearson"]) == {"r", "ci"}
+    assert len(one["alignment"]["spearman"]["ci"]) == 2
+    assert set(one["alignment"]["raters"]) == {"alpha", "leave_one_out_r"}
+    assert one["ordering_rank"][0]["ordering"] in [list(o) for o in CYCLES]
+    assert set(one["ordering_rank"][0]) == {"ordering", "r", "rank"}
+    assert [set(b) for b in one["budget"]] == [{"k", "mean_r", "low", "high"}] * 10
+    assert set(out["comparisons"][0]) == {"judge", "dataset", "a", "b", "delta_r", "ci", "n_items"}
+
+
+def test_without_humans_it_says_so(truth) -> None:
+    found = alignment(make_run([(arm("balanced"), scores_of(truth, 1.0, 2))]))
+    assert found.arms == ()
+    assert "human" in found.warnings[0]
+
+
+def test_degenerate_judges(truth, raters) -> None:
+    constant = make_run([(arm("balanced"), np.full((120, 10), 3.0))], raters=raters)
+    found = alignment(constant).arms[0]
+    assert np.isnan(found.pearson.r)
+    assert "same for every item" in found.warnings[-1]
+    assert alignment_json(alignment(constant))["arms"][0]["alignment"]["pearson"]["r"] is None
+    silent = make_run([(arm("balanced"), np.full((120, 10), np.nan))], raters=raters)
+    assert alignment(silent).arms[0].n_items == 0
+    single = make_run([(arm("balanced"), scores_of(truth[:1], 1.0, 2))], raters=raters[:1])
+    assert "Fewer than two items" in alignment(single).arms[0].warnings[0]
+
+
+def test_ragged_raters() -> None:
+    items = pd.DataFrame({"raters": [(1.0, 2.0), (), None, (3.0,)]})
+    expected = [[1, 2], [np.nan] * 2, [np.nan] * 2, [3, np.nan]]
+    np.testing.assert_array_equal(rating_matrix(items), expected)
+
+
+def test_sweep_has_a_line_a_strategy_and_a_point_a_level(truth, raters) -> None:
+    levels = (0.0, 0.5, 1.0)
+    arms = [
+        (
+            arm(s, variant=Variant((("temperature", t), ("ids", "arabic")))),
+            scores_of(truth, 0.5 + t, 7),
+        )
+        for t, s in product(levels, ("balanced", "fixed"))
+    ]
+    table = sweep(make_run(arms, raters=raters), "temperature")
+    assert table.levels == levels
+    assert len(table.points) == 6
+    balanced = [p for p in table.points if p.strategy == "balanced"]
+    assert [p.level for p in balanced] == list(levels)
+    assert balanced[0].others == "ids=arabic"
+    assert balanced[0].pearson.r > balanced[2].pearson.r
+    # Fixed order: the position picked is the score given, so V is that of the scores.
+    fixed = next(p for p in table.points if p.strategy == "fixed")
+    counts = np.bincount(arms[1][1].ravel().astype(int), minlength=6)[1:]
+    chi2 = ((counts - 240) ** 2 / 240).sum()
+    assert fixed.cramers_v == pytest.approx(np.sqrt(chi2 / (1_200 * 4)))
+    assert sweep(make_run(arms, raters=raters), "scale").warnings

@@ -1,0 +1,211 @@
+"""Agreement with humans: scipy and naive loops as witnesses, hand-made numbers, edge cases."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats as sp
+
+from rubriclab.stats import alignment as al
+
+
+def _pair(n: int, rho: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Correlated scores in steps, with many ties, as means of few reads have."""
+    z = np.random.default_rng(seed).normal(size=(n, 2))
+    y = rho * z[:, 0] + np.sqrt(1 - rho**2) * z[:, 1]
+    return np.round(z[:, 0] * 2) / 2 + 3, np.round(y * 3) / 3 + 3
+
+
+def _naive(x, y, unit, n_boot, seed, statistic):
+    """Resample whole units by index lists, one statistic at a time."""
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(unit == u) for u in np.unique(unit)]
+    draws = []
+    for _ in range(n_boot):
+        pick = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
+        draws.append(statistic(x[pick], y[pick]))
+    return np.quantile(draws, [0.025, 0.975])
+
+
+def test_r_and_rho_are_scipys() -> None:
+    x, y = _pair(200, 0.6, 1)
+    assert al.pearson(x, y) == pytest.approx(sp.pearsonr(x, y).statistic, abs=1e-12)
+    assert al.spearman(x, y) == pytest.approx(sp.spearmanr(x, y).statistic, abs=1e-12)
+
+
+def test_r_keeps_its_digits_far_from_zero() -> None:
+    x, y = _pair(200, 0.6, 1)
+    assert al.pearson(x + 1e7, y) == pytest.approx(al.pearson(x, y), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_or_one_item_has_no_correlation(n: int) -> None:
+    x = np.full(n, 3.0)
+    unit = np.arange(n)
+    assert np.isnan(al.pearson(x, x))
+    assert np.isnan(al.spearman(x, x))
+    for interval in (al.pearson_interval, al.spearman_interval):
+        assert np.isnan(interval(x, x, unit, n_boot=50, seed=0).low)
+    assert np.isnan(al.paired_difference(x, x, x, unit, n_boot=50).p)
+    assert al.budget_curve(np.full((n, 2), 3.0), x) == ()
+
+
+def test_a_constant_side_has_no_correlation() -> None:
+    x, y = np.full(40, 0.1 + 0.2), np.random.default_rng(0).normal(size=40)
+    assert np.isnan(al.pearson(x, y))
+    assert np.isnan(al.spearman(x, y))
+    assert np.isnan(al.pearson_interval(x, y, np.arange(40), n_boot=50, seed=0).high)
+    assert np.isnan(al.spearman_interval(x, y, np.arange(40), n_boot=50, seed=0).high)
+    assert all(np.isnan(p.mean_r) for p in al.budget_curve(np.full((40, 3), 0.3), y))
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_intervals_agree_with_resampling_by_hand(blocked: bool) -> None:
+    x, y = _pair(240, 0.5, 2)
+    unit = np.arange(240) // 6 if blocked else np.arange(240)
+    for interval, statistic in (
+        (al.pearson_interval, lambda a, b: np.corrcoef(a, b)[0, 1]),
+        (al.spearman_interval, lambda a, b: sp.spearmanr(a, b).statistic),
+    ):
+        mine = interval(x, y, unit, n_boot=2_000, seed=0)
+        naive = _naive(x, y, unit, 1_000, 9, statistic)
+        assert mine.low == pytest.approx(naive[0], abs=0.02)
+        assert mine.high == pytest.approx(naive[1], abs=0.02)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_linearised_rho_has_the_interval_of_ranking_anew(rho: float, monkeypatch) -> None:
+    x, y = _pair(900, rho, 3)
+    unit = np.arange(900)
+    anew = al.spearman_interval(x, y, unit, n_boot=2_000, seed=0)
+    monkeypatch.setattr(al, "EXACT_RANK_LIMIT", 10)
+    linear = al.spearman_interval(x, y, unit, n_boot=2_000, seed=0)
+    assert linear != anew
+    assert linear.low == pytest.approx(anew.low, abs=0.004)
+    assert linear.high == pytest.approx(anew.high, abs=0.004)
+
+
+def test_large_runs_resample_groups_with_the_same_width() -> None:
+    x, y = _pair(12_000, 0.4, 4)
+    found = al.pearson_interval(x, y, np.arange(12_000), n_boot=1_000, seed=0)
+    r = al.pearson(x, y)
+    # The bootstrap's spread must be the delta method's: sd of the influence values over sqrt n.
+    u, v = sp.zscore(x), sp.zscore(y)
+    sd = np.std(u * v - r * (u**2 + v**2) / 2) / np.sqrt(12_000)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * sd, rel=0.1)
+
+
+def test_paired_difference_uses_the_same_items_for_both() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.normal(size=400)
+    a = truth + rng.normal(size=400)
+    b = a + rng.normal(scale=0.3, size=400)
+    y = truth + rng.normal(scale=0.5, size=400)
+    unit = np.arange(400)
+    found = al.paired_difference(a, b, y, unit, n_boot=2_000, seed=0)
+    assert found.delta == pytest.approx(np.corrcoef(a, y)[0, 1] - np.corrcoef(b, y)[0, 1])
+    rng = np.random.default_rng(8)
+    draws = []
+    for _ in range(1_000):
+        i = rng.integers(0, 400, 400)
+        draws.append(np.corrcoef(a[i], y[i])[0, 1] - np.corrcoef(b[i], y[i])[0, 1])
+    assert found.ci == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.005)
+    ci_a = al.pearson_interval(a, y, unit, n_boot=1_000, seed=0)
+    assert found.ci.high - found.ci.low < 0.7 * (ci_a.high - ci_a.low)
+    assert al.paired_difference(a, a, y, unit, n_boot=200).p == 1.0
+
+
+def test_paired_interval_covers_no_difference() -> None:
+    covered = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(size=150)
+        a, b, y = (truth + rng.normal(size=150) for _ in range(3))
+        low, high = al.paired_difference(a, b, y, np.arange(150), n_boot=400, seed=seed).ci
+        covered += low <= 0 <= high
+    assert 52 <= covered <= 60
+
+
+def test_alpha_by_hand() -> None:
+    # Within: (1,2) gives 2 * 1, (3,3) 0, (2,4) 2 * 4: Do = 10 / 6.
+    # All six values: squares about 2.5 sum to 5.5, so De = 2 * 6 * 5.5 / 30 = 2.2.
+    ratings = np.array([[1.0, 2.0], [3.0, 3.0], [2.0, 4.0]])
+    assert al.krippendorff_alpha(ratings) == pytest.approx(1 - (10 / 6) / 2.2)
+
+
+def test_alpha_leaves_out_items_with_one_rating() -> None:
+    ratings = np.array([[1.0, 2.0], [3.0, 3.0], [2.0, 4.0]])
+    more = np.vstack([ratings, [[5.0, np.nan], [np.nan, np.nan]]])
+    assert al.krippendorff_alpha(more) == pytest.approx(al.krippendorff_alpha(ratings))
+
+
+def test_alpha_with_gaps_equals_its_definition() -> None:
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(1, 6, (30, 3)).astype(float)
+    ratings[rng.random((30, 3)) < 0.2] = np.nan
+    rows = [r[np.isfinite(r)] for r in ratings]
+    rows = [r for r in rows if len(r) > 1]
+    values = np.concatenate(rows)
+    n = len(values)
+    observed = sum(((r[:, None] - r) ** 2).sum() / (len(r) - 1) for r in rows) / n
+    expected = ((values[:, None] - values) ** 2).sum() / (n * (n - 1))
+    assert al.krippendorff_alpha(ratings) == pytest.approx(1 - observed / expected)
+
+
+def test_raters_edge_cases() -> None:
+    assert np.isnan(al.krippendorff_alpha(np.full((5, 2), 3.0)))
+    assert np.isnan(al.krippendorff_alpha(np.zeros((0, 0))))
+    assert np.isnan(al.krippendorff_alpha(np.array([[1.0], [2.0]])))
+    assert np.isnan(al.leave_one_out_r(np.array([[1.0], [2.0]])))
+    assert al.krippendorff_alpha(np.array([[1.0, 1.0], [4.0, 4.0]])) == pytest.approx(1.0)
+    assert al.rater_agreement(np.zeros((0, 0))).items == 0
+
+
+def test_leave_one_out_r_by_hand() -> None:
+    ratings = np.array([[1.0, 2, 1], [2, 2, 4], [3, 5, 4], [5, 4, 4]])
+    by_hand = np.mean(
+        [np.corrcoef(ratings[:, j], np.delete(ratings, j, 1).mean(axis=1))[0, 1] for j in range(3)]
+    )
+    assert al.leave_one_out_r(ratings) == pytest.approx(by_hand)
+
+
+def test_ordering_ranks_best_first_with_shared_ranks() -> None:
+    human = np.array([1.0, 2, 3, 4] * 4)
+    score = np.array([1.0, 2, 3, 4, 4, 3, 2, 1, 2, 4, 6, 8, 3, 3, 3, 3])
+    ordering = np.repeat([0, 1, 2, 3], 4)
+    found = al.ordering_ranks(score, human, ordering, 6)
+    assert [o.ordering for o in found] == [0, 2, 1, 3]
+    assert [o.rank for o in found] == [1, 1, 3, None]
+    assert [o.r for o in found][:3] == pytest.approx([1, 1, -1])
+    assert {o.n for o in found} == {4}
+    assert al.ordering_ranks(np.full(4, np.nan), human[:4], ordering[:4], 1) == ()
+
+
+def test_budget_curve_is_the_plain_loop_over_subsets() -> None:
+    rng = np.random.default_rng(6)
+    truth = rng.normal(size=80)
+    scores = np.round(truth[:, None] + rng.normal(scale=1.5, size=(80, 6)))
+    human = truth + rng.normal(size=80)
+    for point in al.budget_curve(scores, human):
+        rs = [
+            np.corrcoef(scores[:, list(s)].mean(axis=1), human)[0, 1]
+            for s in combinations(range(6), point.k)
+        ]
+        assert point.subsets == len(rs)
+        assert point.mean_r == pytest.approx(np.mean(rs))
+        assert (point.low, point.high) == pytest.approx(tuple(np.quantile(rs, [0.025, 0.975])))
+
+
+def test_budget_samples_when_subsets_are_many() -> None:
+    rng = np.random.default_rng(7)
+    truth = rng.normal(size=200)
+    scores = truth[:, None] + rng.normal(scale=2, size=(200, 20))
+    curve = al.budget_curve(scores, truth, seed=3)
+    assert [p.subsets for p in curve][:3] == [20, 190, 1_024]
+    assert curve[9].subsets == 1_024
+    assert curve[-1].subsets == 1
+    assert curve[-1].mean_r == pytest.approx(np.corrcoef(scores.mean(axis=1), truth)[0, 1])
+    assert np.all(np.diff([p.mean_r for p in curve]) > 0)
+    assert curve == al.budget_curve(scores, truth, seed=3)
