@@ -353,10 +353,12 @@ def position_given_score(counts: Floats, exposure: Floats) -> Floats:
     """P(p | s): how the choices of score s spread over positions, (..., scores, positions).
 
     Choices of s at p over times s was shown at p, then normalised over p; with equal
-    exposure this is the plain share of Xu v1, Table 5. NaN for a score never chosen and for
-    a position where the score was never shown.
+    exposure this is the plain share of Xu v1, Table 5. NaN for a score never chosen, for
+    a position where the score was never shown, and for a score only ever shown at one
+    position, whose share there is 1 by construction.
     """
     shown = exposure > 0
+    shown = shown & (np.count_nonzero(shown, axis=-1, keepdims=True) > 1)
     rate = np.where(shown, counts / np.where(shown, exposure, 1.0), 0.0)
     total = rate.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
