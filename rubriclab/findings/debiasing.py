@@ -25,7 +25,7 @@ CALLS = (1, 2, 3, 5, 10)
 PROBE_ITEMS = 50
 SPLITS = 10
 MIN_ITEMS = 20
-MAX_ITEMS = 4_000
+MAX_ITEMS = 3_000
 """A larger run is compared on this many of its items, drawn at random: intervals stay narrow."""
 DEFINITION = (
     "Mean absolute difference between an item's score under each method and its mean over the "
@@ -536,7 +536,7 @@ def _entries(
 ) -> list[Debiased]:
     """Means over items with resampled intervals; the same items are drawn for every method."""
     arm, n_items = group.reference.arm, len(group.human)
-    samples = {key: _resampled(tally, n_boot, seed) for key, tally in tallies.items()}
+    samples = _resampled(tallies, n_boot, seed)
     target = samples.get(("debiased", 1))
     base = tallies.get(("debiased", 1))
     found = []
@@ -589,16 +589,27 @@ def _sd(values: Sequence[float]) -> float:
     return float(np.std(finite, ddof=1)) if len(finite) > 1 else float("nan")
 
 
-def _resampled(tally: _Tally, n_boot: int, seed: int) -> tuple[Floats, Floats]:
-    """Resampled mean distance and mean r over splits, (n_boot,) each."""
-    known = tally.count > 0
-    mean = np.where(known, tally.distance / np.maximum(tally.count, 1), 0.0)
-    columns = [mean[:, None], known[:, None].astype(np.float64), *tally.moments]
+def _resampled(
+    tallies: dict[Key, _Tally], n_boot: int, seed: int
+) -> dict[Key, tuple[Floats, Floats]]:
+    """Resampled mean distance and mean r over splits, (n_boot,) each, of every method."""
+    columns: list[Floats] = []
+    widths: list[int] = []
+    for tally in tallies.values():
+        known = tally.count > 0
+        mean = np.where(known, tally.distance / np.maximum(tally.count, 1), 0.0)
+        own = [mean[:, None], known[:, None].astype(np.float64), *tally.moments]
+        columns += own
+        widths.append(2 + 6 * len(tally.moments))
+    if not columns:
+        return {}
     sums = bootstrap_sums(np.concatenate(columns, axis=1), n_boot=n_boot, seed=seed)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distance = sums[:, 0] / sums[:, 1]
-    r = _pearson(sums[:, 2:].reshape(n_boot, -1, 6)).mean(axis=1)
-    return distance, r
+    found = {}
+    for key, part in zip(tallies, np.split(sums, np.cumsum(widths)[:-1], axis=1), strict=True):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            distance = part[:, 0] / part[:, 1]
+        found[key] = distance, _pearson(part[:, 2:].reshape(n_boot, -1, 6)).mean(axis=1)
+    return found
 
 
 def _pearson(moments: Floats) -> Floats:

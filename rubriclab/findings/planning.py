@@ -1,0 +1,322 @@
+"""What a study costs and what it can see: calls, tokens, money, time, power, when to stop."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.findings.frame import count_table, mean_by, option_rows, units
+from rubriclab.model import Arm, RunData
+from rubriclab.stats import planning as stats
+from rubriclab.stats.inference import Floats
+from rubriclab.stats.planning import DesignCost, Noise, Shape, Stop
+from rubriclab.stats.position import deviations
+
+PER_MILLION = 1_000_000
+READS_TO_TRY = (1, 2, 3, 5, 10, 20)
+CURVE_POINTS = 25
+NoiseSource = Literal["pilot", "stated"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study will take. None where the price or the rate is not known.
+
+    ``seconds`` at the rate given; ``money`` in the unit of the prices.
+    """
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    money: float | None
+    seconds: float | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PowerPoint:
+    """Power of the average-effect test with ``items`` units."""
+
+    items: int
+    power: float
+
+
+@dataclass(frozen=True)
+class PowerPlan:
+    """Items and reads that an effect of V = ``effect_v`` needs.
+
+    ``items``/``reads``: the design asked about, ``power_now`` its power. ``items_needed`` at
+    these reads, None if no number reaches ``target``. ``designs``: those that reach it, cheapest
+    first. ``unit``: what counts as an item in the test (a block where the data have blocks).
+    """
+
+    name: str
+    noise: NoiseSource
+    unit: str
+    n_options: int
+    effect_v: float
+    shape: Shape
+    alpha: float
+    target: float
+    items: int
+    reads: int
+    power_now: float
+    items_needed: int | None
+    curve: tuple[PowerPoint, ...]
+    designs: tuple[DesignCost, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Planning:
+    """Power plans from a run's arms as pilots, and the state of the stop rule for each."""
+
+    plans: tuple[PowerPlan, ...]
+    stops: dict[str, Stop]
+    excluded: dict[str, int]
+    warnings: tuple[str, ...]
+
+
+def cost(
+    *,
+    calls: int,
+    input_tokens_per_call: float,
+    output_tokens_per_call: float,
+    price_input: float | None = None,
+    price_output: float | None = None,
+    calls_per_second: float | None = None,
+    failure_rate: float = 0.0,
+) -> Plan:
+    """Tokens, money and time of ``calls`` calls. Prices are per million tokens.
+
+    ``calls_per_second``: a measured rate over all concurrent calls. ``failure_rate``: share of
+    calls that will be asked a second time; they are counted in tokens, money and time.
+    Raises ValueError for negative numbers.
+    """
+    given = (calls, input_tokens_per_call, output_tokens_per_call, failure_rate)
+    if min(given) < 0 or failure_rate >= 1:
+        raise ValueError("calls, tokens and failure rate must not be negative, the rate below 1")
+    asked = calls / (1 - failure_rate)
+    tokens_in = math.ceil(asked * input_tokens_per_call)
+    tokens_out = math.ceil(asked * output_tokens_per_call)
+    warnings = []
+    money = None
+    if price_input is None or price_output is None:
+        warnings.append("No price was given: the money is not worked out.")
+    else:
+        money = (tokens_in * price_input + tokens_out * price_output) / PER_MILLION
+    seconds = None
+    if calls_per_second is None or calls_per_second <= 0:
+        warnings.append("No rate was measured: the time is not worked out.")
+    else:
+        seconds = asked / calls_per_second
+    return Plan(calls, tokens_in, tokens_out, money, seconds, tuple(warnings))
+
+
+def stated_power(
+    *,
+    n_options: int,
+    items: int,
+    reads: int,
+    effect_v: float,
+    randomness: float = 1.0,
+    item_sd: float = 0.0,
+    shape: Shape = "first",
+    target: float = 0.8,
+    alpha: float = 0.05,
+    max_items: int | None = None,
+) -> PowerPlan:
+    """Power from a stated noise level; see :func:`rubriclab.stats.planning.noise_from_level`.
+
+    ``randomness`` is for orderings that are balanced over each item's reads (multiples of 2n);
+    randomly drawn orderings always have 1.
+    """
+    loose = stats.noise_from_level(n_options, randomness=1.0, item_sd=item_sd)
+    even = stats.noise_from_level(n_options, randomness=randomness, item_sd=item_sd)
+    cycle = 2 * n_options
+    options = {
+        "random": (loose, READS_TO_TRY),
+        "balanced": (even, (cycle, 2 * cycle)),
+    }
+    noise = even if reads % cycle == 0 else loose
+    warning = "The noise is stated, not measured: run a pilot to check it."
+    return _plan(
+        "stated noise", "stated", "item", noise, options, items, reads, effect_v, shape,
+        target, alpha, max_items, (warning,),
+    )  # fmt: skip
+
+
+def planning(
+    data: RunData,
+    *,
+    effect_v: float = 0.1,
+    shape: Shape = "first",
+    target: float = 0.8,
+    alpha: float = 0.05,
+    max_items: int | None = None,
+    half_width: float = 0.05,
+    look: int = 1,
+) -> Planning:
+    """Take every arm that reorders score options as a pilot; say what a study would need.
+
+    ``max_items``: the items there are to judge. ``half_width`` and ``look``: the stop rule, how
+    narrow the interval on V has to be and the how-many-eth time one looks.
+    """
+    plans: list[PowerPlan] = []
+    stops: dict[str, Stop] = {}
+    excluded: dict[str, int] = {}
+    for _, arm, judgments in data.by_arm():
+        if arm.axis != "options" or not len(judgments):
+            continue
+        pilot = _pilot(data, arm, judgments)
+        name = str(arm)
+        if pilot.unread:
+            excluded[f"{name}: unread"] = pilot.unread
+        if len(pilot.shares) and pilot.several:
+            stops[name] = stats.stop_rule(pilot.shares, target=half_width, look=look, alpha=alpha)
+        if pilot.noise is None:
+            excluded[f"{name}: not a pilot ({pilot.reason})"] = len(judgments)
+            continue
+        plans.append(
+            _plan(
+                name,
+                "pilot",
+                pilot.unit,
+                pilot.noise,
+                {arm.strategy: (pilot.noise, pilot.tries)},
+                len(pilot.shares),
+                pilot.reads,
+                effect_v,
+                shape,
+                target,
+                alpha,
+                max_items,
+                pilot.warnings,
+            )
+        )
+    warnings = () if plans else ("No arm of this run can serve as a pilot.",)
+    return Planning(tuple(plans), stops, excluded, warnings)
+
+
+# ---------------------------------------------------------------- a pilot
+
+
+@dataclass(frozen=True)
+class _Pilot:
+    shares: Floats
+    noise: Noise | None
+    reads: int
+    tries: tuple[int, ...]
+    unit: str
+    unread: int
+    several: bool
+    reason: str
+    warnings: tuple[str, ...]
+
+
+def _pilot(data: RunData, arm: Arm, judgments: pd.DataFrame) -> _Pilot:
+    """Units' shares, and the noise in them split between items and reads.
+
+    The two halves of every item's reads are the replicates: each is balanced in a balanced
+    design, and a random half of a random one.
+    """
+    rows = option_rows(data, arm, judgments)
+    n, half = rows.n, _half(judgments)
+    counts = count_table(
+        (rows.item[rows.ok], rows.n_items), (half[rows.ok], 2), (rows.position[rows.ok], n)
+    ).astype(np.float64)
+    grouping = units(data.items)
+    code = np.unique(grouping.code[rows.item_code], return_inverse=True)[1]
+    whole = counts.sum(axis=1)
+    read = whole.sum(axis=1) > 0
+    shares = np.empty((0, n))
+    if read.any():
+        kept = np.unique(code[read], return_inverse=True)[1]
+        vectors = deviations(whole[read]) + 1.0 / n
+        shares = mean_by(kept, vectors, int(kept.max()) + 1)
+    reads = max(1, round(len(judgments) / max(1, rows.n_items)))
+    unread = int((~rows.ok).sum())
+    both = (counts.sum(axis=2) > 0).all(axis=1)
+    several = len(np.unique(rows.ordering[rows.ok])) > 1
+    noise, reason = None, ""
+    if not several:
+        reason = "one order only"
+    elif int(both.sum()) < 3 * n:
+        reason = f"{int(both.sum())} items read twice or more, {3 * n} needed"
+    else:
+        halves = counts[both] / counts[both].sum(axis=2, keepdims=True)
+        kept = np.unique(code[both], return_inverse=True)[1]
+        by_unit = mean_by(kept, halves, int(kept.max()) + 1)
+        if len(by_unit) >= 2:
+            noise = stats.noise_from_replicates(by_unit, reads_each=max(1, reads // 2))
+        else:
+            reason = "one block only"
+    random = "random" in arm.strategy
+    tries = READS_TO_TRY if random else tuple(reads * m for m in (1, 2, 3))
+    warnings = () if len(shares) >= 30 else (
+        f"The pilot has {len(shares)} {grouping.kind}s: its noise is itself uncertain.",
+    )  # fmt: skip
+    return _Pilot(shares, noise, reads, tries, grouping.kind, unread, several, reason, warnings)
+
+
+def _half(judgments: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """0 for the first half of the read numbers, 1 for the second."""
+    read = judgments["read"].to_numpy().astype(np.int64)
+    repeat = judgments["repeat"].to_numpy().astype(np.int64)
+    number = repeat * (int(read.max()) + 1) + read
+    return np.asarray(2 * number > number.max(), dtype=np.int64)
+
+
+def _plan(
+    name: str,
+    source: NoiseSource,
+    unit: str,
+    noise: Noise,
+    options: dict[str, tuple[Noise, tuple[int, ...]]],
+    items: int,
+    reads: int,
+    effect_v: float,
+    shape: Shape,
+    target: float,
+    alpha: float,
+    max_items: int | None,
+    warnings: tuple[str, ...],
+) -> PowerPlan:
+    """Power now, its curve over items, and the designs that reach ``target``."""
+    covariance = noise.covariance(reads)
+    n = len(covariance)
+    effect = stats.effect_vector(effect_v, n, shape, covariance)
+    needed = stats.units_needed(effect, covariance, target=target, alpha=alpha)
+    last = max(items, 2 * (needed or items), 3 * n + 1)
+    grid = np.unique(np.geomspace(n + 1, last, CURVE_POINTS).round().astype(int))
+    found = stats.designs(effect_v, shape, options, target=target, alpha=alpha, max_items=max_items)
+    if not found:
+        warnings = (*warnings, f"No design tried reaches {target:.0%} power with these items.")
+    if items < 3 * n:
+        warnings = (
+            *warnings,
+            f"Below {3 * n} {unit}s the lab tests by sign flips, not by the test planned here.",
+        )
+    return PowerPlan(
+        name=name,
+        noise=source,
+        unit=unit,
+        n_options=n,
+        effect_v=effect_v,
+        shape=shape,
+        alpha=alpha,
+        target=target,
+        items=items,
+        reads=reads,
+        power_now=stats.power(effect, covariance, items, alpha=alpha),
+        items_needed=needed,
+        curve=tuple(
+            PowerPoint(int(k), stats.power(effect, covariance, int(k), alpha=alpha)) for k in grid
+        ),
+        designs=found,
+        warnings=warnings,
+    )
