@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from rubriclab.model import Criterion, Item, Ordering, StudyError
 
 CRITERIA_TEMPLATE = "criteria.v1"
+CRITERIA_ENDING = "Do not include any feedback, explanation, or extra text."
 
 
 def render_criteria(
@@ -48,8 +49,7 @@ def render_criteria(
         *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
         f"###Response to evaluate:\n{item.response}",
         f"###Output format:\nFor each of the {count} {noun}, write one line:\n[Criterion] N\n"
-        f"Output exactly {count} {lines}, one per criterion. "
-        "Do not include any feedback, explanation, or extra text.",
+        f"Output exactly {count} {lines}, one per criterion. {CRITERIA_ENDING}",
     ]
     return ({"role": "user", "content": "\n\n".join(parts)},)
 

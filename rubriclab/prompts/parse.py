@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from rubriclab.model import AnswerMode
-from rubriclab.prompts.criteria import name_key
+from rubriclab.prompts.criteria import CRITERIA_ENDING, name_key
 from rubriclab.prompts.rubric import (
     FEEDBACK_ENDING,
     SCORE_ENDING,
@@ -91,7 +91,9 @@ def _plain(text: str, labels: Sequence[str]) -> str:
     text = text.translate({ord(mark): None for mark in "*`" if mark not in kept})
     if "_" not in kept:
         text = re.sub(r"(?<!\w)_+|_+(?!\w)", "", text)
-    return text.replace("−", "-").replace("’", "'")
+    text = text.replace("−", "-").replace("’", "'")
+    # Long runs say nothing and would make every pattern slow; ten equal signs may be a label.
+    return re.sub(r"([^\w])\1{10,}", r"\1" * 10, re.sub(r"[^\S\n]+", " ", text))
 
 
 def _own_words(text: str) -> str:
@@ -103,7 +105,8 @@ def _own_words(text: str) -> str:
     echoed = TASK_HEADING in text or "###Response to evaluate:" in text
     if not echoed:
         return text
-    ends = [text.rfind(end) + len(end) for end in (FEEDBACK_ENDING, SCORE_ENDING) if end in text]
+    known = (FEEDBACK_ENDING, SCORE_ENDING, CRITERIA_ENDING)
+    ends = [text.rfind(end) + len(end) for end in known if end in text]
     return text[max(ends, default=len(text)) :]
 
 
@@ -123,15 +126,17 @@ class _Grammar(NamedTuple):
 
 
 _NOUN = r"(?:scor(?:e|ing)|rating|grade|verdict|result|mark|answer|overall)"
-_NAMED = r"(?:(?:final|overall|my|the|total)\s+)*(?:score|option|level|grade|rating|answer|verdict)"
+_NAMED = (
+    r"(?:(?:final|overall|my|the|total)\s+){0,3}(?:score|option|level|grade|rating|answer|verdict)"
+)
 _VERB = (
     r"(?:giv(?:e|es|ing)|gave|given|assign(?:s|ed)?|award(?:s|ed)?|deserv(?:e|es|ed)"
     r"|merit(?:s|ed)?|earn(?:s|ed)?|rat(?:e|es|ed)|scor(?:e|es|ed)|choos(?:e|es)|chose"
     r"|pick(?:s|ed)?|select(?:s|ed)?|go\s+with|say)"
 )
 _IS = r"(?:(?:would|should|will|must)\s+be|is|was|as|of|to|at|:|=|→|->|-(?=\s))"
-_OPEN = r"[\s\"'“‘(\[{<|$]*"
-_CLOSE = r"[\s\"'”’)\]}>|$.,;:!]*"
+_OPEN = r"[\s\"'“‘(\[{<|$]{0,6}"
+_CLOSE = r"[\s\"'”’)\]}>|$.,;:!]{0,6}"
 
 
 @lru_cache(maxsize=256)
@@ -215,7 +220,7 @@ _NEGATED = re.compile(r"\b(?:not|never|cannot|than|instead of)\b|n't\b", re.IGNO
 _RANGE = re.compile(
     r"\s*(?:/|-|–|—|~|&|,|\bor\b|\bto\b|\band\b)\s*(?P<second>[\w.+-]+)", re.IGNORECASE
 )
-_OUT_OF = re.compile(r"\s*(?:/|\bout\s+of\b)\s*(?P<top>\d+)", re.IGNORECASE)
+_OUT_OF = re.compile(r"\s*(?:/|\bout\s+of\b)\s*(?P<top>\d{1,9})", re.IGNORECASE)
 
 
 class _Slot(NamedTuple):
@@ -263,7 +268,7 @@ def _index(folded: Sequence[str], text: str) -> int | None:
     key = " ".join(fold(text).split())
     if key in folded:
         return folded.index(key)
-    number = re.fullmatch(r"([-+]?\d+)(?:[.,]0+)?", key)
+    number = re.fullmatch(r"([-+]?\d{1,9})(?:[.,]0+)?", key)
     if number is None or str(int(number[1])) not in folded:
         return None
     return folded.index(str(int(number[1])))
@@ -357,7 +362,7 @@ def _entries(text: str, allowed: set[int]) -> Iterator[tuple[str, int | None]]:
         entry = _ENTRY.match(line)
         if entry is None or len(entry["name"]) > 120:
             continue
-        number = re.fullmatch(r"([-+]?\d+)(?:[.,]0+)?", entry["score"])
+        number = re.fullmatch(r"([-+]?\d{1,9})(?:[.,]0+)?", entry["score"])
         score = int(number[1]) if number else None
         if score not in allowed or _second_score(entry["rest"], max(allowed)):
             score = None

@@ -122,9 +122,8 @@ def _given(item: Item, reference: tuple[str, str] | None) -> str:
         given.insert(0, "an instruction (might include an Input inside it)")
     if reference:
         given.append(f"a reference answer that gets a score of {reference[0]}")
-    sentence = ", ".join(given) + (
-        ", and a score rubric representing an evaluation criterion are given."
-    )
+    last = "a score rubric representing an evaluation criterion are given."
+    sentence = ", ".join(given) + (", and " if len(given) > 1 else " and ") + last
     return sentence[0].upper() + sentence[1:]
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubriclab.model import AnswerMode, Criterion, Item, Ordering, ScoreOption
+from rubriclab.prompts.criteria import render_criteria
 from rubriclab.prompts.parse import Parsed, looks_refused, parse_criteria, parse_label
 from rubriclab.prompts.rubric import render_rubric
 
@@ -332,6 +335,16 @@ def test_an_empty_reply_misses_every_criterion() -> None:
     assert parse_criteria("[Criterion] N", NAMES, (1, 2)).missing == NAMES
 
 
+def test_a_repeated_criteria_prompt_is_cut_off() -> None:
+    criteria = (_criterion(5), Criterion("Humour", _criterion(5).options))
+    item = Item("x", "Rate.", "[tone] 5\n[Humour] 5")
+    prompt = render_criteria(item, criteria, Ordering(("tone", "Humour")), scale=(1, 2, 3, 4, 5))
+    echo = prompt[0]["content"]
+    assert parse_criteria(echo, ("tone", "Humour"), (1, 2, 3, 4, 5)).scores == {}
+    read = parse_criteria(f"{echo}\n[tone] 2\n[Humour] 3", ("tone", "Humour"), (1, 2, 3, 4, 5))
+    assert read.scores == {"tone": 2, "Humour": 3}
+
+
 @given(data=st.data())
 def test_criteria_lines_in_any_order_are_read(data: st.DataObject) -> None:
     names = tuple(data.draw(st.permutations([*NAMES, "Tone of voice", "Clarity 2"])))
@@ -339,3 +352,14 @@ def test_criteria_lines_in_any_order_are_read(data: st.DataObject) -> None:
     text = "\n".join(f"[{name}] {score}" for name, score in zip(names, scores, strict=True))
     expected = dict(zip(names, scores, strict=True))
     assert parse_criteria(text, names, tuple(range(11))).scores == expected
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "\n", "[", '"', "1", "_", "#", "[RESULT] ", "score for ", "my "]
+)
+def test_long_hostile_replies_are_read_in_little_time(piece: str) -> None:
+    start = time.process_time()
+    for answer in BOTH:
+        assert parse_label(piece * 20_000, FIVE, answer=answer).index is None
+    parse_criteria(piece * 20_000, NAMES, (1, 2))
+    assert time.process_time() - start < 3.0
