@@ -1,0 +1,269 @@
+"""The judge that needs no key, no GPU and no server: llama.cpp inside this process.
+
+It listens on a free port of 127.0.0.1, behind a random key, and is asked through the same
+client as every other judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import importlib
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rubriclab.judges.client import ChatClient
+from rubriclab.judges.weights import Progress, ensure_weights, file_sha256
+from rubriclab.model import Call, Judge, LabError, Reply
+
+CONTEXT_TOKENS = 2048
+"""Room for prompt and answer. The server has one slot, and a context is split over slots."""
+
+TOP_LOGPROBS = 40
+"""Alternatives asked for: enough that labels are rarely missing behind a chatty first word."""
+
+GENERATION_THREADS, BATCH_THREADS = 1, 2
+"""Measured on two cores: reading a prompt gains from the second thread, one token does not."""
+
+_IN_FLIGHT = 2
+"""Calls under way at once: one is worked on, the next is already tokenised. More would only
+wait inside the server, where the waiting counts against the judge's timeout."""
+
+_KEY_NAME = "RUBRICLAB_EMBEDDED_KEY"
+_OPTIONS = ("path", "context", "threads", "served_model")
+
+
+@dataclass(eq=False)
+class EmbeddedServer:
+    """A handle on a running server; the server stops when its last handle is closed.
+
+    ``url`` ends in /v1; ``key`` opens it; ``model`` is what it calls itself: the name and the
+    first 12 digits of ``sha256``, the hash of the weights' file.
+    """
+
+    url: str
+    key: str = field(repr=False)
+    model: str
+    sha256: str
+    path: Path
+    _release: Callable[[], None] = field(repr=False)
+    _closed: bool = False
+
+    def close(self) -> None:
+        """Let go of the server; safe to call twice and at interpreter exit."""
+        if not self._closed:
+            self._closed = True
+            self._release()
+
+
+def start_embedded(judge: Judge, *, progress: Progress | None = None) -> EmbeddedServer:
+    """A server with the judge's weights: a running one of this process, else a new one.
+
+    Blocks while weights are fetched (``progress``: bytes so far, bytes in all) and loaded
+    (about half a second). ``judge.options``: ``path`` of an own GGUF file in place of the
+    catalogue's ``judge.model``; ``context`` in tokens; ``threads`` for reading prompts.
+
+    Raises LabError saying what to do: unknown option or model, no weights, not a GGUF file,
+    a context that does not fit into memory, a missing system library.
+    """
+    for option in judge.options:
+        if option not in _OPTIONS:
+            raise LabError(
+                f"The embedded judge “{judge.name}” has no option “{option}”. "
+                f"It has: {', '.join(_OPTIONS)}."
+            )
+    settings = _Settings(
+        path=_weights_file(judge, progress),
+        context=_count(judge, "context", CONTEXT_TOKENS),
+        threads=_count(judge, "threads", BATCH_THREADS),
+    )
+    return _RUNNING.acquire(settings, judge)
+
+
+class EmbeddedJudge:
+    """The embedded model as a judge; made inside the event loop that asks it."""
+
+    def __init__(self, judge: Judge, *, progress: Progress | None = None) -> None:
+        self.server = start_embedded(judge, progress=progress)
+        self._turn = asyncio.Semaphore(_IN_FLIGHT)
+        try:
+            self._client = ChatClient(
+                replace(judge, key_env=_KEY_NAME),
+                secrets={_KEY_NAME: self.server.key},
+                base_urls=[self.server.url],
+                top_logprobs=TOP_LOGPROBS,
+            )
+        except BaseException:
+            self.server.close()
+            raise
+
+    async def ask(self, call: Call) -> Reply:
+        """One call, one Reply; calls wait their turn here."""
+        async with self._turn:
+            return await self._client.ask(call)
+
+    async def close(self) -> None:
+        """Close the connections and let go of the server; safe to call twice."""
+        await self._client.close()
+        self.server.close()
+
+
+# ---------------------------------------------------------------- which file
+
+
+def _weights_file(judge: Judge, progress: Progress | None) -> Path:
+    own = judge.options.get("path")
+    if own is None:
+        return ensure_weights(judge.model, progress=progress)
+    path = Path(str(own)).expanduser().resolve()
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        raise LabError(
+            f"The weights of judge “{judge.name}” cannot be read: {path}: {error.strerror}. "
+            "Give the path of a GGUF file."
+        ) from error
+    if magic != b"GGUF":
+        raise LabError(
+            f"{path} is no GGUF file (it does not begin with “GGUF”). Give judge “{judge.name}” "
+            "a GGUF file; other formats have to be converted first."
+        )
+    return path
+
+
+def _count(judge: Judge, option: str, default: int) -> int:
+    value = judge.options.get(option, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise LabError(
+            f"Option “{option}” of judge “{judge.name}” must be a whole number from 1, "
+            f"not {value!r}."
+        )
+    return value
+
+
+# ---------------------------------------------------------------- running servers
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """What makes two judges share one server."""
+
+    path: Path
+    context: int
+    threads: int
+
+
+@dataclass(slots=True)
+class _Server:
+    """``native`` is the running server: it stops when the last reference to it goes."""
+
+    native: Any
+    url: str
+    key: str
+    model: str
+    sha256: str
+    users: int = 0
+
+
+class _Servers:
+    """The servers of this process, each with the number of handles on it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._servers: dict[_Settings, _Server] = {}
+
+    def acquire(self, settings: _Settings, judge: Judge) -> EmbeddedServer:
+        """A handle; two that ask for the same at the same time get the same server."""
+        with self._lock:
+            server = self._servers.get(settings)
+            if server is None:
+                server = self._servers[settings] = _start(settings, judge)
+            server.users += 1
+        return EmbeddedServer(
+            url=server.url,
+            key=server.key,
+            model=server.model,
+            sha256=server.sha256,
+            path=settings.path,
+            _release=lambda: self._release(settings),
+        )
+
+    def stop_all(self) -> None:
+        """At interpreter exit, before the libraries the servers' threads run in are gone."""
+        with self._lock:
+            self._servers.clear()
+
+    def _release(self, settings: _Settings) -> None:
+        with self._lock:
+            server = self._servers.get(settings)
+            if server is not None:
+                server.users -= 1
+                if server.users == 0:
+                    del self._servers[settings]
+
+
+# One registry a process, because what it counts is a resource of the process: weights in memory.
+_RUNNING = _Servers()
+atexit.register(_RUNNING.stop_all)
+
+
+def _start(settings: _Settings, judge: Judge) -> _Server:
+    llama = _library()
+    sha256 = file_sha256(settings.path)
+    name = judge.model if judge.options.get("path") is None else settings.path.stem
+    model, key = f"{name}@{sha256[:12]}", secrets.token_urlsafe(24)
+    try:
+        native = llama.Server(_parameters(llama, settings, model, key))
+    except RuntimeError as error:
+        raise LabError(
+            f"{settings.path} could not be loaded as a model. The file may be cut short or of a "
+            f"kind that this llama.cpp does not know, or a context of {settings.context} tokens "
+            "does not fit into memory. Try another file or a smaller “context”."
+        ) from error
+    return _Server(native, f"{native.listening_address}/v1", key, model, sha256)
+
+
+def _library() -> Any:
+    # Threads that spin between two calls would take the second core from the rest of the lab;
+    # the OpenMP library reads this once, when it is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    try:
+        return importlib.import_module("xllamacpp")
+    except ImportError as error:
+        if "libgomp" in str(error):
+            raise LabError(
+                "The embedded judge needs the system library libgomp1, which is missing here: "
+                "apt-get install libgomp1 (on other systems the package may be called libgomp), "
+                "then start the lab again."
+            ) from error
+        raise LabError(
+            f"The embedded judge needs the Python package xllamacpp, which cannot be loaded: "
+            f"{error}. Install it with “pip install xllamacpp”."
+        ) from error
+
+
+def _parameters(llama: Any, settings: _Settings, model: str, key: str) -> Any:
+    """The server's settings: one slot, quiet, reachable from this machine with the key only."""
+    parameters = llama.CommonParams()
+    parameters.model.path = str(settings.path)
+    parameters.model_alias = {model}
+    parameters.n_ctx = settings.context
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = GENERATION_THREADS
+    parameters.cpuparams_batch.n_threads = settings.threads
+    # The slot's own memory holds the prefix that an item's calls share; a second cache of whole
+    # prompts in RAM costs time and never hits.
+    parameters.cache_ram_mib = 0
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.api_keys = [key]
+    parameters.ui = False
+    parameters.endpoint_slots = False
+    parameters.verbosity = -1
+    return parameters
