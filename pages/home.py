@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rubriclab import ui
-from rubriclab.figures.position import position_bars
+from rubriclab.figures.position import selection_bars
 from rubriclab.findings.position import position
 from rubriclab.ingest.sample import DEMO_ITEMS, demo_study
 
@@ -45,7 +45,7 @@ with ui.page("home", "Does your judge read the rubric, or the order it is in?", 
             )
             found = ui.finding(recorded, position)
             arms = tuple(a for a in found.arms if a.arm.strategy == "balanced")
-            ui.chart(position_bars(arms), key="home-position")
+            ui.chart(selection_bars(arms), key="home-position")
             st.page_link("pages/results.py", label="Open this run", icon=":material/grid_on:")
 
     st.subheader("Latest runs", anchor=False)

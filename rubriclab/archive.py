@@ -12,13 +12,25 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rubriclab.ingest.rubrics import rubric_from_value, rubric_to_value
 from rubriclab.ingest.study import study_from_dict, study_to_dict
-from rubriclab.model import STATUSES, Call, Judgment, LabError, Outcome, Reply
+from rubriclab.model import (
+    STATUSES,
+    Call,
+    Comparison,
+    Dataset,
+    Item,
+    Judgment,
+    LabError,
+    Outcome,
+    Reply,
+)
 from rubriclab.plan import Plan, plan
 from rubriclab.provenance import provenance
 from rubriclab.store import P_COLUMNS, RunWriter, Store
@@ -34,7 +46,9 @@ def write_archive(store: Store, run: str) -> bytes:
     """The archive of a run. Raises StoreError for an imported run, which has no study."""
     study = store.study(run)
     parts = {
-        "study.json": json.dumps(study_to_dict(study), ensure_ascii=False),
+        "study.json": json.dumps(
+            {**study_to_dict(study), "data": _dataset_value(study.dataset)}, ensure_ascii=False
+        ),
         "provenance.json": json.dumps(dict(store.run(run).provenance), ensure_ascii=False),
     }
     buffer = io.BytesIO()
@@ -54,7 +68,8 @@ def read_archive(store: Store, content: bytes) -> str:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            study = study_from_dict(json.loads(archive.read("study.json")))
+            value = json.loads(archive.read("study.json"))
+            study = study_from_dict(value, dataset=_dataset(value["data"]))
             made_with = json.loads(archive.read("provenance.json"))
             frame = pd.read_parquet(io.BytesIO(archive.read("judgments.parquet")))
     except (zipfile.BadZipFile, KeyError, ValueError, OSError) as fault:
@@ -102,6 +117,44 @@ def keep(
         reason = f"{reason}; {len(unknown):,} answers belong to no call of this study".lstrip("; ")
     store.set_state(info.run, state, reason)
     return info.run
+
+
+def _dataset_value(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "origin": dataset.origin,
+        "kind": "comparisons" if isinstance(dataset.items[0], Comparison) else "items",
+        "rubric": rubric_to_value(dataset.rubric) if dataset.rubric else None,
+        "items": [asdict(item) for item in dataset.items],
+    }
+
+
+def _dataset(value: Mapping[str, Any]) -> Dataset:
+    items: tuple[Item, ...] | tuple[Comparison, ...]
+    if value["kind"] == "comparisons":
+        items = tuple(
+            Comparison(
+                **{
+                    **row,
+                    **{name: tuple(row[name]) for name in ("turns", "candidates", "references")},
+                    "responses": tuple(tuple(answers) for answers in row["responses"]),
+                }
+            )
+            for row in value["items"]
+        )
+    else:
+        items = tuple(
+            Item(
+                **{
+                    **row,
+                    "human": tuple(row["human"]),
+                    "references": {int(k): v for k, v in row["references"].items()},
+                }
+            )
+            for row in value["items"]
+        )
+    rubric = rubric_from_value(value["rubric"]) if value["rubric"] else None
+    return Dataset(name=value["name"], items=items, rubric=rubric, origin=value["origin"])
 
 
 def _judgments(prepared: Plan, frame: pd.DataFrame) -> dict[str, Any]:

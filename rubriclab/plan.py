@@ -96,6 +96,18 @@ class Plan:
                 return call
         raise StudyError(f"Arm “{self.arms[arm]}” has no calls: {' '.join(self.notes)}")
 
+    def find(self, key: str, *, item: int, arm: int) -> Call | None:
+        """The call of that key among those about an item; None where there is none (any more)."""
+        judge = next(
+            i for i, judge in enumerate(self.study.judges) if judge.name == self.arms[arm].judge
+        )
+        for unit in self._units:
+            if item in unit.items:
+                for call in self._unit_calls(judge, unit):
+                    if call.key == key:
+                        return call
+        return None
+
     def read(self, call: Call, reply: Reply) -> Judgment:
         """The judgment that a reply amounts to; never raises for what a judge wrote."""
         arm = self.arms[call.arm]
@@ -147,10 +159,11 @@ class Plan:
         rng = random.Random(f"{design.seed}|ids|{unit.id}")
         shown = []
         for line in lines:
+            scores = tuple(int(str(score)) for score in line)
             dealt = dict(zip(arm.scores, rng.sample(by_score, len(by_score)), strict=True))
             plain = dict(zip(arm.scores, by_score, strict=True))
             label = dealt if design.shuffle_ids else plain
-            shown.append(Ordering(shown=line, labels=tuple(label[int(s)] for s in line)))
+            shown.append(Ordering(shown=scores, labels=tuple(label[s] for s in scores)))
         return tuple(shown)
 
     def _call(

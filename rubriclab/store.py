@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,13 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from rubriclab.ingest.study import study_from_dict, study_to_dict
+from rubriclab.ingest.rubrics import rubric_from_value, rubric_to_value
+from rubriclab.ingest.study import (
+    judge_from_value,
+    judge_to_value,
+    study_from_dict,
+    study_to_dict,
+)
 from rubriclab.model import (
     STATUSES,
     Arm,
@@ -35,6 +41,7 @@ from rubriclab.model import (
     Ordering,
     Rubric,
     RunData,
+    Status,
     Study,
     Variant,
     fingerprint,
@@ -100,9 +107,6 @@ def _now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None)
 
 
-# ---------------------------------------------------------------- the store
-
-
 @dataclass(frozen=True)
 class RunInfo:
     """One run as the runs page lists it. ``done`` counts calls with a final reply."""
@@ -120,6 +124,14 @@ class RunInfo:
     done: int
     simulated: bool
     provenance: Mapping[str, Any]
+
+
+def _run_info(row: tuple[Any, ...]) -> RunInfo:
+    names = [f.name for f in fields(RunInfo)]
+    return RunInfo(**{**dict(zip(names, row, strict=True)), "provenance": json.loads(row[-1])})
+
+
+# ---------------------------------------------------------------- the store
 
 
 class Store:
@@ -165,7 +177,7 @@ class Store:
             return code
         frame = _items_frame(dataset)
         frame["dataset"] = code
-        rubric = json.dumps(asdict(dataset.rubric)) if dataset.rubric else None
+        rubric = json.dumps(rubric_to_value(dataset.rubric)) if dataset.rubric else None
         kind = "comparisons" if isinstance(dataset.items[0], Comparison) else "items"
         with self._transaction() as db:
             db.execute(
@@ -186,7 +198,7 @@ class Store:
             name=name,
             origin=origin,
             items=_items_of(rows),
-            rubric=_rubric_of(json.loads(rubric)) if rubric else None,
+            rubric=rubric_from_value(json.loads(rubric)) if rubric else None,
         )
 
     def datasets(self) -> pd.DataFrame:
@@ -210,13 +222,13 @@ class Store:
             db.execute("DELETE FROM rubrics WHERE name = ?", [rubric.name])
             db.execute(
                 "INSERT INTO rubrics VALUES (?, ?, ?, ?)",
-                [rubric.id, rubric.name, _now(), json.dumps(asdict(rubric))],
+                [rubric.id, rubric.name, _now(), json.dumps(rubric_to_value(rubric))],
             )
         return rubric.id
 
     def rubrics(self) -> tuple[Rubric, ...]:
         rows = self._rows("SELECT body FROM rubrics ORDER BY created DESC")
-        return tuple(_rubric_of(json.loads(body)) for (body,) in rows)
+        return tuple(rubric_from_value(json.loads(body)) for (body,) in rows)
 
     def delete_rubric(self, name: str) -> None:
         with self._transaction() as db:
@@ -224,14 +236,14 @@ class Store:
 
     def save_judge(self, judge: Judge) -> None:
         """Keep a judge's settings under its name. They hold no key, only its variable's name."""
-        body = judge_to_dict(judge)
+        body = judge_to_value(judge)
         with self._transaction() as db:
             db.execute("DELETE FROM judges WHERE name = ?", [judge.name])
             db.execute("INSERT INTO judges VALUES (?, ?, ?)", [judge.name, _now(), json.dumps(body)])
 
     def judges(self) -> tuple[Judge, ...]:
         rows = self._rows("SELECT body FROM judges ORDER BY created")
-        return tuple(judge_from_dict(json.loads(body)) for (body,) in rows)
+        return tuple(judge_from_value(json.loads(body)) for (body,) in rows)
 
     def delete_judge(self, name: str) -> None:
         with self._transaction() as db:
@@ -319,7 +331,7 @@ class Store:
             """,
             values,
         )
-        return tuple(RunInfo(*row[:-1], provenance=json.loads(row[-1])) for row in rows)
+        return tuple(_run_info(row) for row in rows)
 
     def study(self, run: str) -> Study:
         """The study that a run was made from. Raises StoreError for an imported run."""
@@ -440,7 +452,7 @@ class Store:
         arm: int | None = None,
         score: int | None = None,
         position: int | None = None,
-        status: str | None = None,
+        status: Status | None = None,
         item: int | None = None,
         limit: int = 50,
         offset: int = 0,
@@ -454,7 +466,7 @@ class Store:
                 values.append(value)
         if status is not None:
             where.append("j.status = ?")
-            values.append(STATUSES.index(status))  # type: ignore[arg-type]
+            values.append(STATUSES.index(status))
         frame = self._frame(
             f"""
             SELECT j.call, j.arm, j.item, i.item_id, i.criterion, i.candidate, o.shown, o.labels,
@@ -833,7 +845,7 @@ def _store_error(path: str, fault: Exception) -> StoreError:
 
 
 def _items_frame(dataset: Dataset) -> pd.DataFrame:
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for number, item in enumerate(dataset.items):
         if isinstance(item, Comparison):
             more = {
@@ -845,7 +857,7 @@ def _items_frame(dataset: Dataset) -> pd.DataFrame:
             chars = sum(len(text) for answers in item.responses for text in answers)
             rows.append((number, dataset.name, item.item_id, "\n\n".join(item.turns), None, None,
                          None, item.prompt, None, item.task, None, chars, json.dumps(more)))  # fmt: skip
-        else:
+        elif isinstance(item, Item):
             more_item = {"references": item.references} if item.references else None
             rows.append((number, dataset.name, item.item_id, item.instruction, item.response,
                          item.criterion, item.block, item.prompt, item.candidate, item.task,
@@ -911,10 +923,11 @@ def _imported_items(items: pd.DataFrame, texts: pd.DataFrame | None) -> pd.DataF
         frame[name] = texts[name].to_numpy() if texts is not None and name in texts else None
     raters = items["raters"] if "raters" in items else pd.Series([()] * len(items), dtype=object)
     human = items["human"].to_numpy()
-    frame["human"] = [
+    rated = [
         list(map(float, r)) if len(r) else (None if np.isnan(h) else [float(h)])
         for r, h in zip(raters, human, strict=True)
     ]
+    frame["human"] = pd.Series(rated, dtype=object)
     frame["n_chars"] = items["n_chars"].to_numpy() if "n_chars" in items else 0
     listed = items["candidates"] if "candidates" in items else [()] * len(items)
     frame["more"] = [json.dumps({"candidates": list(c)}) if len(c) else None for c in listed]

@@ -6,10 +6,13 @@ never data; what they show comes from the store through the caches here.
 
 from __future__ import annotations
 
+import io
+import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +20,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from rubriclab.archive import read_archive
+from rubriclab.archive import read_archive, write_archive
 from rubriclab.figures.style import Chart
-from rubriclab.model import LabError, RunData
-from rubriclab.runner import RunManager
+from rubriclab.findings.position import PositionArm
+from rubriclab.model import STATUSES, Arm, LabError, RunData
+from rubriclab.plan import Plan
+from rubriclab.plan import plan as make_plan
+from rubriclab.runner import Run, RunManager
 from rubriclab.store import RunInfo, Store
 
 log = logging.getLogger("rubriclab")
@@ -86,7 +92,7 @@ def page(file: str, title: str, lead: str) -> Iterator[None]:
     try:
         yield
     except LabError as fault:
-        st.error(_plain(str(fault)), icon=":material/error:")
+        st.error(plain(str(fault)), icon=":material/error:")
     except Exception as fault:
         if type(fault).__module__.startswith("streamlit"):
             raise  # reruns, stops and page switches travel as exceptions
@@ -107,7 +113,7 @@ def empty_state(title: str, text: str, *, target: str | None = None, action: str
             st.page_link(f"pages/{target}.py", label=action, icon=":material/arrow_forward:")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text of unknown origin for a markdown widget: nothing in it is markup."""
     for mark in "\\`*_{}[]()#+-!|<>$~:":
         text = text.replace(mark, f"\\{mark}")
@@ -146,22 +152,105 @@ def example_run() -> RunInfo | None:
     return next((info for info in store().runs() if info.name == EXAMPLE_NAME), None)
 
 
-def run_list(*, limit: int | None = None, key: str) -> None:
-    """The latest runs, one a line, with what can be done with each."""
+def run_list(*, limit: int | None = None, key: str, controls: bool = False) -> None:
+    """The latest runs, one a line; with ``controls`` each can be gone on with, exported, deleted."""
     runs = store().runs()[:limit]
     if not runs:
-        empty_state("No runs yet", "Start the demo, or set up a study of your own.")
+        empty_state("No runs yet", "Start the demo, or set up a study of your own.",
+                    target="study", action="Set up a study")  # fmt: skip
     for info in runs:
-        with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            mark = " :orange-badge[simulated]" if info.simulated else ""
-            st.markdown(f"**{_plain(info.name)}** · {_plain(info.dataset)}{mark}", width="stretch")
-            live = manager().get(info.run)
-            state = live.snapshot().state if live is not None else info.state
-            st.markdown(f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]", width="content")
-            st.caption(f"{info.done:,} of {info.planned:,} calls", width="content")
-            if info.done and st.button("Results", key=f"{key}-open-{info.run}"):
-                st.session_state["run"] = info.run
-                st.switch_page(f"pages/{FINDINGS_PAGE.get(info.axis, 'results')}.py")
+        going = manager().get(info.run)
+        state = going.snapshot().state if going is not None else info.state
+        with st.container(border=True):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                mark = " :orange-badge[simulated]" if info.simulated else ""
+                badge = f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]"
+                st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info)}", width="stretch")
+                if info.done and st.button("Results", key=f"{key}-open-{info.run}",
+                                           icon=":material/grid_on:"):  # fmt: skip
+                    st.session_state["run"] = info.run
+                    st.switch_page(f"pages/{FINDINGS_PAGE.get(info.axis, 'results')}.py")
+                if controls:
+                    _run_controls(info, state, key)
+            if info.reason and state != "running":
+                st.caption(plain(info.reason))
+
+
+def _about(info: RunInfo) -> str:
+    when = f"{info.created:%d %b %Y, %H:%M}"
+    return (
+        f":small[{plain(info.dataset)} · {info.done:,} of {info.planned:,} calls · {when} · "
+        f"`{info.run}`]"
+    )
+
+
+def _run_controls(info: RunInfo, state: str, key: str) -> None:
+    """What can be done with a run that is not going."""
+    if state not in ("running", "finished", "imported") and st.button(
+        "Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"
+    ):
+        manager().go_on(info.run, secrets=secrets())
+        st.rerun()
+    if state == "running":
+        return
+    with st.popover("More", icon=":material/more_horiz:"):
+        if state != "imported":
+            failed = len(store().failed_keys(info.run))
+            if failed and st.button(f"Ask {failed:,} failed calls again", key=f"{key}-again-{info.run}"):
+                manager().go_on(info.run, secrets=secrets(), only_failed=True)
+                st.rerun()
+            st.download_button(
+                "Run as an archive (zip)", key=f"{key}-zip-{info.run}", on_click="ignore",
+                data=partial(write_archive, store(), info.run), file_name=f"{info.run}.zip",
+                width="stretch",
+            )  # fmt: skip
+        st.download_button(
+            "Judgments (Parquet)", key=f"{key}-parquet-{info.run}", on_click="ignore",
+            data=partial(_parquet, info.run), file_name=f"{info.run}.parquet", width="stretch",
+        )  # fmt: skip
+        st.caption("Made with")
+        st.json(dict(info.provenance), expanded=False)
+        sure = st.checkbox("Yes, delete this run for good", key=f"{key}-sure-{info.run}")
+        if st.button("Delete", key=f"{key}-delete-{info.run}", disabled=not sure,
+                     icon=":material/delete:"):  # fmt: skip
+            store().delete_run(info.run)
+            st.rerun()
+
+
+def _parquet(run: str) -> bytes:
+    frame = store().export_frame(run)
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def run_progress(run: Run) -> None:
+    """One run that is going: bar, rate, what came of the calls so far, pause and cancel."""
+    shown = run.snapshot()
+    with st.container(border=True):
+        mark = " :orange-badge[simulated]" if run.info.simulated else ""
+        st.markdown(f"**{plain(shown.name)}**{mark}  \n:small[`{shown.run}`]")
+        share = shown.done / shown.planned if shown.planned else 1.0
+        left = "" if shown.eta is None else f" · about {_duration(shown.eta)} left"
+        text = plain(shown.stage) if shown.stage else f"{shown.done:,} of {shown.planned:,} calls{left}"
+        st.progress(min(share, 1.0), text=text)
+        counts = " · ".join(f"{n:,} {name}" for name, n in shown.counts.items() if n)
+        paid = f" · {shown.money:.2f} spent" if shown.money else ""
+        st.caption(
+            f"{shown.rate:.1f} calls/s · {shown.in_flight} in flight (limit {shown.concurrency}) · "
+            f"{shown.retries} retries{paid} · {counts or 'no judgment yet'}"
+        )
+        with st.container(horizontal=True):
+            if st.button("Pause", key=f"pause-{shown.run}", icon=":material/pause:"):
+                run.pause()
+            if st.button("Cancel", key=f"cancel-{shown.run}", icon=":material/stop:"):
+                run.cancel()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def secrets() -> Mapping[str, str]:
@@ -247,22 +336,146 @@ def chart(shown: Chart, *, key: str, select: bool = False) -> Any:
     )
 
 
-def export_row(charts: Mapping[str, Chart], tables: Mapping[str, pd.DataFrame], *, key: str) -> None:
-    """Download buttons: each chart as an HTML file of its own, each table as CSV."""
+def export_row(
+    charts: Mapping[str, Chart], tables: Mapping[str, pd.DataFrame], *, info: RunInfo, key: str
+) -> None:
+    """Download buttons: each chart as an HTML file of its own, tables as CSV, judgments as Parquet."""
     with st.popover("Export", icon=":material/download:"):
         for name, shown in charts.items():
             st.download_button(
                 f"{name} (HTML)", key=f"{key}-html-{name}", on_click="ignore", width="stretch",
-                data=lambda figure=shown.figure: figure.to_html(include_plotlyjs=True),
+                data=partial(shown.figure.to_html, include_plotlyjs=True),
                 file_name=f"{_file_name(name)}.html", mime="text/html",
             )  # fmt: skip
         for name, table in tables.items():
             st.download_button(
                 f"{name} (CSV)", key=f"{key}-csv-{name}", on_click="ignore", width="stretch",
-                data=lambda frame=table: frame.to_csv(index=False).encode(),
+                data=partial(_csv, table),
                 file_name=f"{_file_name(name)}.csv", mime="text/csv",
             )  # fmt: skip
+        st.download_button(
+            "All judgments (Parquet)", key=f"{key}-parquet", on_click="ignore", width="stretch",
+            data=partial(_parquet, info.run), file_name=f"{info.run}.parquet",
+        )  # fmt: skip
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    return table.to_csv(index=False).encode()
 
 
 def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
+
+
+# ---------------------------------------------------------------- findings, in words
+
+HELP = {
+    "share": "Of all judgments that could be read, the share whose score stood first in the list. "
+    "The strategy shows every score at every position equally often, so an even judge gives 1/n.",
+    "v": "Cramér's V = sqrt(chi² / (N (n-1))) of the position counts: 0 is even, 1 is always the "
+    "same position. The interval resamples items. V cannot be negative, so some is expected from "
+    "noise alone.",
+    "cost": "Sum over positions of |P(position | the score shown there) - 1/n|, in percentage points "
+    "(Xu et al. 2026, v1, Table 6). The least over all n! orders is an assignment problem, solved exactly.",
+    "read": "Judgments from which a score could be read. The others are kept with their reason.",
+}
+
+
+def arm_label(arm: Arm) -> str:
+    mark = " (simulated)" if arm.simulated else ""
+    variant = f" · {arm.variant}" if arm.variant.levels else ""
+    return f"{arm.judge}{mark} · {arm.dataset} · {arm.strategy}{variant}"
+
+
+def position_sentence(arm: PositionArm) -> str:
+    """The headline finding of an arm as a sentence a stakeholder understands."""
+    who, where = arm.arm.judge, arm.position
+    n = len(where.share)
+    if where.verdict == "a common direction":
+        top = int(where.share.argmax())
+        return (
+            f"{who} leans towards position {top + 1}: it picks there {where.share[top]:.0%} of the "
+            f"time, where an even judge would {1 / n:.0%}."
+        )
+    if where.verdict == "effects that cancel out":
+        return f"The order moves {who}'s scores, but not in one common direction: items differ."
+    if where.verdict == "no effect seen":
+        return f"No effect of the order seen in {who}, in data that could have shown one."
+    if where.verdict == "not enough data to say":
+        return f"Not enough data to say whether the order moves {who}."
+    return f"{who} always saw one order here, so position and score cannot be told apart."
+
+
+def table_frame(arm: PositionArm) -> pd.DataFrame:
+    """The score × position table as a long table: one row a cell."""
+    table = arm.table
+    rows = [
+        (score, position, table.counts[s, p], table.exposure[s, p], table.share[s, p], *table.ci[s][p])
+        for s, score in enumerate(table.scores)
+        for p, position in enumerate(table.positions)
+    ]
+    names = ["score", "position", "chosen", "shown", "share", "low", "high"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) -> None:
+    """The judgments of the clicked (or chosen) cell, each with its prompt, reply and ordering."""
+    clicked = [p["customdata"] for p in event.selection.points if p.get("customdata")] if event else []
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scores = [None, *arm.scores]
+        positions = [None, *range(1, arm.n_positions + 1)]
+        wanted = (int(clicked[0][0]), int(clicked[0][1])) if clicked else (None, None)
+        tag = f"{key}-{code}-{wanted}"
+        score = st.selectbox("Score", scores, index=scores.index(wanted[0]), key=f"{tag}-score",
+                             format_func=lambda s: "any" if s is None else str(s))  # fmt: skip
+        position = st.selectbox("Position", positions, index=positions.index(wanted[1]),
+                                key=f"{tag}-position",
+                                format_func=lambda p: "any" if p is None else str(p))  # fmt: skip
+        status = st.selectbox("Outcome", [None, *STATUSES], key=f"{tag}-status",
+                              format_func=lambda s: "any" if s is None else s)  # fmt: skip
+    frame = store().judgments_behind(
+        info.run, arm=code, score=score, position=position, status=status, limit=100
+    )
+    if frame.empty:
+        st.caption("No judgment here.")
+        return
+    frame["shown order"] = [" ".join(map(str, json.loads(shown))) for shown in frame["shown"]]
+    columns = ["item_id", "shown order", "score", "position", "status", "text", "mass", "expected"]
+    st.caption(f"{len(frame)} judgment(s){' (the first 100)' if len(frame) == 100 else ''}. "
+               "Choose a row to read the prompt and the reply.")  # fmt: skip
+    chosen = st.dataframe(
+        frame[columns], hide_index=True, width="stretch", key=f"{tag}-table",
+        on_select="rerun", selection_mode="single-row", height=min(38 * len(frame) + 40, 320),
+    )  # fmt: skip
+    rows = chosen.selection.rows
+    if rows:
+        judgment_detail(info, frame.iloc[rows[0]])
+
+
+def judgment_detail(info: RunInfo, row: Mapping[str, Any]) -> None:
+    """One judgment: what the judge was sent, word for word, and what it wrote."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        verbatim(prompt_of(info, str(row["key"]), row), label="Sent to the judge")
+    with right:
+        verbatim(str(row["text"] or row["error"] or ""), label=f"Reply · {row['status']}")
+        st.caption(
+            f"{row['model'] or 'model unknown'} · {row['latency'] or 0:.2f} s · "
+            f"call `{row['key'] or 'imported'}`"
+        )
+
+
+def prompt_of(info: RunInfo, key: str, row: Mapping[str, Any]) -> str:
+    """The prompt of a call as it was sent: rendered again, and checked by the call's key."""
+    if info.state == "imported":
+        return "This judgment was imported; the lab did not send its prompt."
+    prepared = _plan(store().path, info.run)
+    call = prepared.find(key, item=int(row["item"]), arm=int(row["arm"]))
+    if call is None:
+        return "The prompt cannot be made again: templates or settings have changed since this run."
+    return "\n\n".join(f"[{m['role']}]\n{m['content']}" for m in call.messages)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _plan(path: str, run: str) -> Plan:
+    return make_plan(store().study(run))

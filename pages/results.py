@@ -1,0 +1,113 @@
+"""Results: where a judge picks, what it costs, and the judgments behind every cell."""
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.figures.ordering import bias_cost
+from rubriclab.figures.position import heatmap, score_distribution, selection_bars
+from rubriclab.findings.position import PositionArm, position
+
+LEAD = "Does the place of a score in the list decide whether it is picked?"
+
+
+def number(value: float, form: str) -> str:
+    return "–" if value != value else format(value, form)
+
+
+def headline(arm: PositionArm) -> None:
+    """The answer first: in words, then in three numbers."""
+    where, n = arm.position, len(arm.arm.scores)
+    st.markdown(f"#### {ui.plain(ui.position_sentence(arm))}")
+    first, second, third, fourth = st.columns(4)
+    first.metric("Picks at position 1", number(where.share[0], ".0%"),
+                 f"even would be {1 / n:.0%}", delta_color="off", delta_arrow="off",
+                 help=ui.HELP["share"])  # fmt: skip
+    second.metric("Cramér's V", number(where.cramers_v, ".3f"),
+                  f"{number(where.cramers_v_ci.low, '.2f')} to {number(where.cramers_v_ci.high, '.2f')}; "
+                  f"noise alone {number(where.v_from_noise, '.2f')}",
+                  delta_color="off", delta_arrow="off", help=ui.HELP["v"])  # fmt: skip
+    cost = arm.bias_cost
+    third.metric("Bias Cost, default order", f"{number(cost.default.cost, '.1f')} points",
+                 f"best of all orders {number(cost.best.cost, '.1f')}",
+                 delta_color="off", delta_arrow="off", help=ui.HELP["cost"])  # fmt: skip
+    fourth.metric("Read", f"{arm.n_used:,} of {arm.n_used + arm.n_excluded:,}",
+                  f"{arm.n_items:,} items", delta_color="off", delta_arrow="off",
+                  help=ui.HELP["read"])  # fmt: skip
+
+
+def tests(arm: PositionArm) -> None:
+    """Both tests, the papers' chi-square beside them, and what this run could have seen."""
+    where, floor = arm.position, arm.noise_floor
+    rows = [
+        ("A common direction", where.test.name, where.test.p, where.p_holm, where.test.note),
+        ("Any sensitivity to order", where.any_order.name, where.any_order.p,
+         where.any_order_p_holm, where.any_order.note),
+        ("chi² as in the paper", f"chi² {number(where.chi2, '.1f')}, df {where.df}", where.chi2_p,
+         float("nan"), "Takes the reads of one item as independent; not a valid test."),
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["Question", "Test", "p", "p (Holm)", "Note"])
+    st.dataframe(frame, hide_index=True, width="stretch",
+                 column_config={c: st.column_config.NumberColumn(format="%.2g") for c in ("p", "p (Holm)")})  # fmt: skip
+    seen = arm.smallest_visible_effect
+    st.caption(
+        f"Holm over {where.n_tests} test(s) of each kind in this run. Intervals resample "
+        f"{arm.n_units:,} {arm.unit}s. With 80 % power this run could see a departure of "
+        f"{number(100 * seen.share, '.1f')} points at one position (V about {number(seen.v, '.2f')})."
+    )
+    if floor is not None:
+        st.caption(
+            f"Noise floor, from the {floor.strategy} arm: two reads of one item in one order differ "
+            f"{number(floor.own, '.0%')} of the time; across orders {number(floor.reordered, '.0%')}, so the "
+            f"order itself adds {number(100 * floor.excess, '.0f')} points "
+            f"({number(100 * floor.excess_ci.low, '.0f')} to {number(100 * floor.excess_ci.high, '.0f')})."
+        )
+
+
+with ui.page("results", "Results", LEAD):
+    info = ui.choose_run(axes=("options",), key="results")
+    if info is None:
+        ui.empty_state("Nothing judged yet", "Run the demo or a study of your own first.",
+                       target="home", action="To the demo")  # fmt: skip
+        st.stop()
+    found = ui.finding(info, position)
+    arms = {i: arm for i, arm in enumerate(found.arms)}
+    moved = [i for i, a in arms.items() if a.position.verdict != "position and score cannot be told apart"]
+    code = st.selectbox("Judge and strategy", list(arms), format_func=lambda i: ui.arm_label(arms[i].arm),
+                        index=moved[0] if moved else 0, key="results-arm")  # fmt: skip
+    arm = arms[code]
+    headline(arm)
+    for warning in arm.warnings:
+        st.info(ui.plain(warning), icon=":material/info:")
+
+    st.subheader("Where it picks", anchor=False)
+    together = [arms[i] for i in moved if arms[i].arm.scores == arm.arm.scores] or [arm]
+    left, right = st.columns(2, gap="large")
+    bars = selection_bars(together if arm in together else [arm])
+    cells, spread = heatmap(arm), score_distribution(list(found.arms))
+    with left:
+        st.markdown("**Position selected**, all arms that vary the order")
+        ui.chart(bars, key="results-bars")
+    with right:
+        st.markdown("**Score × position**: click a cell to read its judgments")
+        event = ui.chart(cells, key=f"results-cells-{code}", select=True)
+    st.subheader("Is it the order, or chance?", anchor=False)
+    tests(arm)
+
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Scores given", anchor=False)
+        st.caption("A judge that always gives one score looks unbiased above: look here too.")
+        ui.chart(spread, key="results-scores")
+    costs = bias_cost({ui.arm_label(arms[i].arm): arms[i].bias_cost for i in moved or [code]})
+    with right:
+        st.subheader("Which single order is least biased", anchor=False)
+        st.caption("Bias Cost: how far a score's place in this order is from being picked evenly.")
+        ui.chart(costs, key="results-costs")
+
+    st.subheader("Judgments behind a cell", anchor=False)
+    ui.cell_browser(info, code, arm.arm, event, key="results")
+    ui.export_row(
+        {"Positions": bars, "Score by position": cells, "Scores given": spread, "Bias Cost": costs},
+        {"Score by position table": ui.table_frame(arm)}, info=info, key="results",
+    )  # fmt: skip

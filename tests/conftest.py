@@ -1,0 +1,20 @@
+"""With CI=true a skipped integration test is a failure: a green run must have run them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    must_run = os.environ.get("CI") == "true" and item.get_closest_marker("integration")
+    if report.skipped and must_run and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"CI=true, so an integration test may not be skipped: {report.longrepr}"
+    return report

@@ -1,0 +1,83 @@
+"""Each module imports only from its own floor or from floors below; libraries stay in their rooms."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+# Two columns that meet only at the top. A number is a floor: imports go down, or stay level.
+ANALYSIS = {"figures": 5, "findings": 4, "stats": 3}
+ENGINE = {"runner": 5, "judges": 4, "store": 4, "ingest": 3, "plan": 3, "prompts": 3, "designs": 3}
+TOP = {"ui": 7, "__main__": 8, "report": 6, "archive": 5.5, "batch": 5.5, "spread": 5.5,
+       "references": 5.5, "bench": 8, "check": 6, "provenance": 3.5, "sequential": 6}  # fmt: skip
+MODEL = {"model": 0, "__init__": 0}
+FLOOR = {**ANALYSIS, **ENGINE, **TOP, **MODEL}
+ONLY_IN = {
+    "streamlit": {"app.py", "pages", "ui"},
+    "duckdb": {"store"},
+    "plotly": {"figures"},
+    "openai": {"judges"},
+    "aiohttp": {"judges"},
+}
+
+
+def modules() -> list[Path]:
+    return sorted((ROOT / "rubriclab").rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    inside = path.relative_to(ROOT / "rubriclab")
+    return inside.parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def rooms_used(path: Path) -> set[str]:
+    found = set()
+    for name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "rubriclab" and len(parts) > 1 and parts[1] in FLOOR:
+            found.add(parts[1])
+    return found
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_down(path: Path) -> None:
+    here = room(path)
+    assert here in FLOOR, f"{here} is not a room of the house: add it to the floors"
+    for other in rooms_used(path) - {here}:
+        assert FLOOR[other] <= FLOOR[here], f"{here} imports {other} from above"
+        columns = {here, other}
+        assert not (columns & ANALYSIS.keys() and columns & ENGINE.keys()), (
+            f"{here} and {other} are in different columns"
+        )
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_libraries_stay_in_their_rooms(path: Path) -> None:
+    for name in imported(path):
+        allowed = ONLY_IN.get(name.split(".")[0])
+        assert allowed is None or room(path) in allowed, f"{name} in {room(path)}"
+
+
+def test_stats_knows_no_frames() -> None:
+    for path in modules():
+        if room(path) == "stats":
+            assert not any(name.split(".")[0] in ("pandas", "rubriclab.model") for name in imported(path))
+
+
+def test_pages_are_thin() -> None:
+    for path in [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]:
+        lines = path.read_text(encoding="utf-8").count("\n")
+        assert lines <= 160, f"{path.name} has {lines} lines"
