@@ -283,6 +283,10 @@ def read_key(judge: Judge, secrets: Mapping[str, str] | None = None) -> str | No
     return key
 
 
+_DATED = re.compile(r"[-@:]v?(\d{3,}[\d.-]*|\d\d-\d{4})")
+"""A date or build after a model's name; a single digit would be another version of it."""
+
+
 def same_model(asked: str, served: str) -> bool:
     """Whether two model names mean one model: equal but for case, path, date or file ending.
 
@@ -293,7 +297,7 @@ def same_model(asked: str, served: str) -> bool:
         return True
     short, long = sorted((one, other), key=len)
     rest = long.removeprefix(short)
-    return bool(short) and rest != long and bool(re.fullmatch(r"[-@:.]?v?\d[\d.-]*", rest))
+    return bool(short) and rest != long and bool(_DATED.fullmatch(rest))
 
 
 def _bare_name(model: str) -> str:
@@ -334,7 +338,7 @@ class _Server:
     @classmethod
     def at(cls, url: str) -> _Server:
         base = base_url(url)
-        return cls(URL(f"{base}/chat/completions"), _proxy_for(base))
+        return cls(URL(f"{base}/chat/completions"), proxy_for(base))
 
     def rest(self, asked: float | None) -> None:
         """Leave this server alone for 1 s, then 2, 4 ... 30, or as long as it asked."""
@@ -345,7 +349,7 @@ class _Server:
         self.down_until = now + (self.pause if asked is None else min(asked, 30.0))
 
 
-def _proxy_for(url: str) -> str | None:
+def proxy_for(url: str) -> str | None:
     """The environment's proxy for an address, looked up once instead of at every request."""
     parts = urlsplit(url)
     host = parts.hostname or ""

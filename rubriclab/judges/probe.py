@@ -1,0 +1,291 @@
+"""Test a judge before a run: is it there, does it answer, does it give probabilities.
+
+Lists models through the ``openai`` library, as a user's own code would, and asks one real
+question through the client that the run will use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import openai
+
+from rubriclab.judges.client import ChatClient, addresses, base_url, read_key, same_model
+from rubriclab.judges.faults import advice, redact
+from rubriclab.judges.vllm import ServedModel, get_json, root_of, version_of
+from rubriclab.model import Call, Judge, LabError, Ordering, Reply
+
+ServerKind = Literal["vllm", "llama.cpp", "openai", "other"]
+
+TEST_MESSAGES: tuple[Mapping[str, str], ...] = (
+    {
+        "role": "user",
+        "content": "How good is this answer to “What is 2 + 2?”, on a scale from 1 (wrong) to "
+        "5 (right)?\n\nAnswer: 4\n\nReply with one number only.",
+    },
+)
+MODELS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReport:
+    """What the test of a judge found.
+
+    ``ok``: a run can be started. ``problems`` stand in its way, ``warnings`` do not; both
+    say what to do. ``probabilities``: log-probabilities came with the answer; None where no
+    answer came. ``latency`` in seconds; ``context`` in tokens where the server tells.
+    """
+
+    ok: bool
+    url: str
+    server: ServerKind = "other"
+    version: str | None = None
+    models: tuple[str, ...] = ()
+    context: int | None = None
+    reply: Reply | None = None
+    probabilities: bool | None = None
+    latency: float | None = None
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def check_judge_now(judge: Judge, **options: Any) -> ProbeReport:
+    """``check_judge`` for callers without an event loop, such as a page."""
+    return asyncio.run(check_judge(judge, **options))
+
+
+async def check_judge(
+    judge: Judge,
+    *,
+    secrets: Mapping[str, str] | None = None,
+    base_urls: Sequence[str] | None = None,
+    messages: Sequence[Mapping[str, str]] = TEST_MESSAGES,
+    top_logprobs: int = 20,
+    timeout: float = 30.0,
+) -> ProbeReport:
+    """Look at every server of the judge; the report of the first that fails, else of the first.
+
+    ``messages``: the question, by default a small one of our own. ``timeout``: seconds for each
+    request, at most the judge's own. Never raises for a judge that cannot be used: the report
+    says so.
+    """
+    try:
+        urls = [base_url(url) for url in base_urls or addresses(judge)]
+        key = read_key(judge, secrets)
+    except LabError as error:
+        return ProbeReport(ok=False, url="", problems=(str(error),))
+    patient = replace(judge, timeout=min(timeout, judge.timeout))
+    reports = [
+        await _check_server(patient, url, key, secrets, messages, top_logprobs) for url in urls
+    ]
+    return next((report for report in reports if not report.ok), reports[0])
+
+
+async def _check_server(
+    judge: Judge,
+    url: str,
+    key: str | None,
+    secrets: Mapping[str, str] | None,
+    messages: Sequence[Mapping[str, str]],
+    top_logprobs: int,
+) -> ProbeReport:
+    listed, problem = await _list_models(judge, url, key)
+    if problem is not None and listed is None:
+        return ProbeReport(ok=False, url=redact(url), problems=(problem,))
+    models = listed or ()
+    names = tuple(model.name for model in models)
+    server, version, context = await _server_of(judge, url, models, key)
+    report = ProbeReport(
+        ok=True,
+        url=redact(url),
+        server=server,
+        version=version,
+        models=names,
+        context=context,
+        warnings=(problem,) if problem else (),
+    )
+    if names and judge.kind != "embedded" and not _offered(judge.model, names):
+        if server != "openai":
+            return replace(report, ok=False, problems=(_unknown_model(judge.model, names),))
+        report = replace(report, warnings=(*report.warnings, _unknown_model(judge.model, names)))
+    return await _ask_once(judge, url, secrets, messages, top_logprobs, report)
+
+
+async def _list_models(
+    judge: Judge, url: str, key: str | None
+) -> tuple[tuple[ServedModel, ...] | None, str | None]:
+    """The models, and what went wrong. (None, problem): go no further; ((), problem): go on."""
+    shown = redact(url)
+    client = openai.AsyncOpenAI(
+        base_url=url, api_key=key or "none", max_retries=0, timeout=judge.timeout
+    )
+    try:
+        async with client:
+            page = await client.models.list()
+    except openai.APITimeoutError:
+        return None, (
+            f"Nothing answered at {shown} within {judge.timeout:g} s: is the server still loading "
+            "its model? Try again, or raise the timeout."
+        )
+    except openai.APIConnectionError as error:
+        cause = redact(str(error.__cause__ or error), (key,) if key else ())
+        return None, f"No connection to {shown} ({cause}). Is the server running at this address?"
+    except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+        return None, _key_problem(judge, shown, error.status_code)
+    except openai.APIStatusError as error:
+        return (), (
+            f"{shown}/models answered HTTP {error.status_code}, so the list of models is unknown. "
+            "Check that the base URL is right (most end in /v1)."
+        )
+    except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+        said = redact(f"{type(error).__name__}: {error}", (key,) if key else ())[:200]
+        return (), f"{shown}/models sent no list of models ({said}). Check the base URL."
+    entries = getattr(page, "data", None)
+    return tuple(
+        ServedModel(
+            name=model.id,
+            max_length=_whole((model.model_extra or {}).get("max_model_len")),
+            owner=str(getattr(model, "owned_by", "") or ""),
+        )
+        for model in entries or ()
+        if isinstance(getattr(model, "id", None), str)
+    ), None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _key_problem(judge: Judge, shown: str, status: int) -> str:
+    if judge.key_env:
+        return (
+            f"{shown} refuses the key in {judge.key_env} (HTTP {status}). Check that it is "
+            "complete, still valid, and meant for this address."
+        )
+    return (
+        f"{shown} asks for a key (HTTP {status}). Put it in an environment variable and give the "
+        "judge that variable's name."
+    )
+
+
+async def _server_of(
+    judge: Judge, url: str, models: Sequence[ServedModel], key: str | None
+) -> tuple[ServerKind, str | None, int | None]:
+    """What the server is, its version and context length, from its own words where it has any."""
+    own = next((m for m in models if m.name == judge.model), models[0] if models else None)
+    context = own.max_length if own else None
+    owner = own.owner.lower() if own else ""
+    if urlsplit(url).hostname == "api.openai.com":
+        return "openai", None, context
+    if owner == "vllm" or judge.kind == "vllm":
+        version = version_of(await _json_or_none(f"{root_of(url)}/version", key))
+        return "vllm", version, context
+    if owner == "llamacpp" or judge.kind == "embedded":
+        props = await _json_or_none(f"{root_of(url)}/props", key)
+        if isinstance(props, dict):
+            settings = props.get("default_generation_settings")
+            length = settings.get("n_ctx") if isinstance(settings, dict) else None
+            build = props.get("build_info")
+            return "llama.cpp", str(build) if build else None, _whole(length) or context
+        return "llama.cpp", None, context
+    return "other", None, context
+
+
+async def _json_or_none(url: str, key: str | None) -> Any:
+    """A page beside the API, which not every server has."""
+    try:
+        return await asyncio.to_thread(get_json, url, key=key, timeout=5.0)
+    except LabError:
+        return None
+
+
+def _offered(model: str, names: Sequence[str]) -> bool:
+    return any(model == name or same_model(model, name) for name in names)
+
+
+def _unknown_model(model: str, names: Sequence[str]) -> str:
+    near = get_close_matches(model, names, n=1, cutoff=0.4)
+    more = len(names) - MODELS_SHOWN
+    shown = ", ".join(names[:MODELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    hint = f" Did you mean “{near[0]}”?" if near else ""
+    return f"The server does not list the model “{model}”.{hint} It lists: {shown}."
+
+
+async def _ask_once(
+    judge: Judge,
+    url: str,
+    secrets: Mapping[str, str] | None,
+    messages: Sequence[Mapping[str, str]],
+    top_logprobs: int,
+    report: ProbeReport,
+) -> ProbeReport:
+    """One real reply with probabilities; without them where the server will not have it."""
+    sampling = judge.sampling
+    if sampling.max_tokens is None and sampling.reasoning_effort is None:
+        sampling = replace(sampling, max_tokens=16)
+    call = Call(
+        key="probe",
+        judge=0,
+        arm=0,
+        items=(0,),
+        read=0,
+        repeat=0,
+        ordering=Ordering(()),
+        messages=tuple(messages),
+        template="probe",
+        sampling=sampling,
+        want_probabilities=True,
+    )
+    try:
+        client = ChatClient(judge, secrets=secrets, base_urls=[url], top_logprobs=top_logprobs)
+    except LabError as error:
+        return replace(report, ok=False, problems=(str(error),))
+    refused = ""
+    async with client:
+        reply = await client.ask(call)
+        if reply.kind == "bad_request" and "logprob" in (reply.error or "").lower():
+            refused = f" It said: {reply.error}."
+            reply = await client.ask(replace(call, want_probabilities=False))
+    if reply.error is not None:
+        problem = f"No answer: {reply.error}. {advice(reply.kind)}"
+        if reply.kind == "auth":
+            problem = _key_problem(judge, report.url, 401)
+        elif reply.kind == "not_found" and report.models:
+            problem = f"{reply.error}. {_unknown_model(judge.model, report.models)}"
+        return replace(
+            report,
+            ok=False,
+            reply=reply,
+            latency=reply.latency,
+            problems=(*report.problems, problem),
+        )
+    return replace(
+        report,
+        reply=reply,
+        latency=reply.latency,
+        probabilities=bool(reply.top_tokens),
+        warnings=(*report.warnings, *_reply_warnings(reply, refused)),
+    )
+
+
+def _reply_warnings(reply: Reply, refused: str) -> tuple[str, ...]:
+    found = []
+    if reply.kind == "nan_logprobs":
+        found.append(f"The log-probabilities are not numbers. {advice('nan_logprobs')}")
+    elif not reply.top_tokens:
+        found.append(
+            "The server gives no log-probabilities: use feedback mode, or score mode without "
+            f"expected scores.{refused}"
+        )
+    if not reply.text.strip():
+        found.append(
+            "The answer was empty: a reasoning model may need more max tokens before it answers."
+        )
+    elif reply.finish in ("content_filter", "refusal"):
+        found.append("The judge refused the test question.")
+    return tuple(found)
