@@ -42,8 +42,8 @@ _STRATEGY = tuple(f.name for f in fields(Strategy))
 _SAMPLING = tuple(f.name for f in fields(Sampling))
 _JUDGE = tuple(f.name for f in fields(Judge) if f.name != "sampling")
 _SECRET = re.compile(
-    r"(^|[_-])(api[_-]?key|apikey|key|secret|password|passwd|authorization|bearer|"
-    r"access[_-]?token|auth[_-]?token|token)$",
+    r"key|token|(.*[_-])?(api[_-]?key|apikey|secret|password|passwd|authorization|bearer|"
+    r"access[_-]?token|auth[_-]?token)",
     re.I,
 )
 
@@ -288,7 +288,7 @@ def _strategies(value: Any, reads: int | None, where: str) -> tuple[Strategy, ..
 
 
 def _strategy(value: Any, reads: int | None, where: str) -> Strategy:
-    part = {"kind": value} if isinstance(value, str) else _table(value, where)
+    part: Mapping[str, Any] = {"kind": value} if isinstance(value, str) else _table(value, where)
     _only(part, _STRATEGY, where)
     kind = part.get("kind")
     _one_of(kind, get_args(StrategyKind), f"{where}, kind")
@@ -344,7 +344,7 @@ def _sampling(part: Mapping[str, Any], where: str) -> Sampling:
 def _refuse_secrets(part: Mapping[str, Any], where: str) -> None:
     """A key in a study would end in the store, in reports and in a repository."""
     for key, value in part.items():
-        if _SECRET.search(str(key)):
+        if _SECRET.fullmatch(str(key)):
             raise StudyError(
                 f"{where}, {key}: a study file holds no keys. Put the key into an environment "
                 'variable and name that: key_env = "MY_API_KEY".'
