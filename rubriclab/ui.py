@@ -449,7 +449,7 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
     )  # fmt: skip
     rows = chosen.selection.rows
     if rows:
-        judgment_detail(info, frame.iloc[rows[0]])
+        judgment_detail(info, {str(k): v for k, v in frame.iloc[rows[0]].items()})
 
 
 def judgment_detail(info: RunInfo, row: Mapping[str, Any]) -> None:
