@@ -215,20 +215,23 @@ def test_base_urls_come_to_one_form() -> None:
 
 def test_an_item_stays_on_one_server_and_moves_when_that_is_down() -> None:
     async def work() -> None:
-        async with SteadyServer() as one, SteadyServer() as two:
-            async with ChatClient(judge(one.base_url, two.base_url)) as client:
-                calls = [call(f"{i}.{r}", item=i) for i in range(10) for r in range(3)]
-                await asyncio.gather(*[client.ask(c) for c in calls])
-                homes = [{key.split(".")[0] for key in server.keys} for server in (one, two)]
-                assert not homes[0] & homes[1]
-                assert [len(home) for home in homes] == [5, 5]
-                await one.__aexit__()
-                # A kept connection may break once; from then on the other server answers.
-                broken = [await client.ask(call("first", item=i)) for i in range(4)]
-                assert all(reply.error is None or reply.retryable for reply in broken)
-                replies = [await client.ask(call(f"late{i}", item=i)) for i in range(6)]
-                assert [reply.error for reply in replies] == [None] * 6
-                assert sum(key.startswith("late") for key in two.keys) == 6
+        async with (
+            SteadyServer() as one,
+            SteadyServer() as two,
+            ChatClient(judge(one.base_url, two.base_url)) as client,
+        ):
+            calls = [call(f"{i}.{r}", item=i) for i in range(10) for r in range(3)]
+            await asyncio.gather(*[client.ask(c) for c in calls])
+            homes = [{key.split(".")[0] for key in server.keys} for server in (one, two)]
+            assert not homes[0] & homes[1]
+            assert [len(home) for home in homes] == [5, 5]
+            await one.__aexit__()
+            # A kept connection may break once; from then on the other server answers.
+            broken = [await client.ask(call("first", item=i)) for i in range(4)]
+            assert all(reply.error is None or reply.retryable for reply in broken)
+            replies = [await client.ask(call(f"late{i}", item=i)) for i in range(6)]
+            assert [reply.error for reply in replies] == [None] * 6
+            assert sum(key.startswith("late") for key in two.keys) == 6
 
     run(work())
 
@@ -238,12 +241,14 @@ def test_a_server_that_comes_back_is_used_again() -> None:
         away = SteadyServer()
         async with away:
             pass
-        async with SteadyServer() as two:
-            async with ChatClient(judge(away.base_url, two.base_url)) as client:
-                assert (await client.ask(call("a", item=0))).error is None
-                async with away:
-                    client._servers[0].down_until = 0.001  # its rest is over
-                    assert (await client.ask(call("b", item=0))).error is None
+        async with (
+            SteadyServer() as two,
+            ChatClient(judge(away.base_url, two.base_url)) as client,
+        ):
+            assert (await client.ask(call("a", item=0))).error is None
+            async with away:
+                client._servers[0].down_until = 0.001  # its rest is over
+                assert (await client.ask(call("b", item=0))).error is None
         assert two.keys == ["a"]
         assert away.keys == ["b"]
 
@@ -310,9 +315,11 @@ def test_a_fault_becomes_a_reply_of_its_kind(name: str) -> None:
 def test_answers_that_are_no_faults() -> None:
     async def work() -> None:
         names = iter(["content_filter", "refusal", "length", "nan_logprobs"])
-        async with FaultServer(rule=lambda _key, _nth: next(names)) as server:
-            async with ChatClient(judge(server.base_url)) as client:
-                filtered, refused, cut, nan = [await client.ask(call(want=True)) for _ in range(4)]
+        async with (
+            FaultServer(rule=lambda _key, _nth: next(names)) as server,
+            ChatClient(judge(server.base_url)) as client,
+        ):
+            filtered, refused, cut, nan = [await client.ask(call(want=True)) for _ in range(4)]
         assert [r.error for r in (filtered, refused, cut, nan)] == [None] * 4
         assert (filtered.finish, filtered.kind) == ("content_filter", "content_filter")
         assert (refused.finish, refused.text) == ("refusal", "I cannot judge this.")
@@ -345,9 +352,11 @@ def test_mixed_faults_agree_with_the_servers_log() -> None:
     names = ("reset", "rate_limit", "server_error", "bad_json", "html", "empty_choices", "cut")
 
     async def work() -> None:
-        async with FaultServer(dict.fromkeys(names, 0.08), seed=3) as server:
-            async with ChatClient(judge(server.base_url)) as client:
-                replies = await asyncio.gather(*[client.ask(call(str(i))) for i in range(300)])
+        async with (
+            FaultServer(dict.fromkeys(names, 0.08), seed=3) as server,
+            ChatClient(judge(server.base_url)) as client,
+        ):
+            replies = await asyncio.gather(*[client.ask(call(str(i))) for i in range(300)])
         got = Counter(reply.kind for reply in replies)
         sent = Counter(EXPECTED.get(entry.fault or "") for entry in server.log)
         assert got == sent
@@ -358,13 +367,15 @@ def test_mixed_faults_agree_with_the_servers_log() -> None:
 
 def test_a_cancelled_call_is_cancelled() -> None:
     async def work() -> None:
-        async with FaultServer({"timeout": 1.0}, hang=5) as server:
-            async with ChatClient(judge(server.base_url)) as client:
-                task = asyncio.create_task(client.ask(call()))
-                await asyncio.sleep(0.05)
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
+        async with (
+            FaultServer({"timeout": 1.0}, hang=5) as server,
+            ChatClient(judge(server.base_url)) as client,
+        ):
+            task = asyncio.create_task(client.ask(call()))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
 
     run(work())
 
