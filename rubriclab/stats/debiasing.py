@@ -50,7 +50,7 @@ def position_prior(chances: Floats, item: Ints, position: Ints) -> Floats:
     gram = flat.T @ flat
     if np.linalg.matrix_rank(gram, hermitian=True) == 0:
         raise ValueError("the probe items were read in one order each: no position prior")
-    effect = np.linalg.pinv(gram, hermitian=True) @ flat.T @ logs.ravel()
+    effect = np.linalg.pinv(gram, rcond=1e-9, hermitian=True) @ flat.T @ logs.ravel()
     return np.asarray(special.softmax(effect))
 
 

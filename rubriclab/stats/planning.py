@@ -210,10 +210,10 @@ def stop_rule(shares: Floats, *, target: float, look: int, alpha: float = 0.05) 
     central limit theorem over units: below 3n units the rule says "not yet".
     """
     units, n = shares.shape
-    spent = alpha * 6 / (np.pi**2 * look**2)
-    nothing = np.full((n, 2), np.nan)
     if look < 1 or target <= 0:
         raise ValueError("look counts from 1 and target is positive")
+    spent = alpha * 6 / (np.pi**2 * look**2)
+    nothing = np.full((n, 2), np.nan)
     if units < 3 * n:
         wide = Interval(float("nan"), float("nan"))
         reason = f"{units} units are too few to judge: at least {3 * n}."

@@ -1,0 +1,190 @@
+"""The one-call debiaser on a planted judge: where it wins, where it does not, what it says."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.findings.debiasing import Debiased, Debiasing, debiasing
+from rubriclab.findings.plain import plain
+from rubriclab.model import Arm, Ordering, RunData
+
+SCORES = (1, 2, 3, 4, 5)
+STRONG = np.array([1.2, 0.2, -0.3, -0.6, -0.5])
+FORWARD = [tuple(np.roll(SCORES, -k).tolist()) for k in range(5)]
+ROTATIONS = [*FORWARD, *(line[::-1] for line in FORWARD)]
+EVERY = [tuple(p) for p in permutations(SCORES)]
+LINES = [*ROTATIONS, *EVERY]
+
+
+def run(
+    *,
+    items: int = 200,
+    position: np.ndarray = STRONG,
+    probabilities: bool = True,
+    arms: tuple[str, ...] = ("balanced", "fixed", "random"),
+    seed: int = 0,
+) -> RunData:
+    """Ten reads an item and arm by a judge whose content preference follows item quality."""
+    rng = np.random.default_rng(seed)
+    quality = rng.uniform(1, 5, items)
+    shown = np.array(LINES)
+    plans = {
+        "balanced": np.tile(np.arange(10), (items, 1)),
+        "fixed": np.zeros((items, 10), dtype=int),
+        "random": rng.integers(10, len(LINES), (items, 10)),
+    }
+    frames, chances = [], []
+    for code, name in enumerate(arms):
+        item, ordering = np.repeat(np.arange(items), 10), plans[name].ravel()
+        utility = -0.8 * (shown[ordering] - quality[item, None]) ** 2 + position
+        chance = np.exp(utility) / np.exp(utility).sum(axis=1, keepdims=True)
+        place = np.argmax(utility + rng.gumbel(size=utility.shape), axis=1)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "arm": code, "item": item, "ordering": ordering,
+                    "read": np.tile(np.arange(10), items), "repeat": 0,
+                    "call": np.arange(len(item)), "status": 0,
+                    "score": shown[ordering, place].astype(float), "position": place + 1,
+                    "expected": (chance * shown[ordering]).sum(axis=1), "mass": 1.0,
+                }
+            )
+        )  # fmt: skip
+        chances.append(chance)
+    frame = pd.DataFrame(
+        {
+            "item_id": [f"i{i}" for i in range(items)],
+            "dataset": "d",
+            "block": None,
+            "human": quality + rng.normal(0, 0.4, items),
+        }
+    )
+    return RunData(
+        "r", "r",
+        tuple(Arm("judge", "d", name, scores=SCORES, n_positions=5) for name in arms),
+        frame,
+        tuple(Ordering(line, tuple(map(str, line))) for line in LINES),
+        pd.concat(frames, ignore_index=True),
+        np.concatenate(chances) if probabilities else None,
+    )  # fmt: skip
+
+
+def entry(found: Debiasing, source: str, method: str, calls: int = 1) -> Debiased:
+    return next(
+        e for e in found.entries
+        if (e.source, e.method, e.calls_per_item) == (source, method, calls)
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def strong() -> Debiasing:
+    return debiasing(run(), n_boot=300)
+
+
+def test_with_probabilities_one_corrected_call_beats_one_of_anything(strong: Debiasing) -> None:
+    own = entry(strong, "probabilities", "debiased")
+    for method in ("fixed", "random", "balanced", "best ordering"):
+        other = entry(strong, "probabilities", method)
+        assert other.standing == "debiaser nearer"
+        assert other.minus_debiased == pytest.approx(other.distance_to_all - own.distance_to_all)
+    assert own.ci.low <= own.distance_to_all <= own.ci.high
+    assert own.n_items == 200
+    # 150 held-out items of one call, and 50 probe items of ten.
+    assert own.total_calls == 150 + 500
+
+
+def test_the_prior_is_the_planted_one(strong: Debiasing) -> None:
+    planted = np.exp(STRONG) / np.exp(STRONG).sum()
+    assert strong.prior["judge · d · probabilities"] == pytest.approx(planted, abs=2e-3)
+    assert strong.prior["judge · d · counts"] == pytest.approx(planted, abs=0.08)
+
+
+def test_counts_beat_one_raw_call_and_break_even_early(strong: Debiasing) -> None:
+    assert entry(strong, "counts", "fixed").standing == "debiaser nearer"
+    assert entry(strong, "counts", "random", 10).standing == "debiaser farther"
+    even = next(b for b in strong.break_even if (b.source, b.against) == ("counts", "random"))
+    assert 1 < even.calls < 5
+    assert even.most_calls == 10
+
+
+def test_without_a_position_effect_the_prior_adds_nothing_to_shrinking() -> None:
+    found = debiasing(run(position=np.zeros(5), probabilities=False), n_boot=300)
+    own, control = (
+        entry(found, "counts", "debiased"),
+        entry(found, "counts", "shrunk, order ignored"),
+    )
+    assert abs(own.distance_to_all - control.distance_to_all) < 0.02
+    assert {e.source for e in found.entries} == {"counts"}
+
+
+def test_r_is_pearsons(strong: Debiasing) -> None:
+    """Ten fixed reads have one mean an item: r hardly depends on the split."""
+    data = run()
+    rows = data.judgments[data.judgments["arm"] == 1]
+    mean = rows.groupby("item")["score"].mean()
+    expected = np.corrcoef(mean, data.items["human"])[0, 1]
+    found = entry(strong, "counts", "fixed", 10)
+    assert found.r == pytest.approx(expected, abs=0.02)
+    assert found.r_ci.low < found.r < found.r_ci.high
+
+
+def test_missing_arms_are_said() -> None:
+    found = debiasing(run(arms=("balanced",)), n_boot=100)
+    text = " ".join(found.warnings)
+    assert "no random arm" in text
+    assert "no fixed arm" in text
+    assert entry(found, "probabilities", "debiased").n_items > 0
+    assert not [e for e in found.entries if e.calls_per_item == 10]
+
+
+def test_a_fixed_arm_alone_gives_nothing_to_compare() -> None:
+    found = debiasing(run(arms=("fixed",)), n_boot=100)
+    assert found.entries == ()
+    assert found.warnings
+
+
+def test_a_handful_of_items_is_too_few() -> None:
+    found = debiasing(run(items=8), n_boot=100)
+    assert found.entries == ()
+    assert "too few" in found.warnings[0]
+
+
+def test_unread_reads_are_left_out() -> None:
+    data = run()
+    judgments = data.judgments.copy()
+    lost = np.random.default_rng(0).random(len(judgments)) < 0.2
+    judgments.loc[lost, ["score", "expected"]] = np.nan
+    judgments.loc[lost, "position"] = -1
+    judgments.loc[lost, "status"] = 1
+    whole_item = judgments["item"] == 7
+    judgments.loc[whole_item, "status"] = 1
+    found = debiasing(
+        RunData("r", "r", data.arms, data.items, data.orderings, judgments, data.probabilities),
+        n_boot=100,
+    )
+    assert found.excluded["items without a readable read"] == 1
+    assert entry(found, "probabilities", "debiased").standing == "itself"
+    assert entry(found, "probabilities", "debiased").n_items < 200
+
+
+def test_a_constant_judge_has_no_prior_from_counts() -> None:
+    data = run(probabilities=False, arms=("balanced",))
+    judgments = data.judgments.copy()
+    shown = np.array(LINES)[judgments["ordering"]]
+    judgments["score"] = 3.0
+    judgments["position"] = np.argmax(shown == 3, axis=1) + 1
+    found = debiasing(
+        RunData("r", "r", data.arms, data.items, data.orderings, judgments), n_boot=50
+    )
+    assert any("no position prior" in text for text in found.warnings)
+    assert entry(found, "counts", "balanced").distance_to_all == 0
+    assert np.isnan(entry(found, "counts", "balanced").r)
+
+
+def test_goes_to_json(strong: Debiasing) -> None:
+    assert json.loads(json.dumps(plain(strong)))["entries"][0]["judge"] == "judge"
