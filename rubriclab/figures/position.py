@@ -34,6 +34,7 @@ def selection_bars(arms: Sequence[PositionArm]) -> Chart:
                 "array": high - shares.share,
                 "arrayminus": shares.share - low,
                 "thickness": 1.5,
+                "color": EVEN_LINE,
             },
             customdata=np.stack([shares.counts, low, high], axis=1),
             hovertemplate=(

@@ -275,8 +275,9 @@ def _arm(
     rows, mine = work.rows, work.units
     totals, resampled = resampled_tables(work.tables, mine.code, mine.n, seed=seed, n_boot=n_boot)
     table, tables = stat.position_given_score(*totals), stat.position_given_score(*resampled)
-    vectors = _unit_vectors(work)
-    shares = _shares(work, totals[0], resampled[0], vectors, seed)
+    vectors, plain_shares = _unit_vectors(work)
+    headline = _headline(work, vectors, plain_shares, seed)
+    shares = _shares(work, totals[0], resampled[0], headline, seed)
     values = rows.value if outcome == "score" else np.where(rows.ok, rows.expected, np.nan)
     used = int(rows.ok.sum())
     return PositionArm(
@@ -303,25 +304,37 @@ def _arm(
     )
 
 
-def _unit_vectors(work: _Work) -> Floats:
-    """(units, n): mean deviation of each unit's items from no effect; units with none left out.
+def _unit_vectors(work: _Work) -> tuple[Floats, bool]:
+    """((units, n) mean deviation of each unit's items from no effect, are they plain shares).
 
-    Balanced exposure is judged on what was shown: unread replies do not unbalance a design.
+    The comparison is 1/n where items read a balanced set in full or have one random read
+    each, and the item's own scores over the orderings it was read under elsewhere.
     """
     tables = work.tables
-    if stat.is_balanced(tables.seen):
-        vectors = stat.deviations(tables.by_position)
-    else:
-        vectors = stat.corrected_deviations(tables.by_score, tables.by_position, tables.exposure)
+    vectors, plain_shares = _item_vectors(tables)
     known = np.isfinite(vectors[:, 0])
     if work.units.kind == "item":
-        return np.asarray(vectors[known])
+        return np.asarray(vectors[known]), plain_shares
     means = mean_by(work.units.code[known], vectors[known], work.units.n)
-    return np.asarray(means[np.isfinite(means[:, 0])])
+    return np.asarray(means[np.isfinite(means[:, 0])]), plain_shares
+
+
+def _item_vectors(tables: ItemTables) -> tuple[Floats, bool]:
+    reads = tables.by_position.sum(axis=1)
+    read_in_full = stat.balanced_items(tables.exposure)
+    if np.all((read_in_full > 0) | (reads == 0)):
+        return stat.deviations(tables.by_position), True
+    if np.median(reads) < 2 and stat.is_balanced(tables.seen):
+        return stat.deviations(tables.by_position), True
+    planned = float(stat.balanced_items(tables.item_seen).mean()) >= 0.5
+    vectors = stat.corrected_deviations(
+        tables.by_score, tables.by_position, tables.exposure, others_only=not planned
+    )
+    return vectors, False
 
 
 def _shares(
-    work: _Work, counts: Floats, resampled: Floats, vectors: Floats, seed: int
+    work: _Work, counts: Floats, resampled: Floats, headline: Test, seed: int
 ) -> PositionShares:
     """Pooled selections with their intervals and both tests; ``counts``: (scores, positions)."""
     pooled = stat.selection(counts.sum(axis=0).astype(np.int64))
@@ -346,17 +359,16 @@ def _shares(
         cramers_v=pooled.v,
         cramers_v_ci=stat.v_interval(pooled.share, draws) if enough else NO_INTERVAL,
         v_from_noise=stat.v_from_noise(unit_counts),
-        test=_headline(work, vectors, seed),
+        test=headline,
         any_order=_any_order(work, seed),
     )
 
 
-def _headline(work: _Work, vectors: Floats, seed: int) -> Test:
+def _headline(work: _Work, vectors: Floats, plain_shares: bool, seed: int) -> Test:
     nan = float("nan")
     if work.one_order:
         return Test("not testable", nan, nan, nan, CONFOUNDED)
-    balanced = stat.is_balanced(work.tables.seen)
-    return stat.average_effect_test(vectors, seed=seed, shares=balanced)
+    return stat.average_effect_test(vectors, seed=seed, shares=plain_shares)
 
 
 def _any_order(work: _Work, seed: int) -> Test:

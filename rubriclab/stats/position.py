@@ -130,19 +130,36 @@ def deviations(by_position: Floats) -> Floats:
         return np.asarray(by_position / reads - 1.0 / n)
 
 
-def corrected_deviations(by_score: Floats, by_position: Floats, exposure: Floats) -> Floats:
+def corrected_deviations(
+    by_score: Floats, by_position: Floats, exposure: Floats, *, others_only: bool
+) -> Floats:
     """Each item's share of reads at each position, minus what its own scores would give.
 
-    For designs that are not balanced. ``by_score``, ``by_position``: (items, n) selections;
-    ``exposure``: (items, scores, positions) over the same reads. Expected without an order
-    effect: each received score at the places where the item's *other* reads showed it,
-    (sum_s c_s E_sp - n_p) / (K (K-1)). Items with fewer than two reads are rows of NaN.
+    ``by_score``, ``by_position``: (items, n) selections; ``exposure``: (items, scores,
+    positions) over the same reads. Expected without an order effect: each received score at
+    the places where the item's reads showed it, sum_s c_s E_sp / K^2, the mean under
+    permutation; 1/n when a balanced set of orderings was read in full, and a constant judge
+    never deviates, whatever could not be read. ``others_only`` leaves each read's own
+    ordering out of its comparison, (sum_s c_s E_sp - n_p) / (K (K-1)): unbiased for
+    orderings drawn independently. Items with fewer than two reads are rows of NaN.
     """
     reads = by_position.sum(axis=1, keepdims=True)
     crossed = np.einsum("is,isp->ip", by_score, exposure)
     with np.errstate(invalid="ignore", divide="ignore"):
-        expected = (crossed - by_position) / (reads * (reads - 1.0))
-        return np.asarray(np.where(reads > 1, by_position / reads - expected, np.nan))
+        deviation = by_position / reads - crossed / reads**2
+        if others_only:
+            deviation = deviation * reads / (reads - 1.0)
+        return np.asarray(np.where(reads > 1, deviation, np.nan))
+
+
+def balanced_items(exposure: Floats) -> Floats:
+    """Which items saw every score at every position equally often, 1.0 or 0.0 an item.
+
+    By Cauchy-Schwarz sum_sp E^2 >= K^2, with equality exactly there.
+    """
+    reads = exposure[:, 0, :].sum(axis=1)
+    square = np.einsum("isp,isp->i", exposure, exposure)
+    return np.asarray(((square <= reads**2 * (1.0 + FLAT)) & (reads > 0)).astype(np.float64))
 
 
 def average_effect_test(vectors: Floats, *, seed: int, shares: bool = True) -> Test:
@@ -164,7 +181,7 @@ def average_effect_test(vectors: Floats, *, seed: int, shares: bool = True) -> T
     fixed = (spread < FLAT) & (np.abs(mean) > FLAT)
     if shares and fixed.any():
         return _constant_share_test(mean[fixed] + 1.0 / n, units, n)
-    if units < UNITS_PER_OPTION * n:
+    if fixed.any() or units < UNITS_PER_OPTION * n:
         return _sign_flip_test(vectors, seed)
     statistic, rank, p = hotelling(vectors)
     note = "" if rank == n - 1 else f"Only {int(rank)} of {n - 1} directions ever varied."
