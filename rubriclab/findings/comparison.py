@@ -36,6 +36,8 @@ NO_TASK = "(no task)"
 HARDEST = 50
 MAJORITY = "majority vote"
 _FEW_QUESTIONS = 10
+_COUNTABLE = 1 << 25
+"""Key ranges up to here are counted (a table of 256 MB at most), larger ones sorted."""
 
 
 @dataclass(frozen=True)
@@ -363,8 +365,19 @@ class _Rows:
         )
 
 
+def _dense(key: Ints) -> tuple[Ints, Ints]:
+    """(the distinct keys ascending, each row's rank among them); counts instead of sorting."""
+    top = int(key.max(initial=0)) + 1
+    if top <= _COUNTABLE:
+        return compress(key, top)
+    known, code = np.unique(key, return_inverse=True)
+    return known, code.astype(np.int64)
+
+
 def _occurrence(key: Ints) -> Ints:
     """0, 1, 2, .. over the rows that share a key, in row order."""
+    if int(key.max(initial=0)) < _COUNTABLE and np.bincount(key).max(initial=0) <= 1:
+        return np.zeros(len(key), dtype=np.int64)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     new = np.ones(len(key), dtype=bool)
@@ -413,7 +426,7 @@ def _series(run: _Run, rows: _Rows) -> _Series:
     depth = int(rows.rank.max(initial=0)) + 1
     again = rows.repeat * depth + rows.rank
     key = pair * (int(again.max(initial=0)) + 1) + again
-    keys, series = np.unique(key, return_inverse=True)
+    keys, series = _dense(key)
     table = np.full((len(keys), p), stats.ABSENT, dtype=np.int64)
     table[series, slot[ordering]] = rows.position
     absent = (table == stats.ABSENT).sum(axis=1)
@@ -561,7 +574,7 @@ class _Repeats:
 
 def _stability(run: _Run, rows: _Rows, *, seed: int, n_boot: int) -> _Repeats:
     """RS over the calls with the same item and order, whatever strategy made them."""
-    codes, query = np.unique(rows.item * len(run.size) + rows.ordering, return_inverse=True)
+    codes, query = _dense(rows.item * len(run.size) + rows.ordering)
     found = stats.stability(query, rows.position, n_queries=len(codes), p=rows.p)
     repeated = found.trials > 1
     once = int((found.trials == 1).sum())
@@ -569,7 +582,7 @@ def _stability(run: _Run, rows: _Rows, *, seed: int, n_boot: int) -> _Repeats:
         return _Repeats(float("nan"), NO_INTERVAL, float("nan"), 0, once, 0)
     share, sd, trials = found.share[repeated], found.sd[repeated], found.trials[repeated]
     question = run.question[codes[repeated] // len(run.size)]
-    unit = np.unique(question, return_inverse=True)[1]
+    unit = _dense(question)[1]
     sums = np.stack([np.bincount(unit, weights=share), np.bincount(unit)], axis=1)
     ci = NO_INTERVAL
     if len(sums) > 1:
@@ -856,7 +869,7 @@ def _together(
     """Judges side by side on the calls (item, order, repeat) that any of them was asked."""
     instances, choices = _side_by_side(run, members)
     p, arm = members[0].p, members[0].arm
-    unit = np.unique(run.question[instances.item], return_inverse=True)[1]
+    unit = _dense(run.question[instances.item])[1]
     boots = {"n_boot": n_boot, "seed": seed}
     vote = stats.votes(choices, p=p)
     shared = np.flatnonzero(vote.judges > 1)
@@ -910,7 +923,7 @@ def _side_by_side(run: _Run, members: Sequence[_Rows]) -> tuple[_Instances, Ints
         ((rows.item * len(run.size) + rows.ordering) * repeats + rows.repeat) * ranks + rows.rank
         for rows in members
     ]
-    known, code = np.unique(np.concatenate(keys), return_inverse=True)
+    known, code = _dense(np.concatenate(keys))
     choices = np.full((len(known), len(members)), stats.ABSENT, dtype=np.int64)
     start = 0
     for j, rows in enumerate(members):

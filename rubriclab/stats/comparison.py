@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from rubriclab.stats.inference import (
     DIRECT_LIMIT,
@@ -35,8 +36,9 @@ TIE, UNREAD, ABSENT = 0, -1, -2
 SUMS = 5
 """Columns of ``cell_sums`` before the win columns: consistent, readable, net, series, unread."""
 
-_MATRIX_BUDGET = 2_000_000
-_EXACT_LIMIT = 1 << 22
+_MATRIX_BUDGET = 500_000
+_EXACT_LIMIT = 1 << 15
+_SIGN_PATTERNS = 100_000
 
 
 class Series(NamedTuple):
@@ -231,7 +233,8 @@ def clustered_sign_test(nets: Ints) -> Test:
     are flipped together and the pairs inside a question may depend on each other in any way.
     The two-sided p is the share of the 2^m sign patterns of the m questions with a net other
     than 0 whose |sum| reaches the observed one; it is computed in full (the sum's
-    characteristic function is prod cos(d t)), not sampled. With one inconsistent pair a
+    characteristic function is prod cos(d t)); only sums beyond _EXACT_LIMIT take the normal limit
+    or drawn patterns, and the note says so. With one inconsistent pair a
     question it is the ordinary sign test. No such question: p = 1.
     """
     name = "exact sign test over inconsistent pairs, clustered by question"
@@ -246,28 +249,42 @@ def clustered_sign_test(nets: Ints) -> Test:
             f"{2.0 ** (1 - sizes.size):.3g}"
         )
     if int(sizes.sum()) >= _EXACT_LIMIT:
-        from scipy.stats import norm
-
-        z = abs(observed) / float(np.sqrt(np.square(sizes.astype(np.float64)).sum()))
-        p = float(2 * norm.sf(z))
-        return Test(name, float(observed), float(sizes.size), p, "normal limit of the exact sum")
-    # The transform rounds at 1e-16; no two-sided p is below its two extreme patterns.
-    p = max(_sign_flip_tail(sizes, abs(observed)), 2.0 ** (1 - sizes.size))
+        p, note = _large_tail(sizes, abs(observed))
+    else:
+        # The transform rounds at 1e-16; no two-sided p is below its two extreme patterns.
+        p = max(_sign_flip_tail(sizes, abs(observed)), 2.0 ** (1 - sizes.size))
     return Test(name, float(observed), float(sizes.size), p, note)
+
+
+def _large_tail(sizes: Ints, reached: int) -> tuple[float, str]:
+    """(p, note) where the exact sum has too many values: normal limit, or drawn sign patterns."""
+    values = sizes.astype(np.float64)
+    spread = float(np.sqrt(np.square(values).sum()))
+    # No single question may dominate, or the sum is not normal.
+    if sizes.size >= 100 and float(values.max()) < 0.2 * spread:
+        return float(2 * norm.sf(reached / spread)), "normal limit of the exact sum"
+    rng = np.random.default_rng(0)
+    hits = 0
+    for start in range(0, _SIGN_PATTERNS, 1_000):
+        signs = rng.integers(0, 2, size=(min(1_000, _SIGN_PATTERNS - start), sizes.size)) * 2 - 1
+        hits += int((np.abs(signs @ sizes) >= reached).sum())
+    return (hits + 1) / (_SIGN_PATTERNS + 1), f"{_SIGN_PATTERNS:,} random sign patterns"
 
 
 def _sign_flip_tail(sizes: Ints, reached: int) -> float:
     """P(|sum of +-sizes| >= reached) over equally likely signs.
 
-    The number of minus signs' total S' = (sum sizes - sum) / 2 lies on 0..total, so its
-    distribution is the inverse transform of prod (1 + e^{-i w d}) / 2 on total + 1 points.
+    The minus signs' total S' = (sum sizes - sum) / 2 lies on 0..total, so its distribution is
+    the inverse transform, on total + 1 points, of prod (1 + e^{-i w d}) / 2
+    = e^{-i w total / 2} prod cos(w d / 2).
     """
     total = int(sizes.sum())
     values, counts = np.unique(sizes, return_counts=True)
-    omega = 2.0 * np.pi * np.arange(total + 1) / (total + 1)
-    transform = np.ones(total + 1, dtype=np.complex128)
+    half = np.pi * np.arange(total + 1) / (total + 1)
+    cosines = np.ones(total + 1)
     for value, count in zip(values, counts, strict=True):
-        transform *= ((1.0 + np.exp(-1j * omega * value)) / 2.0) ** count
+        cosines *= np.cos(half * value) ** int(count)
+    transform = cosines * np.exp(-1j * half * total)
     mass = np.clip(np.fft.ifft(transform).real, 0.0, 1.0)
     flipped = total - 2 * np.arange(total + 1)
     return float(min(1.0, mass[np.abs(flipped) >= reached].sum()))
