@@ -212,7 +212,7 @@ class ChatClient:
                 timeout=self.judge.timeout,
                 secrets=self._secrets,
             )
-        if response.status != 200:
+        if not 200 <= response.status < 300:
             return from_response(response.status, response.headers, content, secrets=self._secrets)
         return _parsed(content, response.headers, self._secrets)
 
@@ -244,18 +244,24 @@ def addresses(judge: Judge) -> tuple[str, ...]:
 def base_url(url: str) -> str:
     """A base URL in one form: no trailing slash, no ``/chat/completions``.
 
-    Raises LabError for anything that is not an http(s) address.
+    Raises LabError for anything that is not an http(s) address, or that holds a secret or a query.
     """
     text = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
     try:
         parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        host = (parts.hostname or "").encode("idna").decode()
+        usable = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable:
+    if not usable or re.search(r"\s", text):
         raise LabError(
             f"“{redact(url)}” is not a base URL: give one that starts with http:// or https://, "
             "for example http://127.0.0.1:8000/v1."
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise LabError(
+            f"The base URL “{redact(text.partition('?')[0])}” holds a name, a password or a query. "
+            "Leave them out: a key belongs in an environment variable that the judge names."
         )
     return text
 

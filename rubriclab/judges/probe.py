@@ -71,9 +71,16 @@ async def check_judge(
     """Look at every server of the judge; the report of the first that fails, else of the first.
 
     ``messages``: the question, by default a small one of our own. ``timeout``: seconds for each
-    request, at most the judge's own. Never raises for a judge that cannot be used: the report
-    says so.
+    request, at most the judge's own. An embedded judge is tested through the server that was
+    started for it: its address as ``base_urls``, its key in ``secrets``. Never raises for a
+    judge that cannot be used: the report says so.
     """
+    if judge.simulated:
+        return ProbeReport(
+            ok=True,
+            url="",
+            warnings=("A simulated judge has no server: there is nothing to test.",),
+        )
     try:
         urls = [base_url(url) for url in base_urls or addresses(judge)]
         key = read_key(judge, secrets)

@@ -187,6 +187,11 @@ def test_injected_secrets_go_before_the_environment(monkeypatch: pytest.MonkeyPa
         ({"base_urls": ("localhost:8000",)}, "is not a base URL"),
         ({"base_urls": ("http://",)}, "is not a base URL"),
         ({"base_urls": ("http://h:99999/v1",)}, "is not a base URL"),
+        ({"base_urls": ("http://a b/v1",)}, "is not a base URL"),
+        ({"base_urls": ("http://[::1/v1",)}, "is not a base URL"),
+        ({"base_urls": (f"http://{'a' * 300}.com/v1",)}, "is not a base URL"),
+        ({"base_urls": ("https://me:pw@h/v1",)}, "holds a name, a password or a query"),
+        ({"base_urls": ("https://h/v1?api_key=1234",)}, r"“https://h/v1” holds a name"),
         ({"base_urls": (), "kind": "vllm"}, "has no address"),
         ({"sampling": Sampling(extra={"stream": True})}, "sets stream"),
         ({"sampling": Sampling(extra={"bias": {1, 2}})}, "not plain JSON"),
@@ -308,6 +313,43 @@ def test_a_fault_becomes_a_reply_of_its_kind(name: str) -> None:
         assert reply.latency > 0
         assert server.counts == {name: 1}
         assert server.completed["x"] == 0
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"SSH-2.0-OpenSSH\r\n", "bad_gateway"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\n", "bad_gateway"),
+        (b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100_000 + b"\r\n\r\n", "bad_gateway"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "bad_gateway"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: gzip\r\n\r\nhello",
+            "reset",
+        ),
+        (b"", "reset"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", "reset"),
+        (b"HTTP/1.1 204 None\r\n\r\n", "bad_json"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnull", "bad_json"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n\xff\xfe", "bad_json"),
+        (b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n", "not_found"),
+    ],
+)
+def test_what_is_hardly_http(answer: bytes, kind: str) -> None:
+    async def work() -> None:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(100)
+            writer.write(answer)
+            writer.close()
+
+        raw = await asyncio.start_server(handle, "127.0.0.1", 0)
+        async with raw:
+            port = raw.sockets[0].getsockname()[1]
+            async with ChatClient(judge(f"http://127.0.0.1:{port}/v1")) as client:
+                reply = await client.ask(call())
+        assert reply.kind == kind
+        assert reply.error
 
     run(work())
 

@@ -191,6 +191,9 @@ def test_every_server_of_a_judge_is_looked_at() -> None:
 def test_settings_that_cannot_work_are_reported_not_raised() -> None:
     nowhere = Judge(name="j", kind="vllm", model="m")
     assert "has no address" in only_problem(check_judge_now(nowhere))
+    simulated = check_judge_now(Judge(name="s", kind="simulated", model="m"))
+    assert simulated.ok
+    assert "nothing to test" in simulated.warnings[0]
     with running(SteadyServer()) as server:
         streaming = judge(server, sampling=Sampling(extra={"stream": True}))
         assert "sets stream" in only_problem(check_judge_now(streaming))
