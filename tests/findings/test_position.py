@@ -1,0 +1,285 @@
+"""Position findings on runs built row by row."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.findings.frame import units
+from rubriclab.findings.ordering import CONFOUNDED, ordering
+from rubriclab.findings.position import arm_json, position
+from rubriclab.model import Arm, Ordering, RunData, Variant
+from rubriclab.stats.nulls import null_reads
+from rubriclab.stats.ordering import rotations
+from rubriclab.stats.position import NEVER_MOVED
+
+
+def run_data(
+    arms: dict[str, tuple[np.ndarray, np.ndarray]], n: int, blocks: list[str] | None = None
+) -> RunData:
+    """A run of (position, ordering) arrays (items, reads), 0-based, -1 unread, an arm each."""
+    shown = np.array(rotations(n))
+    frames = []
+    for code, (where, order) in enumerate(arms.values()):
+        items, reads = where.shape
+        score = np.where(where >= 0, shown[order, np.maximum(where, 0)] + 1.0, np.nan)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "arm": code,
+                    "item": np.repeat(np.arange(items), reads),
+                    "ordering": order.ravel(),
+                    "status": np.where(where >= 0, 0, 1).ravel(),
+                    "score": score.ravel(),
+                    "position": np.where(where >= 0, where + 1, -1).ravel(),
+                    "expected": np.nan,
+                    "mass": np.nan,
+                }
+            )
+        )
+    size = max(where.shape[0] for where, _ in arms.values())
+    items = pd.DataFrame(
+        {"item_id": [str(i) for i in range(size)], "dataset": "d", "block": blocks or [None] * size}
+    )
+    scores = tuple(range(1, n + 1))
+    return RunData(
+        run="r",
+        name="r",
+        arms=tuple(Arm("judge", "d", name, scores=scores, n_positions=n) for name in arms),
+        items=items,
+        orderings=tuple(Ordering(tuple(int(s) + 1 for s in row)) for row in shown),
+        judgments=pd.concat(frames, ignore_index=True),
+    )
+
+
+def simulated(kind: str, items: int = 60, n: int = 5, **options) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(options.pop("seed", 0))
+    reads = null_reads(kind, studies=1, items=items, n=n, rng=rng, **options)
+    order = np.tile(np.arange(2 * n) % len(rotations(n)), (items, 1))
+    return reads.position[0], order
+
+
+def test_everything_by_hand_on_two_items() -> None:
+    # Two options, orders A = [1,2] and B = [2,1], two reads each, in the sequence A B A B.
+    # Item 0 picks positions 1 1 1 2: scores 1 2 1 1. Item 1: 1 1 2 -: scores 1 2 2 and unread.
+    where = np.array([[0, 0, 0, 1], [0, 0, 1, -1]])
+    order = np.array([[0, 1, 0, 1], [0, 1, 0, 1]])
+    found = position(run_data({"balanced": (where, order)}, 2)).arms[0]
+    assert found.judgments == {
+        "total": 8, "ok": 7, "unparsed": 1, "refused": 0, "truncated": 0, "error": 0,
+    }  # fmt: skip
+    assert found.position.counts.tolist() == [5, 2]
+    # N = 7: chi2 = (1.5^2 + 1.5^2) / 3.5 = 9/7; V = sqrt(9/7 / 7) = 3/7
+    assert found.position.chi2 == pytest.approx(9 / 7)
+    assert found.position.cramers_v == pytest.approx(3 / 7)
+    # Score 1: positions 1, 1 (item 0), 2 (item 0), 1 (item 1): 3 of 4 first.
+    # Score 2: position 1 (item 0), 1 and 2 (item 1): 2 of 3 first.
+    assert found.table.counts.tolist() == [[3, 1], [2, 1]]
+    assert found.table.exposure.tolist() == [[4, 4], [4, 4]]
+    assert found.table.share == pytest.approx(np.array([[3 / 4, 1 / 4], [2 / 3, 1 / 3]]))
+    # Default [1,2]: |3/4 - 1/2| + |1/3 - 1/2| = 5/12, in points 41.67;
+    # reverse [2,1]: |2/3 - 1/2| + |1/4 - 1/2| = 5/12 as well.
+    assert found.bias_cost.default.cost == pytest.approx(500 / 12)
+    assert found.bias_cost.best.cost == pytest.approx(500 / 12)
+    # sd of (1,2,1,1) is 0.5; of (1,2,2) sqrt(1/3).
+    assert found.within_item_sd.mean == pytest.approx((0.5 + np.sqrt(1 / 3)) / 2)
+    assert found.score_distribution.counts.tolist() == [4, 3]
+    assert found.score_distribution.unread_share == pytest.approx(1 / 8)
+    assert found.position.verdict == "not enough data to say"
+    assert any("1 of 8 judgments could not be read" in text for text in found.warnings)
+
+
+def test_planted_preference_is_a_common_direction() -> None:
+    preference = np.array([1.0, 0, 0, 0, 0])
+    data = run_data({"balanced": simulated("ordinary", preference=preference)}, 5)
+    found = position(data).arms[0].position
+    assert found.verdict == "a common direction"
+    assert found.p_holm < 0.001
+    assert found.share_ci[0].low > 0.2
+    assert found.cramers_v_ci.low > found.v_from_noise
+
+
+def test_leanings_that_cancel_out_are_told_from_a_direction() -> None:
+    data = run_data({"balanced": simulated("clustered", items=200, leaning=0.5, seed=3)}, 5)
+    found = position(data).arms[0].position
+    assert found.any_order.p < 0.01
+    assert found.test.p > 0.05
+    assert found.verdict == "effects that cancel out"
+
+
+@pytest.mark.parametrize("unread", [0.0, 0.2])
+def test_constant_judge_is_never_accused(unread) -> None:
+    for seed in range(20):
+        data = run_data({"balanced": simulated("constant", unread=unread, seed=seed)}, 5)
+        found = position(data, n_boot=50).arms[0]
+        assert found.position.test.p == 1.0
+        assert found.position.test.note == NEVER_MOVED
+        assert found.position.any_order.p == 1.0
+        assert found.position.verdict == "no effect seen"
+        assert any("score 5" in text for text in found.warnings)
+
+
+def test_one_order_arm_is_flagged_but_counted() -> None:
+    where, order = simulated("ordinary")
+    data = run_data({"fixed": (where, np.zeros_like(order))}, 5)
+    found = position(data).arms[0]
+    assert found.position.counts.sum() == 600
+    assert np.isnan(found.position.test.p)
+    assert found.position.verdict == "position and score cannot be told apart"
+    assert np.isnan(found.bias_cost.default.cost)
+    assert CONFOUNDED in found.warnings
+    assert position(data).n_tests == 0
+
+
+def test_shared_unbalanced_orderings_do_not_accuse_a_skewed_judge() -> None:
+    # Three orderings for everyone: scores pile up at the top, so pooled positions are uneven
+    # although the order never matters.
+    rejected = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        order = np.tile(np.array([0, 1, 2, 0, 1, 2]), (60, 1))
+        weights = np.log(rng.dirichlet([0.1, 0.2, 0.5, 1, 4], 60) + 1e-12)
+        shown = np.array(rotations(5))[order]
+        utility = np.take_along_axis(weights[:, None, :], shown, axis=2)
+        where = np.argmax(utility + rng.gumbel(size=utility.shape), axis=2)
+        found = position(run_data({"custom": (where, order)}, 5), n_boot=20).arms[0]
+        assert found.position.cramers_v > 0.1
+        rejected += found.position.test.p < 0.05
+    # 40 studies at 0.05: 2 expected; more than 7 has a chance below 0.2 %.
+    assert rejected <= 7
+
+
+def test_noise_floor_is_the_fixed_arm() -> None:
+    moved = simulated("ordinary", seed=1)
+    where, order = simulated("ordinary", seed=1)
+    still = (where, np.zeros_like(order))
+    result = position(run_data({"balanced": moved, "fixed": still}, 5))
+    floor = result.arms[0].noise_floor
+    assert floor is not None
+    assert floor.strategy == "fixed"
+    assert floor.n_items == 60
+    assert floor.within_item_sd == pytest.approx(result.arms[1].within_item_sd.mean)
+    assert floor.within_item_sd_above == pytest.approx(
+        result.arms[0].within_item_sd.mean - result.arms[1].within_item_sd.mean
+    )
+    assert floor.excess == pytest.approx(floor.reordered - floor.own)
+    assert result.arms[1].noise_floor is None
+
+
+def test_noise_floor_does_not_cross_variants() -> None:
+    data = run_data({"balanced": simulated("ordinary"), "fixed": simulated("ordinary")}, 5)
+    still = replace(data.arms[1], variant=Variant((("temperature", 1.0),)))
+    data.judgments.loc[data.judgments["arm"] == 1, "ordering"] = 0
+    found = position(replace(data, arms=(data.arms[0], still)))
+    assert found.arms[0].noise_floor is None
+
+
+def test_blocks_are_the_units_and_widen_the_interval() -> None:
+    # Six copies of each of ten items: as items 60 units, as blocks 10.
+    where, order = simulated("clustered", items=10, leaning=0.5, seed=4)
+    arm = {"balanced": (np.repeat(where, 6, axis=0), np.repeat(order, 6, axis=0))}
+    blocks = [f"b{i // 6}" for i in range(60)]
+    loose = position(run_data(arm, 5)).arms[0]
+    tight = position(run_data(arm, 5, blocks)).arms[0]
+    assert (tight.unit, tight.n_units, loose.n_units) == ("block", 10, 60)
+    width = [ci.high - ci.low for ci in (tight.position.share_ci[0], loose.position.share_ci[0])]
+    assert width[0] > 1.7 * width[1]  # sqrt(6) = 2.4 in the long run
+    assert tight.position.test.name == "sign-flip test"
+
+
+def test_units_of_blocks_and_of_items_without_one() -> None:
+    items = pd.DataFrame(
+        {"dataset": ["a", "a", "a", "b", "b"], "block": ["x", "x", None, "x", None]}
+    )
+    found = units(items)
+    assert found.kind == "block"
+    assert found.n == 4
+    assert found.code[0] == found.code[1]
+    assert len({int(c) for c in found.code[1:]}) == 4
+
+
+def test_all_unread() -> None:
+    where, order = simulated("ordinary", items=4)
+    found = position(run_data({"balanced": (np.full_like(where, -1), order)}, 5)).arms[0]
+    assert found.position.counts.tolist() == [0] * 5
+    assert found.score_distribution.unread_share == 1.0
+    assert found.position.verdict == "not enough data to say"
+    assert found.warnings[-1] == "None of the 40 judgments could be read."
+    json.dumps(arm_json(found), allow_nan=False)
+
+
+def test_one_item_and_no_arm() -> None:
+    where, order = simulated("ordinary", items=1)
+    found = position(run_data({"balanced": (where, order)}, 5)).arms[0]
+    assert np.isnan(found.position.test.p)
+    assert np.isnan(found.position.cramers_v_ci.low)
+    data = run_data({"balanced": (where, order)}, 5)
+    other = position(replace(data, arms=(replace(data.arms[0], axis="criteria"),)))
+    assert other.arms == ()
+    assert other.warnings
+
+
+def test_json_has_the_promised_names() -> None:
+    result = position(run_data({"balanced": simulated("ordinary")}, 5))
+    out = arm_json(result.arms[0])
+    json.dumps(out, allow_nan=False)
+    assert set(out) >= {
+        "judge", "dataset", "strategy", "n_options", "judgments", "position", "table",
+        "bias_cost", "score_distribution", "within_item_sd", "noise_floor",
+        "smallest_visible_effect", "label_mass", "warnings",
+    }  # fmt: skip
+    assert set(out["position"]) >= {
+        "counts", "share", "share_ci", "chi2", "df", "chi2_p", "cramers_v", "cramers_v_ci",
+        "v_from_noise", "test", "any_order", "verdict", "p_holm", "n_tests",
+    }  # fmt: skip
+    assert set(out["table"]) >= {"scores", "positions", "share", "ci", "exposure", "counts"}
+    assert set(out["bias_cost"]) >= {"default", "cyclic_best", "best"}
+    assert set(out["bias_cost"]["best"]) >= {"ordering", "cost"}
+    assert sorted(out["bias_cost"]["best"]["ordering"]) == [1, 2, 3, 4, 5]
+    assert out["position"]["test"]["name"] == "Hotelling's T²"
+
+
+def test_holm_counts_the_arms() -> None:
+    arms = {name: simulated("ordinary", seed=k) for k, name in enumerate(("a", "b", "c"))}
+    result = position(run_data(arms, 5))
+    assert result.n_tests == 3
+    least = min(result.arms, key=lambda arm: arm.position.test.p)
+    assert least.position.p_holm == pytest.approx(min(1.0, 3 * least.position.test.p))
+
+
+def test_expected_scores_as_the_outcome() -> None:
+    where = np.array([[0, 0, 0, 0], [0, 1, 0, 1]])
+    order = np.array([[0, 1, 0, 1], [0, 1, 0, 1]])
+    data = run_data({"balanced": (where, order)}, 2)
+    silent = position(data, outcome="expected").arms[0]
+    assert np.isnan(silent.mean_score)
+    assert any("no token probabilities" in text for text in silent.warnings)
+    frame = data.judgments.assign(expected=[1.0, 2.0, 1.0, 2.0, 1.5, 1.5, 1.5, 1.5], mass=0.4)
+    shares = np.tile([0.75, 0.25], (8, 1))
+    found = position(replace(data, judgments=frame, probabilities=shares), outcome="expected")
+    arm = found.arms[0]
+    # Item 0: sd of 1, 2, 1, 2 is sqrt(1/3); item 1: 0.
+    assert arm.within_item_sd.mean == pytest.approx(np.sqrt(1 / 3) / 2)
+    assert arm.mean_score == pytest.approx(1.5)
+    assert arm.label_mass == pytest.approx(0.4)
+    assert arm.position.probability_share == pytest.approx(np.array([0.75, 0.25]))
+    assert any("40%" in text for text in arm.warnings)
+
+
+def test_scores_off_the_scale_are_left_out_and_said() -> None:
+    data = run_data({"balanced": simulated("ordinary")}, 5)
+    data.judgments.loc[0, "score"] = 7.0
+    found = position(data).arms[0]
+    assert found.n_excluded == 1
+    assert found.position.counts.sum() == 599
+    assert any("off this scale" in text for text in found.warnings)
+    assert ordering(data).arms[0].n_excluded == 1
+
+
+def test_ordering_findings_agree_with_position_findings() -> None:
+    data = run_data({"balanced": simulated("ordinary")}, 5)
+    assert ordering(data).arms[0].bias_cost == position(data).arms[0].bias_cost
