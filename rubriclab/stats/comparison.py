@@ -37,7 +37,7 @@ SUMS = 5
 """Columns of ``cell_sums`` before the win columns: consistent, readable, net, series, unread."""
 
 _MATRIX_BUDGET = 500_000
-_EXACT_LIMIT = 1 << 15
+_EXACT_LIMIT = 1 << 13
 _SIGN_PATTERNS = 100_000
 
 
@@ -248,7 +248,8 @@ def clustered_sign_test(nets: Ints) -> Test:
             f"only {sizes.size} question(s) lean to a side: the smallest possible p is "
             f"{2.0 ** (1 - sizes.size):.3g}"
         )
-    if int(sizes.sum()) >= _EXACT_LIMIT:
+    limit = _EXACT_LIMIT * (4 if sizes.size < 100 else 1)
+    if int(sizes.sum()) >= limit:
         p, note = _large_tail(sizes, abs(observed))
     else:
         # The transform rounds at 1e-16; no two-sided p is below its two extreme patterns.
@@ -455,3 +456,18 @@ def cumulative(disagreement: Ints, *, n_judges: int) -> Floats:
     """Share of instances with a disagreement of at most 0, 1, .., n_judges - 1; NaN for none."""
     counts = np.bincount(disagreement, minlength=n_judges)
     return _ratio(np.cumsum(counts), np.full(len(counts), len(disagreement)))
+
+
+def kendall(a: Floats, b: Floats) -> Floats:
+    """Kendall's tau-b of each row of ``a`` and ``b``, both (rows, n) -> (rows,).
+
+    tau-b = sum of sign products over pairs / sqrt(untied pairs in a x untied pairs in b);
+    NaN values take no part, and NaN where one side is all ties.
+    """
+    n = a.shape[1]
+    i, j = np.triu_indices(n, k=1)
+    known = np.isfinite(a[:, i] + a[:, j] + b[:, i] + b[:, j])
+    left = np.where(known, np.sign(a[:, i] - a[:, j]), 0.0)
+    right = np.where(known, np.sign(b[:, i] - b[:, j]), 0.0)
+    untied = np.sqrt(np.abs(left).sum(axis=1) * np.abs(right).sum(axis=1))
+    return _ratio((left * right).sum(axis=1), untied)

@@ -319,3 +319,13 @@ def test_votes_and_disagreement_by_hand() -> None:
 def test_cumulative_disagreement() -> None:
     assert c.cumulative(np.array([0, 0, 1, 2]), n_judges=3).tolist() == [0.5, 0.75, 1.0]
     assert np.isnan(c.cumulative(np.empty(0, dtype=int), n_judges=3)).all()
+
+
+def test_kendall_equals_scipy() -> None:
+    rng = np.random.default_rng(9)
+    a, b = rng.integers(0, 4, (5, 8)).astype(float), rng.integers(0, 4, (5, 8)).astype(float)
+    got = c.kendall(a, b)
+    expected = [scipy_stats.kendalltau(x, y).statistic for x, y in zip(a, b, strict=True)]
+    assert got == pytest.approx(expected)
+    assert np.isnan(c.kendall(np.ones((1, 4)), a[:1, :4])).all()
+    assert np.isnan(c.kendall(np.ones((1, 1)), np.ones((1, 1)))).all()
