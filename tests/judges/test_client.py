@@ -371,21 +371,55 @@ def test_answers_that_are_no_faults() -> None:
     run(work())
 
 
+def echo(body: dict[str, Any]) -> str:
+    return str(body["messages"][0]["content"])
+
+
+def saying(text: str, key: str = "k") -> Call:
+    return replace(call(key), messages=({"role": "user", "content": text},))
+
+
 def test_an_answer_delivered_twice_is_not_taken_for_the_next_one() -> None:
     async def work() -> None:
         async with (
-            FaultServer(
-                rule=lambda _key, nth: "duplicate" if nth == 0 else None,
-                answer=lambda body: body["messages"][0]["content"],
-            ) as server,
+            FaultServer({"duplicate": 0.3}, answer=echo) as server,
             ChatClient(judge(server.base_url)) as client,
         ):
-            for i in range(10):
-                said = ({"role": "user", "content": f"answer {i}"},)
-                reply = await client.ask(replace(call(f"k{i}"), messages=said))
-                assert reply.text == f"answer {i}"
-                await asyncio.sleep(0.01)
-        assert server.counts == {"duplicate": 10}
+            todo = iter(range(200))
+
+            async def one_after_another() -> None:
+                for i in todo:
+                    reply = await client.ask(saying(f"answer {i}", f"k{i}"))
+                    assert reply.text == f"answer {i}"
+
+            await asyncio.gather(*[one_after_another() for _ in range(8)])
+        assert server.counts["duplicate"] > 30
+        assert server.completed.total() == 200
+
+    run(work())
+
+
+def test_a_second_copy_that_comes_later_is_dropped_with_its_connection() -> None:
+    content = json.dumps(completion("late")).encode()
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content)
+    opened = []
+
+    async def work() -> None:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            opened.append(writer)
+            while await reader.read(65536):
+                writer.write(answer)
+                await asyncio.sleep(0.02)
+                writer.write(answer)
+            writer.close()
+
+        async with await asyncio.start_server(handle, "127.0.0.1", 0) as raw:
+            port = raw.sockets[0].getsockname()[1]
+            async with ChatClient(judge(f"http://127.0.0.1:{port}/v1")) as client:
+                for _ in range(3):
+                    assert (await client.ask(call())).text == "late"
+                    await asyncio.sleep(0.1)
+        assert len(opened) == 3
 
     run(work())
 
