@@ -62,7 +62,8 @@ class Effects:
 
     The draw: ``noise`` divides the utilities (1: drawn from the probabilities, 0: always the
     likeliest, "sampling": the call's own temperature); ``mass`` is what falls on the labels;
-    ``failures`` are rates by status; ``latency_ms`` is how long each answer takes.
+    ``failures`` are rates by status; ``latency_ms`` is how long each answer takes;
+    ``seed`` makes another judge of the same effects.
     """
 
     position: Mapping[str, float] = field(default_factory=dict)

