@@ -1,0 +1,204 @@
+"""Criterion order from a run: planted effects, denominators, agreement with humans, JSON."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats as sp
+
+from rubriclab.findings.criteria import criteria, criteria_json
+from rubriclab.model import STATUSES, Arm, Ordering, RunData
+
+NAMES = ("coherence", "empathy", "surprise", "style")
+SCORES = (1, 2, 3, 4, 5)
+CYCLIC = [tuple(NAMES[(i + k) % 4] for i in range(4)) for k in range(4)]
+BALANCED = CYCLIC + [o[::-1] for o in CYCLIC]
+WILLIAMS = [tuple(NAMES[i] for i in row) for row in
+            ((0, 1, 3, 2), (1, 2, 0, 3), (2, 3, 1, 0), (3, 0, 2, 1))] * 2  # fmt: skip
+FIXED = [NAMES] * 8
+
+
+def nobody(*_):
+    return 0.0
+
+
+def make_run(arms: dict[str, tuple[list, object]], *, texts: int = 80, noise: float = 0.6,
+             human: bool = True, blocks: bool = True, unread: float = 0.0) -> RunData:  # fmt: skip
+    """``arms``: strategy -> (orders, add(criterion, position, before) in score points)."""
+    truth = np.random.default_rng(0).normal(size=(texts, 4))
+    ratings = np.clip(np.round(3 + truth + np.random.default_rng(1).normal(size=truth.shape)), 1, 5)
+    items = pd.DataFrame(
+        {
+            "item_id": [f"t{t}/{name}" for t in range(texts) for name in NAMES],
+            "dataset": "d",
+            "criterion": list(NAMES) * texts,
+            "block": [f"t{t}" if blocks else None for t in range(texts) for _ in NAMES],
+            "prompt": None,
+            "candidate": None,
+            "human": ratings.ravel() if human else np.nan,
+            "raters": [()] * (texts * 4),
+        }
+    )
+    codes: dict[tuple[str, ...], int] = {}
+    lines, call = [], 0
+    rng = np.random.default_rng(2)
+    for arm, (orders, add) in enumerate(arms.values()):
+        for t in range(texts):
+            for read, order in enumerate(orders):
+                code = codes.setdefault(tuple(order), len(codes))
+                for p, name in enumerate(order):
+                    c = NAMES.index(name)
+                    raw = 3 + truth[t, c] + add(name, p, order[p - 1] if p else None)
+                    score = float(np.clip(np.round(raw + rng.normal(scale=noise)), 1, 5))
+                    lost = rng.random() < unread
+                    lines.append((arm, t * 4 + c, code, read, call, lost, score, p + 1))
+                call += 1
+    frame = pd.DataFrame(
+        lines, columns=["arm", "item", "ordering", "read", "call", "lost", "score", "position"]
+    )
+    frame["status"] = np.where(frame["lost"], STATUSES.index("unparsed"), 0)
+    frame.loc[frame["lost"], "score"] = np.nan
+    frame = frame.drop(columns="lost").assign(repeat=0, expected=np.nan, mass=np.nan)
+    made = tuple(Arm("j", "d", s, axis="criteria", scores=SCORES, n_positions=4) for s in arms)
+    return RunData("r", "r", made, items, tuple(map(Ordering, codes)), frame)
+
+
+def first_bonus(name, p, _):
+    return 0.6 if name == "empathy" and p == 0 else 0.0
+
+
+def test_planted_position_effect_is_found_where_it_is() -> None:
+    arm = criteria(make_run({"balanced": (BALANCED, first_bonus)})).arms[0]
+    by_name = {effect.criterion: effect for effect in arm.criteria}
+    empathy = by_name["empathy"]
+    # 0.6 at one of four positions: +0.45 there against the mean, -0.15 elsewhere; the ends of
+    # the scale take a little away.
+    assert empathy.shift[0] == pytest.approx(0.42, abs=0.1)
+    assert empathy.shift_ci[0].low > 0.25
+    assert empathy.p_holm < 1e-6
+    assert empathy.exposure == (160,) * 4
+    assert arm.significant_holm == 1
+    assert arm.delta_max == empathy.delta_pos
+    assert arm.tested == 4
+
+
+def test_friedman_averages_the_reads_that_share_a_position() -> None:
+    run = make_run({"balanced": (BALANCED, first_bonus)}, texts=30)
+    effect = criteria(run).arms[0].criteria[1]
+    rows = run.judgments[run.items["criterion"].to_numpy()[run.judgments["item"]] == "empathy"]
+    table = rows.pivot_table(index="item", columns="position", values="score", aggfunc="mean")
+    expected = sp.friedmanchisquare(*table.to_numpy().round(9).T)
+    assert effect.friedman.statistic == pytest.approx(expected.statistic)
+    assert effect.friedman.p == pytest.approx(expected.pvalue)
+    means = rows.groupby("position")["score"].mean().to_numpy()
+    np.testing.assert_allclose(effect.shift, means - rows["score"].mean())
+    assert effect.delta_pos == pytest.approx(np.ptp(means))
+
+
+def test_no_effect_is_not_accused() -> None:
+    arm = criteria(make_run({"balanced": (BALANCED, nobody)})).arms[0]
+    assert arm.significant_holm == 0
+
+
+def test_unread_scores_are_counted() -> None:
+    arm = criteria(make_run({"balanced": (CYCLIC, nobody)}, texts=60, unread=0.05)).arms[0]
+    assert arm.scores == 60 * 16
+    lost = arm.unread
+    assert 20 < lost < 80
+    assert sum(sum(e.exposure) for e in arm.criteria) == arm.scores - lost
+    assert all(e.friedman.blocks + e.friedman.excluded == 60 for e in arm.criteria)
+    assert any(e.friedman.excluded > 0 for e in arm.criteria)
+    assert f"{lost} of 960" in arm.warnings[0]
+    assert arm.alignment is not None
+    assert arm.alignment.excluded > 0
+
+
+def test_macro_r_is_the_mean_of_the_criteria() -> None:
+    run = make_run({"balanced": (BALANCED, nobody)})
+    arm = criteria(run).arms[0]
+    mean = run.judgments.groupby("item")["score"].mean().to_numpy().reshape(-1, 4)
+    human = run.items["human"].to_numpy().reshape(-1, 4)
+    rs = [np.corrcoef(mean[:, c], human[:, c])[0, 1] for c in range(4)]
+    rhos = [sp.spearmanr(mean[:, c], human[:, c]).statistic for c in range(4)]
+    assert arm.alignment is not None
+    assert [e.r for e in arm.criteria] == pytest.approx(rs)
+    assert arm.alignment.pearson.r == pytest.approx(np.mean(rs))
+    assert arm.alignment.spearman.r == pytest.approx(np.mean(rhos))
+    rng = np.random.default_rng(5)
+    draws, ranks = [], []
+    for _ in range(200):
+        i = rng.integers(0, 80, 80)
+        draws.append(np.mean([np.corrcoef(mean[i, c], human[i, c])[0, 1] for c in range(4)]))
+        ranks.append(np.mean([sp.spearmanr(mean[i, c], human[i, c]).statistic for c in range(4)]))
+    assert arm.alignment.pearson.ci == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.025)
+    assert arm.alignment.spearman.ci == pytest.approx(np.quantile(ranks, [0.025, 0.975]), abs=0.03)
+
+
+def test_paired_comparison_of_strategies() -> None:
+    worse = make_run({"balanced": (BALANCED, nobody), "fixed": (FIXED, nobody)})
+    half = worse.judgments["score"].to_numpy().copy()
+    second = (worse.judgments["arm"] == 1).to_numpy()
+    half[second] = np.random.default_rng(4).integers(1, 6, second.sum())
+    run = RunData(
+        "r", "r", worse.arms, worse.items, worse.orderings, worse.judgments.assign(score=half)
+    )
+    only = criteria(run).comparisons[0]
+    one, two = (arm.alignment.pearson.r for arm in criteria(run).arms)
+    assert (only.a, only.b, only.n_items) == ("balanced", "fixed", 320)
+    assert only.delta_r == pytest.approx(one - two)
+    assert only.ci.low > 0.3
+
+
+def test_carryover_needs_a_design_that_separates_it() -> None:
+    def after_style(_, __, before):
+        return 0.5 * (before == "style")
+
+    result = criteria(
+        make_run({"balanced": (BALANCED, after_style), "williams": (WILLIAMS, after_style)})
+    )
+    balanced, williams = result.arms
+    assert not balanced.carryover_separable
+    assert balanced.carryover == ()
+    assert any("Williams" in w for w in balanced.warnings)
+    style = next(row for row in williams.carryover if row.before == "style")
+    # 0.5 against the mean of four neighbours: 0.375, less what the scale's ends take.
+    assert style.effect == pytest.approx(0.35, abs=0.1)
+    assert style.p_holm < 0.001
+    assert all(row.p_holm > 0.001 for row in williams.carryover if row.effect > style.effect / 2
+               and row is not style)  # fmt: skip
+
+
+def test_fixed_order_shows_no_position_effect_and_says_why() -> None:
+    arm = criteria(make_run({"fixed": (FIXED, nobody)}, human=False)).arms[0]
+    assert np.isnan(arm.delta_mean)
+    assert arm.tested == 0
+    assert arm.alignment is None
+    assert any("one position only" in w for w in arm.warnings)
+
+
+def test_texts_are_known_by_their_calls_without_blocks() -> None:
+    with_blocks = criteria(make_run({"balanced": (BALANCED, first_bonus)}))
+    without = criteria(make_run({"balanced": (BALANCED, first_bonus)}, blocks=False))
+    assert without.arms[0].texts == 80
+    assert [e.friedman for e in without.arms[0].criteria] == [
+        e.friedman for e in with_blocks.arms[0].criteria
+    ]
+
+
+def test_json_and_the_other_axis() -> None:
+    result = criteria(make_run({"balanced": (BALANCED, nobody), "fixed": (FIXED, nobody)}))
+    out = criteria_json(result)
+    entry = out["arms"][0]["criteria"][0]
+    assert set(entry) == {"criterion", "positions", "shift", "delta_pos", "friedman"}
+    assert entry["positions"] == [1, 2, 3, 4]
+    assert set(entry["friedman"]) == {"statistic", "df", "p", "p_holm", "blocks", "excluded"}
+    assert out["arms"][1]["criteria"][0]["shift"][1:] == [None] * 3
+    assert set(out["comparisons"][0]) == {"judge", "dataset", "a", "b", "delta_r", "ci", "n_items"}
+    run = make_run({"balanced": (BALANCED, nobody)}, texts=3)
+    other = RunData(
+        "r", "r", (Arm("j", "d", "x", scores=SCORES),), run.items, run.orderings, run.judgments
+    )
+    assert "one criterion a call" in criteria(other).warnings[0]
+    tiny = make_run({"balanced": (BALANCED, nobody)}, texts=1)
+    assert criteria(tiny).arms[0].criteria[0].friedman.blocks == 1
