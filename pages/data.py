@@ -1,8 +1,26 @@
-"""Data: set-up page."""
+"""Data: what is to be judged. Upload and map, look, keep; or judgments made elsewhere."""
+
+import streamlit as st
 
 from rubriclab import ui
+from rubriclab.forms import data
 
-LEAD = "Bring the responses to judge, with human ratings if you have them."
+LEAD = (
+    "The responses to judge, with human ratings if you have them. A file with one column of "
+    "texts is enough to see order effects; ratings let you see whether a judge is right."
+)
 
 with ui.page("data", "Data", LEAD):
-    ui.empty_state("Nothing here yet", "Run the demo first.", target="home", action="To the demo")
+    data.kept_list()
+    st.subheader("Add data", anchor=False)
+    upload, sample, public, elsewhere = st.tabs(
+        ["Upload a file", "Sample", "Public data sets", "Judgments made elsewhere"]
+    )
+    for tab, form in (
+        (upload, data.upload_form),
+        (sample, data.sample_form),
+        (public, data.recipe_form),
+        (elsewhere, data.import_form),
+    ):
+        with tab, ui.faults():
+            form()

@@ -104,6 +104,15 @@ def page(file: str, title: str, lead: str) -> Iterator[None]:
         )
 
 
+@contextmanager
+def faults() -> Iterator[None]:
+    """A part of a page that may meet the user's mistakes: said in its place, the rest goes on."""
+    try:
+        yield
+    except LabError as fault:
+        st.error(plain(str(fault)), icon=":material/error:")
+
+
 def empty_state(title: str, text: str, *, target: str | None = None, action: str = "") -> None:
     """What a page shows while there is nothing to show: why, and the one next step."""
     with st.container(border=True, horizontal_alignment="center"):
