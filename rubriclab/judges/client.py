@@ -420,23 +420,10 @@ def read_completion(
     """
     served = payload.get("model")
     model = served if isinstance(served, str) and served else None
-    if model and expected is not None and not expected(model):
-        return fault("wrong_model", f"The server answered as “{model}”").reply(
-            latency=latency, model=model
-        )
-    choices = payload.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        return fault("empty_choices", "The answer holds no choices").reply(
-            latency=latency, model=model
-        )
-    finish = choice.get("finish_reason") or "stop"
-    if finish in ("abort", "error"):
-        # vLLM answers so when it is shut down in the middle: the text is cut anywhere.
-        return fault("reset", f"The server gave up on the answer ({finish})").reply(
-            latency=latency, model=model
-        )
+    choice = _choice_of(payload, model, expected)
+    if isinstance(choice, Fault):
+        return choice.reply(latency=latency, model=model)
+    message, finish = choice["message"], choice.get("finish_reason") or "stop"
     text, kind = _text_of(message.get("content")), None
     refusal = message.get("refusal")
     if refusal and not text:
@@ -459,6 +446,23 @@ def read_completion(
         model=model,
         kind=kind,
     )
+
+
+def _choice_of(
+    payload: Mapping[str, Any], model: str | None, expected: Callable[[str], bool] | None
+) -> dict[str, Any] | Fault:
+    """The first choice, with a message in it, or why there is no answer to read."""
+    if model and expected is not None and not expected(model):
+        return fault("wrong_model", f"The server answered as “{model}”")
+    choices = payload.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
+        return fault("empty_choices", "The answer holds no choices")
+    finish = choice.get("finish_reason")
+    if finish in ("abort", "error"):
+        # vLLM answers so when it is shut down in the middle: the text is cut anywhere.
+        return fault("reset", f"The server gave up on the answer ({finish})")
+    return choice
 
 
 def _text_of(content: Any) -> str:

@@ -232,10 +232,33 @@ async def _ask_once(
     report: ProbeReport,
 ) -> ProbeReport:
     """One real reply with probabilities; without them where the server will not have it."""
+    call = _test_call(judge, messages)
+    try:
+        client = ChatClient(judge, secrets=secrets, base_urls=[url], top_logprobs=top_logprobs)
+    except LabError as error:
+        return replace(report, ok=False, problems=(str(error),))
+    refused = ""
+    async with client:
+        reply = await client.ask(call)
+        if reply.kind == "bad_request" and "logprob" in (reply.error or "").lower():
+            refused = f" It said: {reply.error}."
+            reply = await client.ask(replace(call, want_probabilities=False))
+    report = replace(report, reply=reply, latency=reply.latency)
+    if reply.error is not None:
+        return replace(report, ok=False, problems=(_reply_problem(judge, report, reply),))
+    return replace(
+        report,
+        probabilities=bool(reply.top_tokens),
+        warnings=(*report.warnings, *_reply_warnings(reply, refused)),
+    )
+
+
+def _test_call(judge: Judge, messages: Sequence[Mapping[str, str]]) -> Call:
+    """The question as a call; short, unless the judge says otherwise or has to think first."""
     sampling = judge.sampling
     if sampling.max_tokens is None and sampling.reasoning_effort is None:
         sampling = replace(sampling, max_tokens=16)
-    call = Call(
+    return Call(
         key="probe",
         judge=0,
         arm=0,
@@ -248,36 +271,15 @@ async def _ask_once(
         sampling=sampling,
         want_probabilities=True,
     )
-    try:
-        client = ChatClient(judge, secrets=secrets, base_urls=[url], top_logprobs=top_logprobs)
-    except LabError as error:
-        return replace(report, ok=False, problems=(str(error),))
-    refused = ""
-    async with client:
-        reply = await client.ask(call)
-        if reply.kind == "bad_request" and "logprob" in (reply.error or "").lower():
-            refused = f" It said: {reply.error}."
-            reply = await client.ask(replace(call, want_probabilities=False))
-    if reply.error is not None:
-        problem = f"No answer: {reply.error}. {advice(reply.kind)}"
-        if reply.kind == "auth":
-            problem = _key_problem(judge, report.url, 401)
-        elif reply.kind == "not_found" and report.models:
-            problem = f"{reply.error}. {_unknown_model(judge.model, report.models)}"
-        return replace(
-            report,
-            ok=False,
-            reply=reply,
-            latency=reply.latency,
-            problems=(*report.problems, problem),
-        )
-    return replace(
-        report,
-        reply=reply,
-        latency=reply.latency,
-        probabilities=bool(reply.top_tokens),
-        warnings=(*report.warnings, *_reply_warnings(reply, refused)),
-    )
+
+
+def _reply_problem(judge: Judge, report: ProbeReport, reply: Reply) -> str:
+    """What stands behind a question that got no answer, and what to do."""
+    if reply.kind == "auth":
+        return _key_problem(judge, report.url, 401)
+    if reply.kind == "not_found" and report.models:
+        return f"{reply.error}. {_unknown_model(judge.model, report.models)}"
+    return f"No answer: {reply.error}. {advice(reply.kind)}"
 
 
 def _reply_warnings(reply: Reply, refused: str) -> tuple[str, ...]:
