@@ -96,6 +96,14 @@ class Plan:
                 return call
         raise StudyError(f"Arm “{self.arms[arm]}” has no calls: {' '.join(self.notes)}")
 
+    def calls_about(self, item: int, *, arm: int) -> tuple[Call, ...]:
+        """The calls of an arm that are about an item (by its index), in the order of its reads."""
+        judge = next(
+            i for i, judge in enumerate(self.study.judges) if judge.name == self.arms[arm].judge
+        )
+        about = (unit for unit in self._units if item in unit.items)
+        return tuple(c for unit in about for c in self._unit_calls(judge, unit) if c.arm == arm)
+
     def find(self, key: str, *, item: int, arm: int) -> Call | None:
         """The call of that key among those about an item; None where there is none (any more)."""
         judge = next(
