@@ -22,6 +22,7 @@ from rubriclab.model import (
 )
 
 MAX_RUBRIC_MB = 5
+ODD_BREAKS = "\x85\u2028\u2029\ufeff"
 
 
 def read_rubric(name: str, content: bytes) -> Rubric:
@@ -106,7 +107,11 @@ def rubric_to_value(rubric: Rubric) -> dict[str, Any]:
 
 def dump_rubric(rubric: Rubric) -> str:
     """The rubric as YAML that ``read_rubric`` reads back to an equal rubric."""
-    return yaml.safe_dump(rubric_to_value(rubric), sort_keys=False, allow_unicode=True, width=96)
+    value = rubric_to_value(rubric)
+    # PyYAML writes these breaks raw and reads them back as spaces: escape all text then.
+    text = json.dumps(value, ensure_ascii=False)
+    odd = any(sign in text for sign in ODD_BREAKS)
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=not odd, width=96)
 
 
 def rescale(
