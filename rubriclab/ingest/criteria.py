@@ -8,7 +8,7 @@ import pandas as pd
 from rubriclab import designs
 from rubriclab.ingest.coded import Coded, CodedTable, Floats, Ints, joint, rank_within
 from rubriclab.ingest.scores import IMPORTED, item_table, run_of
-from rubriclab.model import Arm, DataError, Ordering, RunData, Strategy, StrategyKind
+from rubriclab.model import Arm, DataError, Ordering, RunData, Strategy
 
 REQUIRED = ("judge", "dataset", "text_id", "ordering", "criterion", "score")
 OPTIONAL = ("block", "prompt", "candidate", "task", "human", "repeat", "strategy")
@@ -131,14 +131,18 @@ def _strategies(table: CodedTable, ordering: Coded, shown: list[_Names], group: 
 
 
 def _recognised(lines: list[_Names]) -> str:
-    """The design of these orderings; the canonical order is any one of them."""
+    """The design of these orderings. The canonical order is not in the table, so balanced is
+    tried from each of them, and Williams is known by its balance of places and neighbours."""
     if len(lines) == 1:
         return "fixed"
-    kinds: tuple[StrategyKind, ...] = ("balanced", "williams")
-    for kind in kinds:
-        if any(set(designs.orderings(Strategy(kind), line)) == set(lines) for line in lines):
-            return kind
-    return IMPORTED
+    whole, n = set(lines), len(lines[0])
+    if any(set(designs.orderings(Strategy("balanced"), line)) == whole for line in lines):
+        return "balanced"
+    check = designs.balance(lines[0], lines)
+    small = len(whole) == (n if n % 2 == 0 else 2 * n)
+    return (
+        "williams" if small and check.position_balanced and check.neighbour_balanced else IMPORTED
+    )
 
 
 def _calls(
