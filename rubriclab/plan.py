@@ -50,6 +50,10 @@ SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling)) - {"extra"}
 STUDY_FACTORS = ("scale", "ids", "reference", "answer")
 ID_STYLES = ("arabic", "letters", "roman")
 MAX_TOKENS: dict[str, int] = {"feedback": 1024, "score": 16}
+PREFILL = {"options": "Score: ", "pairwise": "Verdict: ", "listwise": "Verdict: "}
+"""How the answer of an embedded judge is begun for it in score mode: a model this small would
+chat first, and only 2 % of its first-token probability would fall on a label (with the
+beginning, about 90 %). Switched off by the judge's option ``prefill = false``."""
 EMBEDDED_MAX_TOKENS = {"feedback": 320, "score": 3}
 
 
@@ -190,6 +194,8 @@ class Plan:
         template, messages, reference = rendered
         spec = self.study.judges[judge]
         answer = _answer(self.study, arm.variant)
+        if answer == "score" and arm.axis in PREFILL and _prefilled(spec):
+            messages = (*messages, {"role": "assistant", "content": PREFILL[arm.axis]})
         sampling = _sampling(spec, arm, answer)
         brief = answer == "score" and arm.axis != "criteria"
         probabilities = brief and bool(spec.options.get("logprobs", True))
@@ -474,6 +480,10 @@ def _items_as_shown(unit: Unit, ordering: Ordering) -> tuple[int, ...]:
     return tuple(by_name[name] for name in ordering.shown)
 
 
+def _prefilled(judge: Judge) -> bool:
+    return judge.kind == "embedded" and bool(judge.options.get("prefill", True))
+
+
 def _answer(study: Study, variant: Variant) -> AnswerMode:
     answer: AnswerMode = variant.get("answer", study.design.answer)
     return answer
@@ -521,8 +531,8 @@ def _sampling(judge: Judge, arm: Arm, answer: AnswerMode) -> Sampling:
 def _outcomes(arm: Arm, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
     if reply.error is not None:
         return tuple(Outcome(item=i, status="error", kind=reply.kind) for i in call.items)
-    if reply.finish == "content_filter":
-        return tuple(Outcome(item=i, status="refused", kind="content_filter") for i in call.items)
+    if reply.finish in ("content_filter", "refusal"):
+        return tuple(Outcome(item=i, status="refused", kind=reply.finish) for i in call.items)
     if arm.axis == "options":
         return _read_option(call, reply)
     if arm.axis == "criteria":

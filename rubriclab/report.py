@@ -76,7 +76,6 @@ def _percent(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.1%}"
 
 
-def _interval(ci: dict[str, float | None]) -> str:
-    if ci["low"] is None or ci["high"] is None:
-        return "[no interval]"
-    return f"[{ci['low']:.3f}, {ci['high']:.3f}]"
+def _interval(ci: list[float | None]) -> str:
+    low, high = ci
+    return "[no interval]" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"

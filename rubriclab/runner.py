@@ -20,11 +20,15 @@ from rubriclab.plan import Plan, plan
 from rubriclab.provenance import provenance
 from rubriclab.store import RunWriter, Store, StoreError
 
-OUTAGE_KINDS = frozenset({"connect", "reset"})
+OUTAGE_KINDS = frozenset({"connect"})
 """Faults in which no server worked on the call: waited out, not counted as attempts."""
 PUSHBACK_KINDS = frozenset({"rate_limit", "unavailable"})
-FATAL_KINDS = frozenset({"auth", "not_found"})
+FATAL_KINDS = frozenset({"auth", "not_found", "quota"})
 """Faults that every further call would meet too: the run pauses instead of failing call by call."""
+
+Opener = Callable[
+    [Judge, Study, Mapping[str, str] | None, Callable[[int, int], None] | None], Asking
+]
 
 DEFAULT_CONCURRENCY = {"embedded": 1, "simulated": 64, "vllm": 64, "openai": 32}
 
@@ -77,7 +81,7 @@ class Run:
         limits: Limits = Limits(),
         secrets: Mapping[str, str] | None = None,
         only: frozenset[str] | None = None,
-        opener: Callable[[Judge, Study, Mapping[str, str] | None], Asking] = open_judge,
+        opener: Opener = open_judge,
     ) -> None:
         self._store, self.plan, self._limits, self._secrets = store, plan, limits, secrets
         self._only, self._opener = only, opener
@@ -195,8 +199,13 @@ class Run:
         if not await waiting.fill():
             return
         self._stage = f"starting {judge.name}"
+
+        def fetched(done_bytes: int, all_bytes: int) -> None:
+            share = done_bytes / all_bytes if all_bytes else 0.0
+            self._stage = f"fetching {judge.name}: {share:.0%} of {all_bytes / 1e6:.0f} MB"
+
         try:
-            asking = self._opener(judge, self.plan.study, self._secrets)
+            asking = self._opener(judge, self.plan.study, self._secrets, fetched)
         except LabError as fault:
             self._end("paused", str(fault))
             return

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rubriclab.stats.inference import Interval
+
 
 def plain(value: Any) -> Any:
-    """``value`` with JSON's types only; NaN and infinities become None."""
+    """``value`` with JSON's types only; NaN and infinities become None, intervals [low, high]."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Interval):
+        return [plain(value.low), plain(value.high)]
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}
     if isinstance(value, Mapping):

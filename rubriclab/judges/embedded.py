@@ -37,7 +37,7 @@ _IN_FLIGHT = 2
 wait inside the server, where the waiting counts against the judge's timeout."""
 
 _KEY_NAME = "RUBRICLAB_EMBEDDED_KEY"
-_OPTIONS = ("path", "context", "threads", "served_model")
+_OPTIONS = ("path", "context", "threads", "served_model", "prefill", "logprobs")
 
 
 @dataclass(eq=False)
