@@ -395,7 +395,8 @@ class _Draws:
                 influence, centre = stats.rho_parts(case.mean, case.human)
                 parts.append(Part(influence, at))
                 into.append((self._rho, case.code, centre))
-        draws = max(self.n_boot, self.n_paired)
+        alone = len({_setting(case) for case in cases}) == len(cases)
+        draws = self.n_boot if alone else max(self.n_boot, self.n_paired)
         totals = stats.resample_together(parts, self._unit, n_boot=draws, seed=self.seed)
         for (kept, code, rho_at), total in zip(into, totals, strict=True):
             kept[code] = (

@@ -8,9 +8,9 @@ the criterion read just before. Intervals resample texts (method: section 4).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,14 @@ from rubriclab.stats import alignment as agree
 from rubriclab.stats import criteria as stats
 from rubriclab.stats.alignment import Correlation, Part
 from rubriclab.stats.criteria import Carryover, Friedman
-from rubriclab.stats.inference import Floats, Interval, Ints, holm, percentile_interval
+from rubriclab.stats.inference import (
+    Floats,
+    Interval,
+    Ints,
+    holm,
+    percentile_interval,
+    resample_weights,
+)
 
 ALPHA = 0.05
 FEW_TEXTS = 20
@@ -122,12 +129,22 @@ def criteria(
         said = "This run scores one criterion a call, so there is no order of criteria to study."
         return CriteriaResult((), (), n_boot, seed, (said,))
     layout = _Layout.of(data)
-    arms = [_rows(data, layout, code, arm, judgments) for code, arm, judgments in chosen]
     human = data.items["human"].to_numpy().astype(np.float64)
-    aligned = {rows.code: _Aligned.of(rows, human) for rows in arms}
-    found = [_arm(rows, aligned[rows.code], n_boot=n_boot, seed=seed) for rows in arms]
-    differences = _comparisons(arms, aligned, n_boot=n_paired, seed=seed)
-    return CriteriaResult(tuple(found), differences, n_boot, seed, ())
+    found: list[ArmCriteria] = []
+    differences: list[StrategyDifference] = []
+    for dataset in dict.fromkeys(arm.dataset for _, arm, _ in chosen):
+        arms = [
+            _rows(data, layout, code, arm, judgments)
+            for code, arm, judgments in chosen
+            if arm.dataset == dataset
+        ]
+        aligned = {rows.code: _Aligned.of(rows, human) for rows in arms}
+        pairs = _pairs(arms, aligned)
+        draws = _Draws(arms, aligned, pairs, n_boot=n_boot, n_paired=n_paired, seed=seed)
+        found.extend(_arm(rows, aligned[rows.code], draws) for rows in arms)
+        differences.extend(_compare(pair, draws) for pair in pairs)
+    found.sort(key=lambda arm: arm.code)
+    return CriteriaResult(tuple(found), _corrected(differences), n_boot, seed, ())
 
 
 def criteria_json(result: CriteriaResult) -> dict[str, Any]:
@@ -218,22 +235,32 @@ def _texts(data: RunData) -> Ints:
 
 @dataclass(frozen=True)
 class _Rows:
-    """One arm's readable rows, and its reads as an (items, K) matrix with NaN for unread."""
+    """One arm's readable rows, and its reads as an (items, K) matrix with NaN for unread.
+
+    ``text``: 0..texts-1 within the arm, ``text_code`` maps them to the run's. ``sums`` and
+    ``counts`` of scores: (texts, criteria, positions).
+    """
 
     code: int
     arm: Arm
     names: tuple[str, ...]
-    texts: int
+    text_code: Ints
     text: Ints
     criterion: Ints
     position: Ints
     before: Ints
     value: Floats
     asked: int
+    sums: Floats
+    counts: Floats
     matrix: Floats
     item_code: Ints
     item_text: Ints
     item_criterion: Ints
+
+    @property
+    def texts(self) -> int:
+        return len(self.text_code)
 
 
 def _rows(data: RunData, layout: _Layout, code: int, arm: Arm, judgments: pd.DataFrame) -> _Rows:
@@ -250,17 +277,23 @@ def _rows(data: RunData, layout: _Layout, code: int, arm: Arm, judgments: pd.Dat
     slot = read_slots(item, judgments)
     matrix = np.full((len(item_code), int(slot.max()) + 1), np.nan)
     matrix[item[ok], slot[ok]] = value[ok]
+    shape = (len(text_codes), len(present), arm.n_positions)
+    text, criterion = text_of[item[ok]], criterion_of[item[ok]]
+    cell = (text * shape[1] + criterion) * shape[2] + position[ok]
+    size = int(np.prod(shape))
     return _Rows(
         code=code,
         arm=arm,
         names=tuple(layout.names[c] for c in present),
-        texts=len(text_codes),
-        text=text_of[item[ok]],
-        criterion=criterion_of[item[ok]],
+        text_code=text_codes,
+        text=text,
+        criterion=criterion,
         position=position[ok],
         before=renumber[layout.before[ordering, layout.criterion[item_all]][ok]],
         value=value[ok],
         asked=len(judgments),
+        sums=np.bincount(cell, weights=value[ok], minlength=size).reshape(shape).astype(np.float64),
+        counts=np.bincount(cell, minlength=size).reshape(shape).astype(np.float64),
         matrix=matrix,
         item_code=item_code,
         item_text=text_of,
@@ -271,28 +304,22 @@ def _rows(data: RunData, layout: _Layout, code: int, arm: Arm, judgments: pd.Dat
 # ---------------------------------------------------------------- position effects
 
 
-def _arm(rows: _Rows, aligned: _Aligned | None, *, n_boot: int, seed: int) -> ArmCriteria:
-    n, places = len(rows.names), rows.arm.n_positions
-    cell = (rows.text * n + rows.criterion) * places + rows.position
-    shape = (rows.texts, n, places)
-    size = int(np.prod(shape))
-    sums = np.bincount(cell, weights=rows.value, minlength=size).reshape(shape).astype(np.float64)
-    counts = np.bincount(cell, minlength=size).reshape(shape).astype(np.float64)
+def _arm(rows: _Rows, aligned: _Aligned | None, draws: _Draws) -> ArmCriteria:
+    n, sums, counts = len(rows.names), rows.sums, rows.counts
     shifts = stats.position_shifts(sums.sum(axis=0), counts.sum(axis=0))
-    parts = [Part.whole(table.reshape(rows.texts, -1)) for table in (sums, counts)]
-    unit = np.arange(rows.texts, dtype=np.int64)
-    drawn = agree.resample_together(parts, unit, n_boot=n_boot, seed=seed)
-    resampled = stats.position_shifts(*(d.reshape(-1, n, places) for d in drawn))
+    resampled = draws.shifts(rows)
     tests = [_friedman(sums[:, c], counts[:, c]) for c in range(n)]
     p_holm = holm(np.array([test.p for test in tests]))
     effects = tuple(
         CriterionEffect(
             criterion=name,
-            positions=tuple(range(1, places + 1)),
+            positions=tuple(range(1, rows.arm.n_positions + 1)),
             exposure=tuple(int(x) for x in counts[:, c].sum(axis=0)),
             mean=float(sums[:, c].sum() / max(counts[:, c].sum(), 1.0)),
             shift=tuple(float(x) for x in shifts.shift[c]),
-            shift_ci=tuple(percentile_interval(resampled.shift[:, c, p]) for p in range(places)),
+            shift_ci=tuple(
+                percentile_interval(resampled.shift[:, c, p]) for p in range(rows.arm.n_positions)
+            ),
             delta_pos=float(shifts.delta[c]),
             delta_ci=percentile_interval(resampled.delta[:, c]),
             friedman=tests[c],
@@ -320,7 +347,7 @@ def _arm(rows: _Rows, aligned: _Aligned | None, *, n_boot: int, seed: int) -> Ar
         significant=int((p < ALPHA).sum()),
         significant_holm=int((p_holm < ALPHA).sum()),
         tested=int(np.isfinite(p).sum()),
-        alignment=None if aligned is None else aligned.macro(n_boot=n_boot, seed=seed),
+        alignment=None if aligned is None else draws.macro(rows, aligned),
         carryover=_carryover_rows(rows.names, carried),
         carryover_separable=carried.separable,
         warnings=tuple(_warnings(rows, tests, known.size, carried)),
@@ -386,8 +413,8 @@ class _Aligned:
     human: Floats
     item: Ints
     text: Ints
+    text_code: Ints
     criterion: Ints
-    texts: int
     excluded: int
     each: Floats
 
@@ -397,55 +424,145 @@ class _Aligned:
         if not np.isfinite(rating).any():
             return None
         keep = np.isfinite(rating) & np.isfinite(rows.matrix).all(axis=1)
-        mean, rating = rows.matrix[keep].mean(axis=1), rating[keep]
-        criterion = rows.item_criterion[keep]
-        each = [
-            agree.pearson(mean[criterion == c], rating[criterion == c])
-            for c in range(len(rows.names))
-        ]
-        return cls(
-            mean,
-            rating,
-            rows.item_code[keep],
-            rows.item_text[keep],
-            criterion,
-            rows.texts,
+        text = rows.item_text[keep]
+        return cls._with_r(
+            (
+                rows.matrix[keep].mean(axis=1),
+                rating[keep],
+                rows.item_code[keep],
+                text,
+                rows.text_code[text],
+                rows.item_criterion[keep],
+            ),
             int((~keep).sum()),
-            np.array(each),
+            len(rows.names),
         )
+
+    @classmethod
+    def _with_r(
+        cls,
+        columns: tuple[Floats, Floats, Ints, Ints, Ints, Ints],
+        excluded: int,
+        criteria: int,
+    ) -> _Aligned:
+        mean, human, *_, criterion = columns
+        groups = [np.flatnonzero(criterion == c) for c in range(criteria)]
+        each = np.array([agree.pearson(mean[g], human[g]) for g in groups])
+        return cls(*columns, excluded, each)
+
+    def only(self, at: Ints) -> _Aligned:
+        """The same for the items at the places ``at``."""
+        columns = (
+            self.mean[at],
+            self.human[at],
+            self.item[at],
+            self.text[at],
+            self.text_code[at],
+            self.criterion[at],
+        )
+        return self._with_r(columns, self.excluded + len(self.item) - len(at), len(self.each))
 
     def count(self, criterion: int) -> int:
         return int((self.criterion == criterion).sum())
 
-    def parts(self) -> list[Part]:
-        """One table of moments a criterion, rows tagged with their text."""
-        parts = []
-        for c in range(len(self.each)):
-            at = np.flatnonzero(self.criterion == c)
-            parts.append(Part(agree.moments(self.mean[at], self.human[at]), self.text[at]))
-        return parts
+    def group(self, criterion: int) -> Ints:
+        """The places of this criterion's items among the complete ones."""
+        return np.flatnonzero(self.criterion == criterion)
 
-    def macro(self, *, n_boot: int, seed: int) -> MacroAlignment:
-        unit = np.arange(self.texts, dtype=np.int64)
-        drawn = agree.resample_together(self.parts(), unit, n_boot=n_boot, seed=seed)
-        r = _mean_known(np.stack([agree.r_of_moments(total) for total in drawn], axis=-1))
-        groups = [np.flatnonzero(self.criterion == c) for c in range(len(self.each))]
-        each = np.array([agree.spearman(self.mean[g], self.human[g]) for g in groups])
-        rho = [
-            agree.spearman_draws(
-                self.mean[g], self.human[g], self.text[g], self.texts, n_boot=n_boot, seed=seed
-            )
-            for g in groups
-            if len(g) > 1
-        ]
-        rho_ci = percentile_interval(_mean_known(np.stack(rho, axis=-1)) if rho else np.empty(0))
-        return MacroAlignment(
-            pearson=Correlation(float(_mean_known(self.each)), percentile_interval(r)),
-            spearman=Correlation(float(_mean_known(each)), rho_ci),
-            n_items=len(self.item),
-            excluded=self.excluded,
-            criteria=int(np.isfinite(self.each).sum()),
+
+class _Draws:
+    """Resampled statistics of all arms of one data set, under the same draws of texts."""
+
+    def __init__(
+        self,
+        arms: Sequence[_Rows],
+        aligned: dict[int, _Aligned | None],
+        pairs: Sequence[_Pair],
+        *,
+        n_boot: int,
+        n_paired: int,
+        seed: int,
+    ) -> None:
+        self.n_boot, self.n_paired = n_boot, n_paired
+        self._texts = np.unique(np.concatenate([rows.text_code for rows in arms]))
+        self._parts: list[Part] = []
+        self._index: dict[tuple[Any, ...], int] = {}
+        self._at: dict[tuple[int, int], agree.RhoAt] = {}
+        for rows in arms:
+            one = aligned[rows.code]
+            self._add((rows.code, "sums"), rows.sums.reshape(rows.texts, -1), rows.text_code)
+            self._add((rows.code, "counts"), rows.counts.reshape(rows.texts, -1), rows.text_code)
+            if one is not None:
+                self._add_aligned(rows, one)
+        for side in (side for pair in pairs if not _same_items(pair) for side in _shared(pair)):
+            self._add_aligned(*side)
+        unit = np.arange(len(self._texts), dtype=np.int64)
+        most = max(n_boot, n_paired) if pairs else n_boot
+        self._totals = agree.resample_together(self._parts, unit, n_boot=most, seed=seed)
+        # Ranking anew needs the weights themselves: few texts only.
+        ranked = 1 if self._linear else len(unit)
+        self._weights = resample_weights(ranked, n_boot, np.random.default_rng(seed))
+
+    def shifts(self, rows: _Rows) -> stats.Shifts:
+        shape = (-1, *rows.sums.shape[1:])
+        sums, counts = (
+            self._totals[self._index[rows.code, name]][: self.n_boot].reshape(shape)
+            for name in ("sums", "counts")
         )
+        return stats.position_shifts(sums, counts)
+
+    def macro_r(self, key: Any, criteria: int) -> Floats:
+        """Resampled r of each criterion, (draws, criteria)."""
+        each = [agree.r_of_moments(self._totals[self._index[key, "r", c]]) for c in range(criteria)]
+        return np.stack(each, axis=-1)
+
+    def macro(self, rows: _Rows, one: _Aligned) -> MacroAlignment:
+        n = len(one.each)
+        r = _mean_known(self.macro_r(rows.code, n))[: self.n_boot]
+        groups = [one.group(c) for c in range(n)]
+        each = np.array([agree.spearman(one.mean[g], one.human[g]) for g in groups])
+        rho = _mean_known(
+            np.stack([self._rho(rows, one, c, g) for c, g in enumerate(groups)], axis=-1)
+        )
+        return MacroAlignment(
+            pearson=Correlation(float(_mean_known(one.each)), percentile_interval(r)),
+            spearman=Correlation(float(_mean_known(each)), percentile_interval(rho)),
+            n_items=len(one.item),
+            excluded=one.excluded,
+            criteria=int(np.isfinite(one.each).sum()),
+        )
+
+    def _rho(self, rows: _Rows, one: _Aligned, criterion: int, group: Ints) -> Floats:
+        if len(group) < 2:
+            return np.full(self.n_boot, np.nan)
+        if self._linear:
+            totals = self._totals[self._index[rows.code, "rho", criterion]][: self.n_boot]
+            return agree.rho_of_parts(totals, self._at[rows.code, criterion])
+        text = self._place(rows.text_code[one.text[group]])
+        return agree.reranked_rho(one.mean[group], one.human[group], self._weights[:, text])
+
+    def _add_aligned(self, key_rows: _Rows | tuple[int, int, int], one: _Aligned) -> None:
+        """Moments, and the parts of rho for an arm of many texts, criterion by criterion."""
+        key = key_rows.code if isinstance(key_rows, _Rows) else key_rows
+        for c in range(len(one.each)):
+            g = one.group(c)
+            text = one.text_code[g]
+            self._add((key, "r", c), agree.moments(one.mean[g], one.human[g]), text)
+            if isinstance(key_rows, _Rows) and self._linear and len(g) > 1:
+                influence, at = agree.rho_parts(one.mean[g], one.human[g])
+                self._add((key, "rho", c), influence, text)
+                self._at[key_rows.code, c] = at
+
+    @property
+    def _linear(self) -> bool:
+        return len(self._texts) > agree.EXACT_RANK_LIMIT
+
+    def _place(self, text_code: Ints) -> Ints:
+        return np.asarray(np.searchsorted(self._texts, text_code), dtype=np.int64)
+
+    def _add(self, key: tuple[Any, ...], rows: Floats, text_code: Ints) -> None:
+        self._index[key] = len(self._parts)
+        self._parts.append(Part(rows, self._place(text_code)))
 
 
 def _mean_known(values: Floats) -> Floats:
@@ -455,70 +572,88 @@ def _mean_known(values: Floats) -> Floats:
         return np.asarray(np.where(known, values, 0.0).sum(axis=-1) / known.sum(axis=-1))
 
 
-def _comparisons(
-    arms: Sequence[_Rows], aligned: dict[int, _Aligned | None], *, n_boot: int, seed: int
-) -> tuple[StrategyDifference, ...]:
-    """Macro r of every two strategies of a judge, on the items complete in both."""
+class _Pair(NamedTuple):
+    """Two arms that differ in strategy alone, with their complete items."""
+
+    a: _Rows
+    b: _Rows
+    one: _Aligned
+    two: _Aligned
+    at_a: Ints
+    at_b: Ints
+
+
+def _pairs(arms: Sequence[_Rows], aligned: dict[int, _Aligned | None]) -> list[_Pair]:
+    """Every two strategies of a judge under one variant, balanced first."""
 
     def setting(rows: _Rows) -> tuple[Any, ...]:
         arm = rows.arm
-        return arm.judge, arm.dataset, repr(arm.variant.levels), arm.scores, arm.n_positions
+        return arm.judge, repr(arm.variant.levels), arm.scores, arm.n_positions
 
-    pairs: list[tuple[_Rows, _Rows]] = []
+    pairs = []
     for key in dict.fromkeys(setting(rows) for rows in arms):
         group = [rows for rows in arms if setting(rows) == key]
         group.sort(key=lambda rows: rows.arm.strategy != "balanced")
-        pairs.extend(combinations(group, 2))
-    found = [
-        _compare(a, b, one, two, n_boot=n_boot, seed=seed)
-        for a, b in pairs
-        if (one := aligned[a.code]) is not None and (two := aligned[b.code]) is not None
-    ]
-    corrected = holm(np.array([difference.p for difference in found]))
-    return tuple(
-        StrategyDifference(**{**vars(difference), "p_holm": float(p)})
-        for difference, p in zip(found, corrected, strict=True)
+        for a, b in combinations(group, 2):
+            one, two = aligned[a.code], aligned[b.code]
+            if one is not None and two is not None:
+                _, at_a, at_b = np.intersect1d(
+                    one.item, two.item, assume_unique=True, return_indices=True
+                )
+                pairs.append(_Pair(a, b, one, two, at_a, at_b))
+    return pairs
+
+
+def _same_items(pair: _Pair) -> bool:
+    return len(pair.at_a) == len(pair.one.item) == len(pair.two.item)
+
+
+def _shared(pair: _Pair) -> Iterator[tuple[tuple[int, int, int], _Aligned]]:
+    """Both arms cut down to the items complete in both, under keys of their own."""
+    for side, (found, at) in enumerate(((pair.one, pair.at_a), (pair.two, pair.at_b))):
+        yield (pair.a.code, pair.b.code, side), found.only(at)
+
+
+def _compare(pair: _Pair, draws: _Draws) -> StrategyDifference:
+    same = _same_items(pair)
+    n = len(pair.one.each)
+    keys: tuple[Any, Any] = (
+        (pair.a.code, pair.b.code)
+        if same
+        else ((pair.a.code, pair.b.code, 0), (pair.a.code, pair.b.code, 1))
     )
-
-
-def _compare(
-    a: _Rows, b: _Rows, one: _Aligned, two: _Aligned, *, n_boot: int, seed: int
-) -> StrategyDifference:
-    both, at_a, at_b = np.intersect1d(one.item, two.item, assume_unique=True, return_indices=True)
-    # The second arm's rows take the first arm's text and criterion codes: same items.
-    text, criterion = one.text[at_a], one.criterion[at_a]
-    parts, deltas = [], []
-    for c in range(len(a.names)):
-        g = np.flatnonzero(criterion == c)
-        y = one.human[at_a][g]
-        for side in (one.mean[at_a][g], two.mean[at_b][g]):
-            parts.append(Part(agree.moments(side, y), text[g]))
-        deltas.append(agree.pearson(one.mean[at_a][g], y) - agree.pearson(two.mean[at_b][g], y))
-    unit = np.arange(one.texts, dtype=np.int64)
-    drawn = [
-        agree.r_of_moments(total)
-        for total in agree.resample_together(parts, unit, n_boot=n_boot, seed=seed)
-    ]
-    draws = _mean_known(np.stack([x - y for x, y in zip(drawn[::2], drawn[1::2], strict=True)], -1))
-    result = agree.difference(float(_mean_known(np.array(deltas))), draws)
-    reads = a.matrix.shape[1], b.matrix.shape[1]
+    sides = [found for _, found in _shared(pair)]
+    resampled = draws.macro_r(keys[0], n) - draws.macro_r(keys[1], n)
+    result = agree.difference(
+        float(_mean_known(sides[0].each - sides[1].each)),
+        _mean_known(resampled)[: draws.n_paired],
+    )
+    reads = pair.a.matrix.shape[1], pair.b.matrix.shape[1]
     warnings: tuple[str, ...] = ()
     if reads[0] != reads[1]:
         warnings = (f"The budgets differ: {reads[0]} against {reads[1]} reads a text.",)
+    both = len(pair.at_a)
     return StrategyDifference(
-        judge=a.arm.judge,
-        dataset=a.arm.dataset,
-        variant=a.arm.variant,
-        a=a.arm.strategy,
-        b=b.arm.strategy,
+        judge=pair.a.arm.judge,
+        dataset=pair.a.arm.dataset,
+        variant=pair.a.arm.variant,
+        a=pair.a.arm.strategy,
+        b=pair.b.arm.strategy,
         delta_r=result.delta,
         ci=result.ci,
         p=result.p,
         p_holm=result.p,
-        n_items=len(both),
-        excluded=len(np.union1d(a.item_code, b.item_code)) - len(both),
+        n_items=both,
+        excluded=len(np.union1d(pair.a.item_code, pair.b.item_code)) - both,
         reads_a=reads[0],
         reads_b=reads[1],
         warnings=warnings,
         test="paired bootstrap over texts, macro mean over criteria",
+    )
+
+
+def _corrected(found: Sequence[StrategyDifference]) -> tuple[StrategyDifference, ...]:
+    adjusted = holm(np.array([difference.p for difference in found]))
+    return tuple(
+        replace(difference, p_holm=float(p)) for difference, p in zip(found, adjusted, strict=True)
     )

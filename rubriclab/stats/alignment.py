@@ -132,23 +132,17 @@ def spearman_interval(x: Floats, y: Floats, unit: Ints, *, n_boot: int, seed: in
     """
     if len(x) < 2 or len(np.unique(unit)) < 2:
         return NO_INTERVAL
-    code = np.unique(unit, return_inverse=True)[1].astype(np.int64)
-    draws = spearman_draws(x, y, code, int(code.max()) + 1, n_boot=n_boot, seed=seed)
-    return percentile_interval(draws)
-
-
-def spearman_draws(
-    x: Floats, y: Floats, unit: Ints, n_units: int, *, n_boot: int, seed: int
-) -> Floats:
-    """Resampled rho, (n_boot,); ``unit`` codes 0..n_units-1, so equal seeds draw alike."""
     if len(x) > EXACT_RANK_LIMIT:
         rows, at = rho_parts(x, y)
-        # One row of zeros a unit keeps all units in the draw, those without an item too.
-        every = np.vstack([rows, np.zeros((n_units, rows.shape[1]))])
-        whole = np.concatenate([unit, np.arange(n_units)])
-        (totals,) = resample_together((Part.whole(every),), whole, n_boot=n_boot, seed=seed)
-        return rho_of_parts(totals, at)
-    weights = resample_weights(n_units, n_boot, np.random.default_rng(seed))[:, unit]
+        (totals,) = resample_together((Part.whole(rows),), unit, n_boot=n_boot, seed=seed)
+        return percentile_interval(rho_of_parts(totals, at))
+    code = np.unique(unit, return_inverse=True)[1]
+    weights = resample_weights(int(code.max()) + 1, n_boot, np.random.default_rng(seed))
+    return percentile_interval(reranked_rho(x, y, weights[:, code]))
+
+
+def reranked_rho(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """rho of each weighted resample, ranked anew, (n_boot,); ``weights`` (n_boot, items)."""
     return _weighted_r(_weighted_ranks(x, weights), _weighted_ranks(y, weights), weights)
 
 

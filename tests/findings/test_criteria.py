@@ -202,3 +202,31 @@ def test_json_and_the_other_axis() -> None:
     assert "one criterion a call" in criteria(other).warnings[0]
     tiny = make_run({"balanced": (BALANCED, nobody)}, texts=1)
     assert criteria(tiny).arms[0].criteria[0].friedman.blocks == 1
+
+
+def test_many_texts_take_the_linearised_rho(monkeypatch) -> None:
+    run = make_run({"balanced": (CYCLIC, nobody)}, texts=100)
+    anew = criteria(run).arms[0].alignment
+    monkeypatch.setattr("rubriclab.stats.alignment.EXACT_RANK_LIMIT", 20)
+    linear = criteria(run).arms[0].alignment
+    assert anew is not None
+    assert linear is not None
+    assert linear.spearman.ci != anew.spearman.ci
+    assert linear.spearman.ci == pytest.approx(anew.spearman.ci, abs=0.03)
+
+
+def test_comparison_with_gaps_takes_the_shared_items() -> None:
+    run = make_run({"balanced": (CYCLIC, nobody), "fixed": (FIXED[:4], nobody)}, unread=0.02)
+    only = criteria(run).comparisons[0]
+    table = run.judgments.groupby(["arm", "item"])["score"].agg(["mean", "count"])
+    a, b = table.loc[0], table.loc[1]
+    keep = ((a["count"] == 4) & (b["count"] == 4)).to_numpy()
+    human, names = run.items["human"].to_numpy(), run.items["criterion"].to_numpy()
+    deltas = []
+    for name in NAMES:
+        g = keep & (names == name)
+        one = np.corrcoef(a["mean"].to_numpy()[g], human[g])[0, 1]
+        deltas.append(one - np.corrcoef(b["mean"].to_numpy()[g], human[g])[0, 1])
+    assert only.delta_r == pytest.approx(np.mean(deltas))
+    assert (only.n_items, only.excluded) == (keep.sum(), 320 - keep.sum())
+    assert only.ci.low < only.delta_r < only.ci.high
