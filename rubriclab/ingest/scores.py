@@ -15,6 +15,7 @@ from rubriclab.ingest.coded import (
     CodedTable,
     Floats,
     Ints,
+    first_rows,
     joint,
     labels,
     number,
@@ -138,7 +139,7 @@ def run_of(
     judgments["mass"] = np.nan
     rows = pd.util.hash_pandas_object(judgments, index=True).to_numpy().sum(dtype=np.uint64)
     ids = pd.util.hash_pandas_object(items["item_id"], index=True).to_numpy().sum(dtype=np.uint64)
-    calls = [np.unique(columns["call"][columns["arm"] == code]).size for code in range(len(arms))]
+    calls = np.bincount(columns["arm"][first_rows(columns["call"])], minlength=len(arms))
     return RunData(
         run=fingerprint({"name": name, "rows": str(rows), "items": str(ids)}),
         name=name,
@@ -146,7 +147,7 @@ def run_of(
         items=items,
         orderings=orderings,
         judgments=judgments,
-        planned=tuple(calls),
+        planned=tuple(calls.tolist()),
     )
 
 
