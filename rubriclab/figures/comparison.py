@@ -30,7 +30,7 @@ from rubriclab.stats.inference import Interval
 
 Measure = Literal["pc", "pf"]
 _TITLES = {"pc": "Position consistency (PC)", "pf": "Preference fairness (PF)"}
-_SHORT = 24
+_SHORT, _SHORTER = 20, 14
 
 
 def consistency_bars(result: ComparisonResult) -> Chart:
@@ -198,7 +198,7 @@ def task_radar(result: ComparisonResult) -> Chart:
 def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
     """Share of calls that two judges answered alike, with or without those where one said tie."""
     found = together.with_ties if ties else together.without_ties
-    names = [escape(_short(name)) for name in together.judges]
+    names = [escape(_short(name, _SHORTER)) for name in together.judges]
     text = [[_percent(share) for share in row] for row in found.share.tolist()]
     hover = [
         [
@@ -222,9 +222,15 @@ def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
         texttemplate="%{text}",
         customdata=hover,
         hovertemplate="%{customdata}<extra></extra>",
-        colorbar={"tickformat": ".0%", "thickness": 10},
+        # The cells carry their numbers, so a narrow screen need not give room to a scale.
+        showscale=False,
     )
-    figure.update_xaxes(tickvals=list(range(len(names))), ticktext=names, automargin=True)
+    figure.update_xaxes(
+        tickvals=list(range(len(names))),
+        ticktext=names,
+        tickangle=-35 if len(names) > 2 else 0,
+        automargin=True,
+    )
     figure.update_yaxes(
         tickvals=list(range(len(names))), ticktext=names, autorange="reversed", showgrid=False
     )
@@ -239,7 +245,7 @@ def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
 
 def disagreement_curve(together: JudgesTogether) -> Chart:
     """Share of calls on which at most so many judgments differ from the commonest one."""
-    figure = new_figure(x="Judgments that differ from the mode, at most", y="Share of calls")
+    figure = new_figure(x="Differing judgments, at most", y="Share of calls")
     shares = [float(share) for share in together.distribution]
     figure.add_scatter(
         x=list(range(len(shares))),
@@ -273,6 +279,7 @@ def protocols(found: ProtocolComparison) -> Chart:
         text=labels,
         textposition="top center",
         marker={"color": ACCENT, "size": 10},
+        cliponaxis=False,
         customdata=[
             f"{escape(row.candidate)}<br>win rate {row.owr:.2f} (rank {row.owr_rank:g})"
             f"<br>rubric {row.score:.2f} (rank {row.score_rank:g})"
@@ -298,8 +305,11 @@ def protocols(found: ProtocolComparison) -> Chart:
         row=2,
         col=1,
     )
-    figure.update_xaxes(title_text="Mean rubric score", showgrid=False, row=1, col=1)
-    figure.update_yaxes(title_text="Overall win rate", automargin=True, row=1, col=1)
+    scores = [row.score for row in found.candidates]
+    figure.update_xaxes(title_text="Mean rubric score", showgrid=False, range=_roomy(scores),
+                        row=1, col=1)  # fmt: skip
+    figure.update_yaxes(title_text="Overall win rate", automargin=True,
+                        range=_roomy([row.owr for row in found.candidates]), row=1, col=1)  # fmt: skip
     figure.update_xaxes(title_text="Decisions that flip with the order", tickformat=".0%",
                         rangemode="tozero", showgrid=False, row=2, col=1)  # fmt: skip
     figure.update_yaxes(automargin=True, row=2, col=1)
@@ -338,8 +348,17 @@ def judge_names(judges: Sequence[JudgeComparison]) -> list[str]:
     ]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+def _short(text: str, length: int = _SHORT) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _roomy(values: Sequence[float]) -> list[float] | None:
+    """An axis range with a fifth of the span free on both sides, for labels beside points."""
+    known = [value for value in values if np.isfinite(value)]
+    if not known:
+        return None
+    room = 0.2 * (max(known) - min(known)) or 0.1
+    return [min(known) - room, max(known) + room]
 
 
 def _whiskers(values: Sequence[float], intervals: Sequence[Interval]) -> dict[str, object]:

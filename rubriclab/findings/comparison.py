@@ -521,6 +521,7 @@ def _judge(run: _Run, rows: _Rows, *, seed: int, n_boot: int) -> dict[str, Any]:
     rs = _stability(run, rows, seed=seed, n_boot=n_boot)
     usable = _usable(rows, series, rs)
     baseline = _baseline(series.members)
+    first_place, last_place = _places(series, cells, p, seed=seed, n_boot=n_boot)
     points, pc_parabola, pf_parabola = _against_win_rate(run, series, cells, baseline, p)
     result: dict[str, Any] = {
         "judge": arm.judge,
@@ -549,8 +550,8 @@ def _judge(run: _Run, rows: _Rows, *, seed: int, n_boot: int) -> dict[str, Any]:
         "rs": rs.mean,
         "rs_ci": rs.ci,
         "rs_sd": rs.sd,
-        "first_place": _place(series, cells, p, last=False, seed=seed, n_boot=n_boot),
-        "last_place": _place(series, cells, p, last=True, seed=seed, n_boot=n_boot),
+        "first_place": first_place,
+        "last_place": last_place,
         "choices": _choice_shares(rows),
         "by_task": _by_task(run, cells, p),
         "by_candidate": _by_candidate(run, series, cells, baseline, p),
@@ -631,36 +632,31 @@ def _baseline(members: Ints) -> int | None:
     return common.pop() if len(common) == 1 else None
 
 
-def _place(series: _Series, cells: _Cells, p: int, *, last: bool, seed: int, n_boot: int) -> Place:
-    """Wins of the first or last place among the decided replies of readable series."""
-    classes = series.classes
+def _places(
+    series: _Series, cells: _Cells, p: int, *, seed: int, n_boot: int
+) -> tuple[Place, Place]:
+    """Wins of the first and of the last place among the decided replies of readable series."""
+    classes, n = series.classes, cells.n_questions
     readable = classes.kind != stats.UNREADABLE
-    wins = (classes.last if last else classes.first) * readable
-    n = cells.n_questions
-    sums = np.stack(
-        [
-            np.bincount(cells.unit, weights=w, minlength=n)
-            for w in (wins, classes.decided * readable)
-        ],
-        axis=1,
-    )
-    won, decided = sums.sum(axis=0)
-    ci = NO_INTERVAL
-    if n > 1 and decided > 0:
+    counted = [part * readable for part in (classes.first, classes.last, classes.decided)]
+    sums = np.stack([np.bincount(cells.unit, weights=w, minlength=n) for w in counted], axis=1)
+    boot = np.full((n_boot, 3), np.nan)
+    if n > 1:
         boot = bootstrap_sums(sums.astype(np.float64), n_boot=n_boot, seed=seed)
-        ci = percentile_interval(np.divide(boot[:, 0], boot[:, 1], where=boot[:, 1] > 0,
-                                           out=np.full(len(boot), np.nan)))  # fmt: skip
-    nets = stats.place_nets(classes, cells.unit, n_questions=n, p=p, last=last)
-    test = stats.clustered_sign_test(nets)
-    name = (
-        f"exact sign-flip test of the {'last' if last else 'first'} place against 1/p, by question"
-    )
-    return Place(
-        share=float(won / decided) if decided else float("nan"),
-        ci=ci,
-        expected=1.0 / p,
-        test=test._replace(name=name),
-    )
+    decided, known = float(sums[:, 2].sum()), boot[:, 2] > 0
+    found = []
+    for column, name in enumerate(("first", "last")):
+        nets = stats.place_nets(classes, cells.unit, n_questions=n, p=p, last=name == "last")
+        title = f"exact sign-flip test of the {name} place against 1/p, by question"
+        found.append(
+            Place(
+                share=float(sums[:, column].sum() / decided) if decided else float("nan"),
+                ci=percentile_interval(boot[known, column] / boot[known, 2]),
+                expected=1.0 / p,
+                test=stats.clustered_sign_test(nets)._replace(name=title),
+            )
+        )
+    return found[0], found[1]
 
 
 def _choice_shares(rows: _Rows) -> dict[str, float]:
