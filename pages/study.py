@@ -1,8 +1,25 @@
-"""Study: set-up page."""
+"""Study: what is reordered, how often and by whom; what it will take; launch."""
+
+import streamlit as st
 
 from rubriclab import ui
+from rubriclab.forms import launch, study
 
-LEAD = "Choose what is reordered and how often, see what it will take, and launch."
+LEAD = (
+    "The same question, asked in several orders. Choose what changes places and who judges; "
+    "below you see what it will take and exactly what will be sent, before anything is asked."
+)
 
 with ui.page("study", "Study", LEAD):
-    ui.empty_state("Nothing here yet", "Run the demo first.", target="home", action="To the demo")
+    setup = study.form()
+    if setup is not None:
+        prepared = study.prepare(setup)
+        study.ui_step(5, "What it will take")
+        launch.summary(prepared)
+        launch.launch(setup, prepared)
+        st.subheader("Before you launch", anchor=False)
+        prompt, balance = st.tabs(["The prompt, as sent", "Balance of the orders"])
+        with prompt, ui.faults():
+            launch.prompt_preview(prepared)
+        with balance, ui.faults():
+            launch.balance_checks(prepared)

@@ -336,7 +336,8 @@ class Design:
     ``factors`` maps a factor's name to its levels, the first being the baseline:
     ``temperature``, ``reasoning_effort`` and any other sampling field; ``answer``; ``scale``
     (number of options); ``ids`` (arabic, letters, roman, or a list, lowest score first);
-    ``reference`` (0 = none, or the score of the reference answer shown). ``crossed``: full
+    ``reference`` (0 = none, or the score of the reference answer shown); without that factor
+    ``show_reference`` shows an item's best reference answer where it has one. ``crossed``: full
     factorial; else one factor at a time against the baseline, and only under the first
     strategy. ``shuffle_ids`` deals the labels out anew for every read, so that a label's
     pull can be told from its score's. ``tie``, ``baseline_candidate`` and ``list_size`` are
@@ -351,6 +352,7 @@ class Design:
     factors: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     crossed: bool = False
     shuffle_ids: bool = False
+    show_reference: bool = True
     tie: bool = True
     baseline_candidate: str | None = None
     list_size: int = 3

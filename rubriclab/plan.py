@@ -467,11 +467,12 @@ def _render(
     if wanted and wanted not in first.references:
         return None
     best = max(criterion.scores)
-    shown = wanted if wanted is not None else (best if best in first.references else 0)
+    if wanted is None and study.design.show_reference and best in first.references:
+        wanted = best
     messages = render_rubric(
-        first, criterion, ordering, answer=answer, reference_score=shown or None
+        first, criterion, ordering, answer=answer, reference_score=wanted or None
     )
-    return rubric_template(answer), messages, shown or None
+    return rubric_template(answer), messages, wanted or None
 
 
 def _items_as_shown(unit: Unit, ordering: Ordering) -> tuple[int, ...]:

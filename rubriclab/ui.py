@@ -245,7 +245,7 @@ def run_progress(run: Run) -> None:
         mark = " :orange-badge[simulated]" if run.info.simulated else ""
         st.markdown(f"**{plain(shown.name)}**{mark}  \n:small[`{shown.run}`]")
         share = shown.done / shown.planned if shown.planned else 1.0
-        left = "" if shown.eta is None else f" · about {_duration(shown.eta)} left"
+        left = "" if shown.eta is None else f" · about {duration(shown.eta)} left"
         text = plain(shown.stage) if shown.stage else f"{shown.done:,} of {shown.planned:,} calls{left}"
         st.progress(min(share, 1.0), text=text)
         counts = " · ".join(f"{n:,} {name}" for name, n in shown.counts.items() if n)
@@ -261,7 +261,8 @@ def run_progress(run: Run) -> None:
                 run.cancel()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in the unit one would say them in."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab import ui
-from rubriclab.ingest.sample import sample_rubrics
-from rubriclab.model import Comparison, Dataset, Item, Rubric
+from rubriclab.ingest.sample import embedded_judge, sample_rubrics
+from rubriclab.judges.weights import CATALOGUE
+from rubriclab.model import Comparison, Dataset, Item, Judge, Rubric
 
 PREVIEW_ROWS = 200
 
@@ -167,3 +168,17 @@ def listing(names: Sequence[str], *, most: int = 6) -> str:
     """Names in a row, the rest counted; plain text for a markdown widget."""
     shown = ", ".join(ui.plain(name) for name in names[:most])
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def known_judges() -> dict[str, Judge]:
+    """Judges by name: the store's own, then the embedded ones that need no set-up."""
+    found = {judge.name: judge for judge in ui.store().judges()}
+    for name in CATALOGUE:
+        found.setdefault(name, embedded_judge(name))
+    return found
+
+
+def judge_label(judge: Judge) -> str:
+    """The judge's name with what it is; a simulated one always says so."""
+    kind = {"embedded": "on this machine", "simulated": "simulated", "vllm": "vLLM"}
+    return f"{judge.name} · {kind.get(judge.kind, 'API')}"

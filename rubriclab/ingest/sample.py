@@ -49,5 +49,8 @@ def demo_study(
         dataset=replace(full, items=chosen),
         judges=judges or (embedded_judge(),),
         rubric=sample_rubrics()[0],
-        design=Design(strategies=(Strategy("balanced"), Strategy("fixed")), seed=seed),
+        # The smallest judge copies the score of a reference answer, whatever the response.
+        design=Design(
+            strategies=(Strategy("balanced"), Strategy("fixed")), seed=seed, show_reference=False
+        ),
     )

@@ -127,7 +127,7 @@ def design_from_value(value: Any, *, where: str = "design") -> Design:
     for key in ("repeats", "seed", "list_size"):
         if key in given:
             _whole(given[key], f"{where}, {key}", least=0 if key == "seed" else 1)
-    for key in ("crossed", "shuffle_ids", "tie"):
+    for key in ("crossed", "shuffle_ids", "show_reference", "tie"):
         if key in given and not isinstance(given[key], bool):
             raise StudyError(f"{where}, {key}: expected true or false, not {given[key]!r}.")
     for key in ("baseline_candidate", "template"):

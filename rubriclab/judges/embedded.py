@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import ctypes
 import importlib
+import json
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
 
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.weights import Progress, ensure_weights, file_sha256
@@ -36,6 +41,9 @@ _IN_FLIGHT = 2
 """Calls under way at once: one is worked on, the next is already tokenised. More would only
 wait inside the server, where the waiting counts against the judge's timeout."""
 
+_IDLE_SECONDS, _DISCONNECT_SECONDS = 30.0, 2.0
+"""How long a stop waits for the call under way, and for the connections to close."""
+
 _KEY_NAME = "RUBRICLAB_EMBEDDED_KEY"
 _OPTIONS = ("path", "context", "threads", "served_model", "prefill", "logprobs")
 
@@ -53,14 +61,16 @@ class EmbeddedServer:
     model: str
     sha256: str
     path: Path
-    _release: Callable[[], None] = field(repr=False)
-    _closed: bool = False
+    _release: Callable[[EmbeddedServer], None] = field(repr=False)
+    disconnect: Callable[[], None] | None = field(default=None, repr=False)
 
     def close(self) -> None:
-        """Let go of the server; safe to call twice and at interpreter exit."""
-        if not self._closed:
-            self._closed = True
-            self._release()
+        """Let go of the server; safe to call twice and at interpreter exit.
+
+        Set ``disconnect`` to what drops the connections of this handle: it is called at
+        interpreter exit if the handle is still open then.
+        """
+        self._release(self)
 
 
 def start_embedded(judge: Judge, *, progress: Progress | None = None) -> EmbeddedServer:
@@ -93,6 +103,7 @@ class EmbeddedJudge:
     def __init__(self, judge: Judge, *, progress: Progress | None = None) -> None:
         self.server = start_embedded(judge, progress=progress)
         self._turn = asyncio.Semaphore(_IN_FLIGHT)
+        self._loop = asyncio.get_running_loop()
         try:
             self._client = ChatClient(
                 replace(judge, key_env=_KEY_NAME),
@@ -103,6 +114,7 @@ class EmbeddedJudge:
         except BaseException:
             self.server.close()
             raise
+        self.server.disconnect = self._disconnect
 
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply; calls wait their turn here."""
@@ -113,6 +125,12 @@ class EmbeddedJudge:
         """Close the connections and let go of the server; safe to call twice."""
         await self._client.close()
         self.server.close()
+
+    def _disconnect(self) -> None:
+        """Close the connections from another thread; without its loop nothing is under way."""
+        if self._loop.is_running():
+            closing = asyncio.run_coroutine_threadsafe(self._client.close(), self._loop)
+            wait([closing], timeout=_DISCONNECT_SECONDS)
 
 
 # ---------------------------------------------------------------- which file
@@ -170,11 +188,38 @@ class _Server:
     key: str
     model: str
     sha256: str
-    users: int = 0
+    handles: list[EmbeddedServer] = field(default_factory=list)
+
+    def stop(self) -> None:
+        """Stop once it is idle.
+
+        Stopping waits for the call under way while it holds the interpreter lock, and for ever
+        if that call is in the middle of its answer: so wait here first, where it harms nobody.
+        """
+        deadline = time.monotonic() + _IDLE_SECONDS
+        while self._busy():
+            if time.monotonic() > deadline:
+                # Somebody else keeps asking. Left running: stopping would freeze the process.
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.native))
+                break
+            time.sleep(0.05)
+        self.native = None
+
+    def _busy(self) -> bool:
+        request = Request(
+            self.url.removesuffix("/v1") + "/slots", headers={"Authorization": f"Bearer {self.key}"}
+        )
+        # Straight to this machine, whatever proxy the environment names.
+        try:
+            with build_opener(ProxyHandler({})).open(request, timeout=_IDLE_SECONDS) as answer:
+                slots = json.loads(answer.read())
+        except (OSError, ValueError):
+            return True
+        return any(slot["is_processing"] for slot in slots)
 
 
 class _Servers:
-    """The servers of this process, each with the number of handles on it."""
+    """The servers of this process, each with the handles on it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -186,28 +231,39 @@ class _Servers:
             server = self._servers.get(settings)
             if server is None:
                 server = self._servers[settings] = _start(settings, judge)
-            server.users += 1
-        return EmbeddedServer(
-            url=server.url,
-            key=server.key,
-            model=server.model,
-            sha256=server.sha256,
-            path=settings.path,
-            _release=lambda: self._release(settings),
-        )
+            handle = EmbeddedServer(
+                url=server.url,
+                key=server.key,
+                model=server.model,
+                sha256=server.sha256,
+                path=settings.path,
+                _release=lambda handle: self._release(settings, handle),
+            )
+            server.handles.append(handle)
+        return handle
 
     def stop_all(self) -> None:
         """At interpreter exit, before the libraries the servers' threads run in are gone."""
         with self._lock:
+            servers = list(self._servers.values())
             self._servers.clear()
+        for server in servers:
+            for handle in server.handles:
+                if handle.disconnect is not None:
+                    handle.disconnect()
+            server.stop()
 
-    def _release(self, settings: _Settings) -> None:
+    def _release(self, settings: _Settings, handle: EmbeddedServer) -> None:
         with self._lock:
             server = self._servers.get(settings)
-            if server is not None:
-                server.users -= 1
-                if server.users == 0:
-                    del self._servers[settings]
+            if server is None or handle not in server.handles:
+                return
+            server.handles.remove(handle)
+            if server.handles:
+                return
+            del self._servers[settings]
+        # Not a daemon: at interpreter exit the stop under way is waited for.
+        threading.Thread(target=server.stop, name="embedded-judge-stop").start()
 
 
 # One registry a process, because what it counts is a resource of the process: weights in memory.
@@ -257,6 +313,8 @@ def _parameters(llama: Any, settings: _Settings, model: str, key: str) -> Any:
     parameters.model_alias = {model}
     parameters.n_ctx = settings.context
     parameters.n_parallel = 1
+    # A cancelled call ends at the next batch; larger ones read a prompt no faster.
+    parameters.n_batch = parameters.n_ubatch = 512
     parameters.cpuparams.n_threads = GENERATION_THREADS
     parameters.cpuparams_batch.n_threads = settings.threads
     # The slot's own memory holds the prefix that an item's calls share; a second cache of whole
@@ -266,6 +324,6 @@ def _parameters(llama: Any, settings: _Settings, model: str, key: str) -> Any:
     parameters.port = 0
     parameters.api_keys = [key]
     parameters.ui = False
-    parameters.endpoint_slots = False
+    parameters.endpoint_slots = True
     parameters.verbosity = -1
     return parameters

@@ -147,7 +147,7 @@ def test_two_runs_at_once_share_one_server_and_both_finish() -> None:
 
 
 def test_too_long_a_prompt_is_a_fault_of_the_call() -> None:
-    judge = Judge(name="small", kind="embedded", model=NAME, options={"context": 256})
+    judge = Judge(name="small", kind="embedded", model=NAME, options={"context": 128})
     (reply,) = asyncio.run(_ask_all(_calls(1)[:1], judge))
     assert reply.kind == "context_overflow"
     assert not reply.retryable
