@@ -139,7 +139,8 @@ class JudgeComparison:
 
     ``pc_sd_readable`` leaves out the ``empty_cells`` that the paper's spread counts as PC 0.
     ``choices``: share of all calls per place shown, then ``tie`` and ``unread``. ``pf_p_holm``
-    corrects ``pf_test`` over the judges of this view.
+    corrects ``pf_test`` over the judges of this view. ``pf_expected`` is the PF that the same
+    winners would give if the order did not matter: 0 for pairs, not quite for lists.
     """
 
     judge: str
@@ -162,6 +163,7 @@ class JudgeComparison:
     pf: float
     pf_ci: Interval
     pf_sd: float
+    pf_expected: float
     pf_test: Test
     pf_p_holm: float
     error: float
@@ -544,6 +546,7 @@ def _judge(run: _Run, rows: _Rows, *, seed: int, n_boot: int) -> dict[str, Any]:
         "pf": float(point.pf),
         "pf_ci": percentile_interval(boot.pf),
         "pf_sd": pf_sd,
+        "pf_expected": _expected_pf(series, cells),
         "pf_test": stats.clustered_sign_test(nets),
         "error": float(point.error),
         "error_ci": percentile_interval(boot.error),
@@ -622,6 +625,14 @@ def _usable(rows: _Rows, series: _Series, rs: _Repeats) -> Usable:
         asked_once=rs.once,
         unequal_repeats=rs.unequal,
     )
+
+
+def _expected_pf(series: _Series, cells: _Cells) -> float:
+    """PF without any effect of the order: the mean over cells of the series' ``chance``."""
+    if len(cells.set) == 0:
+        return float("nan")
+    chance = np.bincount(cells.of, weights=series.classes.chance, minlength=len(cells.set))
+    return float((chance / cells.total[:, 3]).mean())
 
 
 def _baseline(members: Ints) -> int | None:
@@ -849,6 +860,12 @@ def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:
         )
     if result["error"] > 0.2:
         said.append("More than a fifth of the replies cannot be read: PC describes the rest only.")
+    if result["n_positions"] > 2 and usable.series:
+        said.append(
+            "List-wise PF counts series, the first place against all others. Without any effect "
+            f"of the order these winners would give {result['pf_expected']:+.3f}: read PF against "
+            "that, and trust its test and the shares of the first and last place."
+        )
     if result["points"]:
         said.append(
             "Inconsistent comparisons count as ties in the win rate, so a gap above "

@@ -152,8 +152,10 @@ def test_sums_too_long_for_the_exact_test_say_how_p_was_found() -> None:
     assert drawn.p == pytest.approx(brute_force(few.tolist()), abs=0.005)
 
 
-def test_extreme_sign_test_keeps_its_smallest_p() -> None:
-    assert c.clustered_sign_test(np.ones(80, dtype=int)).p == pytest.approx(2.0**-79, rel=0.5)
+def test_extreme_sign_test_stops_where_rounding_begins() -> None:
+    test = c.clustered_sign_test(np.ones(80, dtype=int))
+    assert (test.p, test.note) == (1e-12, "p is at most 1e-12")
+    assert c.clustered_sign_test(np.ones(20, dtype=int)).p == pytest.approx(2.0**-19)
 
 
 # ------------------------------------------------------------------ simulated judges
@@ -200,6 +202,22 @@ def test_an_unbiased_judge_is_accused_at_the_nominal_rate(p: int, question_sd: f
         nets = c.fairness_nets(c.classify(positions), question, n_questions=30, p=p)
         rejected += c.clustered_sign_test(nets).p < 0.05
     assert 0.01 < rejected / 400 < 0.085
+
+
+def test_chance_lean_of_lists_by_hand() -> None:
+    # Winners 0, 1, 2 of three orders, dealt at random: F = 3 once, 1 three times, 0 twice of 6.
+    # Winners 0, 0, 1: F = 2 in 1/3, 1 in 1/3, 0 in 1/3 of the deals.
+    # One winner and two ties: F = 1 in 1/3 of them, else 0, against m/p = 1/3.
+    rows = np.array([[1, 1, 1], [1, 3, 2], [1, 0, 0], [2, 1, 3], [1, -1, 1]])
+    series = c.classify(rows)
+    assert series.chance == pytest.approx([(2 - 1) / 6, 0.0, (2 - 1) / 3, 0.0, 0.0])
+    assert (c.classify(pairs("AA", "AC", "BB", "AB")).chance == 0).all()
+
+
+def test_lists_of_an_unbiased_judge_lean_as_much_as_chance_says() -> None:
+    series = c.classify(np.array(list(product((0, 1, 2, 3), repeat=3))))
+    net = (series.kind == c.RECENCY).sum() - (series.kind == c.PRIMACY).sum()
+    assert net == pytest.approx(series.chance.sum())
 
 
 def test_last_place_effect_shows_at_the_last_place() -> None:
