@@ -104,6 +104,7 @@ class EmbeddedJudge:
         self.server = start_embedded(judge, progress=progress)
         self._turn = asyncio.Semaphore(_IN_FLIGHT)
         self._loop = asyncio.get_running_loop()
+        self._leaving = False
         try:
             self._client = ChatClient(
                 replace(judge, key_env=_KEY_NAME),
@@ -119,7 +120,13 @@ class EmbeddedJudge:
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply; calls wait their turn here."""
         async with self._turn:
-            return await self._client.ask(call)
+            if not self._leaving:
+                reply = await self._client.ask(call)
+        # The interpreter is going: a fault made by that must not become a judgment. Unanswered,
+        # the call is asked again when the run is resumed.
+        while self._leaving:
+            await asyncio.sleep(1)
+        return reply
 
     async def close(self) -> None:
         """Close the connections and let go of the server; safe to call twice."""
@@ -128,6 +135,7 @@ class EmbeddedJudge:
 
     def _disconnect(self) -> None:
         """Close the connections from another thread; without its loop nothing is under way."""
+        self._leaving = True
         if self._loop.is_running():
             closing = asyncio.run_coroutine_threadsafe(self._client.close(), self._loop)
             wait([closing], timeout=_DISCONNECT_SECONDS)
