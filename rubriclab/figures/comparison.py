@@ -23,8 +23,8 @@ from rubriclab.findings.comparison import (
     ComparisonResult,
     JudgeComparison,
     JudgesTogether,
-    ProtocolComparison,
 )
+from rubriclab.findings.protocols import ProtocolComparison
 from rubriclab.stats.comparison import Parabola
 from rubriclab.stats.inference import Interval
 

@@ -7,13 +7,8 @@ import pandas as pd
 import pytest
 
 from rubriclab.figures import comparison as figures
-from rubriclab.findings.comparison import (
-    ComparisonResult,
-    ProtocolComparison,
-    RankedCandidate,
-    Sensitivity,
-    comparison,
-)
+from rubriclab.findings.comparison import ComparisonResult, comparison
+from rubriclab.findings.protocols import ProtocolComparison, RankedCandidate, Sensitivity
 from rubriclab.ingest.pairs import read_pairs
 from rubriclab.stats.inference import Interval
 
