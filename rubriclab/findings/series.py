@@ -70,6 +70,8 @@ def _lengths(items: pd.DataFrame) -> dict[str, Floats]:
     for column in map(str, items.columns):
         if column.endswith(("_chars", "_length")):
             values = pd.to_numeric(items[column], errors="coerce").to_numpy(dtype=np.float64)
+            # Where nothing is known about a length it is kept as 0.
+            values = np.where(values > 0, values, np.nan)
             if np.isfinite(values).any() and np.nanmax(values) > np.nanmin(values):
                 found[column] = values
     return found

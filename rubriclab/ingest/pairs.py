@@ -258,6 +258,8 @@ def _items(
         items[column] = mean
     if "prompt_length" in items and "n_chars" not in table:
         items["n_chars"] = items["prompt_length"]
+    # A whole number in every store: 0 stands for "not known".
+    items["n_chars"] = items["n_chars"].fillna(0).round().astype(np.int64)
     return items, np.asarray(code, dtype=np.int64)
 
 

@@ -303,3 +303,12 @@ def test_predictors_find_the_judge_that_is_biased() -> None:
     assert found.pf.n == 48
     assert found.judges == ("even", "first")
     assert any("arithmetic" in warning for warning in found.warnings)
+
+
+def test_lengths_reach_the_cells_and_unknown_ones_are_missing_not_zero() -> None:
+    rows = [(*row, length) for q, length in ((1, 100), (2, 300)) for row in swapped("AB", q)]
+    rows += [(*row, "") for row in swapped("AB", 3, task="u")]
+    judge = one(pairs(rows, "prompt_length"))
+    lengths = {cell.task: cell.lengths["n_chars"] for cell in judge.cells}
+    assert lengths["t"] == 200
+    assert np.isnan(lengths["u"])

@@ -83,6 +83,7 @@ def test_repeats_and_lengths() -> None:
     assert run.judgments["repeat"].tolist() == [1, 2, 1]
     assert run.items["prompt_length"].tolist()[0] == 200
     assert pd.isna(run.items["prompt_length"][1])
+    assert run.items["n_chars"].tolist() == [200, 0]
 
 
 HEAD = "judge,question_id,first,second,choice\n"
