@@ -168,8 +168,9 @@ def average_effect_test(vectors: Floats, *, seed: int, shares: bool = True) -> T
     ``vectors``: (units, n), one deviation vector a unit, each summing to 0. Hotelling's T²
     with its F reference on the directions that vary. Below 3n units: a sign-flip test. A
     position whose share is the same in every unit and not 1/n has no variance to measure it
-    by: an exact bound answers (``shares``: the vectors are shares minus 1/n, so it holds).
-    No variance and no deviation: p = 1. Fewer than two units: p is NaN.
+    by: an exact bound answers for it (``shares``: the vectors are shares minus 1/n, so it
+    holds), the test above for the directions that do vary, and p is twice the smaller of the
+    two (Bonferroni). No variance and no deviation: p = 1. Fewer than two units: p is NaN.
     """
     units, n = vectors.shape
     if units < 2:
@@ -179,10 +180,20 @@ def average_effect_test(vectors: Floats, *, seed: int, shares: bool = True) -> T
     if np.all(spread < FLAT) and np.all(np.abs(mean) < FLAT):
         return Test("Hotelling's T²", 0.0, 0.0, 1.0, NEVER_MOVED)
     fixed = (spread < FLAT) & (np.abs(mean) > FLAT)
-    if shares and fixed.any():
-        return _constant_share_test(mean[fixed] + 1.0 / n, units, n)
-    if fixed.any() or units < UNITS_PER_OPTION * n:
-        return _sign_flip_test(vectors, seed)
+    few = units < UNITS_PER_OPTION * n
+    if not (shares and fixed.any()):
+        return _sign_flip_test(vectors, seed) if few or fixed.any() else _t2_test(vectors)
+    bound = _constant_share_test(mean[fixed] + 1.0 / n, units, n)
+    if np.all(spread < FLAT):
+        return bound
+    rest = _sign_flip_test(vectors, seed) if few else _t2_test(vectors)
+    better = min((bound, rest), key=lambda test: test.p)
+    note = f"{better.note} p is doubled: two tests, since a position's share never varies.".strip()
+    return better._replace(p=min(1.0, 2.0 * better.p), note=note)
+
+
+def _t2_test(vectors: Floats) -> Test:
+    n = vectors.shape[1]
     statistic, rank, p = hotelling(vectors)
     note = "" if rank == n - 1 else f"Only {int(rank)} of {n - 1} directions ever varied."
     return Test("Hotelling's T²", float(statistic), float(rank), float(p), note)

@@ -312,3 +312,14 @@ def test_v_interval_reaches_zero_on_noise_and_leaves_it_on_effects() -> None:
 def test_v_interval_of_a_judge_that_never_moved() -> None:
     even = np.full(4, 0.25)
     assert stat.v_interval(even, np.tile(even, (100, 1))) == (0.0, 0.0)
+
+
+def test_a_place_that_is_never_picked_does_not_hide_the_place_that_is() -> None:
+    # 12 units, n = 5: position 1 takes 60 to 90 % of each unit's picks, position 4 none of any.
+    # The bound for position 4 alone is 10 * 0.8 ** 12 = 0.69; the others decide.
+    first = np.linspace(0.6, 0.9, 12)
+    rest = (1.0 - first)[:, None] * np.array([[0.5, 0.3, 0.0, 0.2]])
+    shares = np.column_stack([first, rest])
+    found = average_effect_test(shares - 0.2, seed=0)
+    assert found.p < 0.01
+    assert "doubled" in found.note
