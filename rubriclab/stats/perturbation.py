@@ -1,0 +1,351 @@
+"""Scoring bias: how far scores move when the prompt changes in a way that should not matter.
+
+Arrays in, numbers out. A *form* is one way to write the judge's prompt; ``counts`` (items, n)
+say how often each score was read for an item under a form, ``values`` (n,) what the scores
+are worth. Units (items, or blocks that share a text) are what is resampled.
+
+Several reads of an item are draws from one distribution, so every read of one form is paired
+with every read of the other, not read 1 with read 1: the same expectation with less noise, and
+for one read each exactly the paper's comparison. An item weighs the same whatever its reads.
+Source: method section 6; Li et al., "Metrics"; the noise floor and the tests are our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats as distributions
+
+from rubriclab.stats.alignment import (
+    EXACT_RANK_LIMIT,
+    Correlation,
+    Difference,
+    Part,
+    difference,
+    moments,
+    pearson,
+    r_of_moments,
+    reranked_rho,
+    resample_together,
+    rho_of_parts,
+    rho_parts,
+    spearman,
+)
+from rubriclab.stats.inference import (
+    Floats,
+    Ints,
+    Test,
+    bootstrap_sums,
+    percentile_interval,
+    resample_weights,
+)
+from rubriclab.stats.position import average_effect_test
+
+SHIFT, FLIP, ABSOLUTE = range(3)
+"""Columns of ``shift_rows``."""
+T_TEST = "t test over units"
+_FLAT = 1e-12
+
+
+# ---------------------------------------------------------------- scores against scores
+
+
+def shares(counts: Floats) -> Floats:
+    """Each item's distribution over the scores, (items, n); NaN for an item without a read."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+def shift_rows(a: Floats, b: Floats, values: Floats) -> Floats:
+    """How an item's scores under form a differ from those under form b, (items, 3).
+
+    With p, q the item's shares under a and b: the mean shift sum_s v_s (p_s - q_s); the flip
+    rate 1 - sum_s p_s q_s; the absolute shift sum_st p_s q_t |v_s - v_t|. NaN where either
+    form has no read of the item.
+    """
+    p, q = shares(a), shares(b)
+    distance = np.abs(values[:, None] - values[None, :])
+    flips = 1.0 - (p * q).sum(axis=1)
+    return np.stack([(p - q) @ values, flips, ((p @ distance) * q).sum(axis=1)], axis=1)
+
+
+def own_flips(counts: Floats) -> Floats:
+    """The chance that two different reads of an item under one form differ, (items,).
+
+    1 - sum_s c_s (c_s - 1) / (K (K - 1)): the flip rate that the judge's own randomness
+    makes. NaN for an item read fewer than twice.
+    """
+    reads = counts.sum(axis=1)
+    same = (counts * (counts - 1.0)).sum(axis=1)
+    pairs = reads * (reads - 1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(pairs > 0, 1.0 - same / pairs, np.nan)
+
+
+def excess_flips(a: Floats, b: Floats) -> Floats:
+    """Flips between two forms beyond the judge's own randomness under each, (items,).
+
+    1 - p.q less the mean of 1 - p.p and 1 - q.q, that is half the squared distance of p and
+    q; pairs of different reads make it unbiased, so it is 0 on average for a judge that the
+    form does not move. NaN for an item read fewer than twice under either form.
+    """
+    flips = 1.0 - (shares(a) * shares(b)).sum(axis=1)
+    return np.asarray(flips - (own_flips(a) + own_flips(b)) / 2.0)
+
+
+def resampled_means(rows: Floats, unit: Ints, *, n_boot: int, seed: int) -> Floats:
+    """Resampled column means of ``rows`` (items, k), NaN left out by column: (n_boot, k).
+
+    One draw of units serves all columns, so that differences of columns are paired.
+    """
+    k = rows.shape[1]
+    known = np.isfinite(rows)
+    table = np.hstack([np.where(known, rows, 0.0), known.astype(np.float64)])
+    code = np.unique(unit, return_inverse=True)[1].astype(np.int64)
+    n_units = int(code.max(initial=-1)) + 1
+    if n_units == 0:
+        return np.full((n_boot, k), np.nan)
+    sums = [np.bincount(code, weights=column, minlength=n_units) for column in table.T]
+    totals = bootstrap_sums(np.stack(sums, axis=1), n_boot=n_boot, seed=seed)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(totals[:, :k] / totals[:, k:])
+
+
+def means(rows: Floats) -> Floats:
+    """Column means of ``rows`` (items, k) without NaN; NaN for a column that has nothing else."""
+    known = np.isfinite(rows)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, rows, 0.0).sum(axis=0) / known.sum(axis=0))
+
+
+def distribution_test(a: Floats, b: Floats, unit: Ints, *, seed: int) -> Test:
+    """Do the scores have another distribution under form a than under form b?
+
+    One vector a unit, its mean difference of shares; Hotelling's T² that the mean vector is
+    zero, with the fallbacks of ``average_effect_test``. This is the Stuart-Maxwell test of
+    marginal homogeneity with shares of reads in the place of single answers. It sees a mean
+    shift as well as a pull towards the middle.
+    """
+    gap = shares(a) - shares(b)
+    known = np.isfinite(gap).all(axis=1)
+    vectors = _unit_means(gap[known], unit[known])
+    found = average_effect_test(vectors, seed=seed, shares=False)
+    if np.all(np.abs(vectors) < _FLAT) and len(vectors) > 1:
+        return found._replace(note="Not one item got another score.")
+    return found
+
+
+def mean_test(values: Floats, unit: Ints, *, one_sided: bool = False) -> Test:
+    """Student's t that the units' mean value is 0 (``one_sided``: that it is not above 0).
+
+    NaN values are left out. Where all units agree there is no variance to go by, and a sign
+    test answers; all of them 0: p = 1. Fewer than two units: NaN.
+    """
+    known = np.isfinite(values)
+    per_unit = _unit_means(values[known][:, None], unit[known])[:, 0]
+    size, nan = len(per_unit), float("nan")
+    if size < 2:
+        return Test(T_TEST, nan, nan, nan, "Too few units.")
+    spread, mean = float(per_unit.std(ddof=1)), float(per_unit.mean())
+    sides = 1 if one_sided else 2
+    if spread < _FLAT:
+        moved = mean > _FLAT if one_sided else abs(mean) > _FLAT
+        p = sides * 0.5**size if moved else 1.0
+        return Test("sign test over units", mean, nan, p, "Every unit has the same value.")
+    t = mean / (spread / np.sqrt(size))
+    p = sides * float(distributions.t.sf(t if one_sided else abs(t), size - 1))
+    return Test(T_TEST, float(t), size - 1.0, p)
+
+
+def _unit_means(rows: Floats, unit: Ints) -> Floats:
+    """Means of ``rows`` (items, k) within each unit that occurs, (units, k)."""
+    code, size = np.unique(unit, return_inverse=True, return_counts=True)[1:]
+    sums = [np.bincount(code, weights=column, minlength=len(size)) for column in rows.T]
+    return np.asarray(np.stack(sums, axis=1) / size[:, None])
+
+
+# ---------------------------------------------------------------- which form is most stable
+
+
+def instability(counts: Sequence[Floats], values: Floats) -> Floats:
+    """How far each form's scores lie from those of the other forms, (items, forms).
+
+    The mean absolute shift between a read of this form and a read of another, the others
+    weighing the same: with m the mean of the other forms' shares, sum_st p_s m_t |v_s - v_t|.
+    The form with the least is the medoid: whoever changes from it to another form, or the
+    other way round, meets the least change. NaN for an item that lacks a read under any form.
+    """
+    p = [shares(part) for part in counts]
+    if len(p) < 2:
+        return np.full((len(counts[0]) if counts else 0, len(p)), np.nan)
+    distance = np.abs(values[:, None] - values[None, :])
+    total = np.sum(p, axis=0)
+    columns = [((own @ distance) * (total - own)).sum(axis=1) / (len(p) - 1) for own in p]
+    return np.stack(columns, axis=1)
+
+
+class Best(NamedTuple):
+    """The best of several: its index ``form``, and the indices that cannot be told from it."""
+
+    form: int
+    tied: tuple[int, ...]
+
+
+def best_of(estimates: Floats, draws: Floats, *, largest: bool) -> Best | None:
+    """The best of k estimates and those whose paired interval of the difference holds 0.
+
+    ``draws``: (n_boot, k) under shared resamples. NaN estimates take no part; None where
+    fewer than two are left.
+    """
+    usable = np.flatnonzero(np.isfinite(estimates))
+    if len(usable) < 2:
+        return None
+    sign = 1.0 if largest else -1.0
+    best = int(usable[np.argmax(sign * estimates[usable])])
+    tied = []
+    for other in usable.tolist():
+        if other == best:
+            continue
+        # Equal forms differ by rounding alone: that is no difference.
+        low, _ = percentile_interval(np.round(sign * (draws[:, best] - draws[:, other]), 12))
+        if not low > 0:
+            tied.append(other)
+    return Best(best, tuple(tied))
+
+
+# ---------------------------------------------------------------- scores against gold
+
+
+class GoldFit(NamedTuple):
+    """Agreement of k forms with gold. ``r``, ``rho`` (k,) and their resamples (n_boot, k).
+
+    ``items``: how many each rests on.
+    """
+
+    r: Floats
+    rho: Floats
+    r_draws: Floats
+    rho_draws: Floats
+    items: Ints
+
+    def pearson(self, form: int) -> Correlation:
+        return Correlation(float(self.r[form]), percentile_interval(self.r_draws[:, form]))
+
+    def spearman(self, form: int) -> Correlation:
+        return Correlation(float(self.rho[form]), percentile_interval(self.rho_draws[:, form]))
+
+    def less(self, a: int, b: int) -> tuple[Difference, Difference]:
+        """(r, rho) of form a less those of form b, paired; both must rest on the same items."""
+        return (
+            difference(float(self.r[a] - self.r[b]), self.r_draws[:, a] - self.r_draws[:, b]),
+            difference(float(self.rho[a] - self.rho[b]), self.rho_draws[:, a] - self.rho_draws[:, b]),
+        )  # fmt: skip
+
+
+def gold_fit(scores: Floats, gold: Floats, unit: Ints, *, n_boot: int, seed: int) -> GoldFit:
+    """r and rho of each row of ``scores`` (k, items) with ``gold`` (items,), and resamples.
+
+    NaN in either leaves the item out of that form. All forms share one draw of units. Up to
+    EXACT_RANK_LIMIT items every resample of rho is ranked anew, above it rho is linearised
+    (see ``stats.alignment.spearman_interval``). Not defined, so NaN: fewer than two items or
+    units, a side that never varies.
+    """
+    used = [np.flatnonzero(np.isfinite(row) & np.isfinite(gold)) for row in scores]
+    r = np.array([pearson(row[at], gold[at]) for row, at in zip(scores, used, strict=True)])
+    rho = np.array([spearman(row[at], gold[at]) for row, at in zip(scores, used, strict=True)])
+    sizes = np.array([len(at) for at in used], dtype=np.int64)
+    nothing = np.full((n_boot, len(scores)), np.nan)
+    if len(np.unique(unit)) < 2 or not sizes.any():
+        return GoldFit(r, rho, nothing, nothing, sizes)
+    r_draws, rho_draws = nothing.copy(), nothing.copy()
+    parts = [Part(moments(scores[k, at], gold[at]), at) for k, at in enumerate(used)]
+    for k, totals in enumerate(resample_together(parts, unit, n_boot=n_boot, seed=seed)):
+        r_draws[:, k] = r_of_moments(totals)
+    _draw_rho(scores, gold, unit, used, rho_draws, seed)
+    return GoldFit(r, rho, r_draws, rho_draws, sizes)
+
+
+def _draw_rho(
+    scores: Floats, gold: Floats, unit: Ints, used: list[Ints], into: Floats, seed: int
+) -> None:
+    """Resamples of rho into the columns of ``into`` (n_boot, k)."""
+    forms = [k for k, at in enumerate(used) if len(at) > 1]
+    n_boot = len(into)
+    if len(unit) > EXACT_RANK_LIMIT:
+        fitted = [rho_parts(scores[k, used[k]], gold[used[k]]) for k in forms]
+        parts = [Part(rows, used[k]) for k, (rows, _) in zip(forms, fitted, strict=True)]
+        drawn = resample_together(parts, unit, n_boot=n_boot, seed=seed) if parts else []
+        for k, totals, (_, centre) in zip(forms, drawn, fitted, strict=True):
+            into[:, k] = rho_of_parts(totals, centre)
+        return
+    code = np.unique(unit, return_inverse=True)[1]
+    weights = resample_weights(int(code.max()) + 1, n_boot, np.random.default_rng(seed))[:, code]
+    for k in forms:
+        rated = used[k]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            into[:, k] = reranked_rho(scores[k, rated], gold[rated], weights[:, rated])
+
+
+class Fluctuation(NamedTuple):
+    """The largest of several changes, that of index ``form``. ``from_noise``: the median largest change that sampling
+    items alone makes; ``p``: the share of resamples whose largest change is as large."""
+
+    form: int
+    change: float
+    from_noise: float
+    p: float
+
+
+def largest_change(changes: Floats, draws: Floats) -> Fluctuation | None:
+    """The largest |change| of k, beside what the largest of k is made of chance.
+
+    ``draws``: (n_boot, k) resampled changes; centred on the estimates they show the largest
+    change of forms that do not differ (max-T, Westfall and Young 1993). None where no change
+    is known.
+    """
+    usable = np.flatnonzero(np.isfinite(changes))
+    if not len(usable):
+        return None
+    index = int(usable[np.argmax(np.abs(changes[usable]))])
+    centred = np.round(np.abs(draws[:, usable] - changes[usable]), 12)
+    centred = centred[np.isfinite(centred).all(axis=1)]
+    if len(centred) < 2:
+        return Fluctuation(index, float(changes[index]), float("nan"), float("nan"))
+    noise = centred.max(axis=1)
+    as_large = int((noise >= np.round(abs(changes[index]), 12)).sum())
+    return Fluctuation(
+        index,
+        float(changes[index]),
+        float(np.median(noise)),
+        (as_large + 1) / (len(noise) + 1),
+    )
+
+
+def majority(counts: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """An item's commonest score, and where several are commonest: (gold, tied), (items,) each.
+
+    Scores that tie for commonest count with their mean (the paper is silent; dropping such
+    items would keep only those the gold judge is sure about). NaN for an item without a read.
+    """
+    top = counts.max(axis=1, initial=0.0)
+    commonest = (counts == top[:, None]) & (top[:, None] > 0)
+    size = commonest.sum(axis=1).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        gold = np.where(size > 0, (commonest @ values) / size, np.nan)
+    return gold, (size > 1).astype(np.float64)
+
+
+def pull_slopes(means_by_level: Floats, levels: Floats) -> Floats:
+    """Points of score per point of the reference's score, per item: a least-squares slope.
+
+    ``means_by_level``: (items, levels), the item's mean score beside a reference of each
+    score. 0 on average for a judge that references do not pull, 1 for one that copies them.
+    NaN for an item that lacks a level, and with fewer than two levels.
+    """
+    centred = levels - levels.mean() if len(levels) else levels
+    square = float((centred**2).sum())
+    if square == 0:
+        return np.full(len(means_by_level), np.nan)
+    return np.asarray(means_by_level @ centred / square)
