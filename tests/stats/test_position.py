@@ -320,6 +320,6 @@ def test_a_place_that_is_never_picked_does_not_hide_the_place_that_is() -> None:
     first = np.linspace(0.6, 0.9, 12)
     rest = (1.0 - first)[:, None] * np.array([[0.5, 0.3, 0.0, 0.2]])
     shares = np.column_stack([first, rest])
-    found = average_effect_test(shares - 0.2, seed=0)
+    found = stat.average_effect_test(shares - 0.2, seed=0)
     assert found.p < 0.01
     assert "doubled" in found.note
