@@ -1,8 +1,29 @@
-"""Judges: set-up page."""
+"""Judges: who is there, does it answer, and new ones."""
+
+import streamlit as st
 
 from rubriclab import ui
+from rubriclab.forms import judges, vllm
 
-LEAD = "Who is to judge: a small model on this machine, your own server, or an API."
+LEAD = (
+    "Who is to judge: a small model on this machine, your own server, or an API. "
+    "Keys stay in environment variables; the lab knows their names only."
+)
 
 with ui.page("judges", "Judges", LEAD):
-    ui.empty_state("Nothing here yet", "Run the demo first.", target="home", action="To the demo")
+    judges.judge_list()
+    st.subheader("Add a judge", anchor=False)
+    api, server, own, simulated = st.tabs(["API", "vLLM", "Own GGUF file", "Simulated"])
+    with api, ui.faults():
+        judges.editor("openai")
+    with server:
+        with ui.faults():
+            judges.editor("vllm")
+        st.markdown("#### A vLLM server")
+        with ui.faults():
+            vllm.look()
+            vllm.start_here()
+    with own, ui.faults():
+        judges.editor("embedded")
+    with simulated, ui.faults():
+        judges.editor("simulated")

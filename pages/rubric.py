@@ -1,8 +1,21 @@
-"""Rubric: set-up page."""
+"""Rubric: what each score stands for; choose, upload, edit, keep, and see it as it is sent."""
+
+import streamlit as st
 
 from rubriclab import ui
+from rubriclab.forms import rubric as forms
 
-LEAD = "What the judge is to look for, and what each score stands for."
+LEAD = (
+    "What the judge is to look for, and what each score stands for. These descriptions are what "
+    "changes places in a study."
+)
 
 with ui.page("rubric", "Rubric", LEAD):
-    ui.empty_state("Nothing here yet", "Run the demo first.", target="home", action="To the demo")
+    rubric, tag = forms.choose()
+    edit, look = st.tabs(["Edit", "As the judge will see it"])
+    with edit, ui.faults():
+        rubric = forms.edit(rubric, tag)
+        st.caption(f"{forms.about(rubric)}.")
+        forms.keep(rubric, tag)
+    with look, ui.faults():
+        forms.show_prompt(rubric, tag)
