@@ -1,0 +1,874 @@
+"""Scoring bias: every form of the judge's prompt beside the same baseline (method: section 6).
+
+A *form* is an arm of a run on the axis of score options: a strategy (ascending, descending,
+random order) under a variant (score IDs, a reference answer of some score, any other factor).
+Forms are compared within one judge, data set and scale, read by read and item by item.
+Failed judgments count as -1 in the distributions and nowhere else; agreement with gold takes
+complete cases only, as everywhere in the lab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.findings.choice import ChoiceModel, choice_of
+from rubriclab.findings.frame import (
+    Units,
+    count_table,
+    option_rows,
+    score_index,
+    status_counts,
+    units,
+)
+from rubriclab.findings.plain import plain
+from rubriclab.model import Arm, LabError, RunData
+from rubriclab.stats import perturbation as stat
+from rubriclab.stats.alignment import Correlation, Difference
+from rubriclab.stats.inference import (
+    Floats,
+    Interval,
+    Ints,
+    Test,
+    holm,
+    percentile_interval,
+)
+from rubriclab.stats.position import UNITS_PER_OPTION
+
+Verdict = Literal[
+    "baseline",
+    "scores shift",
+    "items move in different directions",
+    "no effect seen",
+    "not enough data to say",
+]
+Follows = Literal["position", "label", "both", "neither seen", "not enough data to say"]
+
+ALPHA = 0.05
+FAILED = -1
+FEW_ITEMS = 20
+FEW_UNITS = 30
+SHARED = 0.5
+"""A form takes part in the recommendations where it was read for at least this share of items."""
+NAMES = {"arabic": "Arabic numerals", "letters": "letters", "roman": "Roman numerals"}
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What scores are held against. ``kind``: human means, or a judge's majority of reads.
+
+    ``form``: the gold judge's prompt. ``tied``: items without one commonest score (the mean
+    of the tied ones counts). ``counts``: items by score, means rounded to the nearest score;
+    None where the ratings are on another scale.
+    """
+
+    kind: Literal["human", "judge"]
+    name: str
+    form: str
+    n_items: int
+    tied: int
+    counts: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Judgments by score. ``counts[0]`` are the failed ones (score -1), then the scores."""
+
+    scores: tuple[int, ...]
+    counts: tuple[int, ...]
+    share: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A form beside gold, and its change against the baseline on the items both have.
+
+    ``excluded`` = ``no_gold`` + ``incomplete`` (a read gave no score). Changes are None for
+    the baseline; ``n_paired`` items carry them, ``p_holm`` is over the whole result.
+    """
+
+    n_items: int
+    no_gold: int
+    incomplete: int
+    pearson: Correlation
+    spearman: Correlation
+    n_paired: int = 0
+    delta_pearson: Difference | None = None
+    delta_spearman: Difference | None = None
+    pearson_p_holm: float = float("nan")
+    spearman_p_holm: float = float("nan")
+    test: str = "paired bootstrap over items"
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far scores move against the baseline; every rate is a mean over ``n_items`` items.
+
+    ``mean`` and ``absolute`` are in score points, ``flips`` the chance that a read differs
+    from a read of the baseline. ``own_flips``: the same for two reads of the baseline itself,
+    the judge's own randomness; ``excess``: flips beyond the randomness of both forms; both
+    NaN where the forms were read once an item. ``test``: do the two forms have one
+    distribution of scores? ``excess_test``: are there flips beyond randomness? Each is
+    corrected with Holm over all forms of the result.
+    """
+
+    n_items: int
+    n_excluded: int
+    n_units: int
+    mean: float
+    mean_ci: Interval
+    flips: float
+    flips_ci: Interval
+    absolute: float
+    absolute_ci: Interval
+    own_flips: float
+    excess: float
+    excess_ci: Interval
+    test: Test
+    excess_test: Test
+    p_holm: float = float("nan")
+    excess_p_holm: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """One form. ``family``: baseline, order, ids, reference, a factor's name, or several."""
+
+    code: int
+    arm: Arm
+    name: str
+    family: str
+    level: Any
+    judgments: dict[str, int]
+    reads: int
+    distribution: Distribution
+    agreement: Agreement
+    shift: Shift | None
+    verdict: Verdict
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fluctuation:
+    """The form whose agreement with gold departs most from the baseline's.
+
+    ``from_noise``: how large the largest of ``n_forms`` departures is by chance (median over
+    resampled items); ``p``: how often chance makes one as large.
+    """
+
+    form: str
+    change: float
+    ci: Interval
+    from_noise: float
+    p: float
+    n_forms: int
+    test: str = "bootstrap of the largest change"
+
+
+@dataclass(frozen=True)
+class ReferencePoint:
+    """Agreement and mean score with a reference answer of ``score`` shown (0: none)."""
+
+    score: int
+    pearson: Correlation
+    spearman: Correlation
+    mean: float
+    n_items: int
+
+
+@dataclass(frozen=True)
+class ReferenceCurve:
+    """Figure 5 of Li et al., and the pull: points of score per point of the reference's score.
+
+    ``pull`` is 0 for a judge that references do not pull and 1 for one that copies them; it
+    rests on the ``n_items`` items read with a reference of every score. NaN below two scores.
+    """
+
+    points: tuple[ReferencePoint, ...]
+    pull: float
+    pull_ci: Interval
+    test: Test
+    n_items: int
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The best form, if the data can say which. ``clear``: no other form could be as good.
+
+    ``tied``: forms that cannot be told from it; ``ruled_out``: those that are worse;
+    ``not_compared``: forms with too little data. ``form`` is None where nothing is known.
+    """
+
+    form: str | None
+    value: float
+    clear: bool
+    tied: tuple[str, ...]
+    ruled_out: tuple[str, ...]
+    not_compared: tuple[str, ...]
+    n_items: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class PerturbationGroup:
+    """One judge on one data set and scale: the baseline first, then every other form."""
+
+    judge: str
+    dataset: str
+    scores: tuple[int, ...]
+    simulated: bool
+    unit: str
+    n_units: int
+    gold: Gold | None
+    perturbations: tuple[Perturbation, ...]
+    pearson_fluctuation: Fluctuation | None
+    spearman_fluctuation: Fluctuation | None
+    reference: ReferenceCurve | None
+    most_stable: Recommendation
+    best_agreement: Recommendation
+    warnings: tuple[str, ...]
+
+    @property
+    def baseline(self) -> Perturbation:
+        return self.perturbations[0]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Position against label in an arm whose labels were dealt out anew for every read.
+
+    ``position_spread``, ``label_spread``: sd of the effects over their levels, in log-odds;
+    NaN where the design does not show the effect. p are corrected over the result.
+    """
+
+    model: ChoiceModel
+    position_spread: float
+    label_spread: float
+    position_p_holm: float
+    label_p_holm: float
+    follows: Follows
+    sentence: str
+
+
+@dataclass(frozen=True)
+class PerturbationResult:
+    """All groups of a run. ``n_tests``: forms that were tested against their baseline."""
+
+    groups: tuple[PerturbationGroup, ...]
+    followed: tuple[Followed, ...]
+    n_tests: int
+    n_boot: int
+    seed: int
+    warnings: tuple[str, ...]
+
+
+def perturbation(
+    data: RunData, *, seed: int = 0, n_boot: int = 1_000, gold_judge: str | None = None
+) -> PerturbationResult:
+    """Every form of the prompt against its baseline, for every judge, data set and scale.
+
+    Gold is the mean human rating, or the majority of ``gold_judge``'s reads. The baseline is
+    the first arm read in ascending order (strategy "fixed"), else the first arm, which a
+    warning then says. Raises LabError for a gold judge that the run does not have.
+    """
+    grouped = _grouped(data)
+    gold, about = _gold(data, grouped, gold_judge)
+    unit = units(data.items)
+    groups = [
+        _group(members, gold, about, unit, judge_is_gold=members[0].arm.judge == gold_judge,
+               seed=seed, n_boot=n_boot)
+        for members in grouped
+    ]  # fmt: skip
+    followed = _followed(data, seed)
+    warnings = [] if groups else ["This run has no judgments of score options to compare."]
+    if groups and all(len(group.perturbations) == 1 for group in groups):
+        warnings.append("This run has one form of the prompt only: there is nothing to compare.")
+    corrected, n_tests = _corrected(groups)
+    return PerturbationResult(corrected, followed, n_tests, n_boot, seed, tuple(warnings))
+
+
+def perturbation_json(result: PerturbationResult) -> dict[str, Any]:
+    """What ``results --json`` shows under ``perturbations``."""
+    return {
+        "groups": [_group_json(group) for group in result.groups],
+        "position_or_label": [
+            {
+                "arm": f.model.arm, "judge": f.model.judge, "dataset": f.model.dataset,
+                "strategy": f.model.strategy, "variant": f.model.variant, "follows": f.follows,
+                "position_spread": plain(f.position_spread), "label_spread": plain(f.label_spread),
+                "position_p_holm": plain(f.position_p_holm), "label_p_holm": plain(f.label_p_holm),
+                "position": plain(f.model.position), "label": plain(f.model.label),
+                "n_items": f.model.n_items, "n_informative": f.model.n_informative,
+                "sentence": f.sentence, "warnings": list(f.model.warnings),
+            }
+            for f in result.followed
+        ],
+        "n_tests": result.n_tests,
+        "n_boot": result.n_boot,
+        "warnings": list(result.warnings),
+    }  # fmt: skip
+
+
+def _group_json(group: PerturbationGroup) -> dict[str, Any]:
+    found: dict[str, Any] = plain(replace(group, perturbations=()))
+    forms = []
+    for form in group.perturbations:
+        entry = plain(replace(form, arm=None))  # type: ignore[arg-type]
+        del entry["arm"]
+        entry["arm"] = entry.pop("code")
+        forms.append({**entry, "strategy": form.arm.strategy,
+                      "variant": plain(dict(form.arm.variant.levels))})  # fmt: skip
+    return {**found, "perturbations": forms}
+
+
+# ---------------------------------------------------------------- forms and their counts
+
+
+@dataclass(frozen=True)
+class _Form:
+    """An arm as counts over all items of the run: (items, n); ``asked``, (items,), its rows."""
+
+    code: int
+    arm: Arm
+    judgments: dict[str, int]
+    counts: Floats
+    asked: Ints
+    ascending: bool
+
+    @property
+    def values(self) -> Floats:
+        return np.asarray(self.arm.scores, dtype=np.float64)
+
+    @property
+    def reads(self) -> int:
+        return int(self.asked.max(initial=0))
+
+    def complete_means(self) -> Floats:
+        """Mean score of the items all of whose reads gave a score, NaN for the others."""
+        whole = (self.asked == self.reads) & (self.counts.sum(axis=1) == self.reads)
+        return np.where(whole, stat.shares(self.counts) @ self.values, np.nan)
+
+
+def _grouped(data: RunData) -> list[list[_Form]]:
+    """The forms of each judge, data set and scale; the baseline first."""
+    found: dict[tuple[str, str, tuple[int, ...]], list[_Form]] = {}
+    for code, arm, judgments in data.by_arm():
+        if arm.axis == "options" and len(judgments):
+            key = (arm.judge, arm.dataset, arm.scores)
+            found.setdefault(key, []).append(_form(data, code, arm, judgments))
+    return [_baseline_first(forms) for forms in found.values()]
+
+
+def _form(data: RunData, code: int, arm: Arm, judgments: pd.DataFrame) -> _Form:
+    rows = option_rows(data, arm, judgments)
+    ok, size = rows.ok, len(data.items)
+    item = rows.item_code[rows.item]
+    return _Form(
+        code=code,
+        arm=arm,
+        judgments=status_counts(judgments) | {"off scale": rows.off_scale},
+        counts=count_table((item[ok], size), (rows.score[ok], rows.n)),
+        asked=np.bincount(item, minlength=size).astype(np.int64),
+        ascending=bool((rows.shown == np.arange(rows.n)).all()),
+    )
+
+
+def _baseline_first(forms: list[_Form]) -> list[_Form]:
+    """The first form in ascending order before the others; the first form where there is none."""
+    named = [form for form in forms if form.arm.strategy == "fixed"]
+    chosen = (named or [form for form in forms if form.ascending] or forms)[0]
+    return [chosen, *(form for form in forms if form is not chosen)]
+
+
+def _is_standard(form: _Form) -> bool:
+    """Ascending, Arabic numerals, no reference answer: the baseline of the paper."""
+    variant = form.arm.variant
+    ids = variant.get("ids", "arabic") == "arabic"
+    return form.ascending and ids and not variant.get("reference")
+
+
+def _names(base: Arm, arm: Arm) -> tuple[str, str, Any]:
+    """(name, family, level) of a form: what sets it apart from the baseline."""
+    if arm == base:
+        return "Baseline", "baseline", None
+    parts: list[tuple[str, str, Any]] = []
+    if arm.strategy != base.strategy:
+        parts.append((f"{arm.strategy} order", "order", arm.strategy))
+    factors = dict.fromkeys([*dict(base.variant.levels), *dict(arm.variant.levels)])
+    for factor in factors:
+        level = arm.variant.get(factor)
+        if level != base.variant.get(factor):
+            parts.append((_level_name(factor, level), factor, level))
+    if len(parts) == 1:
+        return parts[0]
+    return ", ".join(name for name, _, _ in parts), "several", None
+
+
+def _level_name(factor: str, level: Any) -> str:
+    if factor == "ids":
+        return NAMES.get(level, level) if isinstance(level, str) else " / ".join(map(str, level))
+    if factor == "reference":
+        return f"reference of score {level}" if level else "no reference"
+    return f"{factor} {level}"
+
+
+# ---------------------------------------------------------------- gold
+
+
+def _gold(
+    data: RunData, grouped: Sequence[Sequence[_Form]], judge: str | None
+) -> tuple[Floats, Gold | None]:
+    """Gold by item of the run, and what it is; (all NaN, None) where there is none."""
+    human = data.items["human"].to_numpy().astype(np.float64)
+    if judge is None:
+        n = int(np.isfinite(human).sum())
+        return human, Gold("human", "human ratings", "", n, 0, None) if n else None
+    own = [forms for forms in grouped if forms[0].arm.judge == judge]
+    if not own:
+        known = ", ".join(dict.fromkeys(forms[0].arm.judge for forms in grouped)) or "none"
+        raise LabError(f"The run has no judge “{judge}” to take as gold. It has: {known}.")
+    gold = np.full(len(data.items), np.nan)
+    tied = 0.0
+    for forms in own:
+        form = _gold_form(forms)
+        found, ties = stat.majority(form.counts, form.values)
+        gold = np.where(np.isfinite(found), found, gold)
+        tied += ties.sum()
+    chosen = _gold_form(own[0])
+    name = _names(own[0][0].arm, chosen.arm)[0]
+    reads = f"{name}, {chosen.reads} read(s) an item"
+    return gold, Gold("judge", judge, reads, int(np.isfinite(gold).sum()), int(tied), None)
+
+
+def _gold_form(forms: Sequence[_Form]) -> _Form:
+    """The paper's gold prompt, with a full-mark reference answer; else the judge's baseline."""
+    top = max(forms[0].arm.scores)
+    marked = [f for f in forms if f.ascending and f.arm.variant.get("reference") == top]
+    return (marked or list(forms))[0]
+
+
+def _gold_counts(gold: Floats, scores: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Items by gold score, rounded half up; None where gold is not on this scale."""
+    known = gold[np.isfinite(gold)]
+    if not len(known) or known.min() < scores[0] or known.max() > scores[-1]:
+        return None
+    values = np.asarray(scores, dtype=np.float64)
+    middle = (values[1:] + values[:-1]) / 2.0
+    nearest = values[np.searchsorted(middle, known, side="right")]
+    return tuple(np.bincount(score_index(nearest, scores), minlength=len(scores)).tolist())
+
+
+# ---------------------------------------------------------------- one judge on one data set
+
+
+def _group(
+    forms: Sequence[_Form], gold: Floats, about: Gold | None, every: Units, *,
+    judge_is_gold: bool, seed: int, n_boot: int,
+) -> PerturbationGroup:  # fmt: skip
+    """All forms of one judge on one data set and scale."""
+    base = forms[0]
+    at = np.flatnonzero(np.sum([form.asked for form in forms], axis=0))
+    unit = every.code[at]
+    forms = [replace(f, counts=f.counts[at], asked=f.asked[at]) for f in forms]
+    own_gold = np.full(len(at), np.nan) if judge_is_gold else gold[at]
+    names = [_names(base.arm, form.arm) for form in forms]
+    n_units = len(np.unique(unit))
+    agreed, fluctuations = _agreements(forms, names, own_gold, unit, n_boot, seed)
+    shifts = _shifts(forms, unit, n_boot, seed)
+    rows = tuple(
+        Perturbation(
+            form.code, form.arm, *name, form.judgments, form.reads, _distribution(form),
+            agreement, shift, "baseline" if shift is None else _verdict(shift, len(form.values)),
+            tuple(_form_warnings(form, forms[0], agreement, shift)),
+        )
+        for form, name, agreement, shift in zip(forms, names, agreed, shifts, strict=True)
+    )  # fmt: skip
+    labels = [row.name for row in rows]
+    return PerturbationGroup(
+        judge=base.arm.judge,
+        dataset=base.arm.dataset,
+        scores=base.arm.scores,
+        simulated=base.arm.simulated,
+        unit="item" if n_units == len(at) else every.kind,
+        n_units=n_units,
+        gold=_own_gold(about, own_gold, base.arm.scores),
+        perturbations=rows,
+        pearson_fluctuation=fluctuations[0],
+        spearman_fluctuation=fluctuations[1],
+        reference=_reference_curve(rows, forms, unit, n_boot, seed),
+        most_stable=_most_stable(labels, forms, unit, n_boot, seed),
+        best_agreement=_best_agreement(labels, forms, own_gold, unit, n_boot, seed),
+        warnings=tuple(_group_warnings(forms, about, judge_is_gold, n_units)),
+    )
+
+
+def _own_gold(about: Gold | None, gold: Floats, scores: tuple[int, ...]) -> Gold | None:
+    n = int(np.isfinite(gold).sum())
+    if about is None or n == 0:
+        return None
+    return replace(about, n_items=n, counts=_gold_counts(gold, scores))
+
+
+def _distribution(form: _Form) -> Distribution:
+    total = form.judgments["total"]
+    by_score = form.counts.sum(axis=0).astype(np.int64)
+    counts = (total - int(by_score.sum()), *by_score.tolist())
+    return Distribution(
+        (FAILED, *form.arm.scores), counts, tuple(count / total for count in counts)
+    )
+
+
+def _agreements(
+    forms: Sequence[_Form], names: Sequence[tuple[str, str, Any]], gold: Floats, unit: Ints,
+    n_boot: int, seed: int,
+) -> tuple[list[Agreement], list[Fluctuation | None]]:  # fmt: skip
+    """Every form beside gold, its paired change, and the largest change of r and of rho.
+
+    Rows of the fit: each form on its own items, then form and baseline on those they share.
+    """
+    own = np.stack([form.complete_means() for form in forms])
+    both = [np.isfinite(row) & np.isfinite(own[0]) for row in own[1:]]
+    paired = [np.where(share, row, np.nan) for share, row in zip(both, own[1:], strict=True)]
+    based = [np.where(share, own[0], np.nan) for share in both]
+    fit = stat.gold_fit(np.stack([*own, *paired, *based]), gold, unit, n_boot=n_boot, seed=seed)
+    k, known = len(forms), np.isfinite(gold)
+    found = []
+    for i, form in enumerate(forms):
+        rated = int(((form.asked > 0) & known).sum())
+        agreement = Agreement(
+            n_items=int(fit.items[i]),
+            no_gold=int((form.asked > 0).sum()) - rated,
+            incomplete=rated - int(fit.items[i]),
+            pearson=fit.pearson(i),
+            spearman=fit.spearman(i),
+        )
+        if i:
+            r, rho = fit.less(k + i - 1, 2 * k - 1 + i - 1)
+            agreement = replace(agreement, n_paired=int(fit.items[k + i - 1]),
+                                delta_pearson=r, delta_spearman=rho)  # fmt: skip
+        found.append(agreement)
+    a, b = slice(k, 2 * k - 1), slice(2 * k - 1, None)
+    changes = [
+        _fluctuation(fit.r[a] - fit.r[b], fit.r_draws[:, a] - fit.r_draws[:, b], names[1:]),
+        _fluctuation(fit.rho[a] - fit.rho[b], fit.rho_draws[:, a] - fit.rho_draws[:, b], names[1:]),
+    ]
+    return found, changes
+
+
+def _fluctuation(
+    changes: Floats, draws: Floats, names: Sequence[tuple[str, str, Any]]
+) -> Fluctuation | None:
+    found = stat.largest_change(changes, draws)
+    if found is None:
+        return None
+    return Fluctuation(
+        form=names[found.form][0],
+        change=found.change,
+        ci=percentile_interval(np.round(draws[:, found.form], 12)),
+        from_noise=found.from_noise,
+        p=found.p,
+        n_forms=int(np.isfinite(changes).sum()),
+    )
+
+
+def _shifts(
+    forms: Sequence[_Form], unit: Ints, n_boot: int, seed: int
+) -> list[Shift | None]:  # fmt: skip
+    """Every form's shift against the first; None for the first itself."""
+    base = forms[0]
+    blocks, excesses = [], []
+    for form in forms[1:]:
+        excess = stat.excess_flips(form.counts, base.counts)
+        rows = stat.shift_rows(form.counts, base.counts, base.values)
+        blocks.append(np.hstack([rows, excess[:, None]]))
+        excesses.append(excess)
+    if not blocks:
+        return [None]
+    rows = np.hstack(blocks)
+    draws = stat.resampled_means(rows, unit, n_boot=n_boot, seed=seed)
+    centre = stat.means(rows)
+    own = float(stat.means(stat.own_flips(base.counts)[:, None])[0])
+    found: list[Shift | None] = [None]
+    for i, form in enumerate(forms[1:]):
+        value = centre[4 * i : 4 * i + 4]
+        ci = [percentile_interval(np.round(draws[:, 4 * i + c], 12)) for c in range(4)]
+        both = np.isfinite(blocks[i][:, 0])
+        found.append(
+            Shift(
+                n_items=int(both.sum()),
+                n_excluded=int(((form.asked > 0) | (base.asked > 0)).sum() - both.sum()),
+                n_units=len(np.unique(unit[both])),
+                mean=float(value[0]), mean_ci=ci[0],
+                flips=float(value[1]), flips_ci=ci[1],
+                absolute=float(value[2]), absolute_ci=ci[2],
+                own_flips=own,
+                excess=float(value[3]), excess_ci=ci[3],
+                test=stat.distribution_test(form.counts, base.counts, unit, seed=seed),
+                excess_test=stat.mean_test(excesses[i], unit, one_sided=True),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _verdict(shift: Shift, n: int) -> Verdict:
+    """What a form does to the scores, after correction (``p_holm`` once it is known)."""
+    p = shift.p_holm if np.isfinite(shift.p_holm) else shift.test.p
+    excess = shift.excess_p_holm if np.isfinite(shift.excess_p_holm) else shift.excess_test.p
+    if np.isfinite(p) and p < ALPHA:
+        return "scores shift"
+    if np.isfinite(excess) and excess < ALPHA:
+        return "items move in different directions"
+    if not np.isfinite(p) or shift.n_units < UNITS_PER_OPTION * n:
+        return "not enough data to say"
+    return "no effect seen"
+
+
+def _corrected(groups: Sequence[PerturbationGroup]) -> tuple[tuple[PerturbationGroup, ...], int]:
+    """Holm over every form of the result, for each kind of test on its own."""
+    rows = [row for group in groups for row in group.perturbations if row.shift is not None]
+    shifts = [row.shift for row in rows if row.shift is not None]
+    nan = float("nan")
+    kinds = (
+        [shift.test.p for shift in shifts],
+        [shift.excess_test.p for shift in shifts],
+        [d.p if (d := row.agreement.delta_pearson) else nan for row in rows],
+        [d.p if (d := row.agreement.delta_spearman) else nan for row in rows],
+    )
+    adjusted = np.stack([holm(np.array(p, dtype=np.float64)) for p in kinds], axis=1)
+    done: dict[int, Perturbation] = {}
+    for row, shift, p in zip(rows, shifts, adjusted.tolist(), strict=True):
+        new = replace(shift, p_holm=p[0], excess_p_holm=p[1])
+        agreement = replace(row.agreement, pearson_p_holm=p[2], spearman_p_holm=p[3])
+        verdict = _verdict(new, len(row.arm.scores))
+        done[row.code] = replace(row, shift=new, agreement=agreement, verdict=verdict)
+    tested = int(np.isfinite(adjusted[:, 0]).sum()) if rows else 0
+    return tuple(
+        replace(g, perturbations=tuple(done.get(row.code, row) for row in g.perturbations))
+        for g in groups
+    ), tested
+
+
+# ---------------------------------------------------------------- reference answers
+
+
+def _reference_curve(
+    rows: Sequence[Perturbation], forms: Sequence[_Form], unit: Ints, n_boot: int, seed: int
+) -> ReferenceCurve | None:
+    """The baseline and the forms that differ from it by the reference answer alone."""
+    chosen = [i for i, row in enumerate(rows) if row.family in ("baseline", "reference")]
+    if len(chosen) < 2:
+        return None
+    # Without the factor the level is unknown: an item's best reference may have been shown.
+    level = [int(rows[i].arm.variant.get("reference") or 0) for i in chosen]
+    points = [
+        ReferencePoint(
+            score,
+            rows[i].agreement.pearson,
+            rows[i].agreement.spearman,
+            float(stat.means((stat.shares(forms[i].counts) @ forms[i].values)[:, None])[0]),
+            rows[i].agreement.n_items,
+        )
+        for i, score in zip(chosen, level, strict=True)
+    ]
+    shown = [(score, i) for i, score in zip(chosen, level, strict=True) if score]
+    table = np.stack([stat.shares(forms[i].counts) @ forms[i].values for _, i in shown], axis=1)
+    slopes = stat.pull_slopes(table, np.array([score for score, _ in shown], dtype=np.float64))
+    draws = stat.resampled_means(slopes[:, None], unit, n_boot=n_boot, seed=seed)[:, 0]
+    return ReferenceCurve(
+        points=tuple(sorted(points, key=lambda point: point.score)),
+        pull=float(stat.means(slopes[:, None])[0]),
+        pull_ci=percentile_interval(np.round(draws, 12)),
+        test=stat.mean_test(slopes, unit),
+        n_items=int(np.isfinite(slopes).sum()),
+    )
+
+
+# ---------------------------------------------------------------- recommendations
+
+
+def _compared(usable: Sequence[Floats]) -> list[int]:
+    """The forms with enough items to be compared: ``usable`` marks each form's items, NaN not."""
+    sizes = np.array([np.isfinite(values).sum() for values in usable])
+    return np.flatnonzero(sizes >= max(2.0, SHARED * sizes.max(initial=0))).tolist()
+
+
+def _most_stable(
+    labels: Sequence[str], forms: Sequence[_Form], unit: Ints, n_boot: int, seed: int
+) -> Recommendation:
+    """The form whose scores lie nearest to those of all other forms, on the items all share."""
+    chosen = _compared([stat.shares(form.counts)[:, 0] for form in forms])
+    rows = stat.instability([forms[i].counts for i in chosen], forms[0].values)
+    whole = np.isfinite(rows).all(axis=1) if rows.shape[1] > 1 else np.zeros(len(rows), dtype=bool)
+    values = stat.means(rows[whole]) if whole.any() else np.full(len(chosen), np.nan)
+    draws = stat.resampled_means(rows[whole], unit[whole], n_boot=n_boot, seed=seed)
+    return _recommendation(
+        labels, chosen, values, draws, int(whole.sum()), largest=False,
+        what="the most stable form",
+        unit="points from the scores of the other forms, on average",
+    )  # fmt: skip
+
+
+def _best_agreement(
+    labels: Sequence[str], forms: Sequence[_Form], gold: Floats, unit: Ints, n_boot: int, seed: int
+) -> Recommendation:
+    """The form of greatest Pearson r with gold, on the items that all forms share."""
+    scores = [np.where(np.isfinite(gold), form.complete_means(), np.nan) for form in forms]
+    chosen = _compared(scores)
+    table = np.stack([scores[i] for i in chosen]) if chosen else np.zeros((0, len(gold)))
+    whole = np.isfinite(table).all(axis=0)
+    fit = stat.gold_fit(table[:, whole], gold[whole], unit[whole], n_boot=n_boot, seed=seed)
+    return _recommendation(
+        labels, chosen, fit.r, fit.r_draws, int(whole.sum()), largest=True,
+        what="the form that agrees best with gold", unit="Pearson r",
+    )  # fmt: skip
+
+
+def _recommendation(
+    labels: Sequence[str], chosen: Sequence[int], values: Floats, draws: Floats, n_items: int, *,
+    largest: bool, what: str, unit: str,
+) -> Recommendation:  # fmt: skip
+    names = [labels[i] for i in chosen]
+    skipped = tuple(name for i, name in enumerate(labels) if i not in chosen)
+    found = stat.best_of(values, draws, largest=largest)
+    if found is None:
+        return Recommendation(
+            None, float("nan"), False, (), (), skipped, n_items,
+            f"Not enough data to say which is {what}: fewer than two forms can be compared.",
+        )  # fmt: skip
+    tied = tuple(names[i] for i in found.tied)
+    known = [i for i in range(len(names)) if np.isfinite(values[i])]
+    worse = tuple(names[i] for i in known if i != found.form and i not in found.tied)
+    lost = tuple(name for i, name in enumerate(names) if i not in known)
+    best, value = names[found.form], float(values[found.form])
+    if tied:
+        sentence = (
+            f"Not enough data to say which is {what}: {best} comes first ({value:.2f} {unit}), "
+            f"but cannot be told from {', '.join(tied)}."
+        )
+        sentence += f" Ruled out: {', '.join(worse)}." if worse else ""
+    else:
+        sentence = f"{best} is {what} ({value:.2f} {unit}), apart from every other form."
+    return Recommendation(best, value, not tied, tied, worse, (*skipped, *lost), n_items, sentence)
+
+
+# ---------------------------------------------------------------- position against label
+
+
+def _followed(data: RunData, seed: int) -> tuple[Followed, ...]:
+    """The choice model of every arm in which labels moved against the scores."""
+    models = [
+        choice_of(data, code, arm, judgments, seed=seed)
+        for code, arm, judgments in data.by_arm()
+        if arm.axis == "options" and len(judgments) and _labels_moved(data, judgments)
+    ]
+    position = holm(np.array([_p(model.position_test) for model in models]))
+    label = holm(np.array([_p(model.label_test) for model in models]))
+    return tuple(
+        _follow(model, float(p), float(q))
+        for model, p, q in zip(models, position, label, strict=True)
+    )
+
+
+def _labels_moved(data: RunData, judgments: pd.DataFrame) -> bool:
+    """Whether some label stood beside different scores within the arm."""
+    beside: dict[str, object] = {}
+    codes = np.flatnonzero(np.bincount(judgments["ordering"].to_numpy().astype(np.int64)))
+    for code in codes.tolist():
+        shown = data.orderings[code]
+        for score, label in zip(shown.shown, shown.labels, strict=False):
+            if beside.setdefault(label, score) != score:
+                return True
+    return False
+
+
+def _p(test: Test | None) -> float:
+    return test.p if test is not None else float("nan")
+
+
+def _follow(model: ChoiceModel, position_p: float, label_p: float) -> Followed:
+    place, beside = (
+        float(np.std([level.log_odds for level in levels])) if levels else float("nan")
+        for levels in (model.position, model.label)
+    )
+    by_position, by_label = position_p < ALPHA, label_p < ALPHA
+    follows: Follows
+    if by_position and by_label:
+        follows = "both"
+    elif by_position or by_label:
+        follows = "position" if by_position else "label"
+    elif model.n_informative < FEW_ITEMS or not np.isfinite([position_p, label_p]).any():
+        follows = "not enough data to say"
+    else:
+        follows = "neither seen"
+    sentence = _follow_sentence(model.judge, follows, place, beside)
+    return Followed(model, place, beside, position_p, label_p, follows, sentence)
+
+
+def _follow_sentence(judge: str, follows: Follows, position: float, label: float) -> str:
+    if follows == "both":
+        more = "position" if position >= label else "label"
+        return (
+            f"{judge} follows both the place of an option and the label beside it, the {more} more."
+        )
+    if follows == "position":
+        return f"{judge} follows the place of an option, whatever label stands beside it."
+    if follows == "label":
+        return f"{judge} follows the label, wherever it stands and whatever it stands for."
+    if follows == "neither seen":
+        return f"Neither position nor label is seen to move {judge}."
+    return f"Not enough data to say whether {judge} follows position or label."
+
+
+# ---------------------------------------------------------------- in words
+
+
+def _form_warnings(
+    form: _Form, base: _Form, agreement: Agreement, shift: Shift | None
+) -> Iterator[str]:
+    failed = form.judgments["total"] - int(form.counts.sum())
+    if failed == form.judgments["total"]:
+        yield "Not one judgment of this form could be read."
+    elif failed:
+        yield f"{failed:,} of {form.judgments['total']:,} judgments failed and count as -1."
+    if agreement.incomplete:
+        yield f"{agreement.incomplete} items are left out of the agreement: a read gave no score."
+    if agreement.n_items > 1 and not np.isfinite(agreement.pearson.r):
+        yield "This form (or gold) has the same score for every item: no correlation is defined."
+    if shift is None:
+        return
+    if shift.n_excluded:
+        yield f"{shift.n_excluded} items are left out of the shift: one of the forms has no score."
+    if form.reads != base.reads:
+        yield (
+            f"This form has {form.reads} reads an item, the baseline {base.reads}: more reads "
+            "alone raise agreement."
+        )
+    if not np.isfinite(shift.excess):
+        yield (
+            "One read an item: flips cannot be told from the judge's own randomness. Repeat the "
+            "reads to see it."
+        )
+
+
+def _group_warnings(
+    forms: Sequence[_Form], about: Gold | None, judge_is_gold: bool, n_units: int
+) -> Iterator[str]:
+    base = forms[0]
+    if not _is_standard(base):
+        yield (
+            f"The baseline here is “{base.arm.strategy}"
+            f"{', ' + str(base.arm.variant) if base.arm.variant.levels else ''}”, not the usual one "
+            "(ascending, Arabic numerals, no reference): add that form to compare with the paper."
+        )
+    if judge_is_gold:
+        yield "This judge is gold itself: its agreement with itself is not shown."
+    elif about is None:
+        yield "No item has a human rating, so agreement with gold cannot be shown."
+    if about is not None and about.tied:
+        yield f"{about.tied} items have no single commonest gold score; the mean of the tied counts."
+    if n_units < FEW_UNITS:
+        yield f"Only {n_units} items or texts carry the intervals; read them with care."
