@@ -41,7 +41,7 @@ from rubriclab.model import (
 )
 from rubriclab.prompts.comparison import parse_verdict, render_comparison, template_name
 from rubriclab.prompts.criteria import CRITERIA_TEMPLATE, render_criteria
-from rubriclab.prompts.parse import looks_refused, parse_criteria, parse_label
+from rubriclab.prompts.parse import Parsed, looks_refused, parse_criteria, parse_label
 from rubriclab.prompts.probabilities import label_probabilities
 from rubriclab.prompts.rubric import SCORE_TEMPLATE, render_rubric
 from rubriclab.prompts.rubric import template_name as rubric_template
@@ -551,12 +551,17 @@ def _unread(reply: Reply) -> Status:
 def _read_option(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     labels = call.ordering.labels
     answer: AnswerMode = "score" if call.template == SCORE_TEMPLATE else "feedback"
-    parsed = parse_label(reply.text, labels, answer=answer)
+    parsed = (_parse_short if len(reply.text) <= 40 else parse_label)(
+        reply.text, labels, answer=answer
+    )
     probabilities, mass = label_probabilities(reply.top_tokens, labels)
     index, kind = parsed.index, None if parsed.index is not None else str(parsed.reason)
     if index is None and probabilities is not None:
         # The judge began to chat, but said how likely each label was as its first word.
-        index, kind = max(range(len(labels)), key=lambda i: probabilities[i]), "read from probabilities"
+        index, kind = (
+            max(range(len(labels)), key=lambda i: probabilities[i]),
+            "read from probabilities",
+        )
     if index is None:
         return (Outcome(item=call.items[0], status=_unread(reply), kind=kind),)
     scores = [int(s) for s in call.ordering.shown]
@@ -576,6 +581,12 @@ def _read_option(call: Call, reply: Reply) -> tuple[Outcome, ...]:
             kind=kind,
         ),
     )
+
+
+@lru_cache(maxsize=4096)
+def _parse_short(text: str, labels: tuple[str, ...], *, answer: AnswerMode) -> Parsed:
+    """A million replies of one label are a few different texts: read each of them once."""
+    return parse_label(text, labels, answer=answer)
 
 
 def _read_criteria(arm: Arm, call: Call, reply: Reply) -> tuple[Outcome, ...]:

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from rubriclab.judges import Asking, open_judge
@@ -30,17 +30,27 @@ Opener = Callable[
     [Judge, Study, Mapping[str, str] | None, Callable[[int, int], None] | None], Asking
 ]
 
+SILENT_KINDS = frozenset({"connect", "timeout", "reset"})
+"""Faults that are no sign of life: all others were said by a server that is up."""
+OUTAGE_PAUSE = 5.0
+"""Seconds between looks at a server that is down: soon noticed when it is back."""
+
 DEFAULT_CONCURRENCY = {"embedded": 1, "simulated": 64, "vllm": 64, "openai": 32}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may cost and how patient it is. None: no cap. ``patience`` in seconds."""
+    """What a run may cost and how patient it is. None: no cap.
+
+    ``patience``: seconds that a server may be down. ``max_failures``: final failures in a
+    row, none of them simulated, after which the run pauses instead of failing call by call.
+    """
 
     max_calls: int | None = None
     max_money: float | None = None
     max_attempts: int = 5
     patience: float = 120.0
+    max_failures: int | None = 50
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ class Run:
         self._counts = Counter(store.outcome_counts(self.info.run))
         self._done = self.info.done
         self._state, self._reason, self._stage = "planned", "", ""
-        self._asked = self._retries = self._in_flight = 0
+        self._asked = self._retries = self._in_flight = self._failed_in_a_row = 0
         self._money = 0.0
         self._finished: deque[float] = deque(maxlen=2_000)
         self._started = time.monotonic()
@@ -98,11 +108,10 @@ class Run:
         self._stop: asyncio.Event | None = None
         self._wanted: tuple[str, str] | None = None
         self._paces: list[Pace] = []
+        self._workers: list[asyncio.Task[None]] = []
         self._writer: RunWriter | None = None
         self._lock = threading.Lock()
-        self._thread = threading.Thread(
-            target=self._main, name=f"run {self.info.run}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._main, name=f"run {self.info.run}", daemon=True)
 
     def start(self) -> Run:
         self._state = "running"
@@ -115,8 +124,16 @@ class Run:
         self._end("paused", "paused by you")
 
     def cancel(self) -> None:
-        """Stop for good; what has been judged stays."""
+        """Stop at once: calls in flight are dropped; what has been judged stays."""
         self._end("cancelled", "cancelled by you")
+        with self._lock:
+            loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._drop_calls)
+
+    def _drop_calls(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
 
     def wait(self, timeout: float | None = None) -> Snapshot:
         """Block until the run has ended or paused, or ``timeout`` seconds are over."""
@@ -155,15 +172,21 @@ class Run:
         try:
             self._writer = RunWriter(self._store, self.info.run)
             asyncio.run(self._ask_all())
-            if self._wanted is not None:
-                state, reason = self._wanted
+            state, reason = self._wanted or self._outcome()
         except LabError as fault:
             state, reason = "paused", str(fault)
         except Exception as fault:  # a bug of ours must end as a reason on the page, not in a log
-            state, reason = "paused", f"The lab failed: {type(fault).__name__}: {fault}"
+            state, reason = "paused", f"The lab failed: {_innermost(fault)}"
         state, reason = self._save_rest(state, reason)
         self._ended = time.monotonic()
         self._state, self._reason, self._stage = state, reason, ""
+
+    def _outcome(self) -> tuple[str, str]:
+        """How a run ended that nobody stopped."""
+        left = len(self.plan) - self._done
+        if self._only is not None and left > 0:
+            return "paused", f"the failed calls were asked again; {left:,} calls are left to ask"
+        return "finished", ""
 
     def _save_rest(self, state: str, reason: str) -> tuple[str, str]:
         """Commit what is left and write down how the run ended."""
@@ -215,7 +238,8 @@ class Run:
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(pace.ceiling):
-                    group.create_task(self._work(judge, asking, waiting, pace))
+                    work = self._work(judge, asking, waiting, pace)
+                    self._workers.append(group.create_task(work))
         finally:
             await asking.close()
 
@@ -240,40 +264,50 @@ class Run:
 
     async def _ask(self, judge: Judge, asking: Asking, call: Call, pace: Pace) -> Reply | None:
         """One final reply, or None where the run stops first and the call stays unasked."""
-        attempt = 0
+        attempts = tries = 0
         while True:
-            attempt += 1
-            reply = await asking.ask(call)
+            tries += 1
+            try:
+                reply = await asking.ask(call)
+            except LabError as fault:  # the judge cannot be had at all: no weights, no memory
+                self._end("paused", f"{judge.name}: {fault}")
+                return None
             if reply.error is None:
                 pace.succeeded(reply)
-                return replace(reply, attempts=attempt) if attempt > 1 else reply
+                return replace(reply, attempts=attempts + 1) if attempts else reply
             pace.failed(reply)
-            if reply.kind in FATAL_KINDS:
-                self._end("paused", f"{judge.name}: {reply.error}")
+            if self._stops_run(judge, reply, pace):
                 return None
-            if reply.kind in OUTAGE_KINDS and pace.silent_for() > self._limits.patience:
-                self._end(
-                    "paused",
-                    f"{judge.name} has not answered for {self._limits.patience:.0f} s "
-                    f"({reply.error}). Start the server again, then go on with the run.",
-                )
-                return None
-            waited_out = reply.kind in OUTAGE_KINDS and pace.silent_for() > 0
-            if not reply.retryable or (attempt >= self._limits.max_attempts and not waited_out):
-                return replace(reply, attempts=attempt)
+            outage = reply.kind in OUTAGE_KINDS
+            attempts += not outage
+            if not reply.retryable or attempts >= self._limits.max_attempts:
+                return replace(reply, attempts=max(1, attempts))
             self._retries += 1
-            if not await self._rest(reply, min(attempt, 7)):
+            if not await self._rest(reply, tries, OUTAGE_PAUSE if outage else 30.0):
                 return None
 
-    async def _rest(self, reply: Reply, attempt: int) -> bool:
+    def _stops_run(self, judge: Judge, reply: Reply, pace: Pace) -> bool:
+        """Whether this fault would meet every further call too; the run pauses then."""
+        if reply.kind in FATAL_KINDS:
+            self._end("paused", f"{judge.name}: {reply.error}")
+            return True
+        if reply.kind in OUTAGE_KINDS and pace.silent_for() > self._limits.patience:
+            self._end(
+                "paused",
+                f"{judge.name} has not answered for {self._limits.patience:.0f} s "
+                f"({reply.error}). Start the server again, then go on with the run.",
+            )
+            return True
+        return False
+
+    async def _rest(self, reply: Reply, tries: int, longest: float) -> bool:
         """Wait before the next attempt; False where the run was stopped meanwhile."""
-        backoff = min(30.0, 0.25 * 2**attempt) * random.uniform(0.5, 1.0)
-        delay = max(backoff, reply.retry_after or 0.0)
-        stop = self._stop
-        if stop is None:
+        if self._stop is None:
             return False
+        backoff = min(longest, 0.25 * 2 ** min(tries, 7)) * random.uniform(0.5, 1.0)
+        delay = max(backoff, reply.retry_after or 0.0)
         try:
-            await asyncio.wait_for(stop.wait(), delay)
+            await asyncio.wait_for(self._stop.wait(), delay)
         except TimeoutError:
             return True
         return False
@@ -294,6 +328,21 @@ class Run:
                 self._writer.put(judgment)
             except StoreError as fault:
                 self._end("paused", str(fault))
+        self._watch_failures(judge, reply)
+
+    def _watch_failures(self, judge: Judge, reply: Reply) -> None:
+        """Pause where call after call fails: the cause is not in the calls."""
+        if reply.error is None or judge.simulated:
+            self._failed_in_a_row = 0
+            return
+        self._failed_in_a_row += 1
+        most = self._limits.max_failures
+        if most is not None and self._failed_in_a_row >= most:
+            self._end(
+                "paused",
+                f"{judge.name}: {most:,} calls in a row failed, the last with: {reply.error}. "
+                "Mend the cause, then ask the failed calls again and go on.",
+            )
 
     def _budget_spent(self) -> bool:
         limits = self._limits
@@ -306,7 +355,7 @@ class Run:
         return False
 
     def _rate(self, now: float) -> float:
-        recent = [t for t in self._finished if t > now - 15.0]
+        recent = [t for t in tuple(self._finished) if t > now - 15.0]  # the run appends meanwhile
         if len(recent) < 2 or now <= recent[0]:
             return 0.0
         return (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3)
@@ -322,34 +371,32 @@ class _Feed:
     """The calls still to ask, handed out one by one; never blocks the loop for long."""
 
     def __init__(self, calls: Iterator[Call], done: set[str], only: frozenset[str] | None) -> None:
-        self._source = self._unasked(calls, done, only)
+        self._calls, self._done, self._only = calls, done, only
         self._first: Call | None = None
-        self._lock = asyncio.Lock()
 
     async def fill(self) -> bool:
         """Look for the first call; False where nothing is left to ask."""
-        self._first = await anext(self._source, None)
+        self._first = await self.next()
         return self._first is not None
 
     async def next(self) -> Call | None:
+        """The next call; None where nothing is left."""
         if self._first is not None:
             call, self._first = self._first, None
             return call
-        async with self._lock:
-            return await anext(self._source, None)
+        for skipped, call in enumerate(self._calls, start=1):
+            if call.key in self._only if self._only is not None else call.key not in self._done:
+                return call
+            if skipped % 200 == 0:
+                await asyncio.sleep(0)
+        return None
 
-    @staticmethod
-    async def _unasked(
-        calls: Iterator[Call], done: set[str], only: frozenset[str] | None
-    ) -> AsyncIterator[Call]:
-        skipped = 0
-        for call in calls:
-            if call.key in only if only is not None else call.key not in done:
-                yield call
-            else:
-                skipped += 1
-                if skipped % 500 == 0:
-                    await asyncio.sleep(0)
+
+def _innermost(fault: BaseException) -> str:
+    """The first real fault inside groups of them."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return str(fault) if isinstance(fault, LabError) else f"{type(fault).__name__}: {fault}"
 
 
 @dataclass
@@ -374,7 +421,7 @@ class Pace:
         self._strained = False
         self._credit = 0.0
         self._halved = self._not_before = 0.0
-        self._last_success = time.monotonic()
+        self._last_sign = time.monotonic()
         self._failing = False
         self._window: list[float] = []
         self._window_start = time.monotonic()
@@ -411,7 +458,7 @@ class Pace:
                 break
 
     def succeeded(self, reply: Reply) -> None:
-        self._last_success, self._failing = time.monotonic(), False
+        self._last_sign, self._failing = time.monotonic(), False
         self._tokens_minute.spend((reply.tokens_in or 0) + (reply.tokens_out or 0))
         self._window.append(reply.latency)
         if self.limit < self.ceiling and self._active >= self.limit:
@@ -425,6 +472,8 @@ class Pace:
     def failed(self, reply: Reply) -> None:
         now = time.monotonic()
         self._failing = True
+        if reply.kind not in SILENT_KINDS:
+            self._last_sign = now
         if reply.kind in PUSHBACK_KINDS:
             self._strained = True
             if now - self._halved > 1.0:
@@ -435,7 +484,7 @@ class Pace:
 
     def silent_for(self) -> float:
         """Seconds since the last answer, 0 while answers come."""
-        return time.monotonic() - self._last_success if self._failing else 0.0
+        return time.monotonic() - self._last_sign if self._failing else 0.0
 
     def _pause_needed(self) -> float:
         now = time.monotonic()
