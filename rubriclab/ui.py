@@ -51,9 +51,6 @@ class Entry(NamedTuple):
     icon: str
 
 
-KEPT_CHOICES = "study/"
-"""Widgets with such a key keep their choice while other pages are open."""
-
 NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
     "": (Entry("home", "Home", ":material/home:"),),
     "Set up": (
@@ -74,8 +71,6 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
 def enter(page: StreamlitPage) -> None:
     """Called by app.py before a page runs: marks the session and follows a deep link."""
     st.session_state["entered"] = True
-    for key in [str(key) for key in st.session_state if str(key).startswith(KEPT_CHOICES)]:
-        st.session_state[key] = st.session_state[key]  # or it is forgotten with its widget
     wanted = st.session_state.pop("wanted", None)
     known = {entry.file for entries in NAVIGATION.values() for entry in entries}
     if wanted in known and wanted != page.url_path:

@@ -41,6 +41,10 @@ from rubriclab.plan import Plan, plan
 from rubriclab.runner import Limits
 from rubriclab.store import run_name
 
+CHOICE = "study/"
+"""How the keys of this form's widgets begin. Their choices are remembered beside them, since a
+widget's own is forgotten while another page is open."""
+REMEMBERED = "study-choices"
 SAMPLE = "sample"
 OWN_RUBRIC = "The data set's own"
 AXES: Mapping[Axis, tuple[str, str]] = {
@@ -119,6 +123,13 @@ def _prepared(path: str, key: str, _setup: Setup) -> Prepared:  # noqa: ARG001  
 
 def form() -> Setup | None:
     """All choices, top to bottom. None while something needed is missing; the form says what."""
+    setup = _form()
+    now = {str(k): v for k, v in st.session_state.items() if str(k).startswith(CHOICE)}
+    st.session_state[REMEMBERED] = {**st.session_state.get(REMEMBERED, {}), **now}
+    return setup
+
+
+def _form() -> Setup | None:
     ui_step(1, "What is judged")
     with ui.faults():
         data, take, draw = _data_step()
@@ -156,9 +167,9 @@ def ui_step(number: int, title: str) -> None:
 
 def _kept(name: str, first: Any, options: Sequence[Any] | None = None) -> str:
     """A widget's key, its choice set at first, and again where the old one is no longer offered."""
-    key = f"{ui.KEPT_CHOICES}{name}"
+    key = f"{CHOICE}{name}"
     if key not in st.session_state:
-        st.session_state[key] = first
+        st.session_state[key] = st.session_state.get(REMEMBERED, {}).get(key, first)
     held = st.session_state[key]
     if options is not None:
         if isinstance(held, list):
@@ -191,7 +202,7 @@ def _data_step() -> tuple[str, int | None, int | None]:
         names[SAMPLE] = f"Sample · {len(_sample()):,} items, comes with the lab"
     wanted = st.session_state.pop("study-data-wanted", None)
     if wanted in names:
-        st.session_state[f"{ui.KEPT_CHOICES}data"] = wanted
+        st.session_state[f"{CHOICE}data"] = wanted
     codes = list(names)
     left, right = st.columns([3, 2], gap="medium")
     data = left.selectbox("Data set", codes, key=_kept("data", codes[0], codes),
@@ -245,7 +256,7 @@ def _rubric_step(dataset: Dataset) -> Rubric | None:
     names = ([OWN_RUBRIC] if dataset.rubric is not None else []) + list(known)
     wanted = st.session_state.pop("study-rubric-wanted", None)
     if wanted in names:
-        st.session_state[f"{ui.KEPT_CHOICES}rubric-{dataset.name}"] = wanted
+        st.session_state[f"{CHOICE}rubric-{dataset.name}"] = wanted
     name = st.selectbox("Rubric", names, key=_kept(f"rubric-{dataset.name}", names[0], names))
     rubric = dataset.rubric if name == OWN_RUBRIC else known[name]
     if rubric is not None:

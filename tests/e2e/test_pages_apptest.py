@@ -1,0 +1,247 @@
+"""Every page through app.py: cold, with an empty store, with data; and what the forms refuse."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rubriclab import ui
+from rubriclab.forms.estimate import calls_per_second, subset, text_groups
+from rubriclab.forms.judges import json_object, refuse_key
+from rubriclab.forms.rubric import from_tables
+from rubriclab.ingest.sample import sample_dataset, sample_rubrics
+from rubriclab.model import Dataset, Item, Judge, LabError, Rubric, RubricError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [entry.file for entries in ui.NAVIGATION.values() for entry in entries]
+SET_UP = ["data", "rubric", "judges", "study"]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A store of the test's own; the servers' caches start empty."""
+    path = tmp_path / "lab.duckdb"
+    monkeypatch.setenv(ui.STORE_VARIABLE, str(path))
+    monkeypatch.setenv("RUBRICLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(ui, "EXAMPLE", tmp_path / "none.zip")
+    st.cache_resource.clear()
+    yield path
+    ui.manager().store.close()
+    st.cache_resource.clear()
+
+
+def opened(page: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+    app.switch_page(f"pages/{page}.py").run()
+    return app
+
+
+def healthy(app: AppTest) -> None:
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_opens_on_an_empty_store(store: Path, page: str) -> None:
+    app = opened(page)
+    healthy(app)
+    assert app.title, f"{page} shows no title"
+
+
+@pytest.mark.parametrize("page", SET_UP)
+def test_page_opens_with_data(store: Path, page: str) -> None:
+    ui.store().save_dataset(sample_dataset())
+    ui.store().save_rubric(Rubric("Mine", sample_rubrics()[0].criteria))
+    ui.store().save_judge(
+        Judge("planted", "simulated", "simulated", options={"position": {"first": 1.0}})
+    )
+    healthy(opened(page))
+
+
+def test_sample_is_one_click_away(store: Path) -> None:
+    app = opened("data")
+    app.button(key="data-empty-sample").click().run()
+    healthy(app)
+    assert list(ui.store().datasets()["name"]) == ["Sample"]
+
+
+def test_own_csv_is_mapped_kept_and_looked_into(store: Path) -> None:
+    content = b"id,question,answer,rater 1,rater 2\na,Why?,Because.,1,2\nb,How?,So.,3,3\n"
+    app = opened("data")
+    app.file_uploader(key="data-file-0").upload("own.csv", content, "text/csv").run()
+    healthy(app)
+    assert any("2 items" in note.value and "2 raters" in note.value for note in app.success)
+    app.button(key="data-keep").click().run()
+    healthy(app)
+    code = str(ui.store().datasets()["dataset"][0])
+    assert [item.human for item in ui.store().dataset(code).items] == [(1.0, 2.0), (3.0, 3.0)]  # type: ignore[union-attr]
+
+
+def test_broken_csv_names_its_line_and_the_page_lives(store: Path) -> None:
+    app = opened("data")
+    broken = b"id,answer\na,one\nb,two,three\n"
+    app.file_uploader(key="data-file-0").upload("own.csv", broken, "text/csv").run()
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "line 3" in app.error[0].value
+    assert app.button(key="data-sample-add")
+
+
+def test_study_is_counted_and_launched(store: Path) -> None:
+    ui.store().save_judge(
+        Judge("planted", "simulated", "simulated", options={"position": {"first": 1.0}})
+    )
+    app = opened("study")
+    app.multiselect(key="study/judges").set_value(["planted"]).run()
+    healthy(app)
+    assert app.metric[0].value == "800", "40 answers x (10 balanced + 10 fixed)"
+    app.button(key="study-launch").click().run()
+    assert not app.exception
+    (info,) = ui.store().runs()
+    until = time.monotonic() + 30
+    while ui.store().run(info.run).state == "running" and time.monotonic() < until:
+        time.sleep(0.1)
+    assert ui.store().run(info.run).done == 800
+
+
+def test_study_keeps_its_choices_while_another_page_is_open(store: Path) -> None:
+    app = opened("study")
+    app.number_input(key="study/reads-options-fixed").set_value(3).run()
+    app.switch_page("pages/rubric.py").run()
+    app.switch_page("pages/study.py").run()
+    assert app.number_input(key="study/reads-options-fixed").value == 3
+    assert app.metric[0].value == "520", "40 answers x (10 balanced + 3 fixed)"
+
+
+def test_study_says_what_does_not_fit(store: Path) -> None:
+    app = opened("study")
+    app.number_input(key="study/reads-options-balanced").set_value(7).run()
+    assert not app.exception
+    assert "multiple of 5" in app.error[0].value
+
+
+@pytest.mark.parametrize("axis", ["criteria", "pairwise", "listwise"])
+def test_every_axis_can_be_planned(store: Path, axis: str) -> None:
+    app = opened("study")
+    app.radio(key="study/axis").set_value(axis).run()
+    if axis == "criteria":
+        wide = next(r.name for r in sample_rubrics() if len(r.criteria) > 1)
+        app.selectbox(key="study/rubric-Sample").set_value(wide).run()
+    healthy(app)
+    assert app.button(key="study-launch")
+
+
+def test_key_typed_for_its_name_is_refused_unrepeated(store: Path) -> None:
+    app = opened("judges")
+    secret = "sk-proj-abcdefghijklmnop1234567890"
+    app.text_input(key="judges-openai-new0-key").set_value(secret).run()
+    assert not app.exception
+    assert "looks like a key" in app.error[0].value
+    assert secret not in app.error[0].value
+
+
+@pytest.mark.parametrize("name", ["", "OPENAI_API_KEY", "HF_TOKEN", "my_key"])
+def test_names_of_variables_pass(name: str) -> None:
+    refuse_key(name)
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-abc123", "hf_AbCdEfGhIjKlMnOp", "a1b2c3d4e5f6a7b8c9d0e1f2", "two words"]
+)
+def test_keys_are_refused(key: str) -> None:
+    with pytest.raises(LabError, match="keeps no keys") as caught:
+        refuse_key(key)
+    assert key not in str(caught.value)
+
+
+def test_simulated_judge_is_saved_with_its_effects(store: Path) -> None:
+    app = opened("judges")
+    app.number_input(key="judges-simulated-new0-first").set_value(1.5).run()
+    app.button(key="judges-simulated-new0-save").click().run()
+    healthy(app)
+    (judge,) = ui.store().judges()
+    assert judge.simulated
+    assert judge.options == {"position": {"first": 1.5}}
+
+
+def test_unreachable_judge_says_what_to_do(store: Path) -> None:
+    ui.store().save_judge(Judge("gone", "openai", "m", base_urls=("http://127.0.0.1:9/v1",)))
+    app = opened("judges")
+    app.button(key="judges-test-gone").click().run()
+    assert not app.exception
+    assert "running" in app.error[0].value
+
+
+def test_json_fields_name_the_place() -> None:
+    assert json_object("", "Extra") == {}
+    assert json_object('{"a": 1}', "Extra") == {"a": 1}
+    with pytest.raises(LabError, match="line 1, column 7"):
+        json_object('{"a": }', "Extra")
+    with pytest.raises(LabError, match="object"):
+        json_object("[1]", "Extra")
+
+
+def test_rubric_is_kept_under_a_new_name(store: Path) -> None:
+    app = opened("rubric")
+    shipped = sample_rubrics()[0]
+    app.text_input(key=f"rubric-{shipped.id}-name").set_value("Mine").run()
+    app.button(key=f"rubric-{shipped.id}-keep").click().run()
+    healthy(app)
+    assert [rubric.name for rubric in ui.store().rubrics()] == ["Mine"]
+
+
+def options(*rows: tuple[object, object, object]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["criterion", "score", "description"], dtype=object)
+
+
+def test_tables_become_a_rubric_of_any_size() -> None:
+    about = pd.DataFrame([("Tone", "How kind")], columns=["criterion", "description"])
+    made = from_tables("R", about, options((None, 2, "kind"), (None, 1, None)))
+    assert made.criteria[0].scores == (1, 2)
+    assert made.criteria[0].describe(1) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("Tone", 1, "a")], "1 score option"),
+        ([("Tone", 1, "a"), ("Tone", 1, "b")], "more than once"),
+        ([("Tone", 1, "a"), ("Other", 2, "b")], "no criterion “Other”"),
+        ([("Tone", 1, "a"), ("Tone", None, "b")], "has no score"),
+    ],
+)
+def test_tables_that_do_not_fit_are_named(
+    rows: list[tuple[object, object, object]], said: str
+) -> None:
+    about = pd.DataFrame([("Tone", "")], columns=["criterion", "description"])
+    with pytest.raises(RubricError, match=said):
+        from_tables("R", about, options(*rows))
+
+
+def test_subset_keeps_texts_whole_and_is_seeded() -> None:
+    items = tuple(
+        Item(f"{t}:{c}", response=f"text {t}", criterion=c, block=str(t))
+        for t in range(6)
+        for c in "ab"
+    )
+    data = Dataset("d", items)
+    assert len(text_groups(data)) == 6
+    first = subset(data, 2, seed=None)
+    assert [i.item_id for i in first.items] == ["0:a", "0:b", "1:a", "1:b"]
+    drawn = subset(data, 3, seed=4)
+    assert drawn.items == subset(data, 3, seed=4).items
+    assert len(drawn) == 6
+    assert subset(data, None, seed=None) is data
+    smaller = {i.item_id for i in subset(data, 2, seed=4).items}
+    assert smaller <= {i.item_id for i in drawn.items}, "a larger draw holds the smaller one"
+
+
+def test_a_minute_limit_bounds_the_assumed_rate() -> None:
+    judge = Judge("j", "openai", "m", base_urls=("http://x/v1",), rpm=30)
+    assert calls_per_second(judge, "score", None) == 0.5
