@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from rubriclab.figures.style import EVEN_LINE, Chart, judge_color, new_figure
 from rubriclab.findings.alignment import ArmAlignment, StrategyDifference, Sweep
+from rubriclab.model import Arm
 from rubriclab.stats.inference import Interval
 
 ROW = 30
@@ -21,11 +22,10 @@ def forest(arms: Sequence[ArmAlignment]) -> Chart:
     rows = list(dict.fromkeys(_row(found) for found in arms))
     strategies = list(dict.fromkeys(found.arm.strategy for found in arms))
     height = 110 + ROW * max(1, len(rows)) * max(1, len(strategies))
-    figure = new_figure(x="Pearson r with humans (95 % interval)", height=height)
-    step = 0.7 / max(1, len(strategies))
+    figure = new_figure(x="r with humans (95 % interval)", height=height)
     for index, strategy in enumerate(strategies):
         mine = [found for found in arms if found.arm.strategy == strategy]
-        offset = (index - (len(strategies) - 1) / 2) * step
+        offset = _offset(index, len(strategies))
         figure.add_scatter(
             x=[found.pearson.r for found in mine],
             y=[rows.index(_row(found)) + offset for found in mine],
@@ -49,32 +49,34 @@ def forest(arms: Sequence[ArmAlignment]) -> Chart:
 
 
 def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
-    """Paired differences in r with their intervals and the line at no difference."""
-    rows = [_pair_row(one) for one in found]
-    figure = new_figure(
-        x="Difference in Pearson r (95 % interval)", height=110 + ROW * max(1, len(rows))
-    )
+    """Paired differences in r with their intervals and the line at no difference.
+
+    A row per judge and data set, a colour per pair of strategies.
+    """
+    rows = list(dict.fromkeys(_place(one) for one in found))
     pairs = list(dict.fromkeys((one.a, one.b) for one in found))
+    height = 110 + ROW * max(1, len(rows)) * max(1, len(pairs))
+    figure = new_figure(x="Difference in r (95 % interval)", height=height)
     for index, pair in enumerate(pairs):
-        at = [i for i, one in enumerate(found) if (one.a, one.b) == pair]
-        mine = [found[i] for i in at]
+        mine = [one for one in found if (one.a, one.b) == pair]
+        offset = _offset(index, len(pairs))
         figure.add_scatter(
             x=[one.delta_r for one in mine],
-            y=at,
+            y=[rows.index(_place(one)) + offset for one in mine],
             mode="markers",
-            name=escape(f"{pair[0]} less {pair[1]}"),
+            name=escape(f"{pair[0]} − {pair[1]}"),
             marker={"size": 9, "color": judge_color(index)},
             error_x=_error([one.delta_r for one in mine], [one.ci for one in mine]),
-            customdata=[[one.n_items, *one.ci, one.p_holm] for one in mine],
+            customdata=[[one.n_items, *one.ci, one.p_holm, escape(_place(one))] for one in mine],
             hovertemplate=(
-                "%{x:+.3f} [%{customdata[1]:+.3f}, %{customdata[2]:+.3f}]<br>"
+                "%{customdata[4]}<br>%{x:+.3f} [%{customdata[1]:+.3f}, %{customdata[2]:+.3f}]<br>"
                 "%{customdata[0]:,} items, p (Holm) %{customdata[3]:.3f}"
             ),
         )
     figure.add_vline(x=0, line_dash="dot", line_color=EVEN_LINE)
     _named_rows(figure, rows)
-    figure.update_layout(showlegend=len(pairs) > 1)
-    parts = [f"{row}: {one.delta_r:+.3f}" for row, one in zip(rows[:8], found, strict=False)]
+    figure.update_layout(showlegend=bool(pairs))
+    parts = [f"{_place(one)}, {one.a} less {one.b}: {one.delta_r:+.3f}" for one in found[:8]]
     return Chart(figure, _sentence("Paired differences in correlation", parts, found))
 
 
@@ -130,9 +132,7 @@ def ordering_dots(found: ArmAlignment, *, most: int = 24) -> Chart:
     if canonical is not None and canonical not in shown:
         shown = [*shown[:-1], canonical]
     labels = [f"{o.rank}. {' '.join(map(str, o.ordering))}" for o in shown]
-    figure = new_figure(
-        x="Pearson r of single calls with humans", height=110 + 24 * max(1, len(shown))
-    )
+    figure = new_figure(x="r of single calls with humans", height=110 + 24 * max(1, len(shown)))
     figure.add_scatter(
         x=[o.r for o in shown],
         y=list(range(len(shown))),
@@ -141,6 +141,7 @@ def ordering_dots(found: ArmAlignment, *, most: int = 24) -> Chart:
             "size": [13 if o.canonical else 9 for o in shown],
             "symbol": ["diamond" if o.canonical else "circle" for o in shown],
             "color": [judge_color(1 if o.canonical else 0) for o in shown],
+            "opacity": 1,
         },
         customdata=[[o.n, "the usual order" if o.canonical else ""] for o in shown],
         hovertemplate="r = %{x:.3f} over %{customdata[0]:,} calls<br>%{customdata[1]}<extra></extra>",
@@ -182,14 +183,17 @@ def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
 
 
 def _row(found: ArmAlignment) -> str:
-    arm = found.arm
-    parts = [arm.judge, arm.dataset]
-    return " · ".join([*parts, str(arm.variant)] if arm.variant.levels else parts)
+    return _place(found.arm)
 
 
-def _pair_row(one: StrategyDifference) -> str:
-    parts = [one.judge, one.dataset, f"{one.a} − {one.b}"]
-    return " · ".join([*parts, str(one.variant)] if one.variant.levels else parts)
+def _place(of: Arm | StrategyDifference) -> str:
+    parts = [of.judge, of.dataset]
+    return " · ".join([*parts, str(of.variant)] if of.variant.levels else parts)
+
+
+def _offset(index: int, of: int) -> float:
+    """Where the index-th of several marks of one row stands, so that none hides another."""
+    return (index - (of - 1) / 2) * 0.7 / max(1, of)
 
 
 def _named_rows(figure: go.Figure, rows: Sequence[str]) -> None:

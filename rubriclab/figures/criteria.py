@@ -75,7 +75,7 @@ def carryover_forest(arm: ArmCriteria) -> Chart:
     """What reading each criterion just before adds to the next score, with its interval."""
     rows = arm.carryover
     figure = new_figure(
-        x="Points added to the next criterion (95 % interval)", height=110 + 30 * max(1, len(rows))
+        x="Points added to the next score (95 %)", height=110 + 30 * max(1, len(rows))
     )
     effect = np.array([row.effect for row in rows], dtype=np.float64)
     figure.add_scatter(

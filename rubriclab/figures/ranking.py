@@ -13,54 +13,76 @@ from rubriclab.findings.ranking import RankReversal, Share
 
 
 def flip_bars(pairs: Sequence[RankReversal], *, strict: bool = False) -> Chart:
-    """Share of prompts whose winner changes, with its interval; a bar a judge and pair."""
-    shares = [pair.top1_flip_strict if strict else pair.top1_flip for pair in pairs]
-    rows = [_row(pair) for pair in pairs]
-    figure = new_figure(x="Prompts whose winner changes", height=120 + 38 * max(1, len(rows)))
-    value, error = _with_error(shares)
-    figure.add_bar(
-        x=value,
-        y=list(range(len(rows))),
-        orientation="h",
-        marker_color=judge_color(0),
-        error_x=error,
-        customdata=[[*share.ci, share.n] for share in shares],
-        hovertemplate=(
-            "%{x:.1%} of %{customdata[2]:,} prompts<br>95 % interval "
-            "%{customdata[0]:.1%} to %{customdata[1]:.1%}<extra></extra>"
-        ),
-    )
+    """Share of prompts whose winner changes; a row a judge and data set, a colour a pair."""
+    rows, kinds = _rows(pairs), _kinds(pairs)
+    figure = new_figure(x="Prompts whose winner changes", height=_height(rows, kinds))
+    for index, kind in enumerate(kinds):
+        mine = [pair for pair in pairs if (pair.a, pair.b) == kind]
+        shares = [pair.top1_flip_strict if strict else pair.top1_flip for pair in mine]
+        value, error = _with_error(shares)
+        figure.add_bar(
+            x=value,
+            y=[rows.index(_place(pair)) for pair in mine],
+            orientation="h",
+            name=escape(f"{kind[0]} vs {kind[1]}"),
+            marker_color=judge_color(index),
+            error_x=error,
+            customdata=[[*share.ci, share.n] for share in shares],
+            hovertemplate=(
+                "%{x:.1%} of %{customdata[2]:,} prompts<br>95 % interval "
+                "%{customdata[0]:.1%} to %{customdata[1]:.1%}"
+            ),
+        )
     figure.update_xaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_layout(barmode="group", showlegend=bool(kinds))
     _named_rows(figure, rows)
-    parts = [f"{row} {share.value:.0%}" for row, share in zip(rows, shares, strict=True)][:8]
+    parts = [
+        f"{_place(p)} ({p.a} vs {p.b}) {(p.top1_flip_strict if strict else p.top1_flip).value:.0%}"
+        for p in pairs[:8]
+    ]
     said = "; ".join(parts) if parts else "nothing to show"
     return Chart(figure, f"Share of prompts whose top candidate changes: {said}.")
 
 
 def tau_dots(pairs: Sequence[RankReversal]) -> Chart:
     """Mean Kendall tau-b between the two rankings, with its interval; 1 is the same ranking."""
-    rows = [_row(pair) for pair in pairs]
-    figure = new_figure(
-        x="Mean Kendall tau-b between rankings", height=120 + 34 * max(1, len(rows))
-    )
-    value, error = _with_error([pair.kendall_tau for pair in pairs])
-    figure.add_scatter(
-        x=value,
-        y=list(range(len(rows))),
-        mode="markers",
-        marker={"size": 10, "color": judge_color(0)},
-        error_x=error,
-        customdata=[[*pair.kendall_tau.ci, pair.kendall_tau.n, pair.excluded] for pair in pairs],
-        hovertemplate=(
-            "tau %{x:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<br>%{customdata[2]:,} "
-            "prompts, %{customdata[3]:,} left out (all tied)<extra></extra>"
-        ),
-    )
+    rows, kinds = _rows(pairs), _kinds(pairs)
+    figure = new_figure(x="Mean Kendall tau-b of the rankings", height=_height(rows, kinds))
+    for index, kind in enumerate(kinds):
+        mine = [pair for pair in pairs if (pair.a, pair.b) == kind]
+        value, error = _with_error([pair.kendall_tau for pair in mine])
+        offset = (index - (len(kinds) - 1) / 2) * 0.7 / len(kinds)
+        figure.add_scatter(
+            x=value,
+            y=[rows.index(_place(pair)) + offset for pair in mine],
+            mode="markers",
+            name=escape(f"{kind[0]} vs {kind[1]}"),
+            marker={"size": 10, "color": judge_color(index)},
+            error_x=error,
+            customdata=[[*p.kendall_tau.ci, p.kendall_tau.n, p.excluded] for p in mine],
+            hovertemplate=(
+                "tau %{x:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<br>%{customdata[2]:,} "
+                "prompts, %{customdata[3]:,} left out (all tied)"
+            ),
+        )
     figure.add_vline(x=1, line_dash="dot", line_color=EVEN_LINE)
+    figure.update_layout(showlegend=bool(kinds))
     _named_rows(figure, rows)
-    parts = [f"{row} {pair.kendall_tau.value:.2f}" for row, pair in zip(rows, pairs, strict=True)]
-    said = "; ".join(parts[:8]) if parts else "nothing to show"
+    parts = [f"{_place(p)} ({p.a} vs {p.b}) {p.kendall_tau.value:.2f}" for p in pairs[:8]]
+    said = "; ".join(parts) if parts else "nothing to show"
     return Chart(figure, f"Agreement of rankings (mean Kendall tau): {said}.")
+
+
+def _rows(pairs: Sequence[RankReversal]) -> list[str]:
+    return list(dict.fromkeys(_place(pair) for pair in pairs))
+
+
+def _kinds(pairs: Sequence[RankReversal]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((pair.a, pair.b) for pair in pairs))
+
+
+def _height(rows: Sequence[str], kinds: Sequence[object]) -> int:
+    return 120 + 30 * max(1, len(rows)) * max(1, len(kinds))
 
 
 def _named_rows(figure: go.Figure, rows: Sequence[str]) -> None:
@@ -74,8 +96,8 @@ def _named_rows(figure: go.Figure, rows: Sequence[str]) -> None:
     )
 
 
-def _row(pair: RankReversal) -> str:
-    parts = [pair.judge, pair.dataset, f"{pair.a} vs {pair.b}"]
+def _place(pair: RankReversal) -> str:
+    parts = [pair.judge, pair.dataset]
     return " · ".join([*parts, str(pair.variant)] if pair.variant.levels else parts)
 
 
