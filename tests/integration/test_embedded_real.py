@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,10 @@ def test_weights_are_the_ones_of_the_catalogue() -> None:
 
 
 def test_answers_with_probabilities_of_every_label_and_prefers_the_first() -> None:
-    calls = _calls()
+    # Led to the answer by its first word: left to itself the model chats, and what little falls
+    # on labels (6 %) falls on the label 1 wherever it stands.
+    lead = {"role": "assistant", "content": "Score "}
+    calls = [replace(call, messages=(*call.messages, lead)) for call in _calls()]
     replies = asyncio.run(_ask_all(calls))
     picked: Counter[int] = Counter()
     for call, reply in zip(calls, replies, strict=True):
@@ -111,10 +115,10 @@ def test_answers_with_probabilities_of_every_label_and_prefers_the_first() -> No
         shares, mass = label_probabilities(reply.top_tokens, call.ordering.labels)
         assert shares is not None
         assert min(shares) > 0
-        assert 0 < mass < 1
+        assert mass > 0.9
         picked[max(range(5), key=lambda p: shares[p])] += 1
-    # Twenty picks; by chance the first position would get four.
-    assert picked[0] >= 8
+    # Twenty picks; by chance the first position would get four. All twenty were seen.
+    assert picked[0] >= 10
 
 
 def test_orderings_of_one_item_share_their_prefix() -> None:
@@ -147,8 +151,10 @@ def test_two_runs_at_once_share_one_server_and_both_finish() -> None:
 
 
 def test_too_long_a_prompt_is_a_fault_of_the_call() -> None:
-    judge = Judge(name="small", kind="embedded", model=NAME, options={"context": 128})
-    (reply,) = asyncio.run(_ask_all(_calls(1)[:1], judge))
+    judge = Judge(name="small", kind="embedded", model=NAME, options={"context": 256})
+    call = _calls(1)[0]
+    long = {"role": "user", "content": call.messages[0]["content"] + " and so on" * 200}
+    (reply,) = asyncio.run(_ask_all([replace(call, messages=(long,))], judge))
     assert reply.kind == "context_overflow"
     assert not reply.retryable
 
