@@ -49,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_results(commands)
     _add_import(commands)
+    _add_export(commands)
     return parser
 
 
@@ -72,8 +73,10 @@ def _add_demo(commands: Any) -> None:
     demo = _command(commands, "demo", _demo, about)
     demo.add_argument("--items", type=_positive, default=12, metavar="N",
                       help="how many sample items to judge (default 12)")  # fmt: skip
-    demo.add_argument("--judge", default="smollm2-135m", metavar="MODEL",
-                      help="an embedded model's name or a GGUF file (default smollm2-135m)")  # fmt: skip
+    demo.add_argument("--judge", action="append", metavar="MODEL",
+                      help="an embedded model's name or a GGUF file (default smollm2-135m); "
+                      "may be given more than once")  # fmt: skip
+    demo.add_argument("--name", default="Demo", help="the run's name (default Demo)")
 
 
 def _add_run(commands: Any) -> None:
@@ -99,11 +102,22 @@ def _add_import(commands: Any) -> None:
     about = "Import judgments made elsewhere, one a row."
     made = _command(commands, "import", _import, about)
     made.add_argument("file", type=Path, metavar="FILE", help="CSV, TSV, JSONL, JSON, Parquet, Excel")
-    made.add_argument("--kind", required=True, choices=("scores", "criteria", "pairs"),
+    made.add_argument("--kind", required=True, choices=("scores", "criteria", "pairs", "run"),
                       help="scores: judge, dataset, item_id, ordering, score; "
                       "criteria: judge, dataset, text_id, ordering, criterion, score; "
-                      "pairs: judge, question_id, task, first, second, choice")  # fmt: skip
+                      "pairs: judge, question_id, task, first, second, choice; "
+                      "run: an archive written by export")  # fmt: skip
     made.add_argument("--name", help="a name for the run (default: the file's)")
+
+
+def _add_export(commands: Any) -> None:
+    about = (
+        "Write a run to one archive that another lab can show, check and go on with: "
+        "import it with --kind run."
+    )
+    export = _command(commands, "export", _export, about)
+    export.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
+    export.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
 
 
 def _positive(text: str) -> int:
@@ -119,7 +133,8 @@ def _positive(text: str) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from rubriclab.ingest.sample import demo_study, embedded_judge
 
-    study = demo_study(items=arguments.items, judges=(embedded_judge(arguments.judge),))
+    judges = tuple(embedded_judge(name) for name in arguments.judge or ["smollm2-135m"])
+    study = demo_study(items=arguments.items, judges=judges, name=arguments.name)
     return _run_study(study, arguments)
 
 
@@ -200,12 +215,42 @@ def _import(arguments: argparse.Namespace) -> int:
         content = arguments.file.read_bytes()
     except OSError as fault:
         raise LabError(f"{arguments.file} cannot be read: {fault.strerror}.") from fault
+    if arguments.kind == "run":
+        return _import_archive(content, arguments)
     name = arguments.name or arguments.file.name.split(".")[0]
     data = read_judgments(arguments.kind, arguments.file.name, content, name=name)
     with Store(arguments.store) as store:
         run = store.import_run(data, provenance=import_provenance(arguments.file.name, content))
         _say(f"Run {run}: {len(data.judgments):,} judgments imported.")
         _print_results(store, run, arguments.json)
+    return EXIT_OK
+
+
+def _import_archive(content: bytes, arguments: argparse.Namespace) -> int:
+    from rubriclab.archive import read_archive
+    from rubriclab.store import Store
+
+    with Store(arguments.store) as store:
+        info = store.run(read_archive(store, content))
+        _say(f"Run {info.run}: {info.done:,} of {info.planned:,} calls are here, {info.state}.")
+        _print_results(store, info.run, arguments.json)
+    return EXIT_OK
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from rubriclab.archive import write_archive
+    from rubriclab.store import Store
+
+    with Store(arguments.store) as store:
+        run = store.run(arguments.run).run
+        try:
+            arguments.out.write_bytes(write_archive(store, run))
+        except OSError as fault:
+            raise LabError(f"{arguments.out} cannot be written: {fault.strerror}.") from fault
+    if arguments.json:
+        print(json.dumps({"run": run, "file": str(arguments.out)}))
+    else:
+        _say(f"Run {run} written to {arguments.out}.")
     return EXIT_OK
 
 

@@ -50,10 +50,11 @@ SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling)) - {"extra"}
 STUDY_FACTORS = ("scale", "ids", "reference", "answer")
 ID_STYLES = ("arabic", "letters", "roman")
 MAX_TOKENS: dict[str, int] = {"feedback": 1024, "score": 16}
-PREFILL = {"options": "Score: ", "pairwise": "Verdict: ", "listwise": "Verdict: "}
+PREFILL = {"options": "The score is ", "pairwise": "Verdict: ", "listwise": "Verdict: "}
 """How the answer of an embedded judge is begun for it in score mode: a model this small would
-chat first, and only 2 % of its first-token probability would fall on a label (with the
-beginning, about 90 %). Switched off by the judge's option ``prefill = false``."""
+chat first, and only 2 % of its first-token probability would fall on a label. Of seven
+beginnings tried on eight sample items this one put the most there (87 %). Switched off by the
+judge's option ``prefill = false``."""
 EMBEDDED_MAX_TOKENS = {"feedback": 320, "score": 3}
 
 

@@ -19,7 +19,9 @@ READERS: Mapping[str, Callable[..., RunData]] = {
 }
 
 
-def read_judgments(kind: str, file: str, content: bytes, *, name: str) -> RunData:
+def read_judgments(
+    kind: str, file: str, content: bytes, *, name: str, limit_mb: int | None = None
+) -> RunData:
     """The judgments in a file of that ``kind``. Raises DataError naming the place of a fault."""
-    frame: pd.DataFrame = read_table(file, content)
+    frame: pd.DataFrame = read_table(file, content, limit_mb=limit_mb)
     return READERS[kind](frame, name=name)

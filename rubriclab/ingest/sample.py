@@ -31,11 +31,19 @@ def sample_rubrics() -> tuple[Rubric, ...]:
 
 
 def embedded_judge(model: str = DEFAULT_JUDGE) -> Judge:
+    """An embedded judge by its name in the catalogue, or by the path of a GGUF file."""
+    if model.lower().endswith(".gguf"):
+        path = Path(model).expanduser().resolve()
+        return Judge(name=path.stem, kind="embedded", model=path.stem, options={"path": str(path)})
     return Judge(name=model, kind="embedded", model=model)
 
 
 def demo_study(
-    *, items: int = DEMO_ITEMS, judges: tuple[Judge, ...] | None = None, seed: int = 0
+    *,
+    items: int = DEMO_ITEMS,
+    judges: tuple[Judge, ...] | None = None,
+    name: str = "Demo",
+    seed: int = 0,
 ) -> Study:
     """Balanced and fixed orderings of the sample rubric on ``items`` items of the sample.
 
@@ -45,7 +53,7 @@ def demo_study(
     drawn = random.Random(0).sample(range(len(full)), k=len(full))[: max(1, items)]
     chosen = tuple(i for n, i in enumerate(full.items) if n in set(drawn) and isinstance(i, Item))
     return Study(
-        name="Demo",
+        name=name,
         dataset=replace(full, items=chosen),
         judges=judges or (embedded_judge(),),
         rubric=sample_rubrics()[0],

@@ -15,7 +15,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.ingest.pairs import read_pairs
 from rubriclab.model import Arm, Ordering, RunData
 
-REFERENCE = os.environ.get("RUBRICLAB_SHI_DATA", "")
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "data" / "shi"
 
 
 def pairs(rows: list[tuple[object, ...]], *extra: str) -> RunData:
@@ -38,7 +38,7 @@ def one(data: RunData) -> JudgeComparison:
 # ------------------------------------------------------------------ the paper
 
 
-@pytest.mark.skipif(not REFERENCE, reason="set RUBRICLAB_SHI_DATA to the authors' replies")
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason=f"no {REFERENCE}: the authors' replies are not here")
 def test_reproduces_the_papers_table() -> None:
     stem = "mtbench_gpt-3.5-turbo-1106"
     frames = [
