@@ -189,7 +189,7 @@ def _watch(run: Any) -> Any:
 
 def _progress_line(shown: Any) -> str:
     if shown.stage:
-        return shown.stage
+        return str(shown.stage)
     width = 28
     share = shown.done / shown.planned if shown.planned else 1.0
     bar = "█" * round(width * share) + "░" * (width - round(width * share))
