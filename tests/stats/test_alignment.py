@@ -9,6 +9,7 @@ import pytest
 from scipy import stats as sp
 
 from rubriclab.stats import alignment as al
+from rubriclab.stats.position import cramers_v
 
 
 def _pair(n: int, rho: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -209,3 +210,24 @@ def test_budget_samples_when_subsets_are_many() -> None:
     assert curve[-1].mean_r == pytest.approx(np.corrcoef(scores.mean(axis=1), truth)[0, 1])
     assert np.all(np.diff([p.mean_r for p in curve]) > 0)
     assert curve == al.budget_curve(scores, truth, seed=3)
+
+
+CALLS = np.array([5_760, 16_000, 3_200, 3_200])
+
+
+@pytest.mark.parametrize(
+    ("chi2", "printed"),
+    [
+        ((98.7, 302.1, 27.1, 60.1), 0.062),
+        ((9.8, 24.9, 5.5, 6.1), 0.021),
+        ((27.4, 265.9, 5.6, 21.7), 0.040),
+        ((76.3, 142.5, 23.4, 6.3), 0.042),
+        ((243.2, 369.8, 29.6, 29.0), 0.069),
+        ((395.3, 1691.7, 88.9, 83.7), 0.114),
+    ],
+)
+def test_v_of_the_papers_scale_table_follows_from_its_chi2(chi2, printed) -> None:
+    # Shares 1/5 + d, 1/5 - d, 1/5, 1/5, 1/5 have chi2 = 10 N d^2 (v2 Tables 2 and 4, n = 5).
+    d = np.sqrt(np.array(chi2) / (10 * CALLS))
+    share = 0.2 + d[:, None] * np.array([1, -1, 0, 0, 0])
+    assert cramers_v(share).mean() == pytest.approx(printed, abs=0.001)
