@@ -129,10 +129,11 @@ class Plan:
     def _unit_calls(self, judge: int, unit: Unit) -> Iterator[Call]:
         asked: dict[str, int] = {}
         for arm_code, arm, strategy in self._arms_of(judge, unit):
+            terms = _terms(self.study, judge, arm)
             shown = self._shown(arm, strategy, unit)
             for read in range(len(shown) * self.study.design.repeats):
                 ordering = shown[read % len(shown)]
-                call = self._call(judge, arm_code, arm, unit, ordering, read, asked)
+                call = self._call(judge, arm_code, arm, terms, unit, ordering, read, asked)
                 if call is not None:
                     yield call
 
@@ -173,9 +174,8 @@ class Plan:
         shown = []
         for line in lines:
             scores = tuple(int(str(score)) for score in line)
-            dealt = dict(zip(arm.scores, rng.sample(by_score, len(by_score)), strict=True))
-            plain = dict(zip(arm.scores, by_score, strict=True))
-            label = dealt if design.shuffle_ids else plain
+            dealt = rng.sample(by_score, len(by_score)) if design.shuffle_ids else by_score
+            label = dict(zip(arm.scores, dealt, strict=True))
             shown.append(Ordering(shown=scores, labels=tuple(label[s] for s in scores)))
         return tuple(shown)
 
@@ -184,6 +184,7 @@ class Plan:
         judge: int,
         arm_code: int,
         arm: Arm,
+        terms: _Terms,
         unit: Unit,
         ordering: Ordering,
         read: int,
@@ -193,28 +194,23 @@ class Plan:
         if rendered is None:
             return None
         template, messages, reference = rendered
-        spec = self.study.judges[judge]
-        answer = _answer(self.study, arm.variant)
-        if answer == "score" and arm.axis in PREFILL and _prefilled(spec):
-            messages = (*messages, {"role": "assistant", "content": PREFILL[arm.axis]})
-        sampling = _sampling(spec, arm, answer)
-        brief = answer == "score" and arm.axis != "criteria"
-        probabilities = brief and bool(spec.options.get("logprobs", True))
+        messages = (*messages, *terms.prefill)
         body = canonical_json(
             {
-                "judge": spec.identity(),
-                "sampling": [getattr(sampling, f.name) for f in fields(Sampling)],
+                "judge": terms.identity,
+                "sampling": terms.sampling_values,
                 "template": template,
                 "messages": messages,
-                "probabilities": probabilities,
+                "probabilities": terms.probabilities,
                 "item": unit.id,
             }
         )
         # The same words asked twice within a study (a fixed order read ten times, a random
         # draw that repeats) are different calls: count them apart.
         digest = hashlib.sha256(body.encode())
-        repeat = asked.get(digest.hexdigest(), 0)
-        asked[digest.hexdigest()] = repeat + 1
+        same = digest.hexdigest()
+        repeat = asked.get(same, 0)
+        asked[same] = repeat + 1
         digest.update(f"|{repeat}".encode())
         return Call(
             key=digest.hexdigest()[:32],
@@ -226,8 +222,8 @@ class Plan:
             ordering=ordering,
             messages=messages,
             template=template,
-            sampling=sampling,
-            want_probabilities=probabilities,
+            sampling=terms.sampling,
+            want_probabilities=terms.probabilities,
             reference=reference,
         )
 
@@ -512,6 +508,32 @@ def _criterion(rubric: Rubric, name: str | None, scale: int | None) -> Criterion
     return rescale(criterion, scale)[0]
 
 
+@dataclass(frozen=True)
+class _Terms:
+    """What all calls of one judge under one arm share."""
+
+    identity: Mapping[str, Any]
+    sampling: Sampling
+    sampling_values: list[Any]
+    prefill: tuple[Mapping[str, str], ...]
+    probabilities: bool
+
+
+def _terms(study: Study, judge: int, arm: Arm) -> _Terms:
+    spec = study.judges[judge]
+    answer = _answer(study, arm.variant)
+    begun = answer == "score" and arm.axis in PREFILL and _prefilled(spec)
+    sampling = _sampling(spec, arm, answer)
+    brief = answer == "score" and arm.axis != "criteria"
+    return _Terms(
+        identity=spec.identity(),
+        sampling=sampling,
+        sampling_values=[getattr(sampling, f.name) for f in fields(Sampling)],
+        prefill=({"role": "assistant", "content": PREFILL[arm.axis]},) if begun else (),
+        probabilities=brief and bool(spec.options.get("logprobs", True)),
+    )
+
+
 def _sampling(judge: Judge, arm: Arm, answer: AnswerMode) -> Sampling:
     """The judge's sampling with the arm's factor levels and a sensible answer length."""
     sampling = judge.sampling
@@ -552,9 +574,7 @@ def _unread(reply: Reply) -> Status:
 def _read_option(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     labels = call.ordering.labels
     answer: AnswerMode = "score" if call.template == SCORE_TEMPLATE else "feedback"
-    parsed = (_parse_short if len(reply.text) <= 40 else parse_label)(
-        reply.text, labels, answer=answer
-    )
+    parsed = _label_in(reply.text, labels, answer)
     probabilities, mass = label_probabilities(reply.top_tokens, labels)
     index, kind = parsed.index, None if parsed.index is not None else str(parsed.reason)
     if index is None and probabilities is not None:
@@ -584,9 +604,22 @@ def _read_option(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     )
 
 
+def _label_in(text: str, labels: tuple[str, ...], answer: AnswerMode) -> Parsed:
+    """``parse_label`` by shown position, read in one order of the labels whatever is shown.
+
+    A grammar takes milliseconds to build and a million replies of one label are a few
+    different texts: both are kept, and one order makes that once per set of labels.
+    """
+    known = tuple(sorted(labels))
+    read = _short_label if len(text) <= 40 else parse_label
+    parsed = read(text, known, answer=answer)
+    if parsed.index is None:
+        return parsed
+    return Parsed(labels.index(known[parsed.index]), parsed.reason)
+
+
 @lru_cache(maxsize=4096)
-def _parse_short(text: str, labels: tuple[str, ...], *, answer: AnswerMode) -> Parsed:
-    """A million replies of one label are a few different texts: read each of them once."""
+def _short_label(text: str, labels: tuple[str, ...], *, answer: AnswerMode) -> Parsed:
     return parse_label(text, labels, answer=answer)
 
 

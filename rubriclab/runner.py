@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from rubriclab.judges import Asking, open_judge
@@ -99,7 +100,8 @@ class Run:
         self._counts = Counter(store.outcome_counts(self.info.run))
         self._done = self.info.done
         self._state, self._reason, self._stage = "planned", "", ""
-        self._asked = self._retries = self._in_flight = self._failed_in_a_row = 0
+        self._asked = self._retries = self._in_flight = 0
+        self._failed_in_a_row: Counter[str] = Counter()
         self._money = 0.0
         self._finished: deque[float] = deque(maxlen=2_000)
         self._started = time.monotonic()
@@ -333,11 +335,11 @@ class Run:
     def _watch_failures(self, judge: Judge, reply: Reply) -> None:
         """Pause where call after call fails: the cause is not in the calls."""
         if reply.error is None or judge.simulated:
-            self._failed_in_a_row = 0
+            self._failed_in_a_row[judge.name] = 0
             return
-        self._failed_in_a_row += 1
+        self._failed_in_a_row[judge.name] += 1
         most = self._limits.max_failures
-        if most is not None and self._failed_in_a_row >= most:
+        if most is not None and self._failed_in_a_row[judge.name] >= most:
             self._end(
                 "paused",
                 f"{judge.name}: {most:,} calls in a row failed, the last with: {reply.error}. "
@@ -434,10 +436,8 @@ class Pace:
         while self._active >= self.limit:
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(place)
-            try:
+            with suppress(TimeoutError):  # looks at ``stop`` now and then
                 await asyncio.wait_for(place, 1.0)
-            except TimeoutError:
-                pass
             if stop.is_set():
                 return False
         self._active += 1

@@ -53,9 +53,15 @@ class Measured:
 def bench_study(url: str, calls: int, concurrency: int) -> Study:
     """Items of about 200 words, ten balanced and ten fixed reads each, at least ``calls`` in all."""
     words = "the answer explains how the tide follows the moon and why it comes twice a day "
-    options = tuple(ScoreOption(s, f"level {s} of five, described in a few words") for s in range(1, 6))
+    options = tuple(
+        ScoreOption(s, f"level {s} of five, described in a few words") for s in range(1, 6)
+    )
     items = tuple(
-        Item(item_id=f"item {i}", instruction=f"Question {i}: explain the tides.", response=f"{i}: " + words * 12)
+        Item(
+            item_id=f"item {i}",
+            instruction=f"Question {i}: explain the tides.",
+            response=f"{i}: " + words * 12,
+        )
         for i in range(-(-calls // READS))
     )
     return Study(
@@ -69,6 +75,7 @@ def bench_study(url: str, calls: int, concurrency: int) -> Study:
 
 def by_rubriclab(url: str, calls: int, concurrency: int) -> Measured:
     """The whole way: planning, rendering, asking, parsing, and every row in a store on disk."""
+    import rubriclab.judges.client  # noqa: F401  # importing is not asking
     from rubriclab.runner import Run
     from rubriclab.store import Store
 
@@ -80,7 +87,9 @@ def by_rubriclab(url: str, calls: int, concurrency: int) -> Measured:
         seconds, spent = time.perf_counter() - started, time.process_time() - cpu
         stored = store.outcome_counts(ended.run)["ok"]
     if ended.state != "finished" or stored != ended.planned:
-        raise LabError(f"{stored} of {ended.planned} calls were stored ({ended.state}: {ended.reason})")
+        raise LabError(
+            f"{stored} of {ended.planned} calls were stored ({ended.state}: {ended.reason})"
+        )
     note = f"plan, prompts, parsing and store included; {stored:,} rows stored"
     return Measured("rubriclab", stored, seconds, spent / stored * 1e3, note)
 

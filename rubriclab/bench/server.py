@@ -21,7 +21,10 @@ MODEL = "bench-model"
 
 def completion(text: str, *, logprobs: bool) -> bytes:
     """The body of a chat completion; with label probabilities where they were asked for."""
-    top = [{"token": t, "logprob": v, "bytes": None} for t, v in ((text, -0.4), ("1", -1.8), ("2", -2.1))]
+    top = [
+        {"token": t, "logprob": v, "bytes": None}
+        for t, v in ((text, -0.4), ("1", -1.8), ("2", -2.1))
+    ]
     content = [{"token": text, "logprob": -0.4, "bytes": None, "top_logprobs": top}]
     return json.dumps(
         {
@@ -43,7 +46,9 @@ def completion(text: str, *, logprobs: bool) -> bytes:
 
 
 def _response(body: bytes) -> bytes:
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     return head.encode() + body
 
 
