@@ -1,0 +1,205 @@
+"""Statistics of scoring bias: arithmetic by hand, other libraries' answers, simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from rubriclab.stats import perturbation as stat
+from rubriclab.stats.alignment import paired_difference
+from rubriclab.stats.inference import Floats
+
+VALUES = np.array([1.0, 2.0, 3.0])
+
+
+def counts(*rows: tuple[int, int, int]) -> Floats:
+    return np.array(rows, dtype=np.float64)
+
+
+def test_shift_rows_by_hand() -> None:
+    found = stat.shift_rows(counts((1, 0, 0), (1, 1, 0), (0, 0, 0)), counts((0, 0, 1), (0, 1, 1), (1, 0, 0)), VALUES)  # fmt: skip
+    # 1 against 3: shift -2, a flip, 2 apart.
+    assert found[0] == pytest.approx([-2.0, 1.0, 2.0])
+    # 1, 2 against 2, 3: means 1.5 and 2.5; one pair of four agrees; |1-2|,|1-3|,|2-2|,|2-3|.
+    assert found[1] == pytest.approx([-1.0, 0.75, 1.0])
+    assert np.isnan(found[2]).all()
+
+
+def test_shift_rows_are_the_mean_over_all_pairs_of_reads() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, (20, 4)), rng.integers(0, 3, (20, 7))
+    tables = [np.stack([(reads == s).sum(axis=1) for s in range(3)], axis=1) for reads in (a, b)]
+    found = stat.shift_rows(*(table.astype(float) for table in tables), VALUES)
+    gap = VALUES[a][:, :, None] - VALUES[b][:, None, :]
+    assert found[:, stat.SHIFT] == pytest.approx(gap.mean(axis=(1, 2)))
+    assert found[:, stat.FLIP] == pytest.approx((gap != 0).mean(axis=(1, 2)))
+    assert found[:, stat.ABSOLUTE] == pytest.approx(np.abs(gap).mean(axis=(1, 2)))
+
+
+def test_own_flips_by_hand() -> None:
+    found = stat.own_flips(counts((2, 0, 0), (1, 1, 0), (2, 1, 0), (1, 0, 0)))
+    assert found[:3] == pytest.approx([0.0, 1.0, 2 / 3])
+    assert np.isnan(found[3])
+
+
+def test_excess_flips_are_nil_on_average_where_nothing_differs() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1.0, 1.0, 1.0], 20_000)
+    a, b = rng.multinomial(3, p).astype(float), rng.multinomial(2, p).astype(float)
+    excess = stat.excess_flips(a, b)
+    assert abs(excess.mean()) < 3 * excess.std() / np.sqrt(len(excess))
+    # Two certain and different answers: every pair differs, and none by randomness.
+    assert stat.excess_flips(counts((2, 0, 0)), counts((0, 2, 0))) == pytest.approx([1.0])
+
+
+def test_mean_test_is_students_t() -> None:
+    values = np.random.default_rng(2).normal(0.3, 1.0, 30)
+    found = stat.mean_test(values, np.arange(30))
+    other = scipy_stats.ttest_1samp(values, 0.0)
+    assert (found.statistic, found.p) == pytest.approx((other.statistic, other.pvalue))
+    upper = stat.mean_test(values, np.arange(30), one_sided=True)
+    assert upper.p == pytest.approx(
+        scipy_stats.ttest_1samp(values, 0.0, alternative="greater").pvalue
+    )
+
+
+def test_mean_test_takes_units_and_leaves_nan_out() -> None:
+    values = np.array([1.0, 3.0, 5.0, np.nan, 2.0, 2.0])
+    unit = np.array([0, 0, 1, 1, 2, 2])
+    other = scipy_stats.ttest_1samp([2.0, 5.0, 2.0], 0.0)
+    assert stat.mean_test(values, unit).p == pytest.approx(other.pvalue)
+
+
+def test_mean_test_without_variance() -> None:
+    unit = np.arange(6)
+    assert stat.mean_test(np.zeros(6), unit).p == 1.0
+    assert stat.mean_test(np.ones(6), unit).p == 2 * 0.5**6
+    assert stat.mean_test(np.ones(6), unit, one_sided=True).p == 0.5**6
+    assert stat.mean_test(-np.ones(6), unit, one_sided=True).p == 1.0
+    assert np.isnan(stat.mean_test(np.ones(1), np.zeros(1, dtype=np.int64)).p)
+    assert np.isnan(stat.mean_test(np.empty(0), np.empty(0, dtype=np.int64)).p)
+
+
+def test_distribution_test_for_two_scores_is_a_squared_t() -> None:
+    rng = np.random.default_rng(3)
+    one = rng.integers(0, 2, 60)
+    two = np.where(rng.random(60) < 0.3, 1, one)
+    a, b = np.eye(2)[one], np.eye(2)[two]
+    found = stat.distribution_test(a, b, np.arange(60), seed=0)
+    other = scipy_stats.ttest_1samp((two - one).astype(float), 0.0)
+    assert found.p == pytest.approx(other.pvalue)
+
+
+def test_distribution_test_of_equal_scores() -> None:
+    a = np.eye(3)[np.arange(30) % 3]
+    found = stat.distribution_test(a, a, np.arange(30), seed=0)
+    assert found.p == 1.0
+    assert found.note == "Not one item got another score."
+
+
+def test_resampled_means_know_their_standard_error_and_pair_columns() -> None:
+    values = np.random.default_rng(4).normal(size=400)
+    rows = np.stack([values, values + 1.0, np.where(np.arange(400) < 200, values, np.nan)], axis=1)
+    draws = stat.resampled_means(rows, np.arange(400), n_boot=2_000, seed=0)
+    assert draws[:, 0].std() == pytest.approx(values.std() / 20, rel=0.08)
+    assert draws[:, 1] - draws[:, 0] == pytest.approx(1.0)
+    assert draws[:, 2].mean() == pytest.approx(values[:200].mean(), abs=0.02)
+    empty = stat.resampled_means(np.empty((0, 2)), np.empty(0, dtype=np.int64), n_boot=3, seed=0)
+    assert empty.shape == (3, 2)
+    assert np.isnan(empty).all()
+
+
+def test_means_leave_nan_out() -> None:
+    found = stat.means(np.array([[1.0, np.nan], [3.0, np.nan]]))
+    assert found[0] == 2.0
+    assert np.isnan(found[1])
+
+
+def test_instability_by_hand() -> None:
+    forms = [counts((1, 0, 0)), counts((1, 0, 0)), counts((0, 0, 1))]
+    # Forms 1, 2 agree; form 3 is 2 points from both: means over the two others 1, 1, 2.
+    assert stat.instability(forms, VALUES) == pytest.approx(np.array([[1.0, 1.0, 2.0]]))
+    assert np.isnan(stat.instability(forms[:1], VALUES)).all()
+
+
+def test_best_of_tells_what_cannot_be_told_apart() -> None:
+    rng = np.random.default_rng(5)
+    noise = rng.normal(0, 0.1, (1_000, 4))
+    estimates = np.array([0.9, 0.88, 0.2, np.nan])
+    found = stat.best_of(estimates, estimates + noise, largest=True)
+    assert found == (0, (1,))
+    assert stat.best_of(estimates, estimates + noise, largest=False) == (2, ())
+    assert stat.best_of(np.array([1.0, np.nan]), noise[:, :2], largest=True) is None
+    # Two forms that are the same in every resample are tied.
+    same = np.stack([noise[:, 0], noise[:, 0]], axis=1)
+    assert stat.best_of(np.zeros(2), same, largest=True) == (0, (1,))
+
+
+def test_gold_fit_is_what_the_paired_difference_gives() -> None:
+    rng = np.random.default_rng(6)
+    gold = rng.normal(size=80)
+    scores = np.stack([gold + rng.normal(0, s, 80) for s in (0.5, 1.0)])
+    unit = np.arange(80)
+    fit = stat.gold_fit(scores, gold, unit, n_boot=500, seed=9)
+    r, rho = fit.less(0, 1)
+    other = paired_difference(scores[0], scores[1], gold, unit, n_boot=500, seed=9)
+    assert r.delta == pytest.approx(other.delta)
+    assert r.ci == pytest.approx(other.ci)
+    assert fit.rho == pytest.approx([scipy_stats.spearmanr(row, gold).statistic for row in scores])
+    assert rho.ci.low < rho.delta < rho.ci.high
+    assert fit.pearson(0).ci.low < fit.r[0] < fit.pearson(0).ci.high
+
+
+def test_gold_fit_of_many_items_agrees_with_that_of_few() -> None:
+    rng = np.random.default_rng(7)
+    gold = rng.integers(1, 6, 1_001).astype(float)
+    scores = np.clip(gold + rng.integers(-2, 3, 1_001), 1, 5)[None, :]
+    many = stat.gold_fit(scores, gold, np.arange(1_001), n_boot=800, seed=0)
+    few = stat.gold_fit(scores[:, :1_000], gold[:1_000], np.arange(1_000), n_boot=800, seed=0)
+    assert many.rho_draws.std() == pytest.approx(few.rho_draws.std(), rel=0.12)
+
+
+def test_gold_fit_leaves_out_what_is_missing() -> None:
+    gold = np.array([1.0, 2.0, 3.0, np.nan, 5.0])
+    scores = np.array([[1.0, 2.0, np.nan, 4.0, 5.0], [np.nan] * 5, [3.0] * 5])
+    fit = stat.gold_fit(scores, gold, np.arange(5), n_boot=50, seed=0)
+    assert fit.items.tolist() == [3, 0, 4]
+    assert fit.r[0] == pytest.approx(1.0)
+    assert np.isnan(fit.r[1:]).all()
+    one = stat.gold_fit(scores, gold, np.zeros(5, dtype=np.int64), n_boot=50, seed=0)
+    assert np.isnan(one.r_draws).all()
+
+
+def test_largest_change_is_the_largest_and_noise_is_centred() -> None:
+    rng = np.random.default_rng(8)
+    noise = rng.normal(0, 0.02, (2_000, 3))
+    changes = np.array([0.01, -0.2, np.nan])
+    found = stat.largest_change(changes, changes + noise)
+    assert found is not None
+    assert (found.form, found.change) == (1, -0.2)
+    # Median of the larger of two half-normal values of sd 0.02.
+    expected = 0.02 * scipy_stats.halfnorm.ppf(0.5**0.5)
+    assert found.from_noise == pytest.approx(expected, rel=0.08)
+    assert found.p == pytest.approx(1 / 2_001)
+    assert stat.largest_change(np.array([np.nan]), noise[:, :1]) is None
+    alone = stat.largest_change(np.array([0.5]), np.full((10, 1), np.nan))
+    assert alone is not None
+    assert np.isnan(alone.p)
+
+
+def test_majority_by_hand() -> None:
+    gold, tied = stat.majority(counts((2, 1, 0), (1, 0, 1), (1, 1, 1), (0, 0, 0)), VALUES)
+    assert gold[:3] == pytest.approx([1.0, 2.0, 2.0])
+    assert np.isnan(gold[3])
+    assert tied.tolist() == [0, 1, 1, 0]
+
+
+def test_pull_slopes_are_least_squares() -> None:
+    levels = np.array([1.0, 2.0, 4.0])
+    table = np.array([[2.0, 2.0, 2.0], [1.0, 2.0, 4.0], [1.5, 1.0, 3.0], [1.0, np.nan, 2.0]])
+    found = stat.pull_slopes(table, levels)
+    assert found[:2] == pytest.approx([0.0, 1.0])
+    assert found[2] == pytest.approx(np.polyfit(levels, table[2], 1)[0])
+    assert np.isnan(found[3])
+    assert np.isnan(stat.pull_slopes(table[:, :1], levels[:1])).all()
