@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -83,7 +83,7 @@ def read_archive(store: Store, content: bytes) -> str:
 def keep(
     store: Store,
     prepared: Plan,
-    answers: Mapping[str, Any],
+    answers: Mapping[str, Callable[[Call], Judgment]],
     *,
     made_with: Mapping[str, Any] | None = None,
 ) -> str:
@@ -92,30 +92,26 @@ def keep(
     A maker takes the Call and returns its Judgment. The run is finished when every call of
     the plan has a final reply, else paused, so that it can be gone on with.
     """
-    info = store.open_run(prepared, made_with or provenance(prepared))
-    done = store.done_keys(info.run)
-    writer = RunWriter(store, info.run)
-    unknown = set(answers)
-    kept = 0
-    for call in prepared.calls():
-        maker = answers.get(call.key)
-        if maker is not None:
-            unknown.discard(call.key)
-            if call.key not in done:
-                writer.put(maker(call))
-                kept += 1
-    writer.close()
+    unknown = set(answers).difference(call.key for call in prepared.calls())
     if unknown and len(unknown) == len(answers):
         raise ArchiveError(
             f"None of the {len(unknown):,} answers belongs to study “{prepared.study.name}”: "
             "data, rubric, judges, design or templates differ from those the calls were made with."
         )
+    info = store.open_run(prepared, made_with or provenance(prepared))
+    kept = 0
+    with RunWriter(store, info.run) as writer:
+        writer.flush()  # what an earlier writer had to leave
+        done = store.done_keys(info.run)
+        for call in prepared.calls():
+            if call.key in answers and call.key not in done:
+                writer.put(answers[call.key](call))
+                kept += 1
     left = len(prepared) - store.run(info.run).done
-    state = "finished" if left <= 0 else "paused"
-    reason = "" if left <= 0 else f"{kept:,} answers read in; {left:,} calls are left to ask"
+    parts = [f"{kept:,} answers read in; {left:,} calls are left to ask"] if left > 0 else []
     if unknown:
-        reason = f"{reason}; {len(unknown):,} answers belong to no call of this study".lstrip("; ")
-    store.set_state(info.run, state, reason)
+        parts.append(f"{len(unknown):,} answers belong to no call of this study")
+    store.set_state(info.run, "paused" if left > 0 else "finished", "; ".join(parts))
     return info.run
 
 
@@ -157,28 +153,29 @@ def _dataset(value: Mapping[str, Any]) -> Dataset:
     return Dataset(name=value["name"], items=items, rubric=rubric, origin=value["origin"])
 
 
-def _judgments(prepared: Plan, frame: pd.DataFrame) -> dict[str, Any]:
+def _judgments(prepared: Plan, frame: pd.DataFrame) -> dict[str, Callable[[Call], Judgment]]:
     """For each call key, what makes its judgment out of the archived rows."""
+    items = len(prepared.study.dataset)
+    if not frame["item"].between(0, items - 1).all():
+        raise ArchiveError(f"A judgment names an item beyond the study's {items:,}.")
+    if not frame["status"].between(0, len(STATUSES) - 1).all():
+        raise ArchiveError("A judgment has a status that this rubriclab does not know.")
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in frame.to_dict("records"):
         rows.setdefault(str(row["key"]), []).append({str(k): v for k, v in row.items()})
-    items = len(prepared.study.dataset)
 
-    def maker(mine: list[Mapping[str, Any]]) -> Any:
-        def make(call: Call) -> Judgment:
-            if any(not 0 <= int(row["item"]) < items for row in mine):
-                raise ArchiveError(f"A judgment of call {call.key} names an item that is not there.")
-            return Judgment(call, _reply(mine[0]), tuple(_outcome(row, call) for row in mine))
-
-        return make
+    def maker(mine: list[Mapping[str, Any]]) -> Callable[[Call], Judgment]:
+        return lambda call: Judgment(
+            call, _reply(mine[0]), tuple(_outcome(row, call) for row in mine)
+        )
 
     return {key: maker(mine) for key, mine in rows.items()}
 
 
 def _reply(row: Mapping[str, Any]) -> Reply:
     return Reply(
-        text=str(row["text"] or ""),
-        finish=str(row["finish"] or ""),
+        text=_text(row["text"]) or "",
+        finish=_text(row["finish"]) or "",
         tokens_in=_whole(row["tokens_in"]),
         tokens_out=_whole(row["tokens_out"]),
         cached_tokens=_whole(row["cached_tokens"]),

@@ -173,6 +173,9 @@ class Run:
         state, reason = "finished", ""
         try:
             self._writer = RunWriter(self._store, self.info.run)
+            self._writer.flush()  # what an earlier writer had to leave is done, too
+            self._counts = Counter(self._store.outcome_counts(self.info.run))
+            self._done = self._store.run(self.info.run).done
             asyncio.run(self._ask_all())
             state, reason = self._wanted or self._outcome()
         except LabError as fault:
@@ -205,7 +208,11 @@ class Run:
             if self._wanted is None:
                 self._wanted = (state, reason)
             loop, stop = self._loop, self._stop
-        if loop is not None and stop is not None and not loop.is_closed():
+        if loop is None or stop is None or loop.is_closed():
+            return
+        if threading.current_thread() is self._thread:
+            stop.set()  # at once: no worker may take another call
+        else:
             loop.call_soon_threadsafe(stop.set)
 
     async def _ask_all(self) -> None:

@@ -150,6 +150,7 @@ class Store:
         self._write_lock = threading.RLock()
         self._open: duckdb.DuckDBPyConnection | None = None
         self._unsaved: dict[str, _Batch] = {}
+        self._written_now: set[str] = set()
         self._db = _connect(self.path)
         try:
             self._migrate()
@@ -359,7 +360,10 @@ class Store:
         return study_from_dict(json.loads(text), dataset=self.dataset(dataset))
 
     def delete_run(self, run: str) -> None:
-        number = self.run(run).run_no
+        info = self.run(run)
+        if info.run in self._written_now:
+            raise StoreError(f"Run “{info.run}” is being judged right now; pause it first.")
+        number = info.run_no
         with self._transaction() as db:
             for table in ("judgments", "replies", "superseded", "orderings", "arms", "runs"):
                 db.execute(f"DELETE FROM {table} WHERE run_no = ?", [number])
@@ -623,12 +627,19 @@ class Store:
         )
         return {_ordering_of(shown, labels): code for shown, labels, code in rows}, following
 
+    def _claim(self, run: str) -> None:
+        with self._write_lock:
+            if run in self._written_now:
+                raise StoreError(f"Run “{run}” is being judged right now; pause it first.")
+            self._written_now.add(run)
+
     def _new_journal(self, run: str) -> Journal | None:
         if self.path == ":memory:":
             return None
         try:
             return Journal(Path(self.path).expanduser(), run)
         except OSError as fault:
+            self._written_now.discard(run)
             raise _store_error(self.path, fault) from fault
 
     def _commit(self, run_no: int, batch: _Batch, failed: set[str]) -> None:
@@ -711,7 +722,9 @@ class RunWriter:
     nothing. A batch that cannot be committed is kept and tried again by :meth:`flush`, by
     :meth:`close` or by the run's next writer; until then :meth:`put` raises StoreError, so
     that a run pauses instead of asking for what cannot be kept. ``committed`` counts the
-    judgments that are in the database.
+    judgments that are in the database. As a context manager it closes itself.
+
+    Raises StoreError for a run that has a writer already.
     """
 
     def __init__(self, store: Store, run: str) -> None:
@@ -724,6 +737,7 @@ class RunWriter:
         self.committed = 0
         self._codes, self._next_call = store._codes_of(self._number)
         self._failed = store.failed_keys(run)
+        store._claim(self.run)
         self._journal = store._new_journal(self.run)
         self._pending = store._unsaved.pop(self.run, _Batch())
         if self._pending.replies:
@@ -775,6 +789,18 @@ class RunWriter:
             if self._journal is not None:
                 self._journal.close(remove=not kept)
                 self._journal = None
+            self._store._written_now.discard(self.run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def _take_up(self, left: _Batch) -> None:
         """Go on from what an earlier writer could not commit."""
@@ -1087,8 +1113,7 @@ def _imported_items(items: pd.DataFrame, texts: pd.DataFrame | None) -> pd.DataF
     frame = pd.DataFrame({"item": np.arange(len(items), dtype=np.int32)})
     frame["name"] = items["dataset"].astype("object").to_numpy()
     for name in ("item_id", "criterion", "block", "prompt", "candidate", "task"):
-        column = items[name] if name in items else None
-        frame[name] = None if column is None else column.astype("object").to_numpy()
+        frame[name] = items[name].astype("object").to_numpy() if name in items else None
     for name in ("instruction", "response"):
         frame[name] = texts[name].to_numpy() if texts is not None and name in texts else None
     raters = items["raters"] if "raters" in items else pd.Series([()] * len(items), dtype=object)
