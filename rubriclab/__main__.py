@@ -96,6 +96,8 @@ def _add_results(commands: Any) -> None:
     about = "Print all findings of a run."
     results = _command(commands, "results", _results, about)
     results.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
+    results.add_argument("--html", type=Path, metavar="OUT.html",
+                         help="write all numbers and charts into one HTML file as well")  # fmt: skip
 
 
 def _add_import(commands: Any) -> None:
@@ -202,8 +204,23 @@ def _results(arguments: argparse.Namespace) -> int:
     from rubriclab.store import Store
 
     with Store(arguments.store) as store:
-        _print_results(store, store.run(arguments.run).run, arguments.json)
+        info = store.run(arguments.run)
+        if arguments.html is not None:
+            _write_html(store, info, arguments.html)
+        _print_results(store, info.run, arguments.json)
     return EXIT_OK
+
+
+def _write_html(store: Any, info: Any, path: Path) -> None:
+    """The run as one HTML file. Raises LabError where it cannot be written."""
+    from rubriclab.report import html_report
+
+    page = html_report(store.frame(info.run, probabilities=True), provenance=info.provenance)
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as fault:
+        raise LabError(f"{path} cannot be written: {fault.strerror}.") from fault
+    _say(f"{path}: {len(page.encode()) / 1e6:.1f} MB, opens without a network.")
 
 
 def _import(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,7 @@
+"""All findings of a run as one JSON document, as text, and as one self-contained HTML file."""
+
+from rubriclab.report.document import results
+from rubriclab.report.page import html_report
+from rubriclab.report.text import as_text
+
+__all__ = ["as_text", "html_report", "results"]

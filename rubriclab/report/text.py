@@ -1,0 +1,223 @@
+"""The document of a run's findings as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+def as_text(document: Json) -> str:
+    """The findings of :func:`rubriclab.report.results` for a terminal, most telling first."""
+    lines = [f"Run {document['run']}"]
+    if document["simulated"]:
+        lines.append("SIMULATED judge: shows how the method works, not how any model behaves.")
+    for advice in document.get("recommendation", []):
+        lines.extend(["", *_advice_lines(advice)])
+    judges = document.get("judges")
+    for arm in [] if judges is not None else document["arms"]:
+        lines.extend(["", *(_criteria_lines(arm) if "criteria" in arm else _option_lines(arm))])
+    for judge in judges or []:
+        lines.extend(["", *_judge_lines(judge)])
+    lines.extend(
+        _section("Strategies beside each other", map(_compared, document.get("comparisons", [])))
+    )
+    lines.extend(_section("Who wins", map(_reversal, document.get("rank_reversal", []))))
+    lines.extend(_section("One corrected call", map(_break_even, document.get("break_even", []))))
+    lines.extend(_section("Forms of the prompt", _forms(document.get("perturbations"))))
+    lines.extend(_section("Judges together", map(_together, document.get("agreement", []))))
+    lines.extend(_section("Notes", (f"  {warning}" for warning in document["warnings"])))
+    return "\n".join(lines)
+
+
+def _section(title: str, lines: Iterator[str]) -> list[str]:
+    found = list(lines)
+    return ["", title, *found] if found else []
+
+
+def _advice_lines(one: Json) -> Iterator[str]:
+    yield " · ".join(part for part in (one["judge"], one["dataset"], one["variant"]) if part)
+    for advice in one["advice"]:
+        yield f"  {advice['question'] + ':':<16} {advice['answer']}"
+
+
+# ---------------------------------------------------------------- score options
+
+
+def _option_lines(arm: Json) -> Iterator[str]:
+    judged, where = arm["judgments"], arm["position"]
+    yield _name(arm)
+    yield f"  judgments      {judged['ok']:,} read of {judged['total']:,}, {arm['n_items']:,} items"
+    scores = arm["score_distribution"]
+    spread = "  ".join(
+        f"{s}: {_percent(share, '.0%')}"
+        for s, share in zip(scores["scores"], scores["share"], strict=True)
+    )
+    yield f"  scores given   {spread}"
+    if where["verdict"] == "position and score cannot be told apart":
+        yield f"  within item    sd {_number(arm['within_item_sd'], '.2f')} (the order never changed)"
+    else:
+        yield from _position_lines(arm)
+    yield from _alignment_lines(arm)
+    yield from (f"  note           {warning}" for warning in arm["warnings"])
+
+
+def _position_lines(arm: Json) -> Iterator[str]:
+    where, test = arm["position"], arm["position"]["test"]
+    shares = "  ".join(_percent(share) for share in where["share"])
+    yield f"  position 1..n  {shares}   (even: {1 / arm['n_options']:.0%})"
+    yield (
+        f"  verdict        {where['verdict']}: V {_number(where['cramers_v'], '.3f')} "
+        f"{_interval(where['cramers_v_ci'])}, {test['name']} p {_number(test['p'], '.2g')}"
+    )
+    cost = arm["bias_cost"]
+    best = cost["best"]
+    yield (
+        f"  Bias Cost      default {_number(cost['default'], '.1f')}, best "
+        f"{' '.join(map(str, best['ordering']))} {_number(best['cost'], '.1f')} points"
+    )
+    yield f"  within item    sd {_number(arm['within_item_sd'], '.2f')}"
+
+
+def _alignment_lines(arm: Json) -> Iterator[str]:
+    found = arm["alignment"]
+    if found is None:
+        return
+    pearson, spearman = found["pearson"], found["spearman"]
+    yield (
+        f"  with humans    r {_number(pearson['r'], '.3f')} {_interval(pearson['ci'])}, rho "
+        f"{_number(spearman['r'], '.3f')} {_interval(spearman['ci'])}, {found['n_items']:,} items "
+        f"({found['excluded']:,} left out)"
+    )
+    raters = found.get("raters")
+    if raters:
+        yield (
+            f"  raters         alpha {_number(raters['alpha'], '.3f')}, one against the others r "
+            f"{_number(raters['leave_one_out_r'], '.3f')}"
+        )
+
+
+# ---------------------------------------------------------------- criteria, pairs and lists
+
+
+def _criteria_lines(arm: Json) -> Iterator[str]:
+    judged, delta, found = arm["judgments"], arm["delta_pos"], arm["significant"]
+    yield _name(arm)
+    yield f"  scores         {judged['ok']:,} read of {judged['total']:,}, {arm['n_texts']:,} texts"
+    if not found["tested"]:
+        yield "  criterion      every criterion stood at one position only"
+        yield from _alignment_lines(arm)
+        return
+    yield (
+        f"  criterion      order moves {found['corrected']} of {found['tested']} criteria "
+        f"({found['raw']} before correction); best less worst position "
+        f"{_number(delta['mean'], '.2f')} points on average, {_number(delta['max'], '.2f')} at most"
+    )
+    for effect in arm["criteria"]:
+        shifts = "  ".join(_number(shift, "+.2f") for shift in effect["shift"])
+        yield f"    {effect['criterion'][:18]:<18} {shifts}   p (Holm) {_number(effect['friedman']['p_holm'], '.2g')}"
+    yield from _alignment_lines(arm)
+    yield from (f"  note           {warning}" for warning in arm["warnings"])
+
+
+def _judge_lines(judge: Json) -> Iterator[str]:
+    kind = "pairs" if judge["axis"] == "pairwise" else f"lists of {judge['n_positions']}"
+    used, test = judge["usable"], judge["pf_test"]
+    yield _name(judge)
+    yield (
+        f"  judgments      {judge['judgments']['ok']:,} read of {judge['judgments']['total']:,}; "
+        f"{used['series']:,} complete comparisons ({kind}), {judge['n_questions']:,} questions"
+    )
+    yield (
+        f"  PC             {_number(judge['pc'], '.4f')} ± {_number(judge['pc_sd'], '.4f')} "
+        f"{_interval(judge['pc_ci'])}"
+    )
+    yield (
+        f"  PF             {_number(judge['pf'], '+.4f')} {_interval(judge['pf_ci'])}, "
+        f"{test['name']} p {_number(test['p'], '.2g')} (primacy < 0 < recency)"
+    )
+    yield (
+        f"  RS             {_number(judge['rs'], '.4f')} ± {_number(judge['rs_sd'], '.4f')} "
+        f"{_interval(judge['rs_ci'])}"
+    )
+    yield f"  error          {_number(judge['error'], '.4f')} {_interval(judge['error_ci'])}"
+    yield from (f"  note           {warning}" for warning in judge["warnings"])
+
+
+# ---------------------------------------------------------------- beside each other
+
+
+def _compared(one: Json) -> str:
+    return (
+        f"  {_name(one, strategy=False)}: r of {one['a']} less r of {one['b']} "
+        f"{_number(one['delta_r'], '+.3f')} {_interval(one['ci'])}, {one['n_items']:,} items"
+    )
+
+
+def _reversal(one: Json) -> str:
+    return (
+        f"  {_name(one, strategy=False)}: {one['a']} against {one['b']}, the winner changes on "
+        f"{_percent(one['top1_flip'])} of {one['prompts']:,} prompts (by the strict count "
+        f"{_percent(one['top1_flip_strict'])}), tau {_number(one['kendall_tau'], '.2f')}"
+    )
+
+
+def _break_even(one: Json) -> str:
+    where = (
+        f"  {_name(one, strategy=False)} ({one['source']}): as near to the mean of all orders as"
+    )
+    if one["calls"] is None:
+        return f"{where} no number of {one['against']} calls tried (up to {one['most_calls']})"
+    return f"{where} {one['calls']:.1f} {one['against']} calls"
+
+
+def _forms(found: Json | None) -> Iterator[str]:
+    for group in (found or {}).get("groups", []):
+        for form in group["perturbations"]:
+            shift = form["shift"]
+            change = (
+                "the baseline" if shift is None
+                else f"mean shift {_number(shift['mean'], '+.2f')} {_interval(shift['mean_ci'])}, "
+                f"flips {_percent(shift['flips'])}: {form['verdict']}"
+            )  # fmt: skip
+            yield f"  {group['judge']} · {form['name']}: {change}"
+        for name in ("most_stable", "best_agreement"):
+            yield f"  {group['judge']}: {group[name]['sentence']}"
+    for followed in (found or {}).get("position_or_label", []):
+        yield f"  {followed['judge']}: {followed['sentence']}"
+
+
+def _together(one: Json) -> str:
+    judges, share = one["judges"], one["with_ties"]["share"]
+    pairs = ", ".join(
+        f"{judges[i]} and {judges[j]} {_percent(share[i][j])}"
+        for i in range(len(judges))
+        for j in range(i + 1, len(judges))
+    )
+    return f"  {one['dataset']}: agree on {pairs}; majority PC {_number(one['majority_pc'], '.3f')}"
+
+
+# ---------------------------------------------------------------- words and numbers
+
+
+def _name(one: Json, *, strategy: bool = True) -> str:
+    """Who this is about. A variant is a mapping of levels, or its text already."""
+    variant = one.get("variant") or ""
+    if isinstance(variant, Mapping):
+        variant = ", ".join(f"{name}={level}" for name, level in variant.items())
+    parts = [one["judge"], one["dataset"], one["strategy"] if strategy else "", variant]
+    return " · ".join(part for part in parts if part)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "unknown" if value is None else format(value, form)
+
+
+def _percent(value: float | None, form: str = ".1%") -> str:
+    return "unknown" if value is None else format(value, form)
+
+
+def _interval(ci: list[float | None]) -> str:
+    low, high = ci
+    return "[no interval]" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
