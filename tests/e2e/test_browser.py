@@ -1,0 +1,61 @@
+"""The main path in a real browser, with the real embedded judge; and every page's cold deep link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rubriclab.ui import NAVIGATION, Entry
+from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium"),
+]
+ENTRIES = [entry for entries in NAVIGATION.values() for entry in entries]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.file)
+def test_cold_deep_link(entry: Entry, tmp_path: Path) -> None:
+    """The first visitor after a start opens a page's own address, and gets that page."""
+    with running_lab(tmp_path / "lab.duckdb", tmp_path / "log") as address, browser_page() as page:
+        page.goto(f"{address}/{entry.file}")
+        settled(page)
+        page.wait_for_selector('[data-testid="stSidebarNav"] >> text=Judges')
+        selected = page.locator('[data-testid="stSidebarNavLink"][aria-current="page"]')
+        assert selected.inner_text().split()[-len(entry.title.split()) :] == entry.title.split()
+        assert page.locator('[data-testid="stException"]').count() == 0
+        assert "Traceback" not in page.inner_text("body")
+
+
+def test_home_demo_results_cell(tmp_path: Path) -> None:
+    """Home -> demo -> Results -> a cell's judgments, on a real model's answers."""
+    with running_lab(tmp_path / "lab.duckdb", tmp_path / "log") as address, browser_page() as page:
+        page.goto(address)
+        settled(page)
+        page.get_by_role("button", name="Run the demo").click()
+        page.wait_for_selector("h1:has-text('Runs')")
+        page.get_by_text("Demo").first.wait_for()
+        finished = page.locator('[data-testid="stMain"]').get_by_text("finished")
+        finished.first.wait_for(timeout=600_000)
+        demo = page.locator('[data-testid="stVerticalBlock"]', has_text="Demo").last
+        demo.get_by_role("button", name="Results").first.click()
+        page.wait_for_selector("h1:has-text('Results')")
+        settled(page)
+        page.get_by_text("smollm2-135m").first.wait_for()
+        cells = page.locator('[data-testid="stPlotlyChart"]').nth(1)
+        cells.scroll_into_view_if_needed()
+        points = cells.locator(".scatterlayer .trace .point")
+        points.first.wait_for(state="attached")
+        assert points.count() == 25
+        points.nth(0).click(force=True)
+        page.get_by_text("Choose a row to read the prompt and the reply").wait_for()
+        table = page.locator('[data-testid="stDataFrame"]').last
+        table.scroll_into_view_if_needed()
+        box = table.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + 14, box["y"] + 54)
+        page.get_by_text("Sent to the judge").wait_for()
+        assert "###Score Rubrics:" in page.inner_text('[data-testid="stMain"]')
+        assert page.locator('[data-testid="stException"]').count() == 0
