@@ -10,6 +10,7 @@ import io
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -123,7 +124,12 @@ def empty_state(title: str, text: str, *, target: str | None = None, action: str
 
 
 def plain(text: str) -> str:
-    """Text of unknown origin for a markdown widget: nothing in it is markup."""
+    """Text of unknown origin for a markdown widget: nothing in it is markup, nothing a link.
+
+    Addresses become links by themselves, escaped or not; an invisible word joiner in them
+    keeps them text.
+    """
+    text = re.sub(r"(://|@|www(?=\.))", "\\1\u2060", text)
     for mark in "\\`*_{}[]()#+-!|<>$~:":
         text = text.replace(mark, f"\\{mark}")
     return text

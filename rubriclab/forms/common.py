@@ -171,11 +171,13 @@ def listing(names: Sequence[str], *, most: int = 6) -> str:
 
 
 def known_judges() -> dict[str, Judge]:
-    """Judges by name: the store's own, then the embedded ones that need no set-up."""
-    found = {judge.name: judge for judge in ui.store().judges()}
+    """Judges by name: the store's own, the embedded ones that need no set-up, simulated ones."""
+    kept = {judge.name: judge for judge in ui.store().judges()}
+    found = {name: judge for name, judge in kept.items() if not judge.simulated}
     for name in CATALOGUE:
-        found.setdefault(name, embedded_judge(name))
-    return found
+        if name not in kept:
+            found[name] = embedded_judge(name)
+    return {**found, **{name: judge for name, judge in kept.items() if judge.simulated}}
 
 
 def judge_label(judge: Judge) -> str:

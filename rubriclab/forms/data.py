@@ -90,13 +90,14 @@ def _kept_row(row: dict[str, Any]) -> None:
                 f":small[{int(row['n_items']):,} {thing} · {origin}{row['created']:%d %b %Y}]",
                 width="stretch",
             )
-            if st.button("Close" if shown else "Look", key=f"data-look-{code}",
-                         icon=":material/visibility:"):  # fmt: skip
-                st.session_state["data-open"] = None if shown else code
-                st.rerun()
-            if st.button("Use in a study", key=f"data-use-{code}", icon=":material/science:"):
-                st.session_state["study-data-wanted"] = code
-                st.switch_page("pages/study.py")
+            with st.container(horizontal=True, width="content"):
+                if st.button("Close" if shown else "Look", key=f"data-look-{code}",
+                             icon=":material/visibility:"):  # fmt: skip
+                    st.session_state["data-open"] = None if shown else code
+                    st.rerun()
+                if st.button("Use in a study", key=f"data-use-{code}", icon=":material/science:"):
+                    st.session_state["study-data-wanted"] = code
+                    st.switch_page("pages/study.py")
         if shown:
             _looked_into(code)
 

@@ -53,16 +53,19 @@ def _card(judge: Judge, *, kept: bool) -> None:
                 f"**{ui.plain(name)}** {KIND_BADGES[judge.kind]}  \n:small[{_about(judge)}]",
                 width="stretch",
             )
-            asked = not judge.simulated and st.button(
-                "Test this judge", key=f"judges-test-{name}", icon=":material/quick_reference_all:"
-            )
-            if kept and st.button("Close" if editing else "Edit", key=f"judges-edit-{name}",
-                                  icon=":material/edit:"):  # fmt: skip
-                st.session_state["judges-edit"] = None if editing else name
-                st.rerun()
-            if st.button("Use in a study", key=f"judges-use-{name}", icon=":material/science:"):
-                st.session_state["study-judge-wanted"] = name
-                st.switch_page("pages/study.py")
+            with st.container(horizontal=True, width="content"):
+                asked = not judge.simulated and st.button(
+                    "Test this judge",
+                    key=f"judges-test-{name}",
+                    icon=":material/quick_reference_all:",
+                )
+                if kept and st.button("Close" if editing else "Edit", key=f"judges-edit-{name}",
+                                      icon=":material/edit:"):  # fmt: skip
+                    st.session_state["judges-edit"] = None if editing else name
+                    st.rerun()
+                if st.button("Use in a study", key=f"judges-use-{name}", icon=":material/science:"):
+                    st.session_state["study-judge-wanted"] = name
+                    st.switch_page("pages/study.py")
         if asked:
             with ui.faults():
                 test(judge)

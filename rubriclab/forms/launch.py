@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -24,16 +26,18 @@ def summary(prepared: Prepared) -> None:
     costs = costs_of(prepared)
     calls, tokens = len(prepared.plan), sum(c.tokens_in + c.tokens_out for c in costs)
     seconds = max((c.seconds for c in costs), default=0.0)
-    paid = [c.money for c in costs]
-    money = "unknown" if None in paid else f"{sum(m for m in paid if m is not None):,.2f}"
-    first, second, third, fourth = st.columns(4)
-    first.metric("Calls", f"{calls:,}")
-    second.metric("Tokens, about", _short(tokens), help="Input and output, an estimate.")
-    third.metric("Time, about", ui.duration(seconds), help="Judges work side by side.")
-    fourth.metric("Price, about", money, help="At the prices set for each judge; a judge on this "
-                  "machine costs nothing. Unknown where a served judge has no prices.")  # fmt: skip
-    rows = [(c.judge, c.calls, c.tokens_in, c.tokens_out, ui.duration(c.seconds),
-             "unknown" if c.money is None else f"{c.money:,.2f}", c.basis) for c in costs]  # fmt: skip
+    shown = (
+        ("Calls", f"{calls:,}", None),
+        ("Tokens, about", _short(tokens), "Input and output, an estimate: see what it rests on."),
+        ("Time, about", _time(seconds), "Judges work side by side; the slowest counts."),
+        ("Price, about", _money([c.money for c in costs]), "At the prices set for each judge; one "
+         "on this machine costs nothing. Unknown where a served judge has no prices."),
+    )  # fmt: skip
+    with st.container(horizontal=True, gap="medium"):
+        for label, number, about in shown:
+            st.metric(label, number, help=about, width=150)
+    rows = [(c.judge, c.calls, c.tokens_in, c.tokens_out, _time(c.seconds),
+             _money([c.money]), c.basis) for c in costs]  # fmt: skip
     names = ["judge", "calls", "tokens in", "tokens out", "time", "price", "what this rests on"]
     with st.expander("By judge, and what these numbers rest on", icon=":material/calculate:"):
         st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True, width="stretch")
@@ -68,6 +72,17 @@ def _warnings(prepared: Prepared, costs: tuple[JudgeCost, ...]) -> list[str]:
             size = CATALOGUE[judge.model].download_size / 1e6
             found.append(f"{judge.name} fetches its weights first ({size:.0f} MB).")
     return found
+
+
+def _time(seconds: float) -> str:
+    return ui.duration(seconds) if seconds >= 1 else "under 1 s"
+
+
+def _money(parts: Sequence[float | None]) -> str:
+    if None in parts:
+        return "unknown"
+    total = sum(part for part in parts if part is not None)
+    return f"{total:,.2f}" if total >= 0.005 else ("under 0.01" if total else "free")
 
 
 def _short(number: float) -> str:

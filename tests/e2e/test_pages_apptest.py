@@ -23,7 +23,7 @@ PAGES = [entry.file for entries in ui.NAVIGATION.values() for entry in entries]
 SET_UP = ["data", "rubric", "judges", "study"]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A store of the test's own; the servers' caches start empty."""
     path = tmp_path / "lab.duckdb"
@@ -48,14 +48,14 @@ def healthy(app: AppTest) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_opens_on_an_empty_store(store: Path, page: str) -> None:
+def test_page_opens_on_an_empty_store(page: str) -> None:
     app = opened(page)
     healthy(app)
     assert app.title, f"{page} shows no title"
 
 
 @pytest.mark.parametrize("page", SET_UP)
-def test_page_opens_with_data(store: Path, page: str) -> None:
+def test_page_opens_with_data(page: str) -> None:
     ui.store().save_dataset(sample_dataset())
     ui.store().save_rubric(Rubric("Mine", sample_rubrics()[0].criteria))
     ui.store().save_judge(
@@ -64,14 +64,14 @@ def test_page_opens_with_data(store: Path, page: str) -> None:
     healthy(opened(page))
 
 
-def test_sample_is_one_click_away(store: Path) -> None:
+def test_sample_is_one_click_away() -> None:
     app = opened("data")
     app.button(key="data-empty-sample").click().run()
     healthy(app)
     assert list(ui.store().datasets()["name"]) == ["Sample"]
 
 
-def test_own_csv_is_mapped_kept_and_looked_into(store: Path) -> None:
+def test_own_csv_is_mapped_kept_and_looked_into() -> None:
     content = b"id,question,answer,rater 1,rater 2\na,Why?,Because.,1,2\nb,How?,So.,3,3\n"
     app = opened("data")
     app.file_uploader(key="data-file-0").upload("own.csv", content, "text/csv").run()
@@ -83,7 +83,7 @@ def test_own_csv_is_mapped_kept_and_looked_into(store: Path) -> None:
     assert [item.human for item in ui.store().dataset(code).items] == [(1.0, 2.0), (3.0, 3.0)]  # type: ignore[union-attr]
 
 
-def test_broken_csv_names_its_line_and_the_page_lives(store: Path) -> None:
+def test_broken_csv_names_its_line_and_the_page_lives() -> None:
     app = opened("data")
     broken = b"id,answer\na,one\nb,two,three\n"
     app.file_uploader(key="data-file-0").upload("own.csv", broken, "text/csv").run()
@@ -93,7 +93,7 @@ def test_broken_csv_names_its_line_and_the_page_lives(store: Path) -> None:
     assert app.button(key="data-sample-add")
 
 
-def test_study_is_counted_and_launched(store: Path) -> None:
+def test_study_is_counted_and_launched() -> None:
     ui.store().save_judge(
         Judge("planted", "simulated", "simulated", options={"position": {"first": 1.0}})
     )
@@ -110,7 +110,7 @@ def test_study_is_counted_and_launched(store: Path) -> None:
     assert ui.store().run(info.run).done == 800
 
 
-def test_study_keeps_its_choices_while_another_page_is_open(store: Path) -> None:
+def test_study_keeps_its_choices_while_another_page_is_open() -> None:
     app = opened("study")
     app.number_input(key="study/reads-options-fixed").set_value(3).run()
     app.switch_page("pages/rubric.py").run()
@@ -119,7 +119,7 @@ def test_study_keeps_its_choices_while_another_page_is_open(store: Path) -> None
     assert app.metric[0].value == "520", "40 answers x (10 balanced + 3 fixed)"
 
 
-def test_study_says_what_does_not_fit(store: Path) -> None:
+def test_study_says_what_does_not_fit() -> None:
     app = opened("study")
     app.number_input(key="study/reads-options-balanced").set_value(7).run()
     assert not app.exception
@@ -127,7 +127,7 @@ def test_study_says_what_does_not_fit(store: Path) -> None:
 
 
 @pytest.mark.parametrize("axis", ["criteria", "pairwise", "listwise"])
-def test_every_axis_can_be_planned(store: Path, axis: str) -> None:
+def test_every_axis_can_be_planned(axis: str) -> None:
     app = opened("study")
     app.radio(key="study/axis").set_value(axis).run()
     if axis == "criteria":
@@ -137,7 +137,7 @@ def test_every_axis_can_be_planned(store: Path, axis: str) -> None:
     assert app.button(key="study-launch")
 
 
-def test_key_typed_for_its_name_is_refused_unrepeated(store: Path) -> None:
+def test_key_typed_for_its_name_is_refused_unrepeated() -> None:
     app = opened("judges")
     secret = "sk-proj-abcdefghijklmnop1234567890"
     app.text_input(key="judges-openai-new0-key").set_value(secret).run()
@@ -160,7 +160,7 @@ def test_keys_are_refused(key: str) -> None:
     assert key not in str(caught.value)
 
 
-def test_simulated_judge_is_saved_with_its_effects(store: Path) -> None:
+def test_simulated_judge_is_saved_with_its_effects() -> None:
     app = opened("judges")
     app.number_input(key="judges-simulated-new0-first").set_value(1.5).run()
     app.button(key="judges-simulated-new0-save").click().run()
@@ -170,7 +170,7 @@ def test_simulated_judge_is_saved_with_its_effects(store: Path) -> None:
     assert judge.options == {"position": {"first": 1.5}}
 
 
-def test_unreachable_judge_says_what_to_do(store: Path) -> None:
+def test_unreachable_judge_says_what_to_do() -> None:
     ui.store().save_judge(Judge("gone", "openai", "m", base_urls=("http://127.0.0.1:9/v1",)))
     app = opened("judges")
     app.button(key="judges-test-gone").click().run()
@@ -187,7 +187,7 @@ def test_json_fields_name_the_place() -> None:
         json_object("[1]", "Extra")
 
 
-def test_rubric_is_kept_under_a_new_name(store: Path) -> None:
+def test_rubric_is_kept_under_a_new_name() -> None:
     app = opened("rubric")
     shipped = sample_rubrics()[0]
     app.text_input(key=f"rubric-{shipped.id}-name").set_value("Mine").run()
