@@ -18,21 +18,24 @@ import pandas as pd
 
 from rubriclab.findings.choice import ChoiceModel, choice_of
 from rubriclab.findings.frame import (
-    Units,
-    count_table,
-    option_rows,
-    score_index,
-    status_counts,
     units,
 )
 from rubriclab.findings.plain import plain
-from rubriclab.model import Arm, LabError, RunData
+from rubriclab.findings.prompt_forms import (
+    Form,
+    FormName,
+    Gold,
+    form_name,
+    forms_of,
+    gold_counts,
+    gold_of,
+)
+from rubriclab.model import Arm, RunData
 from rubriclab.stats import perturbation as stat
 from rubriclab.stats.alignment import Correlation, Difference
 from rubriclab.stats.inference import (
     Floats,
     Interval,
-    Ints,
     Test,
     holm,
     percentile_interval,
@@ -54,24 +57,6 @@ FEW_ITEMS = 20
 FEW_UNITS = 30
 SHARED = 0.5
 """A form takes part in the recommendations where it was read for at least this share of items."""
-NAMES = {"arabic": "Arabic numerals", "letters": "letters", "roman": "Roman numerals"}
-
-
-@dataclass(frozen=True)
-class Gold:
-    """What scores are held against. ``kind``: human means, or a judge's majority of reads.
-
-    ``form``: the gold judge's prompt. ``tied``: items without one commonest score (the mean
-    of the tied ones counts). ``counts``: items by score, means rounded to the nearest score;
-    None where the ratings are on another scale.
-    """
-
-    kind: Literal["human", "judge"]
-    name: str
-    form: str
-    n_items: int
-    tied: int
-    counts: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -275,14 +260,21 @@ def perturbation(
     the first arm read in ascending order (strategy "fixed"), else the first arm, which a
     warning then says. Raises LabError for a gold judge that the run does not have.
     """
-    grouped = _grouped(data)
-    gold, about = _gold(data, grouped, gold_judge)
+    grouped = forms_of(data)
+    gold, about = gold_of(data, grouped, gold_judge)
     unit = units(data.items)
-    groups = [
-        _group(members, gold, about, unit, judge_is_gold=members[0].arm.judge == gold_judge,
-               seed=seed, n_boot=n_boot)
-        for members in grouped
-    ]  # fmt: skip
+    drawn: dict[bytes, stat.Draws] = {}
+    groups = []
+    for members in grouped:
+        item = np.flatnonzero(np.sum([form.asked for form in members], axis=0))
+        key = item.tobytes()  # judges of the same items share one draw
+        if key not in drawn:
+            drawn[key] = stat.Draws(unit.code[item], n_boot=n_boot, seed=seed)
+        own = [form.on(item) for form in members]
+        is_gold = own[0].arm.judge == gold_judge
+        groups.append(
+            _group(own, gold[item], about, unit.kind, drawn[key], judge_is_gold=is_gold, seed=seed)
+        )
     followed = _followed(data, seed)
     warnings = [] if groups else ["This run has no judgments of score options to compare."]
     if groups and all(len(group.perturbations) == 1 for group in groups):
@@ -325,165 +317,24 @@ def _group_json(group: PerturbationGroup) -> dict[str, Any]:
     return {**found, "perturbations": forms}
 
 
-# ---------------------------------------------------------------- forms and their counts
-
-
-@dataclass(frozen=True)
-class _Form:
-    """An arm as counts over all items of the run: (items, n); ``asked``, (items,), its rows."""
-
-    code: int
-    arm: Arm
-    judgments: dict[str, int]
-    counts: Floats
-    asked: Ints
-    ascending: bool
-
-    @property
-    def values(self) -> Floats:
-        return np.asarray(self.arm.scores, dtype=np.float64)
-
-    @property
-    def reads(self) -> int:
-        return int(self.asked.max(initial=0))
-
-    def complete_means(self) -> Floats:
-        """Mean score of the items all of whose reads gave a score, NaN for the others."""
-        whole = (self.asked == self.reads) & (self.counts.sum(axis=1) == self.reads)
-        return np.where(whole, stat.shares(self.counts) @ self.values, np.nan)
-
-
-def _grouped(data: RunData) -> list[list[_Form]]:
-    """The forms of each judge, data set and scale; the baseline first."""
-    found: dict[tuple[str, str, tuple[int, ...]], list[_Form]] = {}
-    for code, arm, judgments in data.by_arm():
-        if arm.axis == "options" and len(judgments):
-            key = (arm.judge, arm.dataset, arm.scores)
-            found.setdefault(key, []).append(_form(data, code, arm, judgments))
-    return [_baseline_first(forms) for forms in found.values()]
-
-
-def _form(data: RunData, code: int, arm: Arm, judgments: pd.DataFrame) -> _Form:
-    rows = option_rows(data, arm, judgments)
-    ok, size = rows.ok, len(data.items)
-    item = rows.item_code[rows.item]
-    return _Form(
-        code=code,
-        arm=arm,
-        judgments=status_counts(judgments) | {"off scale": rows.off_scale},
-        counts=count_table((item[ok], size), (rows.score[ok], rows.n)),
-        asked=np.bincount(item, minlength=size).astype(np.int64),
-        ascending=bool((rows.shown == np.arange(rows.n)).all()),
-    )
-
-
-def _baseline_first(forms: list[_Form]) -> list[_Form]:
-    """The first form in ascending order before the others; the first form where there is none."""
-    named = [form for form in forms if form.arm.strategy == "fixed"]
-    chosen = (named or [form for form in forms if form.ascending] or forms)[0]
-    return [chosen, *(form for form in forms if form is not chosen)]
-
-
-def _is_standard(form: _Form) -> bool:
-    """Ascending, Arabic numerals, no reference answer: the baseline of the paper."""
-    variant = form.arm.variant
-    ids = variant.get("ids", "arabic") == "arabic"
-    return form.ascending and ids and not variant.get("reference")
-
-
-def _names(base: Arm, arm: Arm) -> tuple[str, str, Any]:
-    """(name, family, level) of a form: what sets it apart from the baseline."""
-    if arm == base:
-        return "Baseline", "baseline", None
-    parts: list[tuple[str, str, Any]] = []
-    if arm.strategy != base.strategy:
-        parts.append((f"{arm.strategy} order", "order", arm.strategy))
-    factors = dict.fromkeys([*dict(base.variant.levels), *dict(arm.variant.levels)])
-    for factor in factors:
-        level = arm.variant.get(factor)
-        if level != base.variant.get(factor):
-            parts.append((_level_name(factor, level), factor, level))
-    if len(parts) == 1:
-        return parts[0]
-    return ", ".join(name for name, _, _ in parts), "several", None
-
-
-def _level_name(factor: str, level: Any) -> str:
-    if factor == "ids":
-        return NAMES.get(level, level) if isinstance(level, str) else " / ".join(map(str, level))
-    if factor == "reference":
-        return f"reference of score {level}" if level else "no reference"
-    return f"{factor} {level}"
-
-
-# ---------------------------------------------------------------- gold
-
-
-def _gold(
-    data: RunData, grouped: Sequence[Sequence[_Form]], judge: str | None
-) -> tuple[Floats, Gold | None]:
-    """Gold by item of the run, and what it is; (all NaN, None) where there is none."""
-    human = data.items["human"].to_numpy().astype(np.float64)
-    if judge is None:
-        n = int(np.isfinite(human).sum())
-        return human, Gold("human", "human ratings", "", n, 0, None) if n else None
-    own = [forms for forms in grouped if forms[0].arm.judge == judge]
-    if not own:
-        known = ", ".join(dict.fromkeys(forms[0].arm.judge for forms in grouped)) or "none"
-        raise LabError(f"The run has no judge “{judge}” to take as gold. It has: {known}.")
-    gold = np.full(len(data.items), np.nan)
-    tied = 0.0
-    for forms in own:
-        form = _gold_form(forms)
-        found, ties = stat.majority(form.counts, form.values)
-        gold = np.where(np.isfinite(found), found, gold)
-        tied += ties.sum()
-    chosen = _gold_form(own[0])
-    name = _names(own[0][0].arm, chosen.arm)[0]
-    reads = f"{name}, {chosen.reads} read(s) an item"
-    return gold, Gold("judge", judge, reads, int(np.isfinite(gold).sum()), int(tied), None)
-
-
-def _gold_form(forms: Sequence[_Form]) -> _Form:
-    """The paper's gold prompt, with a full-mark reference answer; else the judge's baseline."""
-    top = max(forms[0].arm.scores)
-    marked = [f for f in forms if f.ascending and f.arm.variant.get("reference") == top]
-    return (marked or list(forms))[0]
-
-
-def _gold_counts(gold: Floats, scores: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Items by gold score, rounded half up; None where gold is not on this scale."""
-    known = gold[np.isfinite(gold)]
-    if not len(known) or known.min() < scores[0] or known.max() > scores[-1]:
-        return None
-    values = np.asarray(scores, dtype=np.float64)
-    middle = (values[1:] + values[:-1]) / 2.0
-    nearest = values[np.searchsorted(middle, known, side="right")]
-    return tuple(np.bincount(score_index(nearest, scores), minlength=len(scores)).tolist())
-
-
 # ---------------------------------------------------------------- one judge on one data set
 
 
 def _group(
-    forms: Sequence[_Form], gold: Floats, about: Gold | None, every: Units, *,
-    judge_is_gold: bool, seed: int, n_boot: int,
+    forms: Sequence[Form], gold: Floats, about: Gold | None, kind: str, draws: stat.Draws, *,
+    judge_is_gold: bool, seed: int,
 ) -> PerturbationGroup:  # fmt: skip
-    """All forms of one judge on one data set and scale."""
-    base = forms[0]
-    at = np.flatnonzero(np.sum([form.asked for form in forms], axis=0))
-    unit = every.code[at]
-    forms = [replace(f, counts=f.counts[at], asked=f.asked[at]) for f in forms]
-    own_gold = np.full(len(at), np.nan) if judge_is_gold else gold[at]
-    names = [_names(base.arm, form.arm) for form in forms]
-    n_units = len(np.unique(unit))
-    agreed, fluctuations = _agreements(forms, names, own_gold, unit, n_boot, seed)
-    shifts = _shifts(forms, unit, n_boot, seed)
+    """All forms of one judge on one data set and scale; ``gold`` and ``draws`` of its items."""
+    base, unit = forms[0], draws.unit
+    names = [form_name(base.arm, form.arm) for form in forms]
+    fitted = _fit(forms, np.full(len(unit), np.nan) if judge_is_gold else gold, draws)
+    agreed, fluctuations = _agreements(forms, names, fitted)
+    shifts = _shifts(forms, draws, seed)
     rows = tuple(
         Perturbation(
             form.code, form.arm, *name, form.judgments, form.reads, _distribution(form),
             agreement, shift, "baseline" if shift is None else _verdict(shift, len(form.values)),
-            tuple(_form_warnings(form, forms[0], agreement, shift)),
+            tuple(_form_warnings(form, base, agreement, shift)),
         )
         for form, name, agreement, shift in zip(forms, names, agreed, shifts, strict=True)
     )  # fmt: skip
@@ -493,16 +344,16 @@ def _group(
         dataset=base.arm.dataset,
         scores=base.arm.scores,
         simulated=base.arm.simulated,
-        unit="item" if n_units == len(at) else every.kind,
-        n_units=n_units,
-        gold=_own_gold(about, own_gold, base.arm.scores),
+        unit="item" if draws.n_units == len(unit) else kind,
+        n_units=draws.n_units,
+        gold=_own_gold(about, fitted.gold, base.arm.scores),
         perturbations=rows,
         pearson_fluctuation=fluctuations[0],
         spearman_fluctuation=fluctuations[1],
-        reference=_reference_curve(rows, forms, unit, n_boot, seed),
-        most_stable=_most_stable(labels, forms, unit, n_boot, seed),
-        best_agreement=_best_agreement(labels, forms, own_gold, unit, n_boot, seed),
-        warnings=tuple(_group_warnings(forms, about, judge_is_gold, n_units)),
+        reference=_reference_curve(rows, forms, draws),
+        most_stable=_most_stable(labels, forms, draws),
+        best_agreement=_best_agreement(labels, fitted, draws),
+        warnings=tuple(_group_warnings(base, about, judge_is_gold, draws.n_units)),
     )
 
 
@@ -510,10 +361,10 @@ def _own_gold(about: Gold | None, gold: Floats, scores: tuple[int, ...]) -> Gold
     n = int(np.isfinite(gold).sum())
     if about is None or n == 0:
         return None
-    return replace(about, n_items=n, counts=_gold_counts(gold, scores))
+    return replace(about, n_items=n, counts=gold_counts(gold, scores))
 
 
-def _distribution(form: _Form) -> Distribution:
+def _distribution(form: Form) -> Distribution:
     total = form.judgments["total"]
     by_score = form.counts.sum(axis=0).astype(np.int64)
     counts = (total - int(by_score.sum()), *by_score.tolist())
@@ -522,20 +373,42 @@ def _distribution(form: _Form) -> Distribution:
     )
 
 
-def _agreements(
-    forms: Sequence[_Form], names: Sequence[tuple[str, str, Any]], gold: Floats, unit: Ints,
-    n_boot: int, seed: int,
-) -> tuple[list[Agreement], list[Fluctuation | None]]:  # fmt: skip
-    """Every form beside gold, its paired change, and the largest change of r and of rho.
+@dataclass(frozen=True)
+class _Fit:
+    """All forms beside gold. ``scores`` (forms, items): complete means where gold is known.
 
-    Rows of the fit: each form on its own items, then form and baseline on those they share.
+    ``pairs``: for every form but the first, the columns of ``fit`` that hold it and the
+    baseline on the items both have (its own column and the baseline's where nothing is missing).
     """
-    own = np.stack([form.complete_means() for form in forms])
-    both = [np.isfinite(row) & np.isfinite(own[0]) for row in own[1:]]
-    paired = [np.where(share, row, np.nan) for share, row in zip(both, own[1:], strict=True)]
-    based = [np.where(share, own[0], np.nan) for share in both]
-    fit = stat.gold_fit(np.stack([*own, *paired, *based]), gold, unit, n_boot=n_boot, seed=seed)
-    k, known = len(forms), np.isfinite(gold)
+
+    gold: Floats
+    scores: Floats
+    fit: stat.GoldFit
+    pairs: tuple[tuple[int, int], ...]
+
+
+def _fit(forms: Sequence[Form], gold: Floats, draws: stat.Draws) -> _Fit:
+    known = np.isfinite(gold)
+    own = np.stack([np.where(known, form.complete_means(), np.nan) for form in forms])
+    rows, pairs = list(own), []
+    for i in range(1, len(forms)):
+        pair = []
+        for one, other in ((i, 0), (0, i)):
+            shared = np.where(np.isfinite(own[other]), own[one], np.nan)
+            if np.isfinite(shared).sum() == np.isfinite(own[one]).sum():
+                pair.append(one)
+            else:
+                pair.append(len(rows))
+                rows.append(shared)
+        pairs.append((pair[0], pair[1]))
+    return _Fit(gold, own, stat.gold_fit(np.stack(rows), gold, draws), tuple(pairs))
+
+
+def _agreements(
+    forms: Sequence[Form], names: Sequence[FormName], fitted: _Fit
+) -> tuple[list[Agreement], list[Fluctuation | None]]:
+    """Every form beside gold, its paired change, and the largest change of r and of rho."""
+    fit, known = fitted.fit, np.isfinite(fitted.gold)
     found = []
     for i, form in enumerate(forms):
         rated = int(((form.asked > 0) & known).sum())
@@ -547,11 +420,12 @@ def _agreements(
             spearman=fit.spearman(i),
         )
         if i:
-            r, rho = fit.less(k + i - 1, 2 * k - 1 + i - 1)
-            agreement = replace(agreement, n_paired=int(fit.items[k + i - 1]),
+            here, base = fitted.pairs[i - 1]
+            r, rho = fit.less(here, base)
+            agreement = replace(agreement, n_paired=int(fit.items[here]),
                                 delta_pearson=r, delta_spearman=rho)  # fmt: skip
         found.append(agreement)
-    a, b = slice(k, 2 * k - 1), slice(2 * k - 1, None)
+    a, b = (np.array([pair[side] for pair in fitted.pairs], dtype=np.int64) for side in (0, 1))
     changes = [
         _fluctuation(fit.r[a] - fit.r[b], fit.r_draws[:, a] - fit.r_draws[:, b], names[1:]),
         _fluctuation(fit.rho[a] - fit.rho[b], fit.rho_draws[:, a] - fit.rho_draws[:, b], names[1:]),
@@ -559,9 +433,7 @@ def _agreements(
     return found, changes
 
 
-def _fluctuation(
-    changes: Floats, draws: Floats, names: Sequence[tuple[str, str, Any]]
-) -> Fluctuation | None:
+def _fluctuation(changes: Floats, draws: Floats, names: Sequence[FormName]) -> Fluctuation | None:
     found = stat.largest_change(changes, draws)
     if found is None:
         return None
@@ -575,9 +447,7 @@ def _fluctuation(
     )
 
 
-def _shifts(
-    forms: Sequence[_Form], unit: Ints, n_boot: int, seed: int
-) -> list[Shift | None]:  # fmt: skip
+def _shifts(forms: Sequence[Form], draws: stat.Draws, seed: int) -> list[Shift | None]:
     """Every form's shift against the first; None for the first itself."""
     base = forms[0]
     blocks, excesses = [], []
@@ -589,13 +459,12 @@ def _shifts(
     if not blocks:
         return [None]
     rows = np.hstack(blocks)
-    draws = stat.resampled_means(rows, unit, n_boot=n_boot, seed=seed)
-    centre = stat.means(rows)
+    unit, resampled, centre = draws.unit, draws.means(rows), stat.means(rows)
     own = float(stat.means(stat.own_flips(base.counts)[:, None])[0])
     found: list[Shift | None] = [None]
     for i, form in enumerate(forms[1:]):
         value = centre[4 * i : 4 * i + 4]
-        ci = [percentile_interval(np.round(draws[:, 4 * i + c], 12)) for c in range(4)]
+        ci = [percentile_interval(np.round(resampled[:, 4 * i + c], 12)) for c in range(4)]
         both = np.isfinite(blocks[i][:, 0])
         found.append(
             Shift(
@@ -656,7 +525,7 @@ def _corrected(groups: Sequence[PerturbationGroup]) -> tuple[tuple[PerturbationG
 
 
 def _reference_curve(
-    rows: Sequence[Perturbation], forms: Sequence[_Form], unit: Ints, n_boot: int, seed: int
+    rows: Sequence[Perturbation], forms: Sequence[Form], draws: stat.Draws
 ) -> ReferenceCurve | None:
     """The baseline and the forms that differ from it by the reference answer alone."""
     chosen = [i for i, row in enumerate(rows) if row.family in ("baseline", "reference")]
@@ -677,12 +546,11 @@ def _reference_curve(
     shown = [(score, i) for i, score in zip(chosen, level, strict=True) if score]
     table = np.stack([stat.shares(forms[i].counts) @ forms[i].values for _, i in shown], axis=1)
     slopes = stat.pull_slopes(table, np.array([score for score, _ in shown], dtype=np.float64))
-    draws = stat.resampled_means(slopes[:, None], unit, n_boot=n_boot, seed=seed)[:, 0]
     return ReferenceCurve(
         points=tuple(sorted(points, key=lambda point: point.score)),
         pull=float(stat.means(slopes[:, None])[0]),
-        pull_ci=percentile_interval(np.round(draws, 12)),
-        test=stat.mean_test(slopes, unit),
+        pull_ci=percentile_interval(np.round(draws.means(slopes[:, None])[:, 0], 12)),
+        test=stat.mean_test(slopes, draws.unit),
         n_items=int(np.isfinite(slopes).sum()),
     )
 
@@ -690,39 +558,36 @@ def _reference_curve(
 # ---------------------------------------------------------------- recommendations
 
 
-def _compared(usable: Sequence[Floats]) -> list[int]:
+def _compared(usable: Sequence[Floats] | Floats) -> list[int]:
     """The forms with enough items to be compared: ``usable`` marks each form's items, NaN not."""
     sizes = np.array([np.isfinite(values).sum() for values in usable])
     return np.flatnonzero(sizes >= max(2.0, SHARED * sizes.max(initial=0))).tolist()
 
 
-def _most_stable(
-    labels: Sequence[str], forms: Sequence[_Form], unit: Ints, n_boot: int, seed: int
-) -> Recommendation:
+def _most_stable(labels: Sequence[str], forms: Sequence[Form], draws: stat.Draws) -> Recommendation:
     """The form whose scores lie nearest to those of all other forms, on the items all share."""
     chosen = _compared([stat.shares(form.counts)[:, 0] for form in forms])
     rows = stat.instability([forms[i].counts for i in chosen], forms[0].values)
-    whole = np.isfinite(rows).all(axis=1) if rows.shape[1] > 1 else np.zeros(len(rows), dtype=bool)
-    values = stat.means(rows[whole]) if whole.any() else np.full(len(chosen), np.nan)
-    draws = stat.resampled_means(rows[whole], unit[whole], n_boot=n_boot, seed=seed)
     return _recommendation(
-        labels, chosen, values, draws, int(whole.sum()), largest=False,
-        what="the most stable form",
+        labels, chosen, stat.means(rows), draws.means(rows),
+        int(np.isfinite(rows).all(axis=1).sum()) if chosen else 0,
+        largest=False, what="the most stable form",
         unit="points from the scores of the other forms, on average",
     )  # fmt: skip
 
 
-def _best_agreement(
-    labels: Sequence[str], forms: Sequence[_Form], gold: Floats, unit: Ints, n_boot: int, seed: int
-) -> Recommendation:
-    """The form of greatest Pearson r with gold, on the items that all forms share."""
-    scores = [np.where(np.isfinite(gold), form.complete_means(), np.nan) for form in forms]
-    chosen = _compared(scores)
-    table = np.stack([scores[i] for i in chosen]) if chosen else np.zeros((0, len(gold)))
-    whole = np.isfinite(table).all(axis=0)
-    fit = stat.gold_fit(table[:, whole], gold[whole], unit[whole], n_boot=n_boot, seed=seed)
+def _best_agreement(labels: Sequence[str], fitted: _Fit, draws: stat.Draws) -> Recommendation:
+    """The form of greatest Pearson r with gold, on the items that all compared forms share."""
+    chosen = _compared(fitted.scores)
+    known = np.isfinite(fitted.scores[chosen])
+    whole = known.all(axis=0)
+    if (known == whole).all():
+        r, resampled = fitted.fit.r[chosen], fitted.fit.r_draws[:, chosen]
+    else:
+        shared = stat.gold_fit(np.where(whole, fitted.scores[chosen], np.nan), fitted.gold, draws)
+        r, resampled = shared.r, shared.r_draws
     return _recommendation(
-        labels, chosen, fit.r, fit.r_draws, int(whole.sum()), largest=True,
+        labels, chosen, r, resampled, int(whole.sum()) if chosen else 0, largest=True,
         what="the form that agrees best with gold", unit="Pearson r",
     )  # fmt: skip
 
@@ -827,7 +692,7 @@ def _follow_sentence(judge: str, follows: Follows, position: float, label: float
 
 
 def _form_warnings(
-    form: _Form, base: _Form, agreement: Agreement, shift: Shift | None
+    form: Form, base: Form, agreement: Agreement, shift: Shift | None
 ) -> Iterator[str]:
     failed = form.judgments["total"] - int(form.counts.sum())
     if failed == form.judgments["total"]:
@@ -855,10 +720,9 @@ def _form_warnings(
 
 
 def _group_warnings(
-    forms: Sequence[_Form], about: Gold | None, judge_is_gold: bool, n_units: int
+    base: Form, about: Gold | None, judge_is_gold: bool, n_units: int
 ) -> Iterator[str]:
-    base = forms[0]
-    if not _is_standard(base):
+    if not base.standard:
         yield (
             f"The baseline here is “{base.arm.strategy}"
             f"{', ' + str(base.arm.variant) if base.arm.variant.levels else ''}”, not the usual one "

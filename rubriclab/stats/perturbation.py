@@ -12,7 +12,7 @@ Source: method section 6; Li et al., "Metrics"; the noise floor and the tests ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,22 +22,21 @@ from rubriclab.stats.alignment import (
     EXACT_RANK_LIMIT,
     Correlation,
     Difference,
-    Part,
     difference,
     moments,
     pearson,
     r_of_moments,
     reranked_rho,
-    resample_together,
     rho_of_parts,
     rho_parts,
     spearman,
 )
 from rubriclab.stats.inference import (
+    DIRECT_LIMIT,
+    GROUPS,
     Floats,
     Ints,
     Test,
-    bootstrap_sums,
     percentile_interval,
     resample_weights,
 )
@@ -47,6 +46,57 @@ SHIFT, FLIP, ABSOLUTE = range(3)
 """Columns of ``shift_rows``."""
 T_TEST = "t test over units"
 _FLAT = 1e-12
+
+
+# ---------------------------------------------------------------- one draw for everything
+
+
+class Draws:
+    """Resamples of the units (items or blocks), drawn once and shared by every statistic.
+
+    ``unit``: (items,). Sharing makes all differences paired and costs one draw, however many
+    forms and statistics there are. Above DIRECT_LIMIT units random groups of units are
+    resampled in their place (see ``inference.bootstrap_sums``).
+    """
+
+    def __init__(self, unit: Ints, *, n_boot: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        code = np.unique(unit, return_inverse=True)[1].astype(np.int64)
+        self.n_units = int(code.max(initial=-1)) + 1
+        if self.n_units > DIRECT_LIMIT:
+            code = (rng.permutation(self.n_units) % GROUPS)[code]
+        self.n_boot, self.unit, self._code = n_boot, unit, code
+        self._size = int(code.max(initial=-1)) + 1
+        self._weights = resample_weights(max(self._size, 1), n_boot, rng)
+
+    def totals(self, parts: Sequence[tuple[Floats, Ints]]) -> list[Floats]:
+        """Resampled sums of tables (r, k), each with the items (r,) its rows are about.
+
+        One matrix product serves all of them: a list of (n_boot, k).
+        """
+        if self._size == 0 or not any(rows.shape[1] for rows, _ in parts):
+            return [np.zeros((self.n_boot, rows.shape[1])) for rows, _ in parts]
+        sums = [
+            np.bincount(self._code[item], weights=column, minlength=self._size)
+            for rows, item in parts
+            for column in rows.T
+        ]
+        found = self._weights @ np.stack(sums, axis=1)
+        ends = np.cumsum([rows.shape[1] for rows, _ in parts])
+        return np.split(found, ends[:-1], axis=1)
+
+    def means(self, rows: Floats) -> Floats:
+        """Resampled column means of ``rows`` (items, k), NaN left out by column: (n_boot, k)."""
+        known = np.isfinite(rows)
+        table = np.hstack([np.where(known, rows, 0.0), known.astype(np.float64)])
+        (totals,) = self.totals([(table, np.arange(len(rows)))])
+        k = rows.shape[1]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(totals[:, :k] / totals[:, k:])
+
+    def weights(self, item: Ints) -> Floats:
+        """How often each of the items ``item`` is drawn, (n_boot, r)."""
+        return np.asarray(self._weights[:, self._code[item]])
 
 
 # ---------------------------------------------------------------- scores against scores
@@ -93,24 +143,6 @@ def excess_flips(a: Floats, b: Floats) -> Floats:
     """
     flips = 1.0 - (shares(a) * shares(b)).sum(axis=1)
     return np.asarray(flips - (own_flips(a) + own_flips(b)) / 2.0)
-
-
-def resampled_means(rows: Floats, unit: Ints, *, n_boot: int, seed: int) -> Floats:
-    """Resampled column means of ``rows`` (items, k), NaN left out by column: (n_boot, k).
-
-    One draw of units serves all columns, so that differences of columns are paired.
-    """
-    k = rows.shape[1]
-    known = np.isfinite(rows)
-    table = np.hstack([np.where(known, rows, 0.0), known.astype(np.float64)])
-    code = np.unique(unit, return_inverse=True)[1].astype(np.int64)
-    n_units = int(code.max(initial=-1)) + 1
-    if n_units == 0:
-        return np.full((n_boot, k), np.nan)
-    sums = [np.bincount(code, weights=column, minlength=n_units) for column in table.T]
-    totals = bootstrap_sums(np.stack(sums, axis=1), n_boot=n_boot, seed=seed)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(totals[:, :k] / totals[:, k:])
 
 
 def means(rows: Floats) -> Floats:
@@ -162,6 +194,8 @@ def mean_test(values: Floats, unit: Ints, *, one_sided: bool = False) -> Test:
 def _unit_means(rows: Floats, unit: Ints) -> Floats:
     """Means of ``rows`` (items, k) within each unit that occurs, (units, k)."""
     code, size = np.unique(unit, return_inverse=True, return_counts=True)[1:]
+    if len(size) == len(unit):  # every unit has one row: nothing to average
+        return rows
     sums = [np.bincount(code, weights=column, minlength=len(size)) for column in rows.T]
     return np.asarray(np.stack(sums, axis=1) / size[:, None])
 
@@ -244,48 +278,46 @@ class GoldFit(NamedTuple):
         )  # fmt: skip
 
 
-def gold_fit(scores: Floats, gold: Floats, unit: Ints, *, n_boot: int, seed: int) -> GoldFit:
+def gold_fit(scores: Floats, gold: Floats, draws: Draws) -> GoldFit:
     """r and rho of each row of ``scores`` (k, items) with ``gold`` (items,), and resamples.
 
-    NaN in either leaves the item out of that form. All forms share one draw of units. Up to
-    EXACT_RANK_LIMIT items every resample of rho is ranked anew, above it rho is linearised
-    (see ``stats.alignment.spearman_interval``). Not defined, so NaN: fewer than two items or
+    NaN in either leaves the item out of that form. Up to EXACT_RANK_LIMIT items every
+    resample of rho is ranked anew, above it rho is linearised (see
+    ``stats.alignment.spearman_interval``). Not defined, so NaN: fewer than two items or
     units, a side that never varies.
     """
     used = [np.flatnonzero(np.isfinite(row) & np.isfinite(gold)) for row in scores]
-    r = np.array([pearson(row[at], gold[at]) for row, at in zip(scores, used, strict=True)])
-    rho = np.array([spearman(row[at], gold[at]) for row, at in zip(scores, used, strict=True)])
+    cases = [(row[at], gold[at], at) for row, at in zip(scores, used, strict=True)]
+    r = np.array([pearson(x, y) for x, y, _ in cases])
+    rho = np.array([spearman(x, y) for x, y, _ in cases])
+    r_draws = np.full((draws.n_boot, len(scores)), np.nan)
+    rho_draws = r_draws.copy()
+    if draws.n_units > 1:
+        totals = draws.totals([(moments(x, y), at) for x, y, at in cases])
+        for k, part in enumerate(totals):
+            r_draws[:, k] = r_of_moments(part)
+        for k, column in _resampled_rho(cases, draws):
+            rho_draws[:, k] = column
     sizes = np.array([len(at) for at in used], dtype=np.int64)
-    nothing = np.full((n_boot, len(scores)), np.nan)
-    if len(np.unique(unit)) < 2 or not sizes.any():
-        return GoldFit(r, rho, nothing, nothing, sizes)
-    r_draws, rho_draws = nothing.copy(), nothing.copy()
-    parts = [Part(moments(scores[k, at], gold[at]), at) for k, at in enumerate(used)]
-    for k, totals in enumerate(resample_together(parts, unit, n_boot=n_boot, seed=seed)):
-        r_draws[:, k] = r_of_moments(totals)
-    _draw_rho(scores, gold, unit, used, rho_draws, seed)
     return GoldFit(r, rho, r_draws, rho_draws, sizes)
 
 
-def _draw_rho(
-    scores: Floats, gold: Floats, unit: Ints, used: list[Ints], into: Floats, seed: int
-) -> None:
-    """Resamples of rho into the columns of ``into`` (n_boot, k)."""
-    forms = [k for k, at in enumerate(used) if len(at) > 1]
-    n_boot = len(into)
-    if len(unit) > EXACT_RANK_LIMIT:
-        fitted = [rho_parts(scores[k, used[k]], gold[used[k]]) for k in forms]
-        parts = [Part(rows, used[k]) for k, (rows, _) in zip(forms, fitted, strict=True)]
-        drawn = resample_together(parts, unit, n_boot=n_boot, seed=seed) if parts else []
-        for k, totals, (_, centre) in zip(forms, drawn, fitted, strict=True):
-            into[:, k] = rho_of_parts(totals, centre)
+def _resampled_rho(
+    cases: Sequence[tuple[Floats, Floats, Ints]], draws: Draws
+) -> Iterator[tuple[int, Floats]]:
+    """(form, its resampled rho) of every form with two items or more."""
+    forms = [k for k, (x, _, _) in enumerate(cases) if len(x) > 1]
+    if len(draws.unit) > EXACT_RANK_LIMIT:
+        fitted = [rho_parts(cases[k][0], cases[k][1]) for k in forms]
+        parts = [(rows, cases[k][2]) for k, (rows, _) in zip(forms, fitted, strict=True)]
+        for k, total, (_, at) in zip(forms, draws.totals(parts), fitted, strict=True):
+            yield k, rho_of_parts(total, at)
         return
-    code = np.unique(unit, return_inverse=True)[1]
-    weights = resample_weights(int(code.max()) + 1, n_boot, np.random.default_rng(seed))[:, code]
     for k in forms:
-        rated = used[k]
+        x, y, item = cases[k]
         with np.errstate(invalid="ignore", divide="ignore"):
-            into[:, k] = reranked_rho(scores[k, rated], gold[rated], weights[:, rated])
+            rho = reranked_rho(x, y, draws.weights(item))
+        yield k, rho
 
 
 class Fluctuation(NamedTuple):

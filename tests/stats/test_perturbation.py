@@ -8,13 +8,17 @@ from scipy import stats as scipy_stats
 
 from rubriclab.stats import perturbation as stat
 from rubriclab.stats.alignment import paired_difference
-from rubriclab.stats.inference import Floats
+from rubriclab.stats.inference import Floats, Ints
 
 VALUES = np.array([1.0, 2.0, 3.0])
 
 
 def counts(*rows: tuple[int, int, int]) -> Floats:
     return np.array(rows, dtype=np.float64)
+
+
+def draws(unit: Ints, n_boot: int, *, seed: int = 0) -> stat.Draws:
+    return stat.Draws(unit, n_boot=n_boot, seed=seed)
 
 
 def test_shift_rows_by_hand() -> None:
@@ -101,11 +105,11 @@ def test_distribution_test_of_equal_scores() -> None:
 def test_resampled_means_know_their_standard_error_and_pair_columns() -> None:
     values = np.random.default_rng(4).normal(size=400)
     rows = np.stack([values, values + 1.0, np.where(np.arange(400) < 200, values, np.nan)], axis=1)
-    draws = stat.resampled_means(rows, np.arange(400), n_boot=2_000, seed=0)
-    assert draws[:, 0].std() == pytest.approx(values.std() / 20, rel=0.08)
-    assert draws[:, 1] - draws[:, 0] == pytest.approx(1.0)
-    assert draws[:, 2].mean() == pytest.approx(values[:200].mean(), abs=0.02)
-    empty = stat.resampled_means(np.empty((0, 2)), np.empty(0, dtype=np.int64), n_boot=3, seed=0)
+    drawn = draws(np.arange(400), 2_000).means(rows)
+    assert drawn[:, 0].std() == pytest.approx(values.std() / 20, rel=0.08)
+    assert drawn[:, 1] - drawn[:, 0] == pytest.approx(1.0)
+    assert drawn[:, 2].mean() == pytest.approx(values[:200].mean(), abs=0.02)
+    empty = draws(np.empty(0, dtype=np.int64), 3).means(np.empty((0, 2)))
     assert empty.shape == (3, 2)
     assert np.isnan(empty).all()
 
@@ -141,7 +145,7 @@ def test_gold_fit_is_what_the_paired_difference_gives() -> None:
     gold = rng.normal(size=80)
     scores = np.stack([gold + rng.normal(0, s, 80) for s in (0.5, 1.0)])
     unit = np.arange(80)
-    fit = stat.gold_fit(scores, gold, unit, n_boot=500, seed=9)
+    fit = stat.gold_fit(scores, gold, draws(unit, 500, seed=9))
     r, rho = fit.less(0, 1)
     other = paired_difference(scores[0], scores[1], gold, unit, n_boot=500, seed=9)
     assert r.delta == pytest.approx(other.delta)
@@ -155,19 +159,19 @@ def test_gold_fit_of_many_items_agrees_with_that_of_few() -> None:
     rng = np.random.default_rng(7)
     gold = rng.integers(1, 6, 1_001).astype(float)
     scores = np.clip(gold + rng.integers(-2, 3, 1_001), 1, 5)[None, :]
-    many = stat.gold_fit(scores, gold, np.arange(1_001), n_boot=800, seed=0)
-    few = stat.gold_fit(scores[:, :1_000], gold[:1_000], np.arange(1_000), n_boot=800, seed=0)
+    many = stat.gold_fit(scores, gold, draws(np.arange(1_001), 800))
+    few = stat.gold_fit(scores[:, :1_000], gold[:1_000], draws(np.arange(1_000), 800))
     assert many.rho_draws.std() == pytest.approx(few.rho_draws.std(), rel=0.12)
 
 
 def test_gold_fit_leaves_out_what_is_missing() -> None:
     gold = np.array([1.0, 2.0, 3.0, np.nan, 5.0])
     scores = np.array([[1.0, 2.0, np.nan, 4.0, 5.0], [np.nan] * 5, [3.0] * 5])
-    fit = stat.gold_fit(scores, gold, np.arange(5), n_boot=50, seed=0)
+    fit = stat.gold_fit(scores, gold, draws(np.arange(5), 50))
     assert fit.items.tolist() == [3, 0, 4]
     assert fit.r[0] == pytest.approx(1.0)
     assert np.isnan(fit.r[1:]).all()
-    one = stat.gold_fit(scores, gold, np.zeros(5, dtype=np.int64), n_boot=50, seed=0)
+    one = stat.gold_fit(scores, gold, draws(np.zeros(5, dtype=np.int64), 50))
     assert np.isnan(one.r_draws).all()
 
 
