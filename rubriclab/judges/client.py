@@ -37,6 +37,9 @@ KEEPALIVE_SECONDS = 4.0
 NO_PROBABILITY = -9999.0
 """Log-probability for a token that cannot happen; what vLLM writes for minus infinity."""
 
+TOP_LOGPROBS = 20
+"""The most alternatives that OpenAI and vLLM give."""
+
 _RESERVED = ("messages", "model", "stream", "n")
 _REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)
 
@@ -64,7 +67,7 @@ class ChatClient:
         *,
         secrets: Mapping[str, str] | None = None,
         base_urls: Sequence[str] | None = None,
-        top_logprobs: int = 20,
+        top_logprobs: int = TOP_LOGPROBS,
     ) -> None:
         self.judge = judge
         self._top_logprobs = top_logprobs
@@ -72,10 +75,7 @@ class ChatClient:
         key = read_key(judge, secrets)
         self._secrets = (key,) if key else ()
         self._servers = [_Server.at(url) for url in base_urls or addresses(judge)]
-        self._served = judge.options.get("served_model")
-        self._limit_field = (
-            "max_completion_tokens" if _REASONING_MODEL.match(judge.model) else "max_tokens"
-        )
+        self._limit_field = token_limit_field(judge.model)
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
@@ -136,25 +136,9 @@ class ChatClient:
     # ------------------------------------------------------------ the request
 
     def _body(self, call: Call, limit_field: str) -> bytes:
-        """The request as bytes. ``extra`` comes after our own fields, so it can overrule them."""
-        sampling = call.sampling
-        body: dict[str, Any] = {"model": self.judge.model, "messages": call.messages}
-        if sampling.temperature is not None:
-            body["temperature"] = sampling.temperature
-        if sampling.max_tokens is not None:
-            body[limit_field] = sampling.max_tokens
-        if sampling.top_p is not None:
-            body["top_p"] = sampling.top_p
-        if sampling.seed is not None:
-            body["seed"] = sampling.seed
-        if sampling.reasoning_effort is not None:
-            body["reasoning_effort"] = sampling.reasoning_effort
-        if call.want_probabilities:
-            body["logprobs"] = True
-            body["top_logprobs"] = self._top_logprobs
-        if sampling.extra:
-            body.update(sampling.extra)
-        return json.dumps(body).encode()
+        return json.dumps(
+            request_body(self.judge, call, top_logprobs=self._top_logprobs, limit_field=limit_field)
+        ).encode()
 
     def _other_limit_field(self, result: Fault, used: str) -> bool:
         """Whether the server refused the name we used for the token limit; switches if so."""
@@ -217,10 +201,54 @@ class ChatClient:
         return _parsed(content, response.headers, self._secrets)
 
     def _expected_model(self, served: str) -> bool:
-        """Whether ``served`` is the model that was asked for, give or take a date or a path."""
-        if self.judge.kind == "embedded" or self._served in ("*", served):
-            return True
-        return same_model(self.judge.model, served)
+        return answers_as(self.judge, served)
+
+
+# ---------------------------------------------------------------- the request
+
+
+def request_body(
+    judge: Judge,
+    call: Call,
+    *,
+    top_logprobs: int = TOP_LOGPROBS,
+    limit_field: str | None = None,
+) -> dict[str, Any]:
+    """What is posted for a call, by whatever route. Holds no key.
+
+    ``limit_field``: the server's name for the token limit (None: by the model's name). The
+    judge's ``extra`` comes after our own fields, so it can overrule them.
+    """
+    sampling = call.sampling
+    body: dict[str, Any] = {"model": judge.model, "messages": call.messages}
+    if sampling.temperature is not None:
+        body["temperature"] = sampling.temperature
+    if sampling.max_tokens is not None:
+        body[limit_field or token_limit_field(judge.model)] = sampling.max_tokens
+    if sampling.top_p is not None:
+        body["top_p"] = sampling.top_p
+    if sampling.seed is not None:
+        body["seed"] = sampling.seed
+    if sampling.reasoning_effort is not None:
+        body["reasoning_effort"] = sampling.reasoning_effort
+    if call.want_probabilities:
+        body["logprobs"] = True
+        body["top_logprobs"] = top_logprobs
+    if sampling.extra:
+        body.update(sampling.extra)
+    return body
+
+
+def token_limit_field(model: str) -> str:
+    """``max_tokens``, or the newer name where only that is taken."""
+    return "max_completion_tokens" if _REASONING_MODEL.match(model) else "max_tokens"
+
+
+def answers_as(judge: Judge, served: str) -> bool:
+    """Whether ``served`` is the model that was asked for, give or take a date or a path."""
+    if judge.kind == "embedded" or judge.options.get("served_model") in ("*", served):
+        return True
+    return same_model(judge.model, served)
 
 
 # ---------------------------------------------------------------- settings
