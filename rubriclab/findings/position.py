@@ -39,6 +39,7 @@ from rubriclab.stats.inference import (
     bootstrap_sums,
     holm,
     percentile_interval,
+    widened,
 )
 
 Outcome = Literal["score", "expected"]
@@ -341,7 +342,7 @@ def _shares(
     by_position = resampled.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         draws = by_position / by_position.sum(axis=1, keepdims=True)
-    draws = draws[np.isfinite(draws[:, 0])]
+    draws = widened(pooled.share, draws[np.isfinite(draws[:, 0])], work.units.n)
     enough = work.units.n > 1 and pooled.counts.sum() > 0
     n = work.rows.n
     unit_counts = work.tables.by_position
@@ -351,7 +352,8 @@ def _shares(
         counts=pooled.counts,
         share=pooled.share,
         share_ci=tuple(
-            percentile_interval(draws[:, p]) if enough else NO_INTERVAL for p in range(n)
+            percentile_interval(np.clip(draws[:, p], 0.0, 1.0)) if enough else NO_INTERVAL
+            for p in range(n)
         ),
         chi2=pooled.chi2,
         df=pooled.df,

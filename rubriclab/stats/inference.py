@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,6 +56,19 @@ def percentile_interval(samples: Floats, level: float = 0.95) -> Interval:
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(finite, [tail, 1.0 - tail])
     return Interval(float(low), float(high))
+
+
+def widened(estimate: Floats, draws: Floats, units: int) -> Floats:
+    """Bootstrap ``draws`` stretched about the ``estimate`` for having few ``units``.
+
+    Resampling N units has the variance (N - 1) / N of sampling them, and its quantiles are a
+    normal curve's where Student's t on N - 1 is due: both too narrow (Hesterberg 2015, What
+    Teachers Should Know About the Bootstrap, section 3.2). At 60 units a factor of 1.03.
+    """
+    if units < 2:
+        return np.full(draws.shape, np.nan)
+    factor = np.sqrt(units / (units - 1)) * special.stdtrit(units - 1, 0.975) / special.ndtri(0.975)
+    return np.asarray(estimate + factor * (draws - estimate))
 
 
 def bootstrap_sums(

@@ -80,22 +80,53 @@ def v_interval(share: Floats, resampled: Floats) -> Interval:
     the deviation from 1/n, up to a factor; a plain percentile interval of a length is pushed
     upward twice (once by the data's noise, once by the resampling). So: for true deviations
     t u along the observed direction u, an observed length c is reached when |t u + z| >= c,
-    z being a resampled error; each z has its own t, and their quantiles are the limits.
+    z being a resampled error; each z has its own t, and t belongs to the interval unless a
+    length as great as c is too rare under it, or one as small. How the 5 % are shared out
+    depends on t: all for "as great" at t = 0, where no length is too small, half and half
+    a few errors away (the idea of Feldman and Cousins 1998). So 0 is left out when the same
+    bootstrap rejects "no effect" at 0.05, neither more nor less often.
     """
     n = len(share)
     scale = np.sqrt(n / (n - 1))
     deviation = share - 1.0 / n
     length = float(np.linalg.norm(deviation))
-    if not np.isfinite(length):
+    if not np.isfinite(length) or len(resampled) < 2:
         return Interval(float("nan"), float("nan"))
-    if length < FLAT:
-        return percentile_interval(cramers_v(resampled))
-    error = resampled - share
-    along = error @ (deviation / length)
-    inside = along**2 - np.sum(error**2, axis=1) + length**2
-    reached = np.where(inside >= 0, -along + np.sqrt(np.maximum(inside, 0.0)), 0.0)
-    low, high = percentile_interval(np.maximum(reached, 0.0))
-    return Interval(float(scale * low), float(min(1.0, scale * high)))
+    error = share - resampled
+    direction = deviation / length if length >= FLAT else np.eye(n)[0] - 1.0 / n
+    along = error @ (direction / np.linalg.norm(direction))
+    square = np.sum(error**2, axis=1)
+    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())))
+    return Interval(float(min(1.0, scale * low)), float(min(1.0, scale * high)))
+
+
+def _accepted(along: Floats, inside: Floats, spread: float) -> tuple[float, float]:
+    """The least and the greatest t >= 0 under which the observed length is not too rare.
+
+    |t u + z| >= c where t is at least ``-along`` + root(``inside``), or at most ``-along`` -
+    root(``inside``), or anywhere if ``inside`` is negative; ``spread``: the errors' size.
+    """
+    always = int(np.sum(inside < 0))
+    root = np.sqrt(inside[inside >= 0])
+    after = np.sort(-along[inside >= 0] + root)
+    until = np.sort(-along[inside >= 0] - root)
+    t = np.unique(np.concatenate([[0.0], after[after > 0], until[until > 0]]))
+    if spread <= 0.0:
+        return float(t[-1]), float(t[-1])
+    rare = 0.025 * (1.0 + np.exp(-((t / spread) ** 2)))
+    size = len(along)
+    as_great = (
+        always
+        + np.searchsorted(after, t + FLAT, side="right")
+        + (len(until) - np.searchsorted(until, t - FLAT, side="left"))
+    ) / size
+    greater = (
+        always
+        + np.searchsorted(after, t - FLAT, side="left")
+        + (len(until) - np.searchsorted(until, t + FLAT, side="right"))
+    ) / size
+    kept = t[(as_great > rare) & (1.0 - greater > 0.05 - rare)]
+    return (float(kept[0]), float(kept[-1])) if kept.size else (0.0, 0.0)
 
 
 def v_from_noise(unit_counts: Floats) -> float:
