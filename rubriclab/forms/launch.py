@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -11,6 +12,7 @@ from rubriclab import designs, ui
 from rubriclab.designs import Balance
 from rubriclab.forms.common import many
 from rubriclab.forms.estimate import JudgeCost, answer_mode, estimate, measured
+from rubriclab.forms.export import study_files
 from rubriclab.forms.study import Prepared, Setup
 from rubriclab.judges.embedded import CONTEXT_TOKENS
 from rubriclab.judges.weights import CATALOGUE, is_cached
@@ -206,5 +208,11 @@ def launch(setup: Setup, prepared: Prepared) -> None:
         run = ui.manager().start(prepared.study, limits=setup.limits, secrets=ui.secrets())
         st.session_state["run"] = run.info.run
         st.switch_page("pages/runs.py")
+    if not isinstance(prepared.study.dataset.items[0], Comparison):
+        st.download_button(
+            "The same as a study file (zip)", partial(study_files, prepared.study),
+            f"{prepared.run}.zip", key="study-files", on_click="ignore", icon=":material/download:",
+            help="study.toml and its data, for `python -m rubriclab run study.toml --store …`.",
+        )  # fmt: skip
     if caps:
         st.caption(f"Pauses after {' or '.join(caps)}; it can be gone on with.")

@@ -428,7 +428,8 @@ def _judge_step() -> tuple[Judge, ...]:
     known = known_judges()
     names = list(known)
     wanted = st.session_state.pop("study-judge-wanted", None)
-    key = _kept("judges", names[:1], names)
+    first = next((n for n in names if known[n].kind == "embedded"), names[0])  # costs nothing
+    key = _kept("judges", [first], names)
     if wanted in names and wanted not in st.session_state[key]:
         st.session_state[key] = [*st.session_state[key], wanted]
     chosen = st.multiselect("Judges", names, key=key, format_func=lambda n: judge_label(known[n]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +15,23 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab import ui
 from rubriclab.forms.estimate import calls_per_second, subset, text_groups
+from rubriclab.forms.export import study_files
 from rubriclab.forms.judges import json_object, refuse_key
 from rubriclab.forms.rubric import from_tables
-from rubriclab.ingest.sample import sample_dataset, sample_rubrics
-from rubriclab.model import Dataset, Item, Judge, LabError, Rubric, RubricError
+from rubriclab.ingest.sample import embedded_judge, sample_dataset, sample_rubrics
+from rubriclab.ingest.study import load_study
+from rubriclab.model import (
+    Dataset,
+    Design,
+    Item,
+    Judge,
+    LabError,
+    Rubric,
+    RubricError,
+    Sampling,
+    Strategy,
+    Study,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [entry.file for entries in ui.NAVIGATION.values() for entry in entries]
@@ -245,3 +260,22 @@ def test_subset_keeps_texts_whole_and_is_seeded() -> None:
 def test_a_minute_limit_bounds_the_assumed_rate() -> None:
     judge = Judge("j", "openai", "m", base_urls=("http://x/v1",), rpm=30)
     assert calls_per_second(judge, "score", None) == 0.5
+
+
+def test_study_files_give_the_same_study(tmp_path: Path) -> None:
+    odd = Item("x", instruction='He said "no"\n\ttab \\ end', response="ü\x7f{}", human=(1.0, 2.5),
+               references={5: "best"}, task="t")  # fmt: skip
+    plain = Item("y", response="b", references={1: "worst", 5: "best"})
+    design = Design(
+        strategies=(Strategy("balanced"), Strategy("custom", orderings=((5, 4, 3, 2, 1),))),
+        factors={"temperature": (0.0, 0.7), "ids": ("arabic", ("a", "b", "c", "d", "e"))},
+    )
+    served = Judge("s", "openai", "m", base_urls=("http://x/v1",), key_env="A_KEY",
+                   sampling=Sampling(temperature=None, extra={"a": {"b": [1, True]}}))  # fmt: skip
+    study = Study("S", Dataset("D", (odd, plain)), (embedded_judge(), served), design,
+                  sample_rubrics()[0])  # fmt: skip
+    with zipfile.ZipFile(io.BytesIO(study_files(study))) as archive:
+        archive.extractall(tmp_path)
+    again = load_study(tmp_path / "study.toml")
+    assert again.dataset.items == study.dataset.items
+    assert again.id == study.id
