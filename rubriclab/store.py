@@ -52,7 +52,7 @@ from rubriclab.model import (
 )
 from rubriclab.plan import Plan
 
-SCHEMA = 1
+SCHEMA = 2
 MAX_POSITIONS = 10
 P_COLUMNS = tuple(f"p{i}" for i in range(1, MAX_POSITIONS + 1))
 COMMIT_SECONDS = 0.3
@@ -103,7 +103,20 @@ def _schema_1(db: duckdb.DuckDBPyConnection) -> None:
     db.execute("INSERT INTO lab VALUES (?, ?)", [1, _now()])
 
 
-MIGRATIONS = (_schema_1,)
+def _schema_2(db: duckdb.DuckDBPyConnection) -> None:
+    """Attempts at writing reference answers, one a row; ``job`` names who wrote and reviewed how."""
+    db.execute(
+        """
+        CREATE TABLE reference_attempts (
+            job VARCHAR, dataset VARCHAR, item_id VARCHAR, score INTEGER, attempt INTEGER,
+            writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR,
+            review VARCHAR, reason VARCHAR, asked TIMESTAMP);
+        UPDATE lab SET schema_version = 2;
+        """
+    )
+
+
+MIGRATIONS = (_schema_1, _schema_2)
 """``MIGRATIONS[v]`` takes a store from version v to v + 1."""
 
 
@@ -260,6 +273,26 @@ class Store:
     def delete_judge(self, name: str) -> None:
         with self._transaction() as db:
             db.execute("DELETE FROM judges WHERE name = ?", [name])
+
+    # -------- reference answers
+
+    def save_reference_attempt(self, attempt: Mapping[str, Any]) -> None:
+        """Keep one attempt at a reference answer: the columns of its table but for ``asked``."""
+        names = [*attempt, "asked"]
+        marks = ", ".join("?" for _ in names)
+        with self._transaction() as db:
+            db.execute(
+                f"INSERT INTO reference_attempts ({', '.join(names)}) VALUES ({marks})",
+                [*attempt.values(), _now()],
+            )
+
+    def reference_attempts(self, dataset: str) -> pd.DataFrame:
+        """All attempts at reference answers for a data set (its id), in order of asking."""
+        return self._frame(
+            "SELECT job, item_id, score, attempt, writer, reviewer, status, verdict, text, review, "
+            "reason, asked FROM reference_attempts WHERE dataset = ? ORDER BY asked, attempt",
+            [dataset],
+        )
 
     # -------- runs
 
