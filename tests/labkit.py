@@ -1,5 +1,6 @@
 """Small studies and judges that tests of plan, store, runner and archive share."""
 
+# ruff: noqa: ARG005  # scripts of judges share one signature
 from __future__ import annotations
 
 import asyncio

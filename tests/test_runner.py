@@ -1,5 +1,6 @@
 """A run ends or pauses with a reason, asks nothing twice, and keeps what it paid for."""
 
+# ruff: noqa: ARG001, ARG005  # scripts of judges share one signature
 from __future__ import annotations
 
 import threading
@@ -29,9 +30,11 @@ def api_study(count: int = 3, judge: Judge = API, **design: object) -> Study:
 
 
 def run_through(
-    store: Store, about: Study, judge: ScriptedJudge, limits: Limits = Limits()
+    store: Store, about: Study, judge: ScriptedJudge, limits: Limits | None = None
 ) -> Snapshot:
-    return Run(store, plan(about), limits=limits, opener=judge.opener).start().wait(WAIT)
+    return (
+        Run(store, plan(about), limits=limits or Limits(), opener=judge.opener).start().wait(WAIT)
+    )
 
 
 def test_a_run_finishes_and_every_call_has_one_row(store: Store) -> None:
