@@ -49,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_results(commands)
     _add_import(commands)
+    _add_batch(commands)
+    _add_spread(commands)
     _add_export(commands)
     return parser
 
@@ -120,6 +122,40 @@ def _add_export(commands: Any) -> None:
     export = _command(commands, "export", _export, about)
     export.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
     export.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
+
+
+def _add_batch(commands: Any) -> None:
+    about = "Ask the calls of a study through batch files (vllm run-batch, the OpenAI Batch API)."
+    parts = commands.add_parser("batch", help=about, description=about)
+    parts = parts.add_subparsers(required=True, metavar="export|import")
+    about = "Write the calls that have no judgment yet as OpenAI batch JSONL, one folder a judge."
+    export = _command(parts, "export", _batch_export, about)
+    export.add_argument("study", type=Path, metavar="STUDY.toml")
+    export.add_argument("--out", type=Path, required=True, metavar="DIR", help="an empty folder")
+    export.add_argument("--part-size", type=_positive, metavar="N",
+                        help="calls a file (default 10,000)")  # fmt: skip
+    export.add_argument("--retry-failed", action="store_true",
+                        help="export the calls that ended in an error, and only these")  # fmt: skip
+    about = "Read the answers of batch files, or answer tables, into the study's run."
+    taken = _command(parts, "import", _batch_import, about)
+    taken.add_argument("study", type=Path, metavar="STUDY.toml")
+    taken.add_argument("files", type=Path, nargs="+", metavar="FILE",
+                       help="answers (.jsonl, .parquet) or folders of them")  # fmt: skip
+
+
+def _add_spread(commands: Any) -> None:
+    about = "Spread the calls of a study over the workers of a Ray cluster, then import them."
+    spread = _command(commands, "spread", _spread, about)
+    spread.add_argument("study", type=Path, metavar="STUDY.toml")
+    spread.add_argument("--out", type=Path, required=True, metavar="DIR",
+                        help="where the answers are kept, as Parquet")  # fmt: skip
+    spread.add_argument("--workers", type=_positive, default=2, metavar="N",
+                        help="how many processes ask (default 2)")  # fmt: skip
+    spread.add_argument("--endpoint", action="append", default=[], metavar="URL",
+                        help="a server of the judge's model, instead of the judge's own; "
+                        "repeat for several")  # fmt: skip
+    spread.add_argument("--address", metavar="ADDRESS",
+                        help="a running Ray cluster (“auto”: this one; default: a local one)")  # fmt: skip
 
 
 def _positive(text: str) -> int:
@@ -269,6 +305,84 @@ def _export(arguments: argparse.Namespace) -> int:
     else:
         _say(f"Run {run} written to {arguments.out}.")
     return EXIT_OK
+
+
+def _batch_export(arguments: argparse.Namespace) -> int:
+    from rubriclab.batch import PART_SIZE, write_batch
+    from rubriclab.findings.plain import plain
+    from rubriclab.ingest.study import load_study
+    from rubriclab.plan import plan
+    from rubriclab.store import Store
+
+    prepared = plan(load_study(arguments.study))
+    with Store(arguments.store) as store:
+        exported = write_batch(
+            store,
+            prepared,
+            arguments.out,
+            part_size=arguments.part_size or PART_SIZE,
+            again=arguments.retry_failed,
+        )
+    for judge in exported.judges:
+        _say(f"{judge.judge}: {judge.calls:,} calls in {len(judge.parts)} file(s), "
+             f"{arguments.out / judge.folder}")  # fmt: skip
+    for name, why in exported.left_out.items():
+        _say(f"{name}: left out, {why}.")
+    _say(f"{exported.judged:,} of {exported.planned:,} calls were judged already.")
+    if arguments.json:
+        print(json.dumps(plain(exported), ensure_ascii=False, indent=1))
+    return EXIT_OK
+
+
+def _batch_import(arguments: argparse.Namespace) -> int:
+    from rubriclab.answers import take_in
+    from rubriclab.ingest.study import load_study
+    from rubriclab.plan import plan
+    from rubriclab.store import Store
+
+    prepared = plan(load_study(arguments.study))
+    with Store(arguments.store) as store:
+        taken = take_in(store, prepared, arguments.files)
+    return _tell_taken(taken, as_json=arguments.json)
+
+
+def _spread(arguments: argparse.Namespace) -> int:
+    from rubriclab.ingest.study import load_study
+    from rubriclab.plan import plan
+    from rubriclab.spread import spread
+    from rubriclab.store import Store
+
+    prepared = plan(load_study(arguments.study))
+    with Store(arguments.store) as store:
+        taken = spread(
+            store,
+            prepared,
+            arguments.out,
+            workers=arguments.workers,
+            endpoints=arguments.endpoint,
+            address=arguments.address,
+            progress=_say,
+        )
+    return _tell_taken(taken, as_json=arguments.json)
+
+
+def _tell_taken(taken: Any, *, as_json: bool) -> int:
+    """Say what became of answers; every one of them is in one of the counts."""
+    from rubriclab.findings.plain import plain
+
+    _say(f"Run {taken.run}: {taken.kept:,} of {taken.answers:,} answers kept, {taken.known:,} known "
+         f"already, {taken.duplicates:,} duplicates, {taken.unknown:,} of no call of this study, "
+         f"{taken.unreadable:,} unreadable.")  # fmt: skip
+    for place in taken.places:
+        _say(f"  unreadable: {place}")
+    for kind, count in taken.failed.items():
+        _say(f"  {count:,} recorded as failed: {kind}")
+    for kind, count in taken.unasked.items():
+        _say(f"  {count:,} left to ask again: {kind}")
+    _say(f"{taken.left:,} calls are left to ask." if taken.left else "Every call has its answer.")
+    if as_json:
+        print(json.dumps(plain(taken), ensure_ascii=False, indent=1))
+    return EXIT_OK if taken.finished else EXIT_UNFINISHED
 
 
 def _print_results(store: Any, run: str, as_json: bool, **more: object) -> None:
