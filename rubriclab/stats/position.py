@@ -18,7 +18,6 @@ from rubriclab.stats.inference import (
     Interval,
     Ints,
     Test,
-    percentile_interval,
 )
 
 NEVER_MOVED = "This judge never moved with the order."

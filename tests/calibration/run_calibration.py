@@ -1,0 +1,146 @@
+"""The large calibration of the lab's tests and intervals; its output is kept beside it.
+
+    nice python tests/calibration/run_calibration.py [--studies 1000] [--seed 0] [--jobs 2]
+
+writes results.json and results.md. About an hour on one processor core. A small version of
+it is tests/test_check.py; the Method check page shows the output of the last full one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rubriclab import __version__
+from rubriclab.check import (
+    DEFINITION,
+    Check,
+    Planted,
+    agreement_checks,
+    array_checks,
+    criteria_checks,
+    pipeline_checks,
+)
+from rubriclab.findings.plain import plain
+from rubriclab.stats.nulls import NULL_JUDGES
+
+HERE = Path(__file__).parent
+ASKED = {
+    "arrays": array_checks,
+    "pipeline": pipeline_checks,
+    "criteria": criteria_checks,
+    "agreement": agreement_checks,
+}
+Cell = tuple[str, dict[str, Any]]
+
+
+def cells(studies: int, seed: int) -> list[Cell]:
+    """Every setting, the small and important ones first."""
+    made: list[Cell] = []
+    for items in (60, 600):
+        for options in (2, 5, 9):
+            for unread in (0.0, 0.1):
+                for kind in NULL_JUDGES:
+                    for first in (0.0, 0.5) if kind != "constant" else (0.0,):
+                        made.append(("arrays", {
+                            "kind": kind, "studies": studies, "items": items, "options": options,
+                            "unread": unread, "first": first, "seed": seed,
+                        }))  # fmt: skip
+        if items == 60:
+            made += _slow_cells(studies, seed)
+    return made
+
+
+def _slow_cells(studies: int, seed: int) -> list[Cell]:
+    one = {"studies": studies, "seed": seed}
+    none, all_three = Planted(first=0.0), Planted(first=0.5, label=0.5, neighbour=0.5)
+    return [
+        ("pipeline", {"planted": none, "items": 60, "options": 5, **one}),
+        ("criteria", {"texts": 60, "first": 0.0, **one}),
+        ("agreement", {"items": 60, **one}),
+        ("pipeline", {"planted": all_three, "items": 60, "options": 5, **one}),
+        (
+            "pipeline",
+            {"planted": Planted(first=0.0, item_sd=1.0), "items": 60, "options": 5, **one},
+        ),
+        ("pipeline", {"planted": none, "items": 60, "options": 2, **one}),
+        ("criteria", {"texts": 60, "first": 0.3, "studies": studies // 4, "seed": seed}),
+        ("pipeline", {"planted": none, "items": 60, "options": 9, **one}),
+    ]
+
+
+def ask(cell: Cell) -> tuple[Check, ...]:
+    name, options = cell
+    return ASKED[name](**options)  # type: ignore[operator,no-any-return]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=HERE)
+    given = parser.parse_args()
+    todo = cells(given.studies, given.seed)
+    found: list[Check] = []
+    started = time.monotonic()
+    with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
+        for done, checks in enumerate(pool.imap_unordered(ask, todo, chunksize=1), start=1):
+            found += checks
+            seconds = time.monotonic() - started
+            print(f"{done}/{len(todo)} settings, {seconds:.0f} s", file=sys.stderr, flush=True)
+            save(found, given, whole=done == len(todo))
+    return 0
+
+
+def save(found: list[Check], given: argparse.Namespace, *, whole: bool) -> None:
+    """results.json and results.md, in an order that does not depend on who finished first."""
+    order = sorted(found, key=lambda c: (c.way, c.n_items, c.n_options, c.judge, c.unread,
+                                         c.quantity, c.method))  # fmt: skip
+    document = {
+        "about": DEFINITION, "version": __version__, "studies": given.studies, "seed": given.seed,
+        "complete": whole, "checks": [plain(check) for check in order],
+    }  # fmt: skip
+    (given.out / "results.json").write_text(
+        json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    )
+    (given.out / "results.md").write_text(readable(order, given))
+
+
+def readable(checks: list[Check], given: argparse.Namespace) -> str:
+    """The same as a page of Markdown: what misses first, then everything."""
+    promised = [c for c in checks if c.accepted is not None]
+    out = [c for c in promised if c.standing != "holds"]
+    lines = [
+        "# Calibration of the lab's tests and intervals", "", DEFINITION, "",
+        f"{given.studies:,} simulated studies a setting, seed {given.seed}, rubriclab {__version__}. "
+        f"{len(promised) - len(out)} of {len(promised)} promises hold; "
+        f"{sum(c.standing == 'misses' for c in out)} miss by more than two Monte Carlo errors, "
+        f"{sum(c.standing == 'cannot say' for c in out)} are outside by less.", "",
+        "## Outside the range", "", *_table(out), "", "## Everything", "", *_table(checks), "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _table(checks: list[Check]) -> list[str]:
+    head = ["| quantity | method | judge | way | items | options | unread | studies | value | range | |",
+            "|---|---|---|---|--:|--:|--:|--:|--:|---|---|"]  # fmt: skip
+    rows = [
+        f"| {c.quantity} | {c.method} | {c.judge} | {c.way} | {c.n_items} | {c.n_options} | "
+        f"{c.unread:g} | {c.studies:,} | {c.value:.3f} ± {c.se:.3f} | {_range(c)} | {c.standing} |"
+        for c in checks
+    ]
+    return head + rows if rows else ["None."]
+
+
+def _range(check: Check) -> str:
+    return "" if check.accepted is None else "{:.3f} to {:.3f}".format(*check.accepted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
