@@ -16,6 +16,7 @@ import asyncio
 import hashlib
 import math
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
@@ -24,12 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rubriclab.model import Call, Comparison, Criterion, Item, Judge, LabError, Reply, Study
+from rubriclab.prompts.references import REVIEW_TEMPLATE, WRITE_TEMPLATE
 
 Floats = npt.NDArray[np.float64]
 
 FAILURES = ("unparsed", "refused", "truncated", "error")
 MODEL = "simulated"
 _STEPS = 4.0  # a five-option scale has four steps: quality_weight is log-odds at one step away
+_WRITTEN = "A simulated answer of quality "
 _JUNK = ("The", " I", "\n", "**")
 
 
@@ -250,6 +253,10 @@ class SimulatedJudge:
         failed = self._failure(call, rng.random())
         if failed is not None:
             return failed
+        if call.template == WRITE_TEMPLATE:
+            return self._reply(call, self._write_reference(call, rng))
+        if call.template == REVIEW_TEMPLATE:
+            return self._review_reference(call, rng)
         if self._study.design.axis == "criteria":
             return self._reply(call, self._rate_criteria(call, rng))
         if self._study.design.axis in ("pairwise", "listwise"):
@@ -298,6 +305,28 @@ class SimulatedJudge:
         else:
             text = label
         return self._reply(call, text, top=self._top_tokens(call, labels, probabilities))
+
+    def _write_reference(self, call: Call, rng: random.Random) -> str:
+        """An answer that says how good it is: the score asked for, missed by ``quality_noise``."""
+        scores = [float(score) for score in call.ordering.shown]
+        meant = ((call.reference or 0) - min(scores)) / (max(scores) - min(scores))
+        quality = min(1.0, max(0.0, meant + rng.gauss(0.0, self.effects.quality_noise)))
+        return f"{_WRITTEN}{quality:.3f}."
+
+    def _review_reference(self, call: Call, rng: random.Random) -> Reply:
+        """A score for the answer inside the prompt, from the same choice model as any other."""
+        stated = re.search(re.escape(_WRITTEN) + r"(\d\.\d+)\.", call.messages[-1]["content"])
+        if stated is None:
+            return self._reply(call, "This answer was not written by a simulated judge.")
+        found = utilities(
+            self.effects,
+            shown=[cast(tuple[int, ...], call.ordering.shown)],
+            scores=cast(tuple[int, ...], call.ordering.shown),
+            quality=[float(stated[1])],
+            labels=[_labels(call)],
+        )
+        chances = true_probabilities(found, noise=self._noise(call))[0]
+        return self._reply(call, _labels(call)[_pick(chances, rng.random())])
 
     def _option_probabilities(self, call: Call) -> tuple[Floats, Floats]:
         """The probabilities that the pick is drawn from, and those at temperature 1: (n,) each."""
