@@ -101,10 +101,10 @@ def edit(rubric: Rubric, tag: str) -> Rubric:
     about = st.data_editor(
         pd.DataFrame([(c.name, c.description) for c in rubric.criteria],
                      columns=["criterion", "description"], dtype=object),
-        num_rows="dynamic", hide_index=True, width="stretch", key=f"{tag}-criteria",
+        num_rows="dynamic", hide_index=True, width="stretch", key=f"{tag}-criteria", row_height=80,
         column_config={
             "criterion": st.column_config.TextColumn("Criterion", required=True),
-            "description": st.column_config.TextColumn("What it is about", width="large"),
+            "description": st.column_config.TextColumn("What it is about", width="medium"),
         },
     )  # fmt: skip
     st.markdown("**Score options**")
@@ -117,12 +117,12 @@ def edit(rubric: Rubric, tag: str) -> Rubric:
         pd.DataFrame(rows, columns=["criterion", "score", "description"]).astype(
             {"criterion": object, "score": "Int64", "description": object}
         ),
-        num_rows="dynamic", hide_index=True, width="stretch", key=f"{tag}-options", row_height=60,
+        num_rows="dynamic", hide_index=True, width="stretch", key=f"{tag}-options", row_height=80, height=min(80 * (len(rows) + 1) + 40, 640),
         column_order=["score", "description"] + (["criterion"] if len(about) > 1 else []),
         column_config={
             "criterion": st.column_config.TextColumn("Criterion", width="small"),
-            "score": st.column_config.NumberColumn("Score", step=1, width="small", required=True),
-            "description": st.column_config.TextColumn("What it stands for", width="large"),
+            "score": st.column_config.NumberColumn("Score", step=1, width=70, required=True),
+            "description": st.column_config.TextColumn("What it stands for", width="medium"),
         },
     )  # fmt: skip
     return from_tables(name, about, options)
