@@ -5,6 +5,7 @@ import streamlit as st
 from rubriclab import ui
 
 st.set_page_config(page_title="rubriclab", page_icon=":material/balance:", layout="wide")
+st.logo("rubriclab/logo.svg", size="large")
 pages = {
     section: [
         st.Page(f"pages/{entry.file}.py", title=entry.title, icon=entry.icon,

@@ -28,10 +28,10 @@ with ui.page("home", "Does your judge read the rubric, or the order it is in?", 
             st.switch_page("pages/runs.py")
         st.markdown("**Then with your own:**")
         for target, text in (
-            ("data", "Bring responses to judge, with human ratings if you have them"),
-            ("rubric", "Choose or write the rubric"),
-            ("judges", "Choose judges: embedded, vLLM, or any OpenAI-compatible API"),
-            ("study", "Choose orderings, see what it will cost, and launch"),
+            ("data", "Bring responses to judge"),
+            ("rubric", "Choose or write a rubric"),
+            ("judges", "Choose judges: here, vLLM, any API"),
+            ("study", "Choose orderings, see the cost, launch"),
         ):
             st.page_link(f"pages/{target}.py", label=text, icon=":material/arrow_forward:")
     with right:
@@ -46,7 +46,9 @@ with ui.page("home", "Does your judge read the rubric, or the order it is in?", 
             found = ui.finding(recorded, position)
             arms = tuple(a for a in found.arms if a.arm.strategy == "balanced")
             ui.chart(selection_bars(arms), key="home-position")
-            st.page_link("pages/results.py", label="Open this run", icon=":material/grid_on:")
+            if st.button("Open this run", icon=":material/grid_on:"):
+                st.session_state["run"] = recorded.run
+                st.switch_page("pages/results.py")
 
     st.subheader("Latest runs", anchor=False)
     ui.run_list(limit=6, key="home")

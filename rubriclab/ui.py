@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +41,12 @@ STATE_COLORS = {
     "running": "blue", "finished": "green", "imported": "green", "paused": "orange",
     "interrupted": "orange", "cancelled": "gray", "planned": "gray",
 }  # fmt: skip
-FINDINGS_PAGE = {"options": "results"}
+FINDINGS_PAGE = {
+    "options": "results",
+    "criteria": "criteria",
+    "pairwise": "comparison",
+    "listwise": "comparison",
+}
 """The page that shows the findings of a run, by the axis of its design."""
 
 
@@ -63,6 +69,11 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
     ),
     "Findings": (
         Entry("results", "Results", ":material/grid_on:"),
+        Entry("alignment", "Human alignment", ":material/groups:"),
+        Entry("ranking", "Ranking and advice", ":material/leaderboard:"),
+        Entry("criteria", "Criterion order", ":material/view_column:"),
+        Entry("debiasing", "Causes and cures", ":material/healing:"),
+        Entry("comparison", "Pairs and lists", ":material/compare_arrows:"),
     ),
 }
 
@@ -191,8 +202,13 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False) -> N
                 st.caption(plain(info.reason))
 
 
+def _local(moment: datetime) -> datetime:
+    """A time of the store, which keeps UTC, as the clock on the server's wall shows it."""
+    return moment.replace(tzinfo=UTC).astimezone()
+
+
 def _about(info: RunInfo) -> str:
-    when = f"{info.created:%d %b %Y, %H:%M}"
+    when = f"{_local(info.created):%d %b %Y, %H:%M}"
     return (
         f":small[{plain(info.dataset)} · {info.done:,} of {info.planned:,} calls · {when} · "
         f"`{info.run}`]"
@@ -306,7 +322,7 @@ def choose_run(*, axes: Sequence[str], key: str) -> RunInfo | None:
 
 def run_label(info: RunInfo) -> str:
     mark = " · simulated" if info.simulated else ""
-    return f"{info.name} · {info.dataset} · {info.done:,} judgments{mark} · {info.created:%d %b %H:%M}"
+    return f"{info.name} · {info.dataset} · {info.done:,} judgments{mark} · {_local(info.created):%d %b %H:%M}"
 
 
 @st.cache_data(show_spinner="Reading judgments …", max_entries=6)
