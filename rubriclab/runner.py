@@ -313,7 +313,7 @@ class Run:
         """Wait before the next attempt; False where the run was stopped meanwhile."""
         if self._stop is None:
             return False
-        backoff = min(longest, 0.25 * 2 ** min(tries, 7)) * random.uniform(0.5, 1.0)
+        backoff = min(longest, 0.125 * 2 ** min(tries, 8)) * random.uniform(0.5, 1.0)
         delay = max(backoff, reply.retry_after or 0.0)
         try:
             await asyncio.wait_for(self._stop.wait(), delay)
