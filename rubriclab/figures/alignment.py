@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,41 +12,49 @@ import plotly.graph_objects as go
 from rubriclab.figures.style import EVEN_LINE, Chart, judge_color, new_figure
 from rubriclab.findings.alignment import ArmAlignment, StrategyDifference, Sweep
 from rubriclab.model import Arm
+from rubriclab.stats.alignment import Correlation
 from rubriclab.stats.inference import Interval
 
 ROW = 30
 """Height of one line of a forest plot in pixels."""
 
 
-def forest(arms: Sequence[ArmAlignment]) -> Chart:
-    """Pearson's r with its interval, a row per judge and data set, a colour per strategy."""
+def forest(
+    arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearman"] = "pearson"
+) -> Chart:
+    """r (or rho) with its interval, a row per judge and data set, a colour per strategy."""
     rows = list(dict.fromkeys(_row(found) for found in arms))
     strategies = list(dict.fromkeys(found.arm.strategy for found in arms))
     height = 110 + ROW * max(1, len(rows)) * max(1, len(strategies))
-    figure = new_figure(x="r with humans (95 % interval)", height=height)
+    title, sign = ("Pearson r", "r") if measure == "pearson" else ("Spearman rho", "rho")
+    figure = new_figure(x=f"{title} with humans (95 % interval)", height=height)
+    step = 0.7 / max(1, len(strategies))
     for index, strategy in enumerate(strategies):
         mine = [found for found in arms if found.arm.strategy == strategy]
-        offset = _offset(index, len(strategies))
+        shown: list[Correlation] = [getattr(found, measure) for found in mine]
+        offset = (index - (len(strategies) - 1) / 2) * step
         figure.add_scatter(
-            x=[found.pearson.r for found in mine],
+            x=[one.r for one in shown],
             y=[rows.index(_row(found)) + offset for found in mine],
             mode="markers",
             name=escape(strategy),
             marker={"size": 9, "color": judge_color(index)},
-            error_x=_error([found.pearson.r for found in mine], [f.pearson.ci for f in mine]),
+            error_x=_error([one.r for one in shown], [one.ci for one in shown]),
             customdata=[
-                [found.n_items, found.excluded, *found.pearson.ci, escape(_row(found))]
-                for found in mine
+                [found.n_items, found.excluded, *one.ci, escape(_row(found))]
+                for found, one in zip(mine, shown, strict=True)
             ],
             hovertemplate=(
-                "%{customdata[4]}<br>r = %{x:.3f} [%{customdata[2]:.3f}, %{customdata[3]:.3f}]"
+                f"%{{customdata[4]}}<br>{sign} = %{{x:.3f}} "
+                "[%{customdata[2]:.3f}, %{customdata[3]:.3f}]"
                 "<br>%{customdata[0]:,} items, %{customdata[1]:,} left out"
             ),
         )
     _named_rows(figure, rows)
     figure.update_layout(showlegend=len(strategies) > 1)
-    parts = [f"{f.arm.strategy} on {_row(f)} {f.pearson.r:.2f}" for f in arms[:8]]
-    return Chart(figure, _sentence("Correlation of mean scores with human ratings", parts, arms))
+    parts = [f"{f.arm.strategy} on {_row(f)} {getattr(f, measure).r:.2f}" for f in arms[:8]]
+    said = f"{title.split()[0]} correlation of mean scores with human ratings"
+    return Chart(figure, _sentence(said, parts, arms))
 
 
 def difference_forest(found: Sequence[StrategyDifference]) -> Chart:

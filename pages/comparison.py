@@ -1,0 +1,124 @@
+"""Pairs and lists: consistency, fairness and stability of judges that compare answers."""
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.figures.comparison import (
+    consistency_bars,
+    fairness_bars,
+    pc_against_pf,
+    task_radar,
+)
+from rubriclab.findings.comparison import ComparisonResult, JudgeComparison, comparison
+from rubriclab.views import common as uf
+from rubriclab.views import comparison as views
+
+LEAD = "Swap two answers, or turn a list round: does the same one win?"
+
+
+def sentence(judge: JudgeComparison) -> str:
+    """How often the same candidate wins, and which place gains."""
+    who, pc = judge.judge, judge.pc
+    if pc != pc:
+        return f"{who} gave no comparison that can be read in every order."
+    swap = (
+        "when the two answers change places"
+        if judge.axis == "pairwise"
+        else "in every order of the list"
+    )
+    said = f"{who} stays with its choice in {pc:.0%} of comparisons {swap}"
+    if judge.pf_p_holm >= 0.05 or judge.pf_p_holm != judge.pf_p_holm:
+        return f"{said}; no lean to one place can be told from chance."
+    place = "last" if judge.pf > 0 else "first"
+    return f"{said}; where it changes, the answer shown {place} gains."
+
+
+def headline(judge: JudgeComparison) -> None:
+    uf.answer(sentence(judge))
+    used = judge.usable
+    uf.metrics(
+        ("Consistency (PC)", uf.number(judge.pc, ".1%"),
+         f"{uf.span(judge.pc_ci, '.0%')}; ± {uf.number(judge.pc_sd, '.2f')} over cells", uf.HELP["pc"]),
+        ("Fairness (PF)", uf.number(judge.pf, "+.3f"),
+         f"{uf.span(judge.pf_ci, '+.2f')}; {uf.p_value(judge.pf_p_holm)}", uf.HELP["pf"]),
+        ("Stability (RS)", uf.number(judge.rs, ".1%"),
+         uf.span(judge.rs_ci, ".1%") if used.queries else "no query asked twice", uf.HELP["rs"]),
+        ("Unreadable", uf.number(judge.error, ".1%"),
+         f"{used.series:,} comparisons, {judge.n_questions:,} questions", uf.HELP["error"]),
+    )  # fmt: skip
+    classes = {
+        "consistent": used.consistent, "the first wins": used.primacy, "the last wins": used.recency,
+        "neither": used.neutral, "unreadable": used.unreadable, "incomplete": used.incomplete,
+    }  # fmt: skip
+    listed = " · ".join(f"{n:,} {name}" for name, n in classes.items() if n)
+    first, last = judge.first_place, judge.last_place
+    st.caption(
+        f"{listed}. Of the replies that decide, the first place wins {uf.number(first.share, '.0%')} and the "
+        f"last {uf.number(last.share, '.0%')}; even would be {first.expected:.0%}. PF test: {judge.pf_test.name}."
+    )
+
+
+def details(result: ComparisonResult, judge: JudgeComparison) -> None:
+    with st.expander("By candidate and by task"):
+        st.caption(f"Win rates under {ui.plain(judge.judge)}"
+                   + (f"; the baseline is {ui.plain(judge.baseline)}." if judge.baseline else "."))  # fmt: skip
+        names = ["win rate", "low", "high", "PC", "PF", "error"]
+        uf.table(
+            views.candidate_frame(judge),
+            key="comparison-candidates",
+            forms={"%.3f": names},
+        )
+        names = ["PC", "PC low", "PC high", "PF", "PF low", "PF high", "error"]
+        uf.table(views.task_frame(result), key="comparison-tasks", forms={"%.3f": names})
+
+
+with ui.page("comparison", "Pairs and lists", LEAD):
+    info = ui.choose_run(axes=("pairwise", "listwise"), key="comparison")
+    if info is None:
+        ui.empty_state("Nothing compared yet", "Choose the axis “pairs” or “lists” in a study of prompts with "
+                       "several candidates, or import judgments of pairs.",
+                       target="study", action="Set up a study")  # fmt: skip
+        st.stop()
+    found = ui.finding(info, comparison)
+    if not found.judges:
+        uf.cautions(found.warnings)
+        st.stop()
+    judges = list(range(len(found.judges)))
+    judge = found.judges[uf.pick("Judge", judges, key="comparison-judge",
+                                 name=lambda i: views.judge_label(found.judges[i]))]  # fmt: skip
+    headline(judge)
+    uf.cautions(judge.warnings, found.warnings)
+
+    st.subheader("Judges beside each other", anchor=False)
+    full = views.show_judges(found)
+    drawn = {"Consistency": consistency_bars(found), "Fairness": fairness_bars(found)}
+    for place, name, about in zip(st.columns(2, gap="large"), drawn, ("pc", "pf"), strict=True):
+        with place:
+            st.markdown(f"**{name}**", help=uf.HELP[about])
+            ui.chart(drawn[name], key=f"comparison-{name}")
+    left, right = st.columns(2, gap="large")
+    drawn["Consistency and fairness"] = pc_against_pf(found)
+    with left:
+        st.markdown("**Consistency and fairness together**")
+        ui.chart(drawn["Consistency and fairness"], key="comparison-both")
+    with right:
+        st.markdown("**Consistency by task**")
+        if len({group.name for one in found.judges for group in one.by_task}) > 2:
+            drawn["By task"] = task_radar(found)
+            ui.chart(drawn["By task"], key="comparison-radar")
+        else:
+            st.caption("Three tasks or more make a radar; this run has fewer.")
+    details(found, judge)
+
+    st.subheader("Does a better candidate make it easier?", anchor=False)
+    drawn |= views.win_rates(found.judges)
+    if found.together:
+        st.subheader("Do the judges agree?", anchor=False)
+        groups = list(range(len(found.together)))
+        chosen = uf.pick("Data set", groups, key="comparison-group",
+                         name=lambda i: f"{found.together[i].dataset} · {found.together[i].strategy}")  # fmt: skip
+        drawn |= views.together(info, found.together[chosen], ui.run_data(info).arms)
+    views.regressions(found)
+    drawn |= views.against_rubric(info)
+    ui.export_row(drawn, {"Judges": full, "Tasks": views.task_frame(found),
+                          "Candidates": views.candidate_frame(judge)}, info=info, key="comparison")  # fmt: skip

@@ -1,0 +1,111 @@
+"""Criterion order: does the place of a criterion in the prompt move its score?"""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.figures.alignment import difference_forest
+from rubriclab.figures.criteria import carryover_forest
+from rubriclab.figures.style import Chart
+from rubriclab.findings.criteria import ArmCriteria, criteria
+from rubriclab.views import common as uf
+from rubriclab.views import criteria as views
+
+LEAD = "One call scores all criteria. Does it matter which one comes first?"
+
+
+def sentence(arm: ArmCriteria) -> str:
+    """How many criteria the order moves, and where they are scored highest."""
+    who, tested = arm.arm.judge, arm.tested
+    if not tested:
+        return f"{who} always saw the criteria in one order here, so nothing can be said about it."
+    if not arm.significant_holm:
+        return f"No effect of the order can be seen in {who}'s scores, on any of {tested} criteria."
+    shift = np.array([effect.shift for effect in arm.criteria], dtype=np.float64)
+    means = np.nanmean(shift, axis=0)
+    top = int(np.argmax(means))
+    return (
+        f"The order moves {who}'s scores on {arm.significant_holm} of {tested} criteria: at position "
+        f"{top + 1} they are {means[top]:+.2f} points from their average."
+    )
+
+
+def headline(arm: ArmCriteria) -> None:
+    uf.answer(sentence(arm))
+    found = arm.alignment
+    uf.metrics(
+        ("Criteria moved", f"{arm.significant_holm} of {arm.tested}",
+         f"{arm.significant} before correction", uf.HELP["friedman"]),
+        ("Δ position, mean", f"{uf.number(arm.delta_mean, '.2f')} points",
+         f"at most {uf.number(arm.delta_max, '.2f')}", uf.HELP["delta"]),
+        ("r with humans", uf.number(found.pearson.r if found else None, ".3f"),
+         uf.span(found.pearson.ci, ".3f") if found else "no human ratings", uf.HELP["macro"]),
+        ("Scores read", f"{arm.scores - arm.unread:,} of {arm.scores:,}", f"{arm.texts:,} texts",
+         "One score a criterion and call. Replies that miss, repeat or invent criteria are kept."),
+    )  # fmt: skip
+
+
+with ui.page("criteria", "Criterion order", LEAD):
+    info = ui.choose_run(axes=("criteria",), key="criteria")
+    if info is None:
+        ui.empty_state("No study of criterion order yet", "Choose the axis “order of criteria”, a rubric "
+                       "with several criteria, and balanced or Williams orders.",
+                       target="study", action="Set up a study")  # fmt: skip
+        st.stop()
+    found = ui.finding(info, criteria)
+    if not found.arms:
+        uf.cautions(found.warnings)
+        st.stop()
+    by_code = {a.code: a for a in sorted(found.arms, key=lambda a: (not a.tested, a.code))}
+    code = uf.pick("Judge and strategy", list(by_code), key="criteria-arm",
+                   name=lambda c: ui.arm_label(by_code[c].arm))  # fmt: skip
+    arm = by_code[code]
+    headline(arm)
+    uf.cautions(arm.warnings, found.warnings)
+    drawn: dict[str, Chart] = {}
+    if arm.tested:
+        others = [a for c, a in by_code.items() if c != code and a.tested
+                  and len(a.criteria) == len(arm.criteria)]  # fmt: skip
+        drawn["Criterion by position"] = views.heatmaps(info, arm, others, ui.run_data(info).arms)
+        st.subheader("Is it the order, or chance?", anchor=False)
+        uf.table(views.effects(arm), key="criteria-effects", forms={
+            "%.2g": ["p", "p (Holm)"],
+            "%.2f": ["mean score", "Δ position", "low", "high", "Friedman", "r with humans"],
+        })  # fmt: skip
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("The criterion read just before", anchor=False)
+        if arm.carryover_separable and any(math.isfinite(row.effect) for row in arm.carryover):
+            st.caption(
+                "Points that reading it adds to the next score, against the average neighbour."
+            )
+            drawn["Carryover"] = carryover_forest(arm)
+            ui.chart(drawn["Carryover"], key="criteria-carryover")
+        else:
+            st.caption("These orders cannot show it: neighbours and positions always go together. "
+                       "A Williams design separates them.")  # fmt: skip
+    with right:
+        st.subheader("Agreement with humans", anchor=False)
+        if found.comparisons:
+            st.caption(
+                "Right of the line the first-named strategy agrees better, mean over criteria."
+            )
+            drawn["Differences"] = difference_forest(found.comparisons)
+            ui.chart(drawn["Differences"], key="criteria-differences")
+        else:
+            st.caption("Human ratings and two strategies are needed to compare them.")
+    if not views.agreement(found).empty:
+        with st.expander("Agreement of every arm"):
+            uf.table(
+                views.agreement(found),
+                key="criteria-agreement",
+                forms={"%.3f": ["r", "low", "high", "rho"]},
+            )
+    ui.export_row(
+        drawn,
+        {"Criteria": views.effects(arm), "Agreement": views.agreement(found)},
+        info=info,
+        key="criteria",
+    )

@@ -1,0 +1,231 @@
+"""What the findings pages share: named numbers, words for advice, warnings, judgments behind."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.findings.recommendation import Advice
+from rubriclab.model import Arm, RunData
+from rubriclab.stats.inference import Interval
+from rubriclab.store import RunInfo
+
+T = TypeVar("T", bound=Hashable)
+
+QUESTIONS = {
+    "bias": "Is it biased here?",
+    "mitigation": "Does varying the order help?",
+    "ranking": "Does it matter for who wins?",
+    "budget": "How many orders are enough?",
+    "single order": "Which order, if one call must do?",
+    "criterion order": "Does the order of the criteria matter?",
+}
+BADGES = {
+    "fine": ":green-badge[fine]", "watch": ":orange-badge[watch]",
+    "act": ":red-badge[act]", "unknown": ":gray-badge[cannot say]",
+}  # fmt: skip
+
+HELP = {
+    "pearson": "Pearson's r between an item's mean score over its reads and its mean human rating. "
+    "Only items that a human rated and whose every read gave a score. The interval resamples items.",
+    "spearman": "Spearman's rho: the same with ranks, so only the order of the items counts.",
+    "ceiling": "How well one human rater agrees with the mean of the others (leave-one-out r), and "
+    "Krippendorff's alpha of all raters. A judge that averages many reads can exceed a single rater.",
+    "used": "Items in every number here. Left out: no human rating, or a read that gave no score.",
+    "flip": "Share of prompts where the two sets of top candidates do not meet. When a tie shares "
+    "the top, meeting in one candidate is enough to agree; the strict count asks for equal sets.",
+    "tau": "Kendall's tau-b between the two rankings of a prompt's candidates, mean over prompts: "
+    "1 is the same ranking, 0 is unrelated. Prompts where a side ties everything have none.",
+    "bestof": "Mean human score of the candidate picked under the first strategy less that of the "
+    "second's pick. Ties for the top are averaged.",
+    "delta": "A criterion's best position mean less its worst, in score points. It is never below 0, "
+    "so some of it is noise: read it with the test.",
+    "friedman": "Friedman's test per criterion with texts as blocks, corrected over the criteria "
+    "with Holm's method. Texts without a score at every position are left out.",
+    "macro": "Mean over criteria of Pearson's r with humans. The interval resamples texts.",
+    "odds": "How much likelier an option is chosen for where it stands than at the average "
+    "position, everything else equal. 1 is no effect.",
+    "pairs": "Pairs of reads of one item under different orders with different answers: what the "
+    "model learns from. The item's own preference for each score drops out.",
+    "pc": "Position consistency: of the comparisons read in every order, the share in which the "
+    "same candidate wins all of them. ± is the paper's spread over candidate × task, not an error.",
+    "pf": "Preference fairness: (recency − primacy) / comparisons, mean over candidate × task. "
+    "Below 0 the first shown is preferred, above 0 the last.",
+    "rs": "Repetition stability: how often a query asked again gets its commonest answer.",
+    "error": "Replies without a readable verdict, of all replies.",
+}
+
+
+def number(value: float | None, form: str) -> str:
+    """A number as text; a dash where it is not known."""
+    return "–" if value is None or not math.isfinite(value) else format(value, form)
+
+
+def span(ci: Interval | None, form: str) -> str:
+    """An interval as “low to high”; “no interval” where there is none."""
+    if ci is None or not (math.isfinite(ci.low) and math.isfinite(ci.high)):
+        return "no interval"
+    return f"{ci.low:{form}} to {ci.high:{form}}"
+
+
+def p_value(p: float) -> str:
+    if not math.isfinite(p):
+        return "not defined"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def answer(sentence: str) -> None:
+    """The answer of a page in words, before any number."""
+    st.markdown(f"#### {ui.plain(sentence)}")
+
+
+def metrics(*cells: tuple[str, str, str, str]) -> None:
+    """Numbers side by side: (label, value, what stands below it, definition)."""
+    for place, (label, value, below, about) in zip(st.columns(len(cells)), cells, strict=True):
+        place.metric(label, value, below, delta_color="off", delta_arrow="off", help=about or None)
+
+
+def cautions(*groups: Iterable[str]) -> None:
+    """Warnings in plain words, each once; many of them folded away under their number."""
+    said = list(dict.fromkeys(text for group in groups for text in group))
+    if len(said) < 3:
+        for text in said:
+            st.info(ui.plain(text), icon=":material/info:")
+        return
+    with st.expander(f"Read with care: {len(said)} notes", icon=":material/info:"):
+        st.markdown("\n".join(f"- {ui.plain(text)}" for text in said))
+
+
+def advice(given: Sequence[Advice]) -> None:
+    """Advice as one bordered line a question, two beside each other on a wide screen."""
+    columns = st.columns(2) if len(given) > 1 else [st.container()]
+    for index, one in enumerate(given):
+        with columns[index % len(columns)].container(border=True):
+            st.markdown(f"**{QUESTIONS[one.question]}** {BADGES[one.level]}")
+            st.markdown(ui.plain(one.answer))
+
+
+def found(
+    info: RunInfo,
+    compute: Callable[..., Any],
+    *,
+    probabilities: bool = False,
+    **options: Any,
+) -> Any:
+    """``compute(data, **options)`` of a run, worked out once per revision and options."""
+
+    def named(data: RunData) -> Any:
+        return compute(data, **options)
+
+    named.__module__ = compute.__module__
+    told = "".join(f",{name}={value!r}" for name, value in sorted(options.items()))
+    named.__qualname__ = f"{compute.__qualname__}{told}"
+    return ui.finding(info, named, probabilities=probabilities)
+
+
+def pick(label: str, options: Sequence[T], *, key: str, name: Callable[[T], str] = str) -> T:
+    """A choice that is only offered where there is more than one."""
+    if len(options) == 1:
+        return options[0]
+    chosen = st.selectbox(label, options, format_func=name, key=key)
+    return options[0] if chosen is None else chosen
+
+
+def toggle(label: str, options: Sequence[str], *, key: str, about: str = "") -> str:
+    """A switch between a few named views; the first one until something is chosen."""
+    chosen = st.segmented_control(
+        label, options, default=options[0], key=key, help=about or None, required=True
+    )
+    return options[0] if chosen is None else chosen
+
+
+Setting = tuple[str, str, str]
+
+
+def setting(of: Any) -> Setting:
+    """What an arm (or a finding about one) is about apart from its strategy."""
+    return of.judge, of.dataset, str(of.variant)
+
+
+def setting_label(parts: Setting) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def table(
+    frame: pd.DataFrame,
+    *,
+    key: str,
+    forms: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    select: bool = False,
+) -> list[int]:
+    """A table without its index; with ``select`` the number of the row the user chose.
+
+    ``forms``: a number format (as ``%.3f``) with the columns that take it.
+    """
+    config = {
+        name: st.column_config.NumberColumn(format=form)
+        for form, names in forms.items()
+        for name in names
+    }
+    if not select:
+        st.dataframe(frame, hide_index=True, width="stretch", key=key, column_config=config)
+        return []
+    event = st.dataframe(
+        frame, hide_index=True, width="stretch", key=key, column_config=config,
+        on_select="rerun", selection_mode="single-row", height=min(36 * len(frame) + 40, 320),
+    )  # fmt: skip
+    return list(event.selection.rows)
+
+
+# ---------------------------------------------------------------- judgments behind a finding
+
+
+def judgments_of(
+    info: RunInfo, items: Sequence[int], arms: Sequence[int], all_arms: Sequence[Arm], *, key: str
+) -> None:
+    """The judgments about some items under some arms, one openable at a time."""
+    frames = [
+        ui.store().judgments_behind(info.run, arm=arm, item=item) for item in items for arm in arms
+    ]
+    show_judgments(
+        info, pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), all_arms, key=key
+    )
+
+
+def show_judgments(
+    info: RunInfo, frame: pd.DataFrame, all_arms: Sequence[Arm], *, key: str
+) -> None:
+    """Judgments as a table; the chosen one with its prompt and its reply, word for word."""
+    if frame.empty:
+        st.caption("No judgment here.")
+        return
+    frame = frame.assign(
+        order=[" ".join(map(str, json.loads(shown))) for shown in frame["shown"]],
+        judge=[all_arms[arm].judge for arm in frame["arm"]],
+        strategy=[all_arms[arm].strategy for arm in frame["arm"]],
+    )
+    names = [
+        "candidate",
+        "criterion",
+        "judge",
+        "strategy",
+        "order",
+        "score",
+        "position",
+        "status",
+        "text",
+    ]
+    shown = frame[
+        [n for n in names if frame[n].notna().any() and (n != "judge" or frame[n].nunique() > 1)]
+    ]
+    st.caption("Choose a row to read what was sent and what came back.")
+    rows = table(shown, key=f"{key}-table", select=True)
+    if rows and rows[0] < len(frame):
+        ui.judgment_detail(info, {str(k): v for k, v in frame.iloc[rows[0]].items()})

@@ -1,0 +1,87 @@
+"""Views of the one-call debiaser: the curve, where it breaks even, all numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.figures.debiasing import debiasing_curve
+from rubriclab.figures.style import Chart
+from rubriclab.findings.choice import ChoiceModel
+from rubriclab.findings.debiasing import BreakEven, Debiased, Debiasing, debiasing
+from rubriclab.store import RunInfo
+from rubriclab.views import common as uf
+
+
+def even_words(even: BreakEven) -> str:
+    calls = f"{even.against} call" if even.against != "fixed" else "call in the usual order"
+    if not math.isfinite(even.calls):
+        return (f"No number of {calls}s up to {even.most_calls} comes as near to the mean over all "
+                "orders as one corrected call.")  # fmt: skip
+    if even.calls <= 1:
+        return f"One {calls} is as near already: against it the correction buys nothing here."
+    return f"One corrected call is worth {even.calls:.1f} {calls}s."
+
+
+def cures(found: Debiasing, mine: list[Debiased]) -> dict[str, Chart]:
+    """Distance to the mean over all orders against calls, and the break-even in words."""
+    one = mine[0]
+    evens = [e for e in found.break_even if (e.judge, e.dataset, e.variant, e.source)
+             == (one.judge, one.dataset, one.variant, one.source)]  # fmt: skip
+    if evens:
+        st.markdown("\n".join(f"- {ui.plain(even_words(even))}" for even in evens))
+    else:
+        st.caption("No corrected call could be made here: the probe gave no position prior.")
+    curve = debiasing_curve(mine)
+    ui.chart(curve, key=f"debiasing-curve-{one.judge}-{one.variant}-{one.source}")
+    return {"Calls and distance": curve}
+
+
+def frame(entries: list[Debiased]) -> pd.DataFrame:
+    rows = [
+        (
+            e.method,
+            e.calls_per_item,
+            e.distance_to_all,
+            *e.ci,
+            e.r,
+            e.n_items,
+            e.total_calls,
+            e.standing,
+        )
+        for e in entries
+    ]
+    names = ["method", "calls per item", "distance", "low", "high", "r with humans", "items", "calls in all",
+             "against the debiaser"]  # fmt: skip
+    return pd.DataFrame(rows, columns=names)
+
+
+def correction(
+    info: RunInfo, model: ChoiceModel, source: str
+) -> tuple[dict[str, Chart], pd.DataFrame]:
+    st.subheader("One corrected call against many", anchor=False)
+    found = uf.found(info, debiasing, probabilities=True)
+    same = [
+        e
+        for e in found.entries
+        if (e.judge, e.dataset, e.variant) == (model.judge, model.dataset, model.variant)
+    ]
+    mine = [e for e in same if e.source == source]
+    st.caption("The position prior of a few probe items, divided out of one call on every other item. "
+               "Nearer to 0 is better.", help=found.definition)  # fmt: skip
+    drawn: dict[str, Chart] = {}
+    if mine:
+        drawn = cures(found, mine)
+    name = f"{model.judge} · {model.dataset}"
+    uf.cautions(w for w in found.warnings if w.startswith(name) or " · " not in w)
+    if mine:
+        with st.expander("All numbers"):
+            uf.table(
+                frame(mine),
+                key="debiasing-table",
+                forms={"%.3f": ["distance", "low", "high", "r with humans"]},
+            )
+    return drawn, frame(mine)
