@@ -8,14 +8,31 @@ through the same statistics. Every number is a Monte Carlo estimate and carries 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rubriclab.findings.alignment import alignment
+from rubriclab.findings.check import (
+    CHOICE_TEST,
+    COVERAGE_RANGE,
+    DEFINITION,
+    LAB_TEST,
+    LEVEL_RANGE,
+    ORDER_TEST,
+    PAPERS_TEST,
+    Check,
+    CheckResult,
+    Planted,
+    Quantity,
+    Way,
+    rate_error,
+    standing,
+)
 from rubriclab.findings.choice import ChoiceModel, choice
 from rubriclab.findings.criteria import criteria
 from rubriclab.findings.position import PositionArm, position
@@ -47,98 +64,13 @@ from rubriclab.stats import position as stat
 from rubriclab.stats.inference import Floats, resample_weights, widened
 from rubriclab.stats.nulls import NULL_JUDGES, NullJudge, NullReads, null_reads, position_counts
 
-Quantity = Literal["type-I error", "power", "coverage", "recovery"]
-Way = Literal["pipeline", "arrays"]
-Standing = Literal["holds", "cannot say", "misses", "not promised"]
 Progress = Callable[[int, int], None]
 
 ALPHA = 0.05
-LEVEL_RANGE, COVERAGE_RANGE = (0.03, 0.07), (0.93, 0.97)
-LAB_TEST = "average position effect (the lab's headline test)"
-PAPERS_TEST = "chi² of pooled counts (as in the papers)"
-ORDER_TEST = "any order sensitivity"
-CHOICE_TEST = "position in the choice model"
 BATCH_CELLS = 6_000_000
 """Utilities drawn at once: bounds the memory of a batch at about 100 MB."""
 N_BOOT = 1_000
 TRUTH_ITEMS = 8_000
-DEFINITION = (
-    "Type-I error: how often a test at 0.05 rejects although nothing is planted; it should be "
-    "0.05. Power: how often it rejects what is planted. Coverage: how often a 95 % interval "
-    "holds the true value; it should be 0.95. Recovery: mean estimate less what was planted. "
-    "Each is an average over simulated studies, ± its Monte Carlo standard error."
-)
-
-
-@dataclass(frozen=True)
-class Planted:
-    """What the simulated judge of the pipeline does wrong, in log-odds.
-
-    ``first``, ``last``: for what stands first or last. ``label``: for the lowest label.
-    ``neighbour``: for what follows the highest score. ``item_sd``: sd of each item's own
-    leanings to positions, which cancel out over items. ``unread``: share of replies that
-    cannot be read (0..1).
-    """
-
-    first: float = 0.5
-    last: float = 0.0
-    label: float = 0.0
-    neighbour: float = 0.0
-    item_sd: float = 0.0
-    unread: float = 0.1
-
-    def without_effects(self) -> Planted:
-        """The same judge with no common effect: what type-I error is measured on."""
-        return replace(self, first=0.0, last=0.0, label=0.0, neighbour=0.0)
-
-    def options(self, n: int, seed: int) -> dict[str, Any]:
-        """``Judge.options`` of the simulated judge over ``n`` score options."""
-        return {
-            "position": {"first": self.first, "last": self.last},
-            "label": {"1": self.label} if self.label else {},
-            "neighbour": {str(n): self.neighbour} if self.neighbour else 0.0,
-            "item_position_sd": self.item_sd,
-            "failures": {"unparsed": self.unread},
-            "seed": seed,
-        }
-
-
-@dataclass(frozen=True)
-class Check:
-    """One measured property of a method. ``se``: Monte Carlo standard error of ``value``.
-
-    ``accepted``: where the value should lie, None where nothing is promised (power; a test
-    that is shown for comparison). ``standing``: whether it lies there; "cannot say" where it
-    is outside by less than two errors, which more studies would settle.
-    """
-
-    quantity: Quantity
-    method: str
-    judge: str
-    way: Way
-    n_items: int
-    n_options: int
-    unread: float
-    studies: int
-    value: float
-    se: float
-    accepted: tuple[float, float] | None
-    standing: Standing
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """All checks of one call, with everything needed to repeat it."""
-
-    checks: tuple[Check, ...]
-    planted: Planted
-    n_items: int
-    n_options: int
-    studies: int
-    array_studies: int
-    seed: int
-    definition: str
-    warnings: tuple[str, ...]
 
 
 def check_methods(
@@ -146,7 +78,7 @@ def check_methods(
     studies: int = 100,
     items: int = 60,
     options: int = 5,
-    planted: Planted = Planted(),
+    planted: Planted | None = None,
     array_studies: int = 1_000,
     judges: tuple[NullJudge, ...] = NULL_JUDGES,
     seed: int = 0,
@@ -159,6 +91,7 @@ def check_methods(
     ``progress(done, total)`` is called after every study. Raises LabError for sizes that
     cannot be judged.
     """
+    planted = planted or Planted()
     _check_sizes(studies, items, options, planted)
     batches = [
         (kind, first)
@@ -191,6 +124,50 @@ def check_methods(
     )  # fmt: skip
 
 
+class Checking:
+    """A check that goes on in a thread of its own; all methods may be called from any thread.
+
+    ``error`` holds what stopped it, in words, ``result`` what it found; None until then.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.result: CheckResult | None = None
+        self.error: str | None = None
+        self.progress = (0, 1)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._work, kwargs=options, name="method check", daemon=True
+        )
+
+    def start(self) -> Checking:
+        self._thread.start()
+        return self
+
+    @property
+    def active(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Leave off after the study at hand."""
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> None:
+        self._thread.join(timeout)
+
+    def _work(self, **options: Any) -> None:
+        try:
+            self.result = check_methods(**options, progress=self._step)
+        except LabError as fault:
+            self.error = str(fault)
+        except Exception as fault:  # a bug of ours must end as words on the page, not in a log
+            self.error = f"The lab failed: {type(fault).__name__}: {fault}"
+
+    def _step(self, done: int, total: int) -> None:
+        self.progress = (done, total)
+        if self._stop.is_set():
+            raise LabError(f"Stopped by you after {done} of {total} steps.")
+
+
 def _check_sizes(studies: int, items: int, options: int, planted: Planted) -> None:
     if studies < 2 or items < 4:
         raise LabError(f"{studies} studies of {items} items are too few: at least 2 of 4 items.")
@@ -205,7 +182,7 @@ def _warnings(studies: int, items: int, options: int, planted: Planted) -> tuple
     if studies < 400:
         said.append(
             f"{studies} studies through the pipeline place a rate of 0.05 to within "
-            f"±{1.96 * _error(0.05, studies):.3f} only; take more to judge a method by them."
+            f"±{1.96 * rate_error(0.05, studies):.3f} only; take more to judge a method by them."
         )
     if items < stat.UNITS_PER_OPTION * options:
         said.append(
@@ -217,10 +194,6 @@ def _warnings(studies: int, items: int, options: int, planted: Planted) -> tuple
             "averaged over unlike items lie nearer to 1 than the ones planted."
         )
     return tuple(said)
-
-
-def _error(rate: float, n: int) -> float:
-    return float(np.sqrt(rate * (1.0 - rate) / max(n, 1)))
 
 
 # ---------------------------------------------------------------- through the real pipeline
@@ -457,20 +430,8 @@ def _check(
         accepted = (COVERAGE_RANGE[0], 1.0)
     return Check(
         quantity, method, about.judge, about.way, about.n_items, about.n_options, about.unread,
-        n, value, se, accepted, _standing(value, se, n, accepted),
+        n, value, se, accepted, standing(value, se, n, accepted, rate=kind != "bias"),
     )  # fmt: skip
-
-
-def _standing(value: float, se: float, n: int, accepted: tuple[float, float] | None) -> Standing:
-    if accepted is None:
-        return "not promised"
-    low, high = accepted
-    if low <= value <= high:
-        return "holds"
-    edge = low if value < low else high
-    # A rate of 0 in few studies has no spread of its own: the edge's is the least there is.
-    error = max(se if np.isfinite(se) else 0.0, _error(min(max(edge, 0.0), 1.0), n))
-    return "cannot say" if abs(value - edge) < 2.0 * error else "misses"
 
 
 # ---------------------------------------------------------------- as arrays, for large numbers
@@ -601,8 +562,8 @@ def _familywise(check: Check) -> Check:
         check = replace(check, quantity="type-I error", accepted=LEVEL_RANGE)
     if "after Holm" in check.method and check.quantity == "type-I error":
         check = replace(check, accepted=(0.0, LEVEL_RANGE[1]))
-    standing = _standing(check.value, check.se, check.studies, check.accepted)
-    return replace(check, standing=standing)
+    placed = standing(check.value, check.se, check.studies, check.accepted)
+    return replace(check, standing=placed)
 
 
 def _criteria_study(texts: int, count: int, first: float, number: int, seed: int) -> Study:

@@ -74,6 +74,7 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
         Entry("criteria", "Criterion order", ":material/view_column:"),
         Entry("debiasing", "Causes and cures", ":material/healing:"),
         Entry("comparison", "Pairs and lists", ":material/compare_arrows:"),
+        Entry("method", "Method check", ":material/verified:"),
     ),
 }
 

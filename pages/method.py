@@ -1,0 +1,18 @@
+"""Method check: simulated judges with known faults show whether the lab's methods can be trusted."""
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.forms import method
+
+LEAD = (
+    "Judges with known faults go through the lab's own methods: how often do its tests cry wolf, "
+    "and do its intervals hold the truth? All judges here are **simulated**."
+)
+
+with ui.page("method", "Method check", LEAD):
+    st.subheader("The lab's test beside the papers' chi²", anchor=False)
+    with ui.faults():
+        method.show_recorded()
+    st.subheader("Check it on effects of your own", anchor=False)
+    method.own_check()

@@ -1,0 +1,174 @@
+"""What a check of the lab's own methods found: checks, where they should lie, and in words.
+
+The simulation itself is :mod:`rubriclab.check`; nothing here asks a judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+Quantity = Literal["type-I error", "power", "coverage", "recovery"]
+Way = Literal["pipeline", "arrays"]
+Standing = Literal["holds", "cannot say", "misses", "not promised"]
+
+LEVEL_RANGE, COVERAGE_RANGE = (0.03, 0.07), (0.93, 0.97)
+LAB_TEST = "average position effect (the lab's headline test)"
+PAPERS_TEST = "chi² of pooled counts (as in the papers)"
+ORDER_TEST = "any order sensitivity"
+CHOICE_TEST = "position in the choice model"
+DEFINITION = (
+    "Type-I error: how often a test at 0.05 rejects although nothing is planted; it should be "
+    "0.05. Power: how often it rejects what is planted. Coverage: how often a 95 % interval "
+    "holds the true value; it should be 0.95. Recovery: mean estimate less what was planted. "
+    "Each is an average over simulated studies, ± its Monte Carlo standard error."
+)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What the simulated judge of the pipeline does wrong, in log-odds.
+
+    ``first``, ``last``: for what stands first or last. ``label``: for the lowest label.
+    ``neighbour``: for what follows the highest score. ``item_sd``: sd of each item's own
+    leanings to positions, which cancel out over items. ``unread``: share of replies that
+    cannot be read (0..1).
+    """
+
+    first: float = 0.5
+    last: float = 0.0
+    label: float = 0.0
+    neighbour: float = 0.0
+    item_sd: float = 0.0
+    unread: float = 0.1
+
+    def without_effects(self) -> Planted:
+        """The same judge with no common effect: what type-I error is measured on."""
+        return replace(self, first=0.0, last=0.0, label=0.0, neighbour=0.0)
+
+    def options(self, n: int, seed: int) -> dict[str, Any]:
+        """``Judge.options`` of the simulated judge over ``n`` score options."""
+        return {
+            "position": {"first": self.first, "last": self.last},
+            "label": {"1": self.label} if self.label else {},
+            "neighbour": {str(n): self.neighbour} if self.neighbour else 0.0,
+            "item_position_sd": self.item_sd,
+            "failures": {"unparsed": self.unread},
+            "seed": seed,
+        }
+
+
+@dataclass(frozen=True)
+class Check:
+    """One measured property of a method. ``se``: Monte Carlo standard error of ``value``.
+
+    ``accepted``: where the value should lie, None where nothing is promised (power; a test
+    that is shown for comparison). ``standing``: whether it lies there; "cannot say" where it
+    is outside by less than two errors, which more studies would settle.
+    """
+
+    quantity: Quantity
+    method: str
+    judge: str
+    way: Way
+    n_items: int
+    n_options: int
+    unread: float
+    studies: int
+    value: float
+    se: float
+    accepted: tuple[float, float] | None
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """All checks of one call, with everything needed to repeat it."""
+
+    checks: tuple[Check, ...]
+    planted: Planted
+    n_items: int
+    n_options: int
+    studies: int
+    array_studies: int
+    seed: int
+    definition: str
+    warnings: tuple[str, ...]
+
+
+def check_of(row: Mapping[str, Any]) -> Check:
+    """A check as :func:`rubriclab.findings.plain.plain` wrote it, read back."""
+    given = dict(row)
+    accepted = given.pop("accepted")
+    numbers = {
+        name: float("nan") if given[name] is None else given[name] for name in ("value", "se")
+    }
+    return Check(**{**given, **numbers, "accepted": tuple(accepted) if accepted else None})
+
+
+def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
+    """What the checks say, for somebody who has not met these terms."""
+    said = []
+    lab = [c for c in checks if c.quantity == "type-I error" and c.method == LAB_TEST]
+    papers = [c for c in checks if c.quantity == "type-I error" and c.method == PAPERS_TEST]
+    if lab and papers:
+        said.append(
+            f"Where nothing is planted, the lab's test cries wolf in {_between(lab)} of studies "
+            f"(it should in 5 %, and never at a constant judge); the papers' chi² in {_between(papers)}."
+        )
+        eager = max(papers, key=lambda c: c.value)
+        blind = [c for c in papers if c.value < 0.03 and c.judge != "constant"]
+        if eager.value > 0.07:
+            said.append(
+                f"The chi² is too eager for “{eager.judge}” ({eager.value:.0%}): it takes the reads of "
+                "one item for so many independent facts."
+            )
+        if blind:
+            names = ", ".join(dict.fromkeys(f"“{c.judge}”" for c in blind))
+            said.append(
+                f"For {names} it is nearly blind: it hardly ever rejects, so it misses effects too."
+            )
+    held = [c for c in checks if c.quantity == "coverage" and c.judge != "constant"]
+    if held:
+        said.append(f"95 % intervals held the true value in {_between(held)} of studies.")
+    promised = [c for c in checks if c.accepted is not None]
+    misses = sum(c.standing == "misses" for c in promised)
+    unsure = sum(c.standing == "cannot say" for c in promised)
+    said.append(
+        f"{len(promised) - misses - unsure} of {len(promised)} promises hold, {misses} are missed and "
+        f"{unsure} lie outside by less than two Monte Carlo errors."
+    )
+    return tuple(said)
+
+
+def _between(checks: Sequence[Check]) -> str:
+    low, high = min(c.value for c in checks), max(c.value for c in checks)
+    return f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"
+
+
+def standing(
+    value: float, se: float, n: int, accepted: tuple[float, float] | None, *, rate: bool = True
+) -> Standing:
+    """Where ``value`` lies against ``accepted``. ``rate``: it is a share of ``n`` studies.
+
+    What is no rate has its error in its range already: outside is a miss.
+    """
+    if accepted is None:
+        return "not promised"
+    low, high = accepted
+    if low <= value <= high:
+        return "holds"
+    if not rate:
+        return "misses"
+    edge = low if value < low else high
+    # A rate of 0 in few studies has no spread of its own: the edge's is the least there is.
+    error = max(se if np.isfinite(se) else 0.0, rate_error(edge, n))
+    return "cannot say" if abs(value - edge) < 2.0 * error else "misses"
+
+
+def rate_error(rate: float, n: int) -> float:
+    """The Monte Carlo standard error of a rate over ``n`` independent studies."""
+    return float(np.sqrt(rate * (1.0 - rate) / max(n, 1)))
