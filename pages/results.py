@@ -5,7 +5,7 @@ import streamlit as st
 
 from rubriclab import ui
 from rubriclab.figures.ordering import bias_cost
-from rubriclab.figures.position import heatmap, score_distribution, selection_bars
+from rubriclab.figures.position import arm_name, heatmap, score_distribution, selection_bars
 from rubriclab.findings.position import PositionArm, position
 
 LEAD = "Does the place of a score in the list decide whether it is picked?"
@@ -72,7 +72,11 @@ with ui.page("results", "Results", LEAD):
         st.stop()
     found = ui.finding(info, position)
     arms = {i: arm for i, arm in enumerate(found.arms)}
-    moved = [i for i, a in arms.items() if a.position.verdict != "position and score cannot be told apart"]
+    moved = [
+        i
+        for i, a in arms.items()
+        if a.position.verdict != "position and score cannot be told apart"
+    ]
     code = st.selectbox("Judge and strategy", list(arms), format_func=lambda i: ui.arm_label(arms[i].arm),
                         index=moved[0] if moved else 0, key="results-arm")  # fmt: skip
     arm = arms[code]
@@ -99,7 +103,8 @@ with ui.page("results", "Results", LEAD):
         st.subheader("Scores given", anchor=False)
         st.caption("A judge that always gives one score looks unbiased above: look here too.")
         ui.chart(spread, key="results-scores")
-    costs = bias_cost({ui.arm_label(arms[i].arm): arms[i].bias_cost for i in moved or [code]})
+    costed = [arms[i] for i in moved or [code]]
+    costs = bias_cost({arm_name(a, costed): a.bias_cost for a in costed})
     with right:
         st.subheader("Which single order is least biased", anchor=False)
         st.caption("Bias Cost: how far a score's place in this order is from being picked evenly.")

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from rubriclab.figures.style import DIVERGING, EVEN_LINE, Chart, judge_color, new_figure
+from rubriclab.figures.style import EVEN_LINE, Chart, centred_at, judge_color, new_figure
 from rubriclab.findings.position import PositionArm
 from rubriclab.stats.inference import Floats
 
@@ -26,7 +26,7 @@ def selection_bars(arms: Sequence[PositionArm]) -> Chart:
         figure.add_bar(
             x=positions,
             y=shares.share,
-            name=escape(_label(arm, arms)),
+            name=escape(arm_name(arm, arms)),
             marker_color=judge_color(index),
             error_y={
                 "type": "data",
@@ -58,7 +58,7 @@ def selection_lines(arms: Sequence[PositionArm]) -> Chart:
             x=np.arange(1, len(shares.share) + 1),
             y=shares.share,
             mode="lines+markers",
-            name=escape(_label(arm, arms)),
+            name=escape(arm_name(arm, arms)),
             line={"color": judge_color(index), "width": 2.5},
             customdata=np.stack([shares.counts, low, high], axis=1),
             hovertemplate=(
@@ -81,21 +81,22 @@ def heatmap(arm: PositionArm) -> Chart:
     table = arm.table
     n = len(table.scores)
     reach = float(np.nanmax(np.abs(table.share - 1.0 / n), initial=0.05))
+    low, high = max(0.0, 1.0 / n - reach), min(1.0, 1.0 / n + reach)
     scores, positions = [str(s) for s in table.scores], [str(p) for p in table.positions]
     figure = new_figure(x="Position shown", y="Score chosen", height=120 + CELL * n)
     figure.add_heatmap(
         z=table.share,
         x=positions,
         y=scores,
-        zmin=1.0 / n - reach,
-        zmax=1.0 / n + reach,
-        colorscale=DIVERGING,
+        zmin=low,
+        zmax=high,
+        colorscale=centred_at((1.0 / n - low) / (high - low)),
         xgap=2,
         ygap=2,
         hoverinfo="skip",
         colorbar={"tickformat": ".0%", "thickness": 12, "title": {"text": "P(p | s)"}},
     )
-    figure.add_trace(_cell_texts(arm, reach))
+    figure.add_trace(_cell_texts(arm, low, high))
     figure.add_trace(_cell_markers(arm))
     figure.update_xaxes(type="category", side="bottom")
     figure.update_yaxes(type="category", showgrid=False)
@@ -112,7 +113,7 @@ def score_distribution(arms: Sequence[PositionArm]) -> Chart:
             x=[*(str(s) for s in found.scores), "unread"],
             y=[*found.share.tolist(), found.unread_share],
             customdata=[*found.counts.tolist(), found.unread],
-            name=escape(_label(arm, arms)),
+            name=escape(arm_name(arm, arms)),
             marker_color=judge_color(index),
             hovertemplate="%{x}: %{y:.1%} (%{customdata:,} judgments)",
         )
@@ -122,11 +123,8 @@ def score_distribution(arms: Sequence[PositionArm]) -> Chart:
     return Chart(figure, " ".join(_distribution_alt(arm) for arm in arms))
 
 
-# ---------------------------------------------------------------- steps
-
-
-def _label(arm: PositionArm, arms: Sequence[PositionArm]) -> str:
-    """The parts of an arm's name in which the drawn arms differ; the judge where none do."""
+def arm_name(arm: PositionArm, arms: Sequence[PositionArm]) -> str:
+    """The parts of an arm's name in which the drawn ``arms`` differ; the judge where none do."""
     parts = [[a.arm.judge, a.arm.dataset, a.arm.strategy, str(a.arm.variant)] for a in arms]
     mine = [arm.arm.judge, arm.arm.dataset, arm.arm.strategy, str(arm.arm.variant)]
     differing = [mine[k] for k in range(4) if len({row[k] for row in parts}) > 1]
@@ -160,19 +158,23 @@ def _selection_alt(kind: str, arms: Sequence[PositionArm]) -> str:
     for arm in arms:
         shares = arm.position.share
         if not np.isfinite(shares).all():
-            told.append(f"{_label(arm, arms)}: no readable judgment.")
+            told.append(f"{arm_name(arm, arms)}: no readable judgment.")
             continue
         listed = ", ".join(f"{p + 1}: {share:.0%}" for p, share in enumerate(shares))
-        told.append(f"{_label(arm, arms)}: {listed}.")
+        told.append(f"{arm_name(arm, arms)}: {listed}.")
     return f"{kind}: share of judgments that chose each position. " + " ".join(told)
 
 
-def _cell_texts(arm: PositionArm, reach: float) -> go.Scatter:
+def _cell_texts(arm: PositionArm, low: float, high: float) -> go.Scatter:
     """Percentages in the cells, light on the dark ends of the scale and dark in its middle."""
     table, n = arm.table, len(arm.table.scores)
     cells = [(s, p) for s in range(n) for p in range(n)]
     shares = [float(table.share[cell]) for cell in cells]
-    strong = [np.isfinite(share) and abs(share - 1.0 / n) > 0.62 * reach for share in shares]
+    strong = [
+        np.isfinite(share)
+        and (share - 1.0 / n > 0.62 * (high - 1.0 / n) or 1.0 / n - share > 0.62 * (1.0 / n - low))
+        for share in shares
+    ]
     return go.Scatter(
         x=[str(table.positions[p]) for _, p in cells],
         y=[str(table.scores[s]) for s, _ in cells],

@@ -22,6 +22,17 @@ DIVERGING = [
     [0.75, "#eba765"],
     [1.0, "#a84608"],
 ]
+
+
+def centred_at(middle: float) -> list[list[float | str]]:
+    """DIVERGING with its neutral colour at ``middle`` (0 to 1) of the scale, each side whole."""
+    sides = (2.0 * middle, 2.0 * (1.0 - middle))
+    return [
+        [at * sides[0] if at <= 0.5 else middle + (at - 0.5) * sides[1], color]
+        for at, color in ((float(at), str(color)) for at, color in DIVERGING)
+    ]
+
+
 # One-directional quantities (shares, counts, agreement).
 SEQUENTIAL = [[0.0, "#f1eee7"], [0.35, "#9cc3dd"], [0.7, "#3d83b5"], [1.0, "#0d3f66"]]
 
