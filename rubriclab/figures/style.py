@@ -15,7 +15,7 @@ EVEN_LINE = "#8a8f98"
 OVER, UNDER = "#d55e00", "#0072b2"
 
 # Diverging, centred on "what an unbiased judge would show": blue under, orange over.
-DIVERGING = [
+DIVERGING: list[list[Any]] = [
     [0.0, "#14507f"],
     [0.25, "#6fa8d0"],
     [0.5, "#f1eee7"],
