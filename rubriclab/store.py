@@ -451,17 +451,16 @@ class Store:
             "SELECT shown, labels FROM orderings WHERE run_no = ? ORDER BY ordering", [info.run_no]
         )
         columns = "arm, item, ordering, read, repeat, call, status, score, position, expected, mass"
-        table = self._numpy(
-            f"SELECT {columns} FROM judgments WHERE run_no = ? ORDER BY call", [info.run_no]
-        )
-        matrix = None
-        if probabilities:
-            parts = self._numpy(
-                f"SELECT {', '.join(P_COLUMNS)} FROM judgments WHERE run_no = ? ORDER BY call",
-                [info.run_no],
-            )
-            stacked = np.column_stack([parts[name] for name in P_COLUMNS]).astype(np.float64)
-            matrix = stacked if np.isfinite(stacked).any() else None
+        given = probabilities and self._has_probabilities(info.run_no)
+        if given:
+            columns += ", " + ", ".join(P_COLUMNS)
+        # Rows lie in the order they were kept; putting them in order is rarely needed and dear.
+        table = self._numpy(f"SELECT {columns} FROM judgments WHERE run_no = ?", [info.run_no])
+        order = _in_order(table["call"])
+        if order is not None:
+            table = {name: part[order] for name, part in table.items()}
+        parts = [table.pop(name) for name in P_COLUMNS] if given else []
+        matrix = np.column_stack(parts).astype(np.float64) if given else None
         return RunData(
             run=info.run,
             name=info.name,
@@ -473,6 +472,10 @@ class Store:
             planned=tuple(int(planned) for _, planned in arms),
             simulated=info.simulated,
         )
+
+    def _has_probabilities(self, run_no: int) -> bool:
+        given = "SELECT count(*) FROM judgments WHERE run_no = ? AND isfinite(p1)"
+        return self._one(given, [run_no]) > 0
 
     def _item_frame(self, run_no: int) -> pd.DataFrame:
         frame = self._frame(
@@ -739,10 +742,19 @@ class Store:
         with self._cursor() as cursor:
             return cursor.execute(sql, list(values)).df()
 
-    def _numpy(self, sql: str, values: Sequence[Any] = ()) -> dict[str, np.ndarray]:
+    def _numpy(self, sql: str, values: Sequence[Any]) -> dict[str, np.ndarray]:
+        """Columns of numbers as arrays, through Arrow: a quarter of the time of fetchnumpy."""
         with self._cursor() as cursor:
-            found = cursor.execute(sql, list(values)).fetchnumpy()
-        return {name: np.ma.getdata(part) for name, part in found.items()}
+            found = cursor.sql(sql, params=list(values)).to_arrow_table()
+        parts = ((name, found.column(name).combine_chunks()) for name in found.column_names)
+        return {name: part.to_numpy(zero_copy_only=False) for name, part in parts}
+
+
+def _in_order(call: np.ndarray) -> np.ndarray | None:
+    """What puts rows in order of call, rows of one call as they were kept; None: they are."""
+    if bool((call[1:] >= call[:-1]).all()):
+        return None
+    return np.argsort(call, kind="stable")
 
 
 # ---------------------------------------------------------------- one run's writer

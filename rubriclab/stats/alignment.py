@@ -19,6 +19,7 @@ from scipy.stats import rankdata
 
 from rubriclab.stats.inference import (
     DIRECT_LIMIT,
+    GROUPS,
     NO_INTERVAL,
     Floats,
     Interval,
@@ -180,8 +181,8 @@ def resample_together(parts: Sequence[Part], unit: Ints, *, n_boot: int, seed: i
     code = np.unique(unit, return_inverse=True)[1].astype(np.int64)
     n_units = int(code.max()) + 1
     if n_units > DIRECT_LIMIT:
-        code = (np.random.default_rng(seed).permutation(n_units) % DIRECT_LIMIT)[code]
-    n_codes = min(n_units, DIRECT_LIMIT)
+        code = (np.random.default_rng(seed).permutation(n_units) % GROUPS)[code]
+    n_codes = GROUPS if n_units > DIRECT_LIMIT else n_units
     sums = np.hstack([unit_sums(part.rows, code[part.item], n=n_codes) for part in parts])
     totals = bootstrap_sums(sums, n_boot=n_boot, seed=seed)
     return np.split(totals, np.cumsum([part.rows.shape[1] for part in parts])[:-1], axis=1)
