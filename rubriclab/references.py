@@ -161,6 +161,11 @@ class ReferenceJob:
         self._thread.start()
         return self
 
+    @property
+    def active(self) -> bool:
+        """Whether its thread is at work."""
+        return self._thread is not None and self._thread.is_alive()
+
     def stop(self) -> None:
         """Ask nothing more; what has been written stays, and the job can go on later."""
         self._end("stopped", "stopped by you")

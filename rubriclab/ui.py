@@ -73,6 +73,7 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
         Entry("ranking", "Ranking and advice", ":material/leaderboard:"),
         Entry("criteria", "Criterion order", ":material/view_column:"),
         Entry("debiasing", "Causes and cures", ":material/healing:"),
+        Entry("perturbation", "Scoring bias", ":material/tune:"),
         Entry("comparison", "Pairs and lists", ":material/compare_arrows:"),
         Entry("method", "Method check", ":material/verified:"),
     ),

@@ -1,0 +1,63 @@
+"""Scoring bias: does the score move when the prompt changes in ways that should not matter?"""
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.findings.perturbation import perturbation
+from rubriclab.forms import references
+from rubriclab.views import common as uf
+from rubriclab.views import perturbation as views
+
+LEAD = (
+    "Does the score move when the prompt changes in ways that should not matter: the order of the "
+    "rubric, the score IDs, a reference answer?"
+)
+HUMAN = "Human ratings"
+
+
+def findings() -> None:
+    """The chosen run, or how to make one."""
+    info = ui.choose_run(axes=("options",), key="perturbation")
+    if info is None:
+        ui.empty_state("Nothing to compare yet", views.HOW, target="study", action="Set up a study")
+        return
+    judges = list(dict.fromkeys(arm.judge for arm in ui.run_data(info).arms))
+    gold = uf.pick("Gold", [HUMAN, *judges], key="perturbation-gold") if len(judges) > 1 else HUMAN
+    found = uf.found(info, perturbation, gold_judge=None if gold == HUMAN else gold)
+    groups = [group for group in found.groups if len(group.perturbations) > 1]
+    if not groups and not found.followed:
+        ui.empty_state("This run has one form of the prompt", views.HOW, target="study",
+                       action="Set up a study")  # fmt: skip
+        return
+    drawn = {}
+    if groups:
+        index = uf.pick("Judge and data set", list(range(len(groups))), key="perturbation-group",
+                        name=lambda i: f"{groups[i].judge} · {groups[i].dataset} · {len(groups[i].scores)} scores")  # fmt: skip
+        group = groups[index]
+        views.headline(group)
+        told = (f"{form.name}: {w}" for form in group.perturbations for w in form.warnings)
+        uf.cautions(group.warnings, told)
+        drawn = views.pictures(group, found)
+    for judge in dict.fromkeys(one.model.judge for one in found.followed):
+        if not groups or judge == group.judge:
+            drawn |= views.followed(found, judge)
+    with st.expander("All numbers"):
+        st.caption(
+            f"{found.n_tests} form(s) tested against their baseline, each kind of test corrected with "
+            f"Holm; intervals from {found.n_boot:,} resamples of items, the same for all forms."
+        )
+        uf.table(views.frame(found), key="perturbation-table", forms=views.FORMS)
+    ui.export_row(drawn, {"Scoring bias": views.frame(found)}, info=info, key="perturbation")
+
+
+with ui.page("perturbation", "Scoring bias", LEAD):
+    results, answers = st.tabs(["Findings", "Reference answers"])
+    with answers:
+        st.markdown(
+            "A writer writes an answer that should earn a score; a reviewer scores it without knowing "
+            "which score was meant; it passes where the two agree. Your own answers can be uploaded as "
+            "columns reference_1, reference_2, … instead."
+        )
+        references.section()
+    with results:
+        findings()

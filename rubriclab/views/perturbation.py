@@ -1,0 +1,194 @@
+"""The parts of the scoring-bias page: the answer in words, its charts and its tables."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.figures.choice import label_odds, position_odds
+from rubriclab.figures.perturbation import (
+    agreement_forest,
+    distribution_heatmap,
+    flip_bars,
+    reference_lines,
+    shift_bars,
+)
+from rubriclab.figures.style import Chart
+from rubriclab.findings.perturbation import (
+    Fluctuation,
+    PerturbationGroup,
+    PerturbationResult,
+)
+from rubriclab.views import common as uf
+
+HELP = {
+    "change": "The form whose Pearson r with gold departs most from the baseline's, on the same items. "
+    "“By chance” is the median of the largest departure that resampling the items alone makes.",
+    "shift": "The form whose mean score departs most from the baseline's, in score points, over the "
+    "items both could be read for. The interval resamples items.",
+    "pull": "Points of score per point of the shown reference's score: 0 is no pull, 1 is copying. A "
+    "least-squares slope per item, its mean over items; needs references of two scores or more.",
+    "flips": "How often a read under another form differs from a read of the baseline, the most of all "
+    "forms. The judge's own randomness is how often two reads of the baseline differ.",
+    "gold": "What the scores are held against: the mean human rating, or the commonest score of "
+    "another judge's reads (with a full-mark reference where the run has that form).",
+}
+HOW = (
+    "In a study, choose the strategies **fixed**, **descending** and **random** (fixed first: it is the "
+    "baseline), and under factors the **score IDs** (arabic first, then letters, roman or your own) and "
+    "the **reference answer** (0 for none first, then the scores you have answers for). Leave “crossed” "
+    "off to change one thing at a time. Two reads or more show the judge's own randomness. To tell "
+    "labels from positions, deal the labels out anew for every read."
+)
+
+
+def sentence(group: PerturbationGroup) -> str:
+    """What the forms do to this judge, in one sentence."""
+    who = group.judge
+    tested = group.perturbations[1:]
+    shifted = [form.name for form in tested if form.verdict == "scores shift"]
+    mixed = [form.name for form in tested if form.verdict == "items move in different directions"]
+    if shifted:
+        said = f"{who}'s scores shift with {_listed(shifted)}"
+        return f"{said}; items move both ways with {_listed(mixed)}." if mixed else f"{said}."
+    if mixed:
+        return f"{who} changes single scores with {_listed(mixed)}, up and down alike."
+    if all(form.verdict == "not enough data to say" for form in tested):
+        return f"Not enough data to say whether the form of the prompt moves {who}."
+    return f"No effect of the prompt's form is seen in {who}'s scores."
+
+
+def headline(group: PerturbationGroup) -> None:
+    """The answer, both recommendations, then four numbers."""
+    uf.answer(sentence(group))
+    stable, best = group.most_stable, group.best_agreement
+    st.markdown(f"**Most stable form.** {ui.plain(stable.sentence)}")
+    st.markdown(f"**Best agreement with gold.** {ui.plain(best.sentence)}")
+    tested = [form for form in group.perturbations if form.shift is not None]
+    shifts = [(f, f.shift) for f in tested if f.shift is not None and math.isfinite(f.shift.mean)]
+    top = max(shifts, key=lambda pair: abs(pair[1].mean), default=None)
+    flips = max(shifts, key=lambda pair: pair[1].flips, default=None)
+    curve, change = group.reference, group.pearson_fluctuation
+    uf.metrics(
+        ("Largest change of r", uf.number(change.change if change else None, "+.3f"),
+         _change_note(change), HELP["change"]),
+        ("Largest mean shift", uf.number(top[1].mean if top else None, "+.2f"),
+         f"{_short(top[0].name)}: {uf.span(top[1].mean_ci, '.2f')}" if top else "nothing to compare",
+         HELP["shift"]),
+        ("Most flips", uf.number(flips[1].flips if flips else None, ".0%"),
+         f"{_short(flips[0].name)}; own randomness {uf.number(flips[1].own_flips, '.0%')}"
+         if flips else "nothing to compare", HELP["flips"]),
+        ("Pull of the reference", uf.number(curve.pull if curve else None, ".2f"),
+         uf.span(curve.pull_ci, ".2f") if curve else "no reference answers", HELP["pull"]),
+    )  # fmt: skip
+
+
+def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, Chart]:
+    """Agreement and distributions, shifts and flips, references."""
+    drawn: dict[str, Chart] = {}
+    tag = f"perturbation-{found.groups.index(group)}"
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Agreement with gold", anchor=False)
+        if group.gold is None:
+            st.caption("No item has gold: give human ratings, or take another judge as gold.")
+        else:
+            kind = uf.toggle("Correlation", ("Pearson", "Spearman"), key="perturbation-kind")
+            drawn["Agreement by form"] = agreement_forest(
+                group, "pearson" if kind == "Pearson" else "spearman"
+            )
+            ui.chart(drawn["Agreement by form"], key=f"{tag}-forest-{kind}")
+    with right:
+        st.subheader("Scores given", anchor=False)
+        st.caption("Each row is one form of the prompt; -1 are judgments that failed.")
+        drawn["Scores by form"] = distribution_heatmap(group)
+        ui.chart(drawn["Scores by form"], key=f"{tag}-heat")
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Mean shift", anchor=False)
+        drawn["Mean shift"] = shift_bars(group)
+        ui.chart(drawn["Mean shift"], key=f"{tag}-shift")
+    with right:
+        st.subheader("Flips", anchor=False)
+        st.caption("The dotted line is how often two reads of the baseline itself differ.")
+        drawn["Flips"] = flip_bars(group)
+        ui.chart(drawn["Flips"], key=f"{tag}-flips")
+    same = [other for other in found.groups if other.dataset == group.dataset and other.reference]
+    if same:
+        st.subheader("With a reference answer of each score", anchor=False)
+        drawn["References"] = reference_lines(same)
+        ui.chart(drawn["References"], key=f"{tag}-references")
+    return drawn
+
+
+def followed(found: PerturbationResult, judge: str) -> dict[str, Chart]:
+    """Position against label, where labels were dealt out anew."""
+    mine = [one for one in found.followed if one.model.judge == judge]
+    drawn: dict[str, Chart] = {}
+    if not mine:
+        return drawn
+    st.subheader("Position or label?", anchor=False)
+    for one in mine:
+        st.markdown(
+            f"{ui.plain(one.sentence)} :small[{ui.plain(one.model.strategy)} order · position "
+            f"{uf.p_value(one.position_p_holm)}, label {uf.p_value(one.label_p_holm)} (Holm)]"
+        )
+        uf.cautions(one.model.warnings)
+    left, right = st.columns(2, gap="large")
+    models = [one.model for one in mine]
+    with left:
+        drawn["Odds by position"] = position_odds(models)
+        ui.chart(drawn["Odds by position"], key="perturbation-position")
+    with right:
+        drawn["Odds by label"] = label_odds(models)
+        ui.chart(drawn["Odds by label"], key="perturbation-label")
+    return drawn
+
+
+def frame(found: PerturbationResult) -> pd.DataFrame:
+    """One row a form: agreement and its change, shift, flips, tests (Table 3 and more)."""
+    rows = []
+    for group in found.groups:
+        for form in group.perturbations:
+            a, s = form.agreement, form.shift
+            d = a.delta_pearson
+            rows.append(
+                {
+                    "judge": group.judge, "data set": group.dataset, "form": form.name,
+                    "rho": a.spearman.r, "r": a.pearson.r, "r low": a.pearson.ci.low,
+                    "r high": a.pearson.ci.high, "change of r": d.delta if d else None,
+                    "p (Holm) of r": a.pearson_p_holm, "items": a.n_items,
+                    "mean shift": s.mean if s else None, "flips": s.flips if s else None,
+                    "absolute shift": s.absolute if s else None,
+                    "flips beyond noise": s.excess if s else None,
+                    "p (Holm) of scores": s.p_holm if s else None,
+                    "failed": form.distribution.counts[0], "verdict": form.verdict,
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+FORMS = {
+    "%.3f": ["rho", "r", "r low", "r high", "change of r", "mean shift", "flips", "absolute shift",
+             "flips beyond noise"],
+    "%.2g": ["p (Holm) of r", "p (Holm) of scores"],
+}  # fmt: skip
+
+
+def _change_note(change: Fluctuation | None) -> str:
+    if change is None:
+        return "no gold to compare with"
+    return f"{_short(change.form)}; by chance {uf.number(change.from_noise, '.3f')}, {uf.p_value(change.p)}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 28 else name[:27] + "…"
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
