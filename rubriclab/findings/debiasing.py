@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -113,7 +113,7 @@ def debiasing(
     priors: dict[str, tuple[float, ...]] = {}
     excluded: dict[str, int] = {}
     warnings: list[str] = []
-    for group in _groups(data):
+    for group in _groups(data, seed):
         found = _compare(group, probe_items, splits, seed, n_boot)
         entries += found.entries
         evens += found.evens
@@ -165,12 +165,16 @@ class _Grid:
 
 @dataclass(frozen=True)
 class _Group:
-    """One judge on one data set under one variant: all grids over the same ``n_items`` items."""
+    """One judge on one data set under one variant: all grids over the same items.
+
+    ``not_drawn``: items of a large run that were left out at random.
+    """
 
     reference: _Grid
     fixed: _Grid | None
     random: _Grid | None
     human: Floats
+    not_drawn: int = 0
 
     @property
     def has_probabilities(self) -> bool:
@@ -187,7 +191,7 @@ class _Found:
     warnings: list[str] = field(default_factory=list)
 
 
-def _groups(data: RunData) -> Iterator[_Group]:
+def _groups(data: RunData, seed: int) -> Iterator[_Group]:
     """Arms of one judge, data set and variant, sorted into reference, fixed and random."""
     together: dict[tuple[str, str, str], list[tuple[Arm, pd.DataFrame]]] = {}
     for _, arm, judgments in data.by_arm():
@@ -201,14 +205,23 @@ def _groups(data: RunData) -> Iterator[_Group]:
         for _, judgments in arms:
             present[judgments["item"].to_numpy()] = True
         item = np.flatnonzero(present)
-        grids = [_grid(data, arm, judgments, item) for arm, judgments in arms]
+        not_drawn = max(0, len(item) - MAX_ITEMS)
+        if not_drawn:
+            # Before anything else is done: a large run costs no more than a small one.
+            item = np.sort(np.random.default_rng(seed).permutation(item)[:MAX_ITEMS])
+            present = np.zeros(n_items, dtype=bool)
+            present[item] = True
+            arms = [(arm, rows[present[rows["item"].to_numpy()]]) for arm, rows in arms]
+        grids = [_grid(data, arm, judgments, item) for arm, judgments in arms if len(judgments)]
         several = [grid for grid in grids if _n_orders(grid) > 1]
         if not several:
             continue
         reference = max(several, key=_reference_rank)
         fixed = [g for g in grids if _n_orders(g) == 1 and _is_canonical(g)]
         loose = [g for g in several if g is not reference and _is_random(g)]
-        yield _Group(reference, next(iter(fixed), None), next(iter(loose), None), human[item])
+        yield _Group(
+            reference, next(iter(fixed), None), next(iter(loose), None), human[item], not_drawn
+        )
 
 
 def _grid(data: RunData, arm: Arm, judgments: pd.DataFrame, item: Ints) -> _Grid:
@@ -303,9 +316,8 @@ def _compare(group: _Group, probe_items: int, splits: int, seed: int, n_boot: in
         return found
     if not readable.all():
         found.excluded["items without a readable read"] = int(n_items - readable.sum())
-    if int(readable.sum()) > MAX_ITEMS:
-        found.excluded["items not drawn from a large run"] = int(readable.sum()) - MAX_ITEMS
-        group, readable = _thinned(group, readable, seed), np.ones(MAX_ITEMS, dtype=np.bool_)
+    if group.not_drawn:
+        found.excluded["items not drawn from a large run"] = group.not_drawn
     probe_size = min(probe_items, int(readable.sum()) // 2)
     found.warnings += _design_warnings(group, name)
     sources: tuple[Source, ...] = ("counts",)
@@ -323,29 +335,6 @@ def _compare(group: _Group, probe_items: int, splits: int, seed: int, n_boot: in
         found.entries += entries
         found.evens += _break_even(entries)
     return found
-
-
-def _thinned(group: _Group, readable: Bools, seed: int) -> _Group:
-    """The group on MAX_ITEMS of its readable items."""
-    rng = np.random.default_rng(seed)
-    kept = np.sort(rng.permutation(np.flatnonzero(readable))[:MAX_ITEMS])
-
-    def cut(grid: _Grid) -> _Grid:
-        chances = None if grid.chances is None else grid.chances[kept]
-        return replace(
-            grid,
-            item=grid.item[kept],
-            score=grid.score[kept],
-            ordering=grid.ordering[kept],
-            chances=chances,
-        )
-
-    return _Group(
-        cut(group.reference),
-        cut(group.fixed) if group.fixed else None,
-        cut(group.random) if group.random else None,
-        group.human[kept],
-    )
 
 
 def _design_warnings(group: _Group, name: str) -> list[str]:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, sparse, special, stats
 
 from rubriclab.stats.inference import Floats, Ints, Test
@@ -39,6 +40,8 @@ Separability = Literal["yes", "partly", "no", "tied to score", "tied to position
 PAIR_BUDGET = 6_000_000
 """Pairs of reads (times option pairs, for probabilities) beyond which a random part is used."""
 _MAX_DESIGN_PAIRS = 4_000
+_COUNTABLE = 1_000_000
+"""Codes below this are put together by counting, others by sorting."""
 _FLAT = 1e-6
 """Curvature left, against that at no effect, below which an effect has no bound."""
 _PENALTY = 0.05
@@ -190,7 +193,7 @@ class _ReadPairs:
     @classmethod
     def of(cls, item: Ints, options: int, budget: int, seed: int) -> _ReadPairs:
         """``weight``: (reads,) (K-1) / pairs used of the read's item, 2/K if all are."""
-        _, compact = np.unique(item, return_inverse=True)
+        _, compact = _distinct(item)
         reads = np.bincount(compact)
         longest = int(reads.max(initial=1)) - 1
         cost = max(1, options * (options - 1))
@@ -201,10 +204,9 @@ class _ReadPairs:
                 break
             lags += 1
         subsampled = lags < longest
-        tiebreak = (
-            np.random.default_rng(seed).random(len(item)) if subsampled else np.arange(len(item))
-        )
-        order = np.lexsort((tiebreak, compact))
+        order = np.argsort(compact, kind="stable")
+        if subsampled:
+            order = np.lexsort((np.random.default_rng(seed).random(len(item)), compact))
         used = np.minimum(reads - 1, lags)
         n_pairs = used * reads - used * (used + 1) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -261,10 +263,13 @@ def _ordering_pairs(ordering: Ints, pairs: _ReadPairs) -> tuple[Ints, Ints]:
     """Distinct pairs of different orderings that some item was read under."""
     base = int(ordering.max(initial=0)) + 1
     seen = np.empty(0, dtype=np.int64)
+    if base == 1 or bool((ordering == ordering[0]).all()):
+        return seen, seen
     for a, b, _ in pairs:
-        low = np.minimum(ordering[a], ordering[b])
-        high = np.maximum(ordering[a], ordering[b])
-        seen = np.union1d(seen, np.unique((low * base + high)[low != high]))
+        one, other = ordering[a], ordering[b]
+        key = np.minimum(one, other) * base + np.maximum(one, other)
+        seen = np.union1d(seen, _distinct(key)[0])
+        seen = seen[seen // base != seen % base]
         if len(seen) > _MAX_DESIGN_PAIRS:
             # Thinned evenly: thousands of different pairs span what all of them span.
             seen = seen[:: len(seen) // _MAX_DESIGN_PAIRS]
@@ -383,33 +388,47 @@ def _pair_table(
     keys, clusters, weights = [], [], []
     n_pairs = 0
     for a, b, w in pairs:
-        # The same order twice says nothing about order.
+        # The same order twice says nothing about order, nor does the same choice.
         different = ordering[a] != ordering[b]
+        if probabilities is None:
+            different &= choice[a] != choice[b]
         a, b, w = a[different], b[different], w[different]
         for s, t, chance in _answers(choice, probabilities, a, b):
-            told = chance > 0
+            told: slice | NDArray[np.bool_] = slice(None) if probabilities is None else chance > 0
             sa, ta = coding.state[ordering[a], s], coding.state[ordering[a], t]
             sb, tb = coding.state[ordering[b], s], coding.state[ordering[b], t]
             keys.append(_key(sa, tb, ta, sb, len(coding.rows))[told])
             clusters.append(group[a][told])
             weights.append((w * chance)[told])
-            n_pairs += int(told.sum())
+            n_pairs += len(keys[-1])
     if n_pairs == 0:
         return _PairTable(np.zeros((0, coding.rows.shape[1])), sparse.csr_array((0, 0)), 0, 0)
-    key, column = np.unique(np.concatenate(keys), return_inverse=True)
-    cluster, row = np.unique(np.concatenate(clusters), return_inverse=True)
+    key, column = _distinct(np.concatenate(keys))
+    cluster, row = _distinct(np.concatenate(clusters))
     share = sparse.csr_array(
         (np.concatenate(weights), (row, column)), shape=(len(cluster), len(key))
     )
     return _PairTable(_unkey(key, coding.rows), share, len(cluster), n_pairs)
 
 
+def _distinct(codes: Ints) -> tuple[Ints, Ints]:
+    """(the distinct codes, ascending; each entry's rank): by counting where the range is small."""
+    top = int(codes.max(initial=0)) + 1
+    if top > max(len(codes), _COUNTABLE):
+        found, rank = np.unique(codes, return_inverse=True)
+        return found, rank.astype(np.int64)
+    present = np.flatnonzero(np.bincount(codes, minlength=top))
+    place = np.zeros(top, dtype=np.int64)
+    place[present] = np.arange(len(present))
+    return present.astype(np.int64), place[codes]
+
+
 def _answers(
     choice: Ints, probabilities: Floats | None, a: Ints, b: Ints
 ) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """The two answers (s out of a, t out of b) and how probable: 1 where they were drawn."""
+    """The two answers (s out of a, t out of b), which differ, and how probable: 1 if drawn."""
     if probabilities is None:
-        yield choice[a], choice[b], (choice[a] != choice[b]).astype(np.float64)
+        yield choice[a], choice[b], np.ones(len(a))
         return
     n = probabilities.shape[1]
     for s in range(n):
