@@ -292,7 +292,7 @@ class Run:
             if not reply.retryable or attempts >= self._limits.max_attempts:
                 return replace(reply, attempts=max(1, attempts))
             self._retries += 1
-            if not await self._rest(reply, tries, OUTAGE_PAUSE if outage else 30.0):
+            if not await self._aside(pace, reply, tries, OUTAGE_PAUSE if outage else 30.0):
                 return None
 
     def _stops_run(self, judge: Judge, reply: Reply, pace: Pace) -> bool:
@@ -307,6 +307,15 @@ class Run:
                 f"({reply.error}). Start the server again, then go on with the run.",
             )
             return True
+        return False
+
+    async def _aside(self, pace: Pace, reply: Reply, tries: int, longest: float) -> bool:
+        """Rest while another call has the place; False where the run was stopped meanwhile."""
+        pace.leave()
+        go_on = await self._rest(reply, tries, longest)
+        if go_on and self._stop is not None and await pace.enter(self._stop):
+            return True
+        pace.hold()
         return False
 
     async def _rest(self, reply: Reply, tries: int, longest: float) -> bool:
@@ -456,6 +465,10 @@ class Pace:
         self._calls_minute.spend(1)
         return True
 
+    def hold(self) -> None:
+        """Take a place without waiting: for a call that is about to give it back."""
+        self._active += 1
+
     def leave(self) -> None:
         self._active -= 1
         while self._waiting and self._active < self.limit:
@@ -471,7 +484,7 @@ class Pace:
         if self.limit < self.ceiling and self._active >= self.limit:
             self._credit += 1.0 if not self._strained else 1.0 / self.limit
             grown = int(self._credit)
-            if grown:
+            if grown > 0:
                 self._credit -= grown
                 self.limit = min(self.ceiling, self.limit + grown)
         self._look_back()

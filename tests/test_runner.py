@@ -377,6 +377,34 @@ def test_pace_falls_back_where_more_calls_only_wait_longer() -> None:
     assert pace.limit == 16
 
 
+def test_after_a_fall_back_the_limit_never_shrinks_by_successes() -> None:
+    """It once went below zero here, and the run stood still for ever."""
+    pace = Pace(Judge("api", "openai", "m", concurrency=64))
+    pace.limit, pace._strained, pace._credit = 16, True, -16.0
+    for _ in range(2_000):
+        pace._active = pace.limit
+        before = pace.limit
+        pace._window_start = time.monotonic()  # no look back
+        pace.succeeded(Reply())
+        assert pace.limit >= before
+    assert pace.limit > 40
+
+
+def test_a_call_that_rests_leaves_its_place_to_others(store: Store) -> None:
+    one = Judge("api", "openai", "m", API.base_urls, concurrency=4)
+    first = next(plan(api_study(3, one)).calls()).key
+
+    def script(call: Call, nth: int) -> Reply:
+        hold = call.key == first and nth == 0
+        return failed("server_error", retry_after=1.5) if hold else Reply(text="3")
+
+    judge = ScriptedJudge(script)
+    run = Run(store, plan(api_study(3, one)), opener=judge.opener)
+    assert run.start().wait(WAIT).state == "finished"
+    assert run._paces[0]._active == 0
+    assert judge.order[-1] == first  # everything else was asked during its rest
+
+
 def test_retry_after_is_honoured_by_all(store: Store) -> None:
     asked_at: list[float] = []
 
