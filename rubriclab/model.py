@@ -423,6 +423,7 @@ class Call:
     """One question to a judge. ``items`` has one index, or one per criterion shown.
 
     ``reference``: the score of the reference answer that is shown, None without one.
+    ``scores``: the scale that the criteria of one call are rated on; empty elsewhere.
     """
 
     key: str
@@ -437,6 +438,7 @@ class Call:
     sampling: Sampling
     want_probabilities: bool = False
     reference: int | None = None
+    scores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,6 +225,7 @@ class Plan:
             sampling=terms.sampling,
             want_probabilities=terms.probabilities,
             reference=reference,
+            scores=arm.scores if arm.axis == "criteria" else (),
         )
 
 

@@ -358,8 +358,9 @@ class SimulatedJudge:
         shown = cast(tuple[str, ...], call.ordering.shown)
         lines, before, drift = [], "", 0.0
         for place, name in enumerate(shown):
-            criterion = self._criterion(name)
-            low, high = criterion.scores[0], criterion.scores[-1]
+            # The call's own scale: a study may vary it against the rubric's.
+            scores = call.scores or self._criterion(name).scores
+            low, high = scores[0], scores[-1]
             shift = self._criterion_shift(name, place, len(shown))
             if place and isinstance(self.effects.carryover, Mapping):
                 shift += self.effects.carryover.get(before, 0.0)
@@ -368,12 +369,12 @@ class SimulatedJudge:
             quality = self.perceived(self._item_of(call, name, place)) + shift / (high - low)
             found = utilities(
                 Effects(quality_weight=self.effects.quality_weight, score=self.effects.score),
-                shown=[criterion.scores],
-                scores=criterion.scores,
+                shown=[scores],
+                scores=scores,
                 quality=[quality],
             )
             chances = true_probabilities(found, noise=self._noise(call))[0]
-            score = criterion.scores[_pick(chances, rng.random())]
+            score = scores[_pick(chances, rng.random())]
             lines.append(f"[{name}] {score}")
             before, drift = name, score - (low + high) / 2
         return "\n".join(lines)
