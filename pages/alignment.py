@@ -130,7 +130,7 @@ with ui.page("alignment", "Human alignment", LEAD):
                        "bring your data; then run the study again.", target="data", action="To the data")  # fmt: skip
         st.stop()
     arms = {a.code: a for a in found.arms}
-    code = uf.pick("Judge and strategy", list(arms), key="alignment-arm",
+    code = uf.pick("Judge and strategy", list(arms), key=f"alignment-arm-{info.run}",
                    name=lambda c: ui.arm_label(arms[c].arm))  # fmt: skip
     headline(found, arms[code])
     uf.cautions(arms[code].warnings, found.warnings)

@@ -84,7 +84,7 @@ with ui.page("comparison", "Pairs and lists", LEAD):
         uf.cautions(found.warnings)
         st.stop()
     judges = list(range(len(found.judges)))
-    judge = found.judges[uf.pick("Judge", judges, key="comparison-judge",
+    judge = found.judges[uf.pick("Judge", judges, key=f"comparison-judge-{info.run}",
                                  name=lambda i: views.judge_label(found.judges[i]))]  # fmt: skip
     headline(judge)
     uf.cautions(judge.warnings, found.warnings)
@@ -115,9 +115,9 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     if found.together:
         st.subheader("Do the judges agree?", anchor=False)
         groups = list(range(len(found.together)))
-        chosen = uf.pick("Data set", groups, key="comparison-group",
+        chosen = uf.pick("Data set", groups, key=f"comparison-group-{info.run}",
                          name=lambda i: f"{found.together[i].dataset} · {found.together[i].strategy}")  # fmt: skip
-        drawn |= views.together(info, found.together[chosen], ui.run_data(info).arms)
+        drawn |= views.together(info, found.together[chosen], uf.arms_of(info))
     views.regressions(found)
     drawn |= views.against_rubric(info)
     ui.export_row(drawn, {"Judges": full, "Tasks": views.task_frame(found),

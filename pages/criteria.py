@@ -42,7 +42,8 @@ def headline(arm: ArmCriteria) -> None:
          f"at most {uf.number(arm.delta_max, '.2f')}", uf.HELP["delta"]),
         ("r with humans", uf.number(found.pearson.r if found else None, ".3f"),
          uf.span(found.pearson.ci, ".3f") if found else "no human ratings", uf.HELP["macro"]),
-        ("Scores read", f"{arm.scores - arm.unread:,} of {arm.scores:,}", f"{arm.texts:,} texts",
+        ("Scores read", uf.number((arm.scores - arm.unread) / arm.scores if arm.scores else None, ".1%"),
+         f"of {arm.scores:,}, {arm.texts:,} texts",
          "One score a criterion and call. Replies that miss, repeat or invent criteria are kept."),
     )  # fmt: skip
 
@@ -59,7 +60,7 @@ with ui.page("criteria", "Criterion order", LEAD):
         uf.cautions(found.warnings)
         st.stop()
     by_code = {a.code: a for a in sorted(found.arms, key=lambda a: (not a.tested, a.code))}
-    code = uf.pick("Judge and strategy", list(by_code), key="criteria-arm",
+    code = uf.pick("Judge and strategy", list(by_code), key=f"criteria-arm-{info.run}",
                    name=lambda c: ui.arm_label(by_code[c].arm))  # fmt: skip
     arm = by_code[code]
     headline(arm)
@@ -68,7 +69,7 @@ with ui.page("criteria", "Criterion order", LEAD):
     if arm.tested:
         others = [a for c, a in by_code.items() if c != code and a.tested
                   and len(a.criteria) == len(arm.criteria)]  # fmt: skip
-        drawn["Criterion by position"] = views.heatmaps(info, arm, others, ui.run_data(info).arms)
+        drawn["Criterion by position"] = views.heatmaps(info, arm, others, uf.arms_of(info))
         st.subheader("Is it the order, or chance?", anchor=False)
         uf.table(views.effects(arm), key="criteria-effects", forms={
             "%.2g": ["p", "p (Holm)"],

@@ -7,7 +7,7 @@ import streamlit as st
 from rubriclab import ui
 from rubriclab.figures.choice import label_odds, neighbour_odds, position_odds
 from rubriclab.figures.style import Chart
-from rubriclab.findings.choice import ChoiceModel, choice
+from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel, choice
 from rubriclab.views import common as uf
 from rubriclab.views import debiasing as views
 
@@ -35,28 +35,44 @@ def sentence(model: ChoiceModel) -> str:
     )
 
 
-def headline(model: ChoiceModel) -> None:
-    uf.answer(sentence(model))
-    known = [level for level in model.position if math.isfinite(level.log_odds)]
-    top = max(known, key=lambda level: level.log_odds, default=None)
-    tests = {
+def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str, str]:
+    """The level of an effect with the most pull: its odds, then its interval and test."""
+    test = {
         "position": model.position_test,
         "label": model.label_test,
         "neighbour": model.neighbour_test,
-    }
-    ends = None if top is None else (math.exp(top.ci.low), math.exp(top.ci.high))
+    }[name]
+    levels: dict[str, list[tuple[str, Level | PositionLevel]]] = {
+        "position": [(f"at position {v.position}", v) for v in model.position],
+        "label": [(f"with label {v.name}", v) for v in model.label],
+        "neighbour": [(f"after score {v.name}", v) for v in model.neighbour],
+    }[name]
+    known = [(where, v) for where, v in levels if math.isfinite(v.log_odds)]
+    if not known or test is None:
+        return (
+            title,
+            "–",
+            "not seen apart",
+            UNSEEN.get(str(model.identified.get(name)), uf.HELP["odds"]),
+        )
+    where, top = max(known, key=lambda pair: pair[1].log_odds)
+    return (f"Odds {where}", f"{top.odds:.2f}", uf.p_value(test.p),
+            f"{uf.HELP['odds']} 95 % interval {math.exp(top.ci.low):.2f} to {math.exp(top.ci.high):.2f}. "
+            f"The p-value is of no effect at any level: {test.name}.")  # fmt: skip
+
+
+def headline(model: ChoiceModel) -> None:
+    uf.answer(sentence(model))
     uf.metrics(
-        (f"Odds at position {top.position}" if top else "Odds", uf.number(top.odds if top else None, ".2f"),
-         f"{ends[0]:.2f} to {ends[1]:.2f}" if ends and math.isfinite(ends[0]) else "no interval", uf.HELP["odds"]),
-        *[(name.capitalize(), "not seen apart" if test is None else uf.p_value(test.p),
-           "" if test is None else test.name,
-           UNSEEN.get(str(model.identified.get(name)), f"A joint test that {name} has no effect on the choice."))
-          for name, test in tests.items()],
+        strongest("Position", "position", model),
+        strongest("Label", "label", model),
+        strongest("Score read just before", "neighbour", model),
+        ("Pairs of reads", f"{model.n_pairs:,}", f"of {model.n_informative:,} {model.unit}s", uf.HELP["pairs"]),
     )  # fmt: skip
     left_out = ", ".join(f"{n:,} {why}" for why, n in model.excluded.items())
     st.caption(
-        f"From {model.n_pairs:,} pairs of reads of {model.n_informative:,} {model.unit}s that changed with "
-        f"the order ({model.n_reads:,} reads of {model.n_items:,} items{'; left out: ' + left_out if left_out else ''})."
+        f"Of {model.n_reads:,} reads of {model.n_items:,} items the model learns from the pairs that answered "
+        f"differently under different orders.{' Left out: ' + left_out + '.' if left_out else ''}"
     )
 
 
@@ -93,8 +109,8 @@ with ui.page("debiasing", "Causes and cures", LEAD):
         "The score named": ("choices", "counts"),
         "Token probabilities": ("probabilities",) * 2,
     }
-    has = ui.run_data(info, probabilities=True).probabilities is not None
-    outcome = uf.toggle("An answer counts as", list(by_name) if has else ["The score named"], key="debiasing-outcome",
+    has = uf.has_probabilities(info)
+    outcome = uf.toggle("An answer counts as", list(by_name) if has else ["The score named"], key=f"debiasing-outcome-{info.run}",
                         about="With token probabilities every label counts with its probability, and scores are expected scores.")  # fmt: skip
     fit, source = by_name[outcome]
     models = {m.arm: m for m in uf.found(info, choice, probabilities=True, source=fit).arms}
@@ -102,9 +118,12 @@ with ui.page("debiasing", "Causes and cures", LEAD):
         uf.cautions(("No arm of this run reorders score options.",))
         st.stop()
     codes = sorted(models, key=lambda c: (not models[c].position, c))
-    arms = ui.run_data(info, probabilities=True).arms
+    arms = uf.arms_of(info)
     code = uf.pick(
-        "Judge and strategy", codes, key="debiasing-arm", name=lambda c: ui.arm_label(arms[c])
+        "Judge and strategy",
+        codes,
+        key=f"debiasing-arm-{info.run}",
+        name=lambda c: ui.arm_label(arms[c]),
     )
     headline(models[code])
     uf.cautions(models[code].warnings)

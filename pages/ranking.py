@@ -125,7 +125,7 @@ with ui.page("ranking", "Ranking and advice", LEAD):
         ui.empty_state("Nothing to advise on", "This run has no readable judgment under reordered "
                        "options or criteria.", target="study", action="Set up a study")  # fmt: skip
         st.stop()
-    about = uf.pick("Judge", settings, key="ranking-judge", name=uf.setting_label)
+    about = uf.pick("Judge", settings, key=f"ranking-judge-{info.run}", name=uf.setting_label)
     if about in told:
         st.subheader("What to do", anchor=False)
         uf.advice(told[about].advice)
@@ -145,6 +145,6 @@ with ui.page("ranking", "Ranking and advice", LEAD):
     with right:
         st.markdown("**How far the rankings agree**")
         ui.chart(dots, key="ranking-tau")
-    flips(info, pair, ui.run_data(info).arms)
+    flips(info, pair, uf.arms_of(info))
     ui.export_row({"Winner changes": bars, "Agreement of rankings": dots},
                   {"Flips": flip_frame(pair)}, info=info, key="ranking")  # fmt: skip

@@ -11,7 +11,10 @@ import plotly.graph_objects as go
 from rubriclab.figures.style import EVEN_LINE, Chart, judge_color, new_figure
 from rubriclab.findings.choice import ChoiceModel, Level
 
-AXIS = "odds against the average (log scale)"
+AXIS = "odds against the average"
+COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+FINE = (0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+"""Round places on the log axis: few enough for a phone, and two at least."""
 
 
 def position_odds(models: Sequence[ChoiceModel]) -> Chart:
@@ -59,8 +62,17 @@ def _forest(lines: list[tuple[str, list[Level]]], what: str) -> Chart:
         ticktext=[escape(name) for name in names],
         autorange="reversed",
     )
-    figure.update_xaxes(type="log")
+    ticks = _ticks(lines)
+    figure.update_xaxes(
+        type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], tickangle=0,
+        showgrid=True, gridcolor="rgba(128,128,128,0.18)",
+    )  # fmt: skip
     return Chart(figure, _alt(lines, what))
+
+
+def _ticks(lines: list[tuple[str, list[Level]]]) -> tuple[float, ...]:
+    ends = [abs(end) for _, levels in lines for v in levels for end in (v.log_odds, *v.ci)]
+    return COARSE if max(filter(math.isfinite, ends), default=0.0) > 1.0 else FINE
 
 
 def _points(name: str, levels: list[Level], shift: float, color: str) -> go.Scatter:

@@ -185,7 +185,7 @@ def task_radar(result: ComparisonResult) -> Chart:
                            "tickfont": {"size": 10}},
             "angularaxis": {"gridcolor": "rgba(128,128,128,0.3)"},
         },
-        margin={"l": 60, "r": 60, "t": 40, "b": 40},
+        margin={"l": 84, "r": 84, "t": 40, "b": 40},
     )  # fmt: skip
     said = "; ".join(
         f"{judge.judge}: "

@@ -131,7 +131,7 @@ def _bias(arms: Sequence[PositionArm]) -> Iterator[Advice]:
     shares = arm.position
     strength = (
         f"Strength V = {shares.cramers_v:.3f} {_ci(shares.cramers_v_ci)} over {arm.n_items} items "
-        f"({shares.test.name}, p = {_p(shares.test.p)})."
+        f"({shares.test.name}, p {_p(shares.test.p)})."
     )
     if shares.verdict == "a common direction":
         small = shares.cramers_v < SMALL_V
@@ -312,7 +312,7 @@ def _number(value: float) -> str:
 def _p(p: float) -> str:
     if not np.isfinite(p):
         return "not defined"
-    return "< 0.001" if p < ALPHA / 50 else f"{p:.3f}"
+    return "< 0.001" if p < ALPHA / 50 else f"= {p:.3f}"
 
 
 def _ci(ci: Interval, *, digits: int = 3, percent: bool = False) -> str:

@@ -105,11 +105,31 @@ def cautions(*groups: Iterable[str]) -> None:
 
 def advice(given: Sequence[Advice]) -> None:
     """Advice as one bordered line a question, two beside each other on a wide screen."""
-    columns = st.columns(2) if len(given) > 1 else [st.container()]
-    for index, one in enumerate(given):
-        with columns[index % len(columns)].container(border=True):
-            st.markdown(f"**{QUESTIONS[one.question]}** {BADGES[one.level]}")
-            st.markdown(ui.plain(one.answer))
+    for start in range(0, len(given), 2):
+        row = given[start : start + 2]
+        for place, one in zip(st.columns(2), row, strict=False):
+            with place.container(border=True, height="stretch"):
+                st.markdown(f"**{QUESTIONS[one.question]}** {BADGES[one.level]}")
+                st.markdown(ui.plain(one.answer))
+
+
+def arms_of(info: RunInfo) -> tuple[Arm, ...]:
+    """The arms of a run, without reading its judgments again."""
+    arms: tuple[Arm, ...] = ui.finding(info, _arms)
+    return arms
+
+
+def has_probabilities(info: RunInfo) -> bool:
+    """Did any judge of the run give token probabilities?"""
+    return bool(ui.finding(info, _has_probabilities, probabilities=True))
+
+
+def _arms(data: RunData) -> tuple[Arm, ...]:
+    return data.arms
+
+
+def _has_probabilities(data: RunData) -> bool:
+    return data.probabilities is not None
 
 
 def found(

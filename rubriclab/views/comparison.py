@@ -23,7 +23,7 @@ from rubriclab.findings.comparison import (
 )
 from rubriclab.findings.protocols import ProtocolComparison, compare_protocols
 from rubriclab.model import Arm, RunData
-from rubriclab.stats.stepwise import Stepwise
+from rubriclab.stats.stepwise import POST_SELECTION, Stepwise
 from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
 
@@ -204,12 +204,11 @@ def regressions(result: ComparisonResult) -> None:
     st.subheader("What goes with consistency and fairness", anchor=False)
     for found in predictors(result):
         kind = "pairs" if found.axis == "pairwise" else f"lists of {found.n_positions}"
-        uf.cautions((*found.pc.warnings, *found.pf.warnings, *found.warnings))
-        for place, name, fit in zip(
-            st.columns(2, gap="large"), ("PC", "PF"), (found.pc, found.pf), strict=True
-        ):
-            with place:
-                _regression(f"{name}, {kind}", fit, key=f"comparison-{kind}-{name}")
+        st.info(POST_SELECTION, icon=":material/info:")
+        rest = [*found.pc.warnings, *found.pf.warnings, *found.warnings]
+        for name, fit in (("PC", found.pc), ("PF", found.pf)):
+            _regression(f"{name}, {kind}", fit, key=f"comparison-{kind}-{name}")
+        uf.cautions(text for text in rest if text != POST_SELECTION)
 
 
 def _regression(title: str, fit: Stepwise, *, key: str) -> None:
@@ -223,7 +222,15 @@ def _regression(title: str, fit: Stepwise, *, key: str) -> None:
         "without that variable; the further AIC rises, the more it is needed."
     )
     rows = [
-        (row.variable, row.df, row.sum_sq, row.rss, row.aic, row.aic_change) for row in fit.table
+        (
+            row.variable if row.df else "nothing (the final model)",
+            row.df,
+            row.sum_sq,
+            row.rss,
+            row.aic,
+            row.aic_change,
+        )
+        for row in fit.table
     ]
     frame = pd.DataFrame(rows, columns=["without", "df", "sum of sq", "RSS", "AIC", "AIC rises by"])
     uf.table(
@@ -249,7 +256,7 @@ def against_rubric(info: RunInfo) -> dict[str, Chart]:
         )
         return {}
     same = sorted(runs, key=lambda run: runs[run].dataset != info.dataset)
-    chosen = st.selectbox("The same answers, scored by rubric", [None, *same], key="comparison-rubric",
+    chosen = st.selectbox("The same answers, scored by rubric", [None, *same], key=f"comparison-rubric-{info.run}",
                           format_func=lambda run: "choose a run" if run is None else ui.run_label(runs[run]))  # fmt: skip
     if chosen is None:
         return {}
@@ -264,7 +271,7 @@ def against_rubric(info: RunInfo) -> dict[str, Chart]:
         st.caption("No judge is in both runs.")
         return {}
     names = [one.judge for one in found]
-    one = found[names.index(uf.pick("Judge", names, key="comparison-rubric-judge"))]
+    one = found[names.index(uf.pick("Judge", names, key=f"comparison-rubric-judge-{chosen}"))]
     st.markdown(ui.plain(_protocol_sentence(one)))
     uf.cautions(one.warnings)
     drawn = {"Pairs against rubric": protocols(one)}

@@ -24,8 +24,8 @@ def heatmaps(
     beside = None
     if others:
         names = [None, *range(len(others))]
-        chosen = st.selectbox("Beside it", names, key="criteria-beside",
-                              format_func=lambda i: "nothing" if i is None else ui.arm_label(others[i].arm))  # fmt: skip
+        chosen = st.selectbox("Compare with", names, key=f"criteria-beside-{arm.code}-{info.run}",
+                              format_func=lambda i: "nothing else" if i is None else ui.arm_label(others[i].arm))  # fmt: skip
         beside = None if chosen is None else others[chosen]
     both = [arm] if beside is None else [arm, beside]
     known = np.abs([effect.shift for one in both for effect in one.criteria]).ravel()
