@@ -109,7 +109,7 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
         customdata=table,
         hovertext=[[escape(name)] * len(scores) for name, _ in rows],
         hovertemplate="%{hovertext}, score %{x}: %{z:.1%} (%{customdata:,})<extra></extra>",
-        colorbar={"tickformat": ".0%", "thickness": 12},
+        showscale=False,  # the cells say their share; a scale would take a phone's width
     )
     figure.add_trace(_cell_texts(share, scores))
     _name_axis(figure, [name for name, _ in rows])
@@ -120,7 +120,7 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
 def shift_bars(group: PerturbationGroup) -> Chart:
     """Mean score of each form less the baseline's, with its interval, in score points."""
     forms = [form for form in group.perturbations if form.shift is not None]
-    figure = new_figure(x="Mean shift against the baseline (score points)",
+    figure = new_figure(x="Mean shift (score points)",
                         height=110 + ROW * max(1, len(forms)))  # fmt: skip
     means = [form.shift.mean if form.shift else float("nan") for form in forms]
     figure.add_bar(
@@ -146,7 +146,7 @@ def flip_bars(group: PerturbationGroup) -> Chart:
     """How often a read under each form differs from the baseline; dotted: the judge's own noise."""
     forms = [form for form in group.perturbations if form.shift is not None]
     shifts = [form.shift for form in forms if form.shift is not None]
-    figure = new_figure(x="Scores that differ from the baseline",
+    figure = new_figure(x="Scores that differ",
                         height=110 + ROW * max(1, len(forms)))  # fmt: skip
     figure.add_bar(
         x=[shift.flips for shift in shifts],

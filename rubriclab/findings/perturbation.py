@@ -578,6 +578,9 @@ def _most_stable(labels: Sequence[str], forms: Sequence[Form], draws: stat.Draws
 
 def _best_agreement(labels: Sequence[str], fitted: _Fit, draws: stat.Draws) -> Recommendation:
     """The form of greatest Pearson r with gold, on the items that all compared forms share."""
+    if not np.isfinite(fitted.gold).any():
+        said = "There is no gold to agree with, so no form can be recommended for it."
+        return Recommendation(None, float("nan"), False, (), (), tuple(labels), 0, said)
     chosen = _compared(fitted.scores)
     known = np.isfinite(fitted.scores[chosen])
     whole = known.all(axis=0)
