@@ -112,12 +112,15 @@ def check_of(row: Mapping[str, Any]) -> Check:
 def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
     """What the checks say, for somebody who has not met these terms."""
     said = []
-    lab = [c for c in checks if c.quantity == "type-I error" and c.method == LAB_TEST]
-    papers = [c for c in checks if c.quantity == "type-I error" and c.method == PAPERS_TEST]
+    tests = [c for c in checks if c.quantity == "type-I error"]
+    lab = [c for c in tests if c.method == LAB_TEST and c.judge != "constant"]
+    papers = [c for c in tests if c.method == PAPERS_TEST]
     if lab and papers:
+        never = all(c.value == 0 for c in tests if c.method == LAB_TEST and c.judge == "constant")
         said.append(
             f"Where nothing is planted, the lab's test cries wolf in {_between(lab)} of studies "
-            f"(it should in 5 %, and never at a constant judge); the papers' chi² in {_between(papers)}."
+            f"(it should in 5 %{'; at a constant judge it never does' if never else ''}); the papers' "
+            f"chi² in {_between(papers)}."
         )
         eager = max(papers, key=lambda c: c.value)
         blind = [c for c in papers if c.value < 0.03 and c.judge != "constant"]
@@ -138,8 +141,8 @@ def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
     misses = sum(c.standing == "misses" for c in promised)
     unsure = sum(c.standing == "cannot say" for c in promised)
     said.append(
-        f"{len(promised) - misses - unsure} of {len(promised)} promises hold, {misses} are missed and "
-        f"{unsure} lie outside by less than two Monte Carlo errors."
+        f"{len(promised) - misses - unsure} of {len(promised)} promises hold; missed: {misses}; "
+        f"outside by less than two Monte Carlo errors: {unsure}."
     )
     return tuple(said)
 
