@@ -48,7 +48,10 @@ class StudyError(LabError):
 
 def canonical_json(value: Any) -> str:
     """One text for one value: sorted keys, no spaces, so that hashes of it are stable."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _canonical(value)
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def fingerprint(value: Any) -> str:

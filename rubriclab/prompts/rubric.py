@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rubriclab.model import AnswerMode, Criterion, Item, Ordering, StudyError
 
@@ -153,7 +154,8 @@ def _score_task(allowed: str) -> str:
     )
 
 
-def _allowed(labels: Sequence[str]) -> str:
+@lru_cache(maxsize=1024)
+def _allowed(labels: tuple[str, ...]) -> str:
     """The labels in words: a range for consecutive whole numbers, else the list of them."""
     ordered = natural_order(labels)
     if all(re.fullmatch(r"-?\d+", label) for label in ordered):

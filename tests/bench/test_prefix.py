@@ -107,9 +107,11 @@ def test_a_server_without_the_cache_is_said() -> None:
         def answer_to(self, body: dict[str, Any]) -> dict[str, Any]:
             return SteadyServer.answer_to(self, body)
 
-    with running(Forgetful(blocks=9, model="m")) as server:
-        with pytest.raises(LabError, match="is prefix caching switched on"):
-            measure(server.base_url, items=1, concurrency=1, block=8)
+    with (
+        running(Forgetful(blocks=9, model="m")) as server,
+        pytest.raises(LabError, match="is prefix caching switched on"),
+    ):
+        measure(server.base_url, items=1, concurrency=1, block=8)
 
 
 def test_of_best_without_any_sharing() -> None:
