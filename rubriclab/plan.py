@@ -195,23 +195,13 @@ class Plan:
             return None
         template, messages, reference = rendered
         messages = (*messages, *terms.prefill)
-        body = canonical_json(
-            {
-                "judge": terms.identity,
-                "sampling": terms.sampling_values,
-                "template": template,
-                "messages": messages,
-                "probabilities": terms.probabilities,
-                "item": unit.id,
-            }
-        )
+        digest = _digest(terms, template, messages, unit)
         # The same words asked twice within a study (a fixed order read ten times, a random
         # draw that repeats) are different calls: count them apart.
-        digest = hashlib.sha256(body.encode())
         same = digest.hexdigest()
         repeat = asked.get(same, 0)
         asked[same] = repeat + 1
-        digest.update(f"|{repeat}".encode())
+        digest.update(f"|{repeat}{terms.twin}".encode())
         return Call(
             key=digest.hexdigest()[:32],
             judge=judge,
@@ -518,6 +508,23 @@ class _Terms:
     sampling_values: list[Any]
     prefill: tuple[Mapping[str, str], ...]
     probabilities: bool
+    twin: str
+    """Tells judges apart that differ in nothing but their name: asking both is asking twice."""
+
+
+def _digest(
+    terms: _Terms, template: str, messages: Sequence[Mapping[str, str]], unit: Unit
+) -> hashlib._Hash:
+    """The sha256 of what decides the answer to a call, without its repeat."""
+    body = {
+        "judge": terms.identity,
+        "sampling": terms.sampling_values,
+        "template": template,
+        "messages": messages,
+        "probabilities": terms.probabilities,
+        "item": unit.id,
+    }
+    return hashlib.sha256(canonical_json(body).encode())
 
 
 def _terms(study: Study, judge: int, arm: Arm) -> _Terms:
@@ -526,12 +533,17 @@ def _terms(study: Study, judge: int, arm: Arm) -> _Terms:
     begun = answer == "score" and arm.axis in PREFILL and _prefilled(spec)
     sampling = _sampling(spec, arm, answer)
     brief = answer == "score" and arm.axis != "criteria"
+    twins = sum(
+        other.identity() == spec.identity() and other.sampling == spec.sampling
+        for other in study.judges[:judge]
+    )
     return _Terms(
         identity=spec.identity(),
         sampling=sampling,
         sampling_values=[getattr(sampling, f.name) for f in fields(Sampling)],
         prefill=({"role": "assistant", "content": PREFILL[arm.axis]},) if begun else (),
         probabilities=brief and bool(spec.options.get("logprobs", True)),
+        twin=f"|{twins}" if twins else "",
     )
 
 

@@ -89,6 +89,13 @@ def test_repeats_read_every_ordering_again() -> None:
     assert {call.repeat for call in calls} == {0, 1, 2}
 
 
+def test_judges_that_differ_in_name_alone_are_both_asked() -> None:
+    one = Judge("a", "openai", "m", ("http://127.0.0.1:1/v1",))
+    both = plan(study(2, judges=(one, replace(one, name="b"))))
+    assert len(set(keys(both))) == len(both) == 80
+    assert set(keys(plan(study(2, judges=(one,))))) < set(keys(both))
+
+
 # ---------------------------------------------------------------- order
 
 
