@@ -46,13 +46,54 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rubriclab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_demo(commands)
+    _add_plan(commands)
     _add_run(commands)
     _add_results(commands)
     _add_import(commands)
     _add_batch(commands)
     _add_spread(commands)
     _add_export(commands)
+    _add_check(commands)
     return parser
+
+
+def _add_plan(commands: Any) -> None:
+    about = "Say what a study will take (calls, tokens, money, time) and what it can see (power)."
+    made = commands.add_parser("plan", help=about, description=about)
+    made.add_argument("study", type=Path, metavar="STUDY.toml")
+    made.add_argument("--store", metavar="FILE",
+                      help="a store with earlier runs: their tokens, rates and noise are used")  # fmt: skip
+    made.add_argument("--effect", type=float, default=0.1, metavar="V",
+                      help="the Cramér's V to be seen (default 0.1)")  # fmt: skip
+    made.add_argument("--pilot", metavar="RUN", help="a run in the store to take the noise from")
+    made.add_argument("--randomness", type=float, default=1.0, metavar="R",
+                      help="stated noise: share of reads whose position is as good as drawn, 0..1 "
+                      "(default 1, the worst)")  # fmt: skip
+    made.add_argument("--item-sd", type=float, default=0.0, metavar="S",
+                      help="stated noise: sd over items of an item's own share at a position")  # fmt: skip
+    made.add_argument("--json", action="store_true", help="print one JSON document")
+    made.set_defaults(command=_plan)
+
+
+def _add_check(commands: Any) -> None:
+    about = "Check the lab's own methods on simulated judges with known effects."
+    made = commands.add_parser("check-methods", help=about, description=about)
+    made.add_argument("--studies", type=_positive, default=200, metavar="N",
+                      help="simulated studies through the whole pipeline (default 200)")  # fmt: skip
+    made.add_argument("--quick", action="store_true", help="few studies: seconds, rough numbers")
+    made.add_argument("--items", type=_positive, default=60, metavar="N")
+    made.add_argument("--options", type=_positive, default=5, metavar="N", help="score options")
+    for name, what in (("first", "what stands first"), ("last", "what stands last"),
+                       ("label", "the label 1"), ("neighbour", "what follows the highest score")):
+        made.add_argument(f"--{name}", type=float, default=0.5 if name == "first" else 0.0,
+                          metavar="X", help=f"planted log-odds for {what}")  # fmt: skip
+    made.add_argument("--item-sd", type=float, default=0.0, metavar="S",
+                      help="sd of items' own leanings to positions, in log-odds")  # fmt: skip
+    made.add_argument("--unread", type=float, default=0.1, metavar="R",
+                      help="share of replies that cannot be read (default 0.1)")  # fmt: skip
+    made.add_argument("--seed", type=int, default=0)
+    made.add_argument("--json", action="store_true", help="print one JSON document")
+    made.set_defaults(command=_check_methods)
 
 
 def _command(
@@ -92,6 +133,9 @@ def _add_run(commands: Any) -> None:
                      help="stop when M is spent, at the judges' prices")  # fmt: skip
     run.add_argument("--retry-failed", action="store_true",
                      help="ask again, and only, the calls that ended in an error")  # fmt: skip
+    run.add_argument("--stop-at-width", type=_width, metavar="W",
+                     help="pause once every arm's 95 %% interval on Cramér's V is at most W wide "
+                     "(valid however often it looks)")  # fmt: skip
 
 
 def _add_results(commands: Any) -> None:
@@ -165,7 +209,66 @@ def _positive(text: str) -> int:
     return value
 
 
+def _width(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a width between 0 and 1")
+    return value
+
+
 # ---------------------------------------------------------------- commands
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from contextlib import nullcontext
+
+    from rubriclab.estimate import plan_json, plan_text, study_plan
+    from rubriclab.ingest.study import load_study
+    from rubriclab.store import Store
+
+    if arguments.store and not Path(arguments.store).exists():
+        raise LabError(f"There is no store {arguments.store}; leave --store out to plan without one.")
+    with Store(arguments.store) if arguments.store else nullcontext() as store:
+        found = study_plan(
+            load_study(arguments.study), store=store, effect_v=arguments.effect,
+            pilot=arguments.pilot, randomness=arguments.randomness, item_sd=arguments.item_sd,
+        )  # fmt: skip
+    _tell(plan_json(found) if arguments.json else plan_text(found))
+    return EXIT_OK
+
+
+def _check_methods(arguments: argparse.Namespace) -> int:
+    from rubriclab.check import check_methods
+    from rubriclab.findings.check import Planted, as_text
+    from rubriclab.findings.plain import plain
+
+    terminal = sys.stderr.isatty()
+
+    def progress(done: int, total: int) -> None:
+        if terminal:
+            print(f"\r{done:,} of {total:,} steps\x1b[K", end="", file=sys.stderr, flush=True)
+
+    found = check_methods(
+        studies=20 if arguments.quick else arguments.studies,
+        array_studies=200 if arguments.quick else 1_000,
+        items=arguments.items, options=arguments.options, seed=arguments.seed,
+        planted=Planted(arguments.first, arguments.last, arguments.label, arguments.neighbour,
+                        arguments.item_sd, arguments.unread),
+        progress=progress,
+    )  # fmt: skip
+    if terminal:
+        print(file=sys.stderr)
+    _tell(plain(found) if arguments.json else as_text(found))
+    return EXIT_OK
+
+
+def _tell(document: Any) -> None:
+    """A document as JSON, a text as it is."""
+    if isinstance(document, str):
+        print(document)
+    else:
+        json.dump(document, sys.stdout, ensure_ascii=False, indent=1)
+        print()
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -185,6 +288,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _run_study(study: Any, arguments: argparse.Namespace) -> int:
     """Run to its end with a progress line, then print the findings."""
     from rubriclab.runner import Limits, RunManager
+    from rubriclab.sequential import StopAtWidth
     from rubriclab.store import Store
 
     with Store(arguments.store) as store:
@@ -196,7 +300,11 @@ def _run_study(study: Any, arguments: argparse.Namespace) -> int:
         run = manager.start(
             study, limits=limits, only_failed=getattr(arguments, "retry_failed", False)
         )
+        width = getattr(arguments, "stop_at_width", None)
+        rule = StopAtWidth(run, store, width=width).start() if width is not None else None
         last = _watch(run)
+        if rule is not None and rule.error is not None:
+            _say(f"The stop rule could not look: {rule.error}")
         if last.asked == 0 and last.state == "finished":
             _say(f"Run {last.run} was finished already: {last.done:,} calls judged, none asked.")
         else:

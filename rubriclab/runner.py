@@ -121,9 +121,9 @@ class Run:
         self._thread.start()
         return self
 
-    def pause(self) -> None:
+    def pause(self, reason: str = "paused by you") -> None:
         """Ask nothing more; calls in flight are waited for and kept."""
-        self._end("paused", "paused by you")
+        self._end("paused", reason)
 
     def cancel(self) -> None:
         """Stop at once: calls in flight are dropped; what has been judged stays."""

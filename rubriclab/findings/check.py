@@ -147,6 +147,22 @@ def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
     return tuple(said)
 
 
+def as_text(found: CheckResult) -> str:
+    """All checks as lines of text, the words first."""
+    lines = [*in_words(found.checks), *found.warnings, ""]
+    last = ""
+    for check in sorted(found.checks, key=lambda c: c.quantity):
+        if check.quantity != last:
+            lines += ["", check.quantity]
+            last = check.quantity
+        wanted = "" if check.accepted is None else " [{:.3f} to {:.3f}]".format(*check.accepted)
+        lines.append(
+            f"  {check.value:7.3f} ± {check.se:.3f}{wanted}  {check.method}; {check.judge} "
+            f"({check.way}, {check.studies:,} studies): {check.standing}"
+        )
+    return "\n".join(lines)
+
+
 def _between(checks: Sequence[Check]) -> str:
     low, high = min(c.value for c in checks), max(c.value for c in checks)
     return f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"

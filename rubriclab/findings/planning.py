@@ -160,9 +160,12 @@ def planning(
     max_items: int | None = None,
     half_width: float = 0.05,
     look: int = 1,
+    items: int | None = None,
+    reads: int | None = None,
 ) -> Planning:
     """Take every arm that reorders score options as a pilot; say what a study would need.
 
+    ``items``, ``reads``: the design whose power is asked for; the pilot's own by default.
     ``max_items``: the items there are to judge. ``half_width`` and ``look``: the stop rule, how
     narrow the interval on V has to be and the how-many-eth time one looks.
     """
@@ -188,8 +191,8 @@ def planning(
                 pilot.unit,
                 pilot.noise,
                 {arm.strategy: (pilot.noise, pilot.tries)},
-                len(pilot.shares),
-                pilot.reads,
+                len(pilot.shares) if items is None else items,
+                pilot.reads if reads is None else reads,
                 effect_v,
                 shape,
                 target,
