@@ -267,11 +267,18 @@ def _pilot(data: RunData, arm: Arm, judgments: pd.DataFrame) -> _Pilot:
 
 
 def _half(judgments: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """0 for the first half of the read numbers, 1 for the second."""
-    read = judgments["read"].to_numpy().astype(np.int64)
-    repeat = judgments["repeat"].to_numpy().astype(np.int64)
-    number = repeat * (int(read.max()) + 1) + read
-    return np.asarray(2 * number > number.max(), dtype=np.int64)
+    """0 for the first half of each item's reads, 1 for the second.
+
+    Ranked within the item: ``repeat`` counts equal prompts over all arms of a study, so it
+    says little about a read's place in its own arm.
+    """
+    item = judgments["item"].to_numpy().astype(np.int64)
+    order = np.lexsort((judgments["repeat"].to_numpy(), judgments["read"].to_numpy(), item))
+    size = np.bincount(item)
+    start = np.cumsum(size) - size
+    rank = np.empty(len(item), dtype=np.int64)
+    rank[order] = np.arange(len(item)) - start[item[order]]
+    return np.asarray(2 * rank >= size[item], dtype=np.int64)
 
 
 def _plan(
