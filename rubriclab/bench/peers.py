@@ -127,7 +127,7 @@ url, model, concurrency, path = sys.argv[1:5]
 rows = [json.loads(line) for line in open(path)]
 samples = [Sample(input=row["question"], target=row["answer"]) for row in rows]
 config = GenerateConfig(max_connections=int(concurrency), max_tokens=16, temperature=0.0)
-judge = get_model("openai/" + model, base_url=url, api_key="none", config=config)
+judge = get_model("openai/" + model, base_url=url, api_key="none", config=config, responses_api=False)
 task = Task(dataset=samples, solver=generate(), scorer=match())
 started, cpu = time.perf_counter(), time.process_time()
 logs = eval(task, model=judge, display="none", log_dir=tempfile.mkdtemp(), max_samples=int(concurrency))
