@@ -15,13 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.alignment import StrategyDifference, comparison_json, read_slots
+from rubriclab.findings.alignment import (
+    StrategyDifference,
+    comparison_json,
+    rating_matrix,
+    read_slots,
+)
 from rubriclab.findings.frame import compress, ok_rows, score_index, units
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, RunData
 from rubriclab.stats import alignment as agree
 from rubriclab.stats import criteria as stats
-from rubriclab.stats.alignment import Correlation, Part
+from rubriclab.stats.alignment import Agreement, Correlation, Part
 from rubriclab.stats.criteria import Carryover, Friedman
 from rubriclab.stats.inference import (
     Floats,
@@ -85,6 +90,8 @@ class ArmCriteria:
     """One arm. ``significant`` and ``significant_holm`` count criteria out of ``tested``.
 
     ``unread``: criterion scores asked for but not readable, of ``scores`` in all.
+    ``raters``: the raters' own agreement, the unweighted mean over criteria; None where no
+    text has two ratings.
     """
 
     code: int
@@ -103,6 +110,7 @@ class ArmCriteria:
     carryover: tuple[CarryoverRow, ...]
     carryover_separable: bool
     warnings: tuple[str, ...]
+    raters: Agreement | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +138,7 @@ def criteria(
         return CriteriaResult((), (), n_boot, seed, (said,))
     layout = _Layout.of(data)
     human = data.items["human"].to_numpy().astype(np.float64)
+    raters = _Raters(data.items)
     found: list[ArmCriteria] = []
     differences: list[StrategyDifference] = []
     for dataset in dict.fromkeys(arm.dataset for _, arm, _ in chosen):
@@ -141,7 +150,7 @@ def criteria(
         aligned = {rows.code: _Aligned.of(rows, human) for rows in arms}
         pairs = _pairs(arms, aligned)
         draws = _Draws(arms, aligned, pairs, n_boot=n_boot, n_paired=n_paired, seed=seed)
-        found.extend(_arm(rows, aligned[rows.code], draws) for rows in arms)
+        found.extend(_arm(rows, aligned[rows.code], draws, raters.on(rows)) for rows in arms)
         differences.extend(_compare(pair, draws) for pair in pairs)
     found.sort(key=lambda arm: arm.code)
     return CriteriaResult(tuple(found), _corrected(differences), n_boot, seed, ())
@@ -153,13 +162,15 @@ def criteria_json(result: CriteriaResult) -> dict[str, Any]:
     for arm in result.arms:
         arms[arm.code] = {"criteria": [_effect_json(effect) for effect in arm.criteria]}
         if arm.alignment is not None:
-            found = arm.alignment
+            found, raters = arm.alignment, arm.raters
             arms[arm.code]["alignment"] = plain(
                 {
                     "n_items": found.n_items,
                     "excluded": found.excluded,
                     "pearson": {"r": found.pearson.r, "ci": list(found.pearson.ci)},
                     "spearman": {"r": found.spearman.r, "ci": list(found.spearman.ci)},
+                    "raters": raters
+                    and {"alpha": raters.alpha, "leave_one_out_r": raters.leave_one_out_r},
                 }
             )
     return {"arms": arms, "comparisons": [comparison_json(c) for c in result.comparisons]}
@@ -304,7 +315,9 @@ def _rows(data: RunData, layout: _Layout, code: int, arm: Arm, judgments: pd.Dat
 # ---------------------------------------------------------------- position effects
 
 
-def _arm(rows: _Rows, aligned: _Aligned | None, draws: _Draws) -> ArmCriteria:
+def _arm(
+    rows: _Rows, aligned: _Aligned | None, draws: _Draws, raters: Agreement | None
+) -> ArmCriteria:
     n, sums, counts = len(rows.names), rows.sums, rows.counts
     shifts = stats.position_shifts(sums.sum(axis=0), counts.sum(axis=0))
     resampled = draws.shifts(rows)
@@ -348,6 +361,7 @@ def _arm(rows: _Rows, aligned: _Aligned | None, draws: _Draws) -> ArmCriteria:
         significant_holm=int((p_holm < ALPHA).sum()),
         tested=int(np.isfinite(p).sum()),
         alignment=None if aligned is None else draws.macro(rows, aligned),
+        raters=raters,
         carryover=_carryover_rows(rows.names, carried),
         carryover_separable=carried.separable,
         warnings=tuple(_warnings(rows, tests, known.size, carried)),
@@ -403,6 +417,40 @@ def _warnings(
 
 
 # ---------------------------------------------------------------- agreement with humans
+
+
+class _Raters:
+    """The raters' own agreement on an arm's items, computed once per set of items."""
+
+    def __init__(self, items: pd.DataFrame) -> None:
+        self._ratings = rating_matrix(items)
+        self._known: dict[bytes, Agreement | None] = {}
+
+    def on(self, rows: _Rows) -> Agreement | None:
+        """Means over criteria; ``raters`` and ``items`` are the most and the sum of theirs."""
+        key = rows.item_code.tobytes()
+        if key not in self._known:
+            each = [
+                agree.rater_agreement(self._ratings[rows.item_code[rows.item_criterion == c]])
+                for c in range(len(rows.names))
+            ]
+            self._known[key] = _mean_agreement([one for one in each if one.items])
+        return self._known[key]
+
+
+def _mean_agreement(each: Sequence[Agreement]) -> Agreement | None:
+    if not each:
+        return None
+    alphas, others = (
+        [value for value in values if np.isfinite(value)]
+        for values in ([a.alpha for a in each], [a.leave_one_out_r for a in each])
+    )
+    return Agreement(
+        float(np.mean(alphas)) if alphas else float("nan"),
+        float(np.mean(others)) if others else float("nan"),
+        max(a.raters for a in each),
+        sum(a.items for a in each),
+    )
 
 
 @dataclass(frozen=True)

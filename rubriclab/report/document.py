@@ -68,6 +68,7 @@ def _add_options(body: dict[str, Any], found: Gathered) -> None:
                 **arm_json(arm),
                 **NO_ALIGNMENT,
                 **aligned["arms"].get(code, {}),
+                "criteria": [],
                 "choice_model": None if model is None else _choice_json(model),
             }
         )
@@ -115,7 +116,7 @@ def _add_criteria(body: dict[str, Any], found: Gathered) -> None:
                 "reads": arm.reads,
                 "calls": int(judgments["call"].nunique()),
                 "judgments": status_counts(judgments),
-                "alignment": None,
+                **NO_ALIGNMENT,
                 **as_json["arms"].get(arm.code, {}),
                 **_criteria_summary(arm),
             }
