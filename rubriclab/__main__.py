@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_spread(commands)
     _add_export(commands)
     _add_check(commands)
+    _add_references(commands)
     return parser
 
 
@@ -200,6 +201,22 @@ def _add_spread(commands: Any) -> None:
                         "repeat for several")  # fmt: skip
     spread.add_argument("--address", metavar="ADDRESS",
                         help="a running Ray cluster (“auto”: this one; default: a local one)")  # fmt: skip
+
+
+def _add_references(commands: Any) -> None:
+    about = (
+        "Write reference answers of every score for a study's data: a writer model writes to the "
+        "score's description, a reviewer must agree. Call again to go on where it stopped."
+    )
+    made = _command(commands, "references", _references, about)
+    made.add_argument("study", type=Path, metavar="STUDY.toml")
+    made.add_argument("--writer", required=True, metavar="JUDGE",
+                      help="a judge of the study, else of the store")  # fmt: skip
+    made.add_argument("--reviewer", required=True, metavar="JUDGE")
+    made.add_argument("--limit", type=_positive, default=5, metavar="N",
+                      help="attempts for each answer (default 5)")  # fmt: skip
+    made.add_argument("--out", type=Path, metavar="FILE.csv",
+                      help="also write the data with its reference answers as a table")  # fmt: skip
 
 
 def _positive(text: str) -> int:
@@ -491,6 +508,46 @@ def _tell_taken(taken: Any, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(plain(taken), ensure_ascii=False, indent=1))
     return EXIT_OK if taken.finished else EXIT_UNFINISHED
+
+
+def _references(arguments: argparse.Namespace) -> int:
+    from rubriclab.findings.plain import plain
+    from rubriclab.ingest.study import load_study
+    from rubriclab.references import references_table, run_references
+    from rubriclab.store import Store
+
+    with Store(arguments.store) as store:
+        found = run_references(
+            load_study(arguments.study),
+            writer=arguments.writer,
+            reviewer=arguments.reviewer,
+            store=store,
+            limit=arguments.limit,
+            progress=_references_line if sys.stderr.isatty() else None,
+        )
+    if arguments.out is not None:
+        references_table(found.dataset).to_csv(arguments.out, index=False)
+    told = {
+        "dataset": found.dataset.id,
+        "by_score": found.by_score,
+        "existing": found.existing,
+        "skipped": found.skipped,
+        "state": found.progress.state,
+        "reason": found.progress.reason,
+        "notes": list(found.notes),
+    }
+    if arguments.json:
+        _tell(plain(told))
+    else:
+        _say(f"\nReference answers: {found.progress.state}. {found.progress.reason}".rstrip())
+        for note in found.notes:
+            _say(note)
+    return EXIT_OK if found.progress.state == "finished" else EXIT_UNFINISHED
+
+
+def _references_line(shown: Any) -> None:
+    text = f"{shown.accepted} accepted, {shown.failed} given up, of {shown.wanted}"
+    print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _print_results(store: Any, run: str, as_json: bool, **more: object) -> None:
