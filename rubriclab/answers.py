@@ -258,14 +258,13 @@ class _Answers:
         self.places: list[str] = []
         self._weak: set[str] = set()
         self._open: list[_Source] = []
-        for path in files:
-            try:
-                source = _Table(path) if path.suffix == ".parquet" else _Lines(path)
-            except OSError as error:
-                self.close()
-                raise BatchError(f"{path} cannot be read: {error.strerror or error}.") from error
-            self._open.append(source)
-            self._index(path, len(self._open) - 1, source)
+        try:
+            for number, path in enumerate(files):
+                self._open.append(_source(path))
+                self._index(path, number, self._open[number])
+        except LabError:
+            self.close()
+            raise
 
     def __enter__(self) -> _Answers:
         return self
@@ -300,6 +299,13 @@ class _Answers:
             elif passing:
                 self._weak.add(key)
             self.keys[key] = (number, place)
+
+
+def _source(path: Path) -> _Source:
+    try:
+        return _Table(path) if path.suffix == ".parquet" else _Lines(path)
+    except OSError as error:
+        raise BatchError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 class _Source:

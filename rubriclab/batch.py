@@ -161,6 +161,9 @@ def _write_judge(
             parts.append(file.finish())
     except OSError as error:
         raise BatchError(f"{folder / name} cannot be written: {error.strerror}.") from error
+    finally:
+        if file is not None:
+            file.close()
     return JudgePart(judge.name, judge.model, name, sum(p.calls for p in parts), tuple(parts))
 
 
@@ -181,6 +184,9 @@ class _PartFile:
         self._calls += 1
         self._bytes += len(line)
 
-    def finish(self) -> Part:
+    def close(self) -> None:
         self._file.close()
+
+    def finish(self) -> Part:
+        self.close()
         return Part(self._name, self._calls, self._bytes, self._digest.hexdigest())

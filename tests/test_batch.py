@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -179,7 +180,7 @@ def test_answers_become_the_judgments_of_a_run(tmp_path: Path) -> None:
         assert set(frame.judgments["score"]) == {4.0}
         # exp(-0.1) on label 4 and exp(-3) on label 1, renormalised: 0.9479 and 0.0521.
         assert frame.probabilities is not None
-        assert frame.probabilities.max(axis=1) == pytest.approx([0.9479] * 20, abs=1e-3)
+        assert np.nanmax(frame.probabilities, axis=1) == pytest.approx([0.9479] * 20, abs=1e-3)
         again = take_in(store, ready, [file])
         assert (again.kept, again.known, again.left) == (0, 20, 0)
 
@@ -265,7 +266,8 @@ def test_a_later_answer_takes_the_place_of_a_fault(tmp_path: Path) -> None:
         assert (taken.kept, taken.duplicates, taken.failed) == (3, 2, {"bad_request": 1})
         taken = take_in(store, ready, [good])  # later: an error row gives way to an answer
         assert (taken.kept, taken.replaced, taken.known) == (1, 1, 1)
-        assert store.outcome_counts(taken.run) == {"ok": 3}
+        counts = store.outcome_counts(taken.run)
+        assert (counts["ok"], counts["error"]) == (3, 0)
         again = take_in(store, ready, [bad])  # and an answer never to an error
         assert (again.kept, again.known, again.unasked) == (0, 3, {})
 
@@ -335,7 +337,7 @@ def test_key_and_text_are_a_table_enough(tmp_path: Path) -> None:
     with Store(":memory:") as store:
         taken = take_in(store, ready, [tmp_path / "plain.parquet"])
         assert (taken.kept, taken.left) == (20, 0)
-        assert store.outcome_counts(taken.run) == {"ok": 20}
+        assert store.outcome_counts(taken.run)["ok"] == 20
 
 
 def test_unusual_lines() -> None:
