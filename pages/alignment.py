@@ -16,7 +16,7 @@ from rubriclab.figures.alignment import (
 from rubriclab.figures.style import Chart
 from rubriclab.findings.alignment import AlignmentResult, ArmAlignment, alignment, sweep
 from rubriclab.findings.recommendation import enough_reads
-from rubriclab.report.charts import factors
+from rubriclab.report.charts import drawable, factors
 from rubriclab.views import common as uf
 
 LEAD = "Do the scores go with what people say, and how many orders does it take?"
@@ -138,7 +138,7 @@ with ui.page("alignment", "Human alignment", LEAD):
     for factor in factors(tuple(a.arm for a in found.arms)):
         title = factor.replace("_", " ")
         st.subheader(f"By {title}", anchor=False)
-        table = uf.found(info, sweep, factor=factor)
+        table = drawable(uf.found(info, sweep, factor=factor))
         left, right = st.columns(2, gap="large")
         drawn[f"r by {title}"] = sweep_lines(table)
         drawn[f"V by {title}"] = sweep_lines(table, measure="v")

@@ -42,12 +42,12 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
         "label": model.label_test,
         "neighbour": model.neighbour_test,
     }[name]
-    levels: dict[str, list[tuple[str, Level | PositionLevel]]] = {
+    by_name: dict[str, list[tuple[str, Level | PositionLevel]]] = {
         "position": [(f"at position {v.position}", v) for v in model.position],
         "label": [(f"with label {v.name}", v) for v in model.label],
         "neighbour": [(f"after score {v.name}", v) for v in model.neighbour],
-    }[name]
-    known = [(where, v) for where, v in levels if math.isfinite(v.log_odds)]
+    }
+    known = [(where, v) for where, v in by_name[name] if math.isfinite(v.log_odds)]
     if not known or test is None:
         return (
             title,

@@ -27,7 +27,7 @@ def forest(
     strategies = list(dict.fromkeys(found.arm.strategy for found in arms))
     height = 110 + ROW * max(1, len(rows)) * max(1, len(strategies))
     title, sign = ("Pearson r", "r") if measure == "pearson" else ("Spearman rho", "rho")
-    figure = new_figure(x=f"{title} with humans (95 % interval)", height=height)
+    figure = new_figure(x=f"{title} with humans", height=height)
     step = 0.7 / max(1, len(strategies))
     for index, strategy in enumerate(strategies):
         mine = [found for found in arms if found.arm.strategy == strategy]

@@ -13,7 +13,8 @@ from rubriclab.findings.choice import ChoiceModel, Level
 
 AXIS = "odds against the average"
 COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-FINE = (0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+FINE = (0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0)
+FINEST = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4)
 """Round places on the log axis: few enough for a phone, and two at least."""
 
 
@@ -72,7 +73,8 @@ def _forest(lines: list[tuple[str, list[Level]]], what: str) -> Chart:
 
 def _ticks(lines: list[tuple[str, list[Level]]]) -> tuple[float, ...]:
     ends = [abs(end) for _, levels in lines for v in levels for end in (v.log_odds, *v.ci)]
-    return COARSE if max(filter(math.isfinite, ends), default=0.0) > 1.0 else FINE
+    reach = max(filter(math.isfinite, ends), default=0.0)
+    return COARSE if reach > 1.0 else FINE if reach > 0.3 else FINEST
 
 
 def _points(name: str, levels: list[Level], shift: float, color: str) -> go.Scatter:

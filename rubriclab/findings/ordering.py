@@ -99,7 +99,7 @@ def resampled_tables(
     """((counts, exposure) totals, the same resampled over units with n_boot first)."""
     size, n = len(tables.counts), tables.counts.shape[1]
     flat = np.concatenate(
-        [tables.counts.reshape(size, -1), tables.item_seen.reshape(size, -1)], axis=1
+        [tables.counts.reshape(size, n * n), tables.item_seen.reshape(size, n * n)], axis=1
     )
     total = flat.sum(axis=0)
     if n_units < size:

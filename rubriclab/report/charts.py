@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 
 from rubriclab.figures import alignment as align
 from rubriclab.figures import choice as odds
@@ -13,7 +15,7 @@ from rubriclab.figures import ranking as rank
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.style import Chart
-from rubriclab.findings.alignment import sweep
+from rubriclab.findings.alignment import Sweep, SweepPoint, sweep
 from rubriclab.findings.debiasing import Debiased
 from rubriclab.findings.position import PositionArm
 from rubriclab.model import Arm
@@ -44,6 +46,19 @@ def factors(arms: tuple[Arm, ...]) -> tuple[str, ...]:
         for name, level in arm.variant.levels:
             levels.setdefault(name, set()).add(str(level))
     return tuple(name for name, known in levels.items() if len(known) > 1)
+
+
+def drawable(table: Sweep) -> Sweep:
+    """The sweep's lines that have two levels or more, number levels in ascending order."""
+    lines: dict[tuple[str, str, str, str], list[SweepPoint]] = {}
+    for point in table.points:
+        line = (point.judge, point.dataset, point.strategy, point.others)
+        lines.setdefault(line, []).append(point)
+    numbers = all(isinstance(level, int | float) for level in table.levels)
+    levels = tuple(sorted(table.levels)) if numbers else table.levels
+    kept = [sorted(line, key=lambda point: levels.index(point.level))
+            for line in lines.values() if len(line) > 1]  # fmt: skip
+    return replace(table, levels=levels, points=tuple(chain.from_iterable(kept)))
 
 
 def _position(found: Gathered) -> Iterator[tuple[str, Chart]]:
@@ -79,7 +94,7 @@ def _alignment(found: Gathered) -> Iterator[tuple[str, Chart]]:
         if len(arm.ordering_rank) > 1:
             yield f"Single orders: {arm.arm}", align.ordering_dots(arm)
     for factor in factors(found.data.arms):
-        table = sweep(found.data, factor, seed=found.seed)
+        table = drawable(sweep(found.data, factor, seed=found.seed))
         yield f"Agreement by {factor.replace('_', ' ')}", align.sweep_lines(table)
         yield f"Position bias by {factor.replace('_', ' ')}", align.sweep_lines(table, measure="v")
 

@@ -105,7 +105,7 @@ def _numbers(body: Mapping[str, Any]) -> Iterator[str]:
              _number(arm["bias_cost"]["default"], ".1f"), _r(arm), f"{arm['n_items']:,}")
             for arm in options
         ])  # fmt: skip
-    ordered = [arm for arm in body["arms"] if "criteria" in arm]
+    ordered = [arm for arm in body["arms"] if "n_criteria" in arm]
     if ordered:
         yield _table(("Arm", "Criteria moved", "Δ position, mean", "max", "r with humans", "Texts"), [
             (_name(arm), f"{arm['significant']['corrected']} of {arm['significant']['tested']}",

@@ -17,7 +17,7 @@ def as_text(document: Json) -> str:
         lines.extend(["", *_advice_lines(advice)])
     judges = document.get("judges")
     for arm in [] if judges is not None else document["arms"]:
-        lines.extend(["", *(_criteria_lines(arm) if "criteria" in arm else _option_lines(arm))])
+        lines.extend(["", *(_option_lines(arm) if "position" in arm else _criteria_lines(arm))])
     for judge in judges or []:
         lines.extend(["", *_judge_lines(judge)])
     lines.extend(

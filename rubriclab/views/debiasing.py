@@ -17,13 +17,16 @@ from rubriclab.views import common as uf
 
 
 def even_words(even: BreakEven) -> str:
-    calls = f"{even.against} call" if even.against != "fixed" else "call in the usual order"
+    one = "call in the usual order" if even.against == "fixed" else f"{even.against} call"
+    many = one.replace("call", "calls", 1)
     if not math.isfinite(even.calls):
-        return (f"No number of {calls}s up to {even.most_calls} comes as near to the mean over all "
-                "orders as one corrected call.")  # fmt: skip
+        return (
+            f"No number of {many} up to {even.most_calls} comes as near to the mean over all "
+            "orders as one corrected call."
+        )
     if even.calls <= 1:
-        return f"One {calls} is as near already: against it the correction buys nothing here."
-    return f"One corrected call is worth {even.calls:.1f} {calls}s."
+        return f"One {one} is as near already: against it the correction buys nothing here."
+    return f"One corrected call is worth {even.calls:.1f} {many}."
 
 
 def cures(found: Debiasing, mine: list[Debiased]) -> dict[str, Chart]:
@@ -69,19 +72,27 @@ def correction(
         for e in found.entries
         if (e.judge, e.dataset, e.variant) == (model.judge, model.dataset, model.variant)
     ]
-    mine = [e for e in same if e.source == source]
+    every = [e for e in same if e.source == source and math.isfinite(e.distance_to_all)]
+    most = max((e.n_items for e in every), default=0)
+    mine = [e for e in every if 2 * e.n_items >= most]
     st.caption("The position prior of a few probe items, divided out of one call on every other item. "
                "Nearer to 0 is better.", help=found.definition)  # fmt: skip
     drawn: dict[str, Chart] = {}
     if mine:
         drawn = cures(found, mine)
     name = f"{model.judge} · {model.dataset}"
-    uf.cautions(w for w in found.warnings if w.startswith(name) or " · " not in w)
-    if mine:
+    thin = [f"{e.method}, {e.calls_per_item} calls" for e in every if e not in mine]
+    uf.cautions(
+        [f"Not drawn, because under half of the items have them: {', '.join(thin)}."]
+        if thin
+        else [],
+        (w for w in found.warnings if w.startswith(name) or " · " not in w),
+    )
+    if every:
         with st.expander("All numbers"):
             uf.table(
-                frame(mine),
+                frame(every),
                 key="debiasing-table",
                 forms={"%.3f": ["distance", "low", "high", "r with humans"]},
             )
-    return drawn, frame(mine)
+    return drawn, frame(every)

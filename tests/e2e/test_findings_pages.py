@@ -1,0 +1,145 @@
+"""The findings pages over simulated runs, through app.py: words, numbers, choices, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rubriclab import ui
+from tests.simulated_runs import run_into
+
+ROOT = Path(__file__).resolve().parents[2]
+FINDINGS = ("alignment", "ranking", "criteria", "debiasing", "comparison")
+PAGES = {
+    "options": ("alignment", "ranking", "debiasing"), "sweep": ("alignment", "debiasing"),
+    "plain": ("alignment", "ranking", "debiasing"), "criteria": ("criteria", "ranking"),
+    "pairs": ("comparison",), "lists": ("comparison",),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """One store with a run of every kind, open for the whole module."""
+    path = tmp_path_factory.mktemp("findings") / "lab.duckdb"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ui.STORE_VARIABLE, str(path))
+        patch.setattr(ui, "EXAMPLE", path.parent / "none.zip")
+        st.cache_resource.clear()
+        yield run_into(ui.store(), *PAGES)
+        ui.manager().store.close()
+        st.cache_resource.clear()
+
+
+def opened(page: str, run: str | None = None) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    if run is not None:
+        app.session_state["run"] = run
+    app.run()
+    app.switch_page(f"pages/{page}.py").run()
+    return app
+
+
+def healthy(app: AppTest) -> AppTest:
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+    return app
+
+
+def headline(app: AppTest) -> str:
+    return next(m.value for m in app.markdown if m.value.startswith("####"))
+
+
+@pytest.mark.parametrize("page", FINDINGS)
+def test_empty_store_says_what_to_set_up(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ui.STORE_VARIABLE, str(tmp_path / "empty.duckdb"))
+    monkeypatch.setattr(ui, "EXAMPLE", tmp_path / "none.zip")
+    app = healthy(opened(page))
+    assert app.subheader, "an empty state has a title"
+    ui.manager().store.close()
+
+
+@pytest.mark.parametrize(("kind", "page"), [(k, p) for k, pages in PAGES.items() for p in pages])
+def test_page_shows_its_run(runs: dict[str, str], kind: str, page: str) -> None:
+    app = healthy(opened(page, runs[kind]))
+    assert app.session_state["run"] == runs[kind]
+    assert any("simulated" in warning.value for warning in app.warning)
+
+
+def test_alignment_answers_first_and_switches_to_ranks(runs: dict[str, str]) -> None:
+    app = opened("alignment", runs["options"])
+    assert "agrees with the humans at r" in headline(app)
+    assert [m.label for m in app.metric][:2] == ["Pearson r", "Spearman rho"]
+    healthy(app.segmented_control(key="alignment-measure").set_value("Spearman").run())
+    codes = app.selectbox(key=f"alignment-arm-{runs['options']}")
+    healthy(codes.select_index(1).run())
+
+
+def test_alignment_without_ratings_says_so(runs: dict[str, str]) -> None:
+    app = opened("alignment", runs["plain"])
+    assert app.subheader[0].value == "No human ratings in this run"
+
+
+def test_sweeps_get_a_section_each(runs: dict[str, str]) -> None:
+    titles = [s.value for s in opened("alignment", runs["sweep"]).subheader]
+    assert "By temperature" in titles
+
+
+def test_ranking_compares_any_two_strategies(runs: dict[str, str]) -> None:
+    app = opened("ranking", runs["options"])
+    assert any("Is it biased here?" in m.value for m in app.markdown)
+    tag = "ranking-leaning-answers-"
+    healthy(app.selectbox(key=f"{tag}-a").set_value("fixed").run())
+    healthy(app.selectbox(key=f"{tag}-fixed-b").set_value("random").run())
+    said = headline(app)
+    assert "fixed" in said
+    assert "random" in said
+
+
+def test_choice_of_an_arm_does_not_outlive_its_run(runs: dict[str, str]) -> None:
+    app = opened("debiasing", runs["options"])
+    app.selectbox(key=f"debiasing-arm-{runs['options']}").select_index(2).run()
+    healthy(app.selectbox(key="debiasing-run").set_value(runs["sweep"]).run())
+    assert "leaning" in headline(app)
+    healthy(
+        app.segmented_control(key=f"debiasing-outcome-{runs['sweep']}")
+        .set_value("Token probabilities")
+        .run()
+    )
+
+
+def test_causes_names_the_planted_position(runs: dict[str, str]) -> None:
+    app = opened("debiasing", runs["options"])
+    assert "position 1" in headline(app)
+    assert app.metric[0].label == "Odds at position 1"
+    assert float(app.metric[0].value) > 1.5
+
+
+def test_criteria_lead_with_the_count_and_compare(runs: dict[str, str]) -> None:
+    app = opened("criteria", runs["criteria"])
+    assert "position 1" in headline(app)
+    assert app.metric[0].label == "Criteria moved"
+    beside = next(s for s in app.selectbox if s.label == "Compare with")
+    healthy(beside.select_index(1).run())
+
+
+def test_comparison_names_the_planted_place(runs: dict[str, str]) -> None:
+    app = opened("comparison", runs["pairs"])
+    assert "shown first gains" in headline(app)
+    healthy(app.selectbox(key=f"comparison-judge-{runs['pairs']}").select_index(1).run())
+    assert "shown last gains" in headline(app)
+    healthy(app.segmented_control(key="comparison-x").set_value("Quality gap").run())
+    healthy(app.segmented_control(key="comparison-ties").set_value("Left out").run())
+    assert any("chosen by the same data" in note.value for note in app.info)
+
+
+def test_pairs_meet_the_rubric_where_a_judge_did_both(runs: dict[str, str]) -> None:
+    app = opened("comparison", runs["pairs"])
+    app.selectbox(key=f"comparison-rubric-{runs['pairs']}").set_value(runs["options"]).run()
+    healthy(app)
+    assert any("decisions by pairs flip" in m.value for m in app.markdown)

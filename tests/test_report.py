@@ -1,0 +1,241 @@
+"""The document, the text and the HTML file of runs of every kind, from the real pipeline."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rubriclab import __main__ as command
+from rubriclab.findings.alignment import sweep
+from rubriclab.findings.plain import plain
+from rubriclab.model import RunData
+from rubriclab.report import as_text, html_report, results
+from rubriclab.report.charts import drawable, factors
+from rubriclab.report.gather import varies_form
+from rubriclab.store import Store
+from tests.simulated_runs import HOSTILE, data_of, run_into
+
+KINDS = ("options", "sweep", "forms", "plain", "criteria", "pairs", "lists")
+
+
+def document(kind: str) -> dict[str, Any]:
+    """The document after a trip through strict JSON: no NaN, no object of our own."""
+    found: dict[str, Any] = json.loads(json.dumps(results(data_of(kind)), allow_nan=False))
+    return found
+
+
+def is_interval(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_makes_a_document_and_text(kind: str) -> None:
+    found = document(kind)
+    assert found["arms"]
+    assert found["simulated"] is True
+    text = as_text(found)
+    assert text.startswith(f"Run {found['run']}\nSIMULATED")
+    assert "nan" not in text.lower().split()
+    assert all(arm["judge"] in text for arm in found["arms"])
+
+
+def test_options_arm_has_every_finding_of_its_judge() -> None:
+    found = document("options")
+    arms = {(arm["judge"], arm["strategy"]): arm for arm in found["arms"]}
+    assert len(arms) == 6
+    arm = arms["leaning", "balanced"]
+    assert {"judge", "dataset", "strategy", "n_options", "judgments", "position", "table", "bias_cost",
+            "score_distribution", "within_item_sd", "noise_floor", "smallest_visible_effect"} <= set(arm)  # fmt: skip
+    assert arm["judgments"]["total"] == arm["judgments"]["ok"] == 60 * 10
+    assert set(arm["alignment"]) == {"n_items", "excluded", "pearson", "spearman", "raters"}
+    assert arm["alignment"]["n_items"] == 60
+    assert is_interval(arm["alignment"]["pearson"]["ci"])
+    assert set(arm["alignment"]["raters"]) == {"alpha", "leave_one_out_r"}
+    assert [point["k"] for point in arm["budget"]] == list(range(1, 11))
+    assert sorted(entry["rank"] for entry in arm["ordering_rank"]) == list(range(1, 11))
+    model = arm["choice_model"]
+    assert [level["position"] for level in model["position"]] == [1, 2, 3, 4, 5]
+    assert model["converged"] is True
+    low, high = model["position"][0]["ci"]
+    assert 0 < low < model["position"][0]["log_odds"] < high  # planted: a pull to the first
+
+
+def test_planted_lean_is_told_apart_from_its_absence() -> None:
+    arms = {(arm["judge"], arm["strategy"]): arm for arm in document("options")["arms"]}
+    assert arms["leaning", "balanced"]["position"]["verdict"] == "a common direction"
+    assert arms["even", "balanced"]["position"]["verdict"] != "a common direction"
+
+
+def test_beside_the_arms_stand_comparisons_reversals_debiasing_and_advice() -> None:
+    found = document("options")
+    pairs = {(c["judge"], c["a"], c["b"]) for c in found["comparisons"]}
+    assert ("leaning", "balanced", "fixed") in pairs
+    assert {"judge", "dataset", "a", "b", "delta_r", "ci", "n_items"} <= set(
+        found["comparisons"][0]
+    )
+    assert {"kendall_tau", "top1_flip", "top1_flip_strict", "prompts", "excluded"} <= set(
+        found["rank_reversal"][0]
+    )
+    entry = next(e for e in found["debiasing"] if e["method"] == "debiased")
+    assert {
+        "judge",
+        "dataset",
+        "method",
+        "calls_per_item",
+        "distance_to_all",
+        "r",
+        "n_items",
+    } <= set(entry)
+    assert entry["calls_per_item"] == 1
+    told = {advice["question"] for one in found["recommendation"] for advice in one["advice"]}
+    assert {"bias", "mitigation", "ranking", "budget", "single order"} <= told
+
+
+def test_codes_of_findings_meet_their_arms_when_an_arm_is_empty() -> None:
+    data = data_of("options")
+    kept = data.judgments["arm"].to_numpy() != 1
+    probabilities = None if data.probabilities is None else data.probabilities[kept]
+    thinned = replace(
+        data, judgments=data.judgments[kept].reset_index(drop=True), probabilities=probabilities
+    )
+    before, after = results(data)["arms"], results(thinned)["arms"]
+    assert after[1]["alignment"] is None
+    assert after[1]["choice_model"] is None
+    assert after[1]["judgments"]["total"] == 0
+    for code in (0, 2, 3, 4, 5):
+        assert after[code]["choice_model"] == before[code]["choice_model"]
+        assert after[code]["alignment"]["pearson"]["r"] == before[code]["alignment"]["pearson"]["r"]
+
+
+def test_without_humans_or_several_candidates_the_document_says_why() -> None:
+    found = document("plain")
+    assert found["arms"][0]["alignment"] is None
+    assert any("human rating" in warning for warning in found["warnings"])
+    assert "  with humans" not in as_text(found)
+
+
+def test_criteria_arms() -> None:
+    found = document("criteria")
+    arm = next(arm for arm in found["arms"] if arm["strategy"] == "balanced")
+    assert (arm["calls"], arm["n_texts"], arm["n_criteria"]) == (12 * 8, 12, 4)
+    assert arm["judgments"]["total"] == 12 * 8 * 4
+    effect = arm["criteria"][0]
+    assert {"criterion", "positions", "shift", "delta_pos", "friedman"} <= set(effect)
+    assert {"statistic", "df", "p", "p_holm", "blocks", "excluded"} <= set(effect["friedman"])
+    first = np.mean([effect["shift"][0] for effect in arm["criteria"]])
+    assert first > 0.3  # planted: read first, scored higher
+    assert arm["significant"]["corrected"] >= 1
+    fixed = next(arm for arm in found["arms"] if arm["strategy"] == "fixed")
+    assert fixed["significant"]["tested"] == 0
+    assert "every criterion stood at one position only" in as_text(found)
+
+
+def test_pairs_and_lists_have_judges_and_arms() -> None:
+    found = document("pairs")
+    assert [judge["judge"] for judge in found["judges"]] == ["first", "last", "even"]
+    judge = found["judges"][0]
+    for name in ("pc", "pf", "error", "rs"):
+        assert is_interval(judge[f"{name}_ci"])
+    assert {"pc_sd", "rs_sd", "pf_test", "usable", "by_task", "win_rates", "judgments"} <= set(
+        judge
+    )
+    assert "points" not in judge
+    assert judge["pf"] < 0 < found["judges"][1]["pf"]  # planted primacy and recency
+    assert [arm["judgments"]["total"] for arm in found["arms"]] == [60 * 2 * 2] * 3
+    assert found["agreement"][0]["judges"] == ["first", "last", "even"]
+    assert found["predictors"]
+    assert document("lists")["judges"][0]["n_positions"] == 3
+
+
+def test_forms_of_the_prompt_appear_only_where_they_vary() -> None:
+    assert "perturbations" in document("forms")
+    assert "perturbations" not in document("options")
+    assert not varies_form(data_of("pairs"))
+    assert "Forms of the prompt" in as_text(document("forms"))
+
+
+def test_results_are_the_same_for_the_same_seed() -> None:
+    assert results(data_of("plain"), seed=4) == results(data_of("plain"), seed=4)
+
+
+def test_sweeps_draw_only_lines_with_levels_in_order() -> None:
+    data = data_of("sweep")
+    assert factors(data.arms) == ("temperature",)
+    table = sweep(data, "temperature", n_boot=20)
+    turned = replace(
+        table, levels=tuple(reversed(table.levels)), points=tuple(reversed(table.points))
+    )
+    shown = drawable(turned)
+    assert shown.levels == (0.2, 1.0)
+    assert [(p.strategy, p.level) for p in shown.points] == [("balanced", 0.2), ("balanced", 1.0)]
+
+
+# ---------------------------------------------------------------- the HTML file
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {
+        kind: html_report(data_of(kind), provenance={"revision": "abc<b>"})
+        for kind in ("options", "criteria", "pairs")
+    }
+
+
+@pytest.mark.parametrize("kind", ["options", "criteria", "pairs"])
+def test_html_is_one_file_with_the_library_once(pages: dict[str, str], kind: str) -> None:
+    page = pages[kind]
+    outside = re.findall(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["']([^"']+)""", page)
+    assert outside == []
+    assert len(re.findall(r"plotly\.js v\d", page)) == 1
+    assert page.count('role="img"') >= 4
+    assert "simulated" in page
+    assert "abc&lt;b&gt;" in page
+
+
+def test_html_gives_every_chart_its_words(pages: dict[str, str]) -> None:
+    labels = re.findall(r'role="img" aria-label="([^"]*)"', pages["options"])
+    assert all(len(unescape(label)) > 20 for label in labels)
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", pages["options"])
+    assert captions == labels
+
+
+def test_html_escapes_what_others_wrote() -> None:
+    data = data_of("plain")
+    hostile = '"><script>alert(1)</script>'
+    arms = tuple(replace(arm, judge=hostile) for arm in data.arms)
+    page = html_report(replace(data, arms=arms, name=hostile))
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert HOSTILE not in html_report(data_of("options"))
+
+
+def test_html_of_a_run_without_readable_judgments() -> None:
+    data: RunData = data_of("plain")
+    silent = data.judgments.assign(status=1, score=np.nan, position=-1)
+    page = html_report(replace(data, judgments=silent, probabilities=None))
+    assert "could be read" in page
+
+
+def test_command_writes_html_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "s.duckdb", tmp_path / "o.html"
+    with Store(path) as store:
+        run = run_into(store, "plain")["plain"]
+    assert command.main(["results", run, "--store", str(path), "--html", str(out), "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert json.loads(printed)["run"] == run
+    assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (
+        command.main(
+            ["results", run, "--store", str(path), "--html", str(tmp_path / "no" / "o.html")]
+        )
+        == 1
+    )
+    assert "cannot be written" in capsys.readouterr().err
+    assert plain(float("nan")) is None
