@@ -1,0 +1,124 @@
+"""The worker of a spread without a cluster, and what a spread refuses; Ray itself in test_routes."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rubriclab.answers import BatchError, take_in, write_answers
+from rubriclab.model import Judge, Strategy
+from rubriclab.plan import Plan, plan
+from rubriclab.spread import Asker, Post, spread
+from rubriclab.store import Store
+from tests.labkit import study
+from tests.servers import FaultServer, SteadyServer, running
+
+HAS_RAY = importlib.util.find_spec("ray") is not None
+
+
+def prepared(*judges: Judge, items: int = 4) -> Plan:
+    return plan(study(items, judges=judges, strategies=(Strategy("balanced"),)))
+
+
+def vllm(*servers: SteadyServer, **more: Any) -> Judge:
+    urls = tuple(server.base_url for server in servers)
+    return Judge("j", "vllm", "test-model", base_urls=urls, **more)
+
+
+def batch(ready: Plan) -> pa.Table:
+    rows = [{"key": call.key, "call": pickle.dumps(call)} for call in ready.calls()]
+    return pa.Table.from_pylist(rows)
+
+
+def asked(judge: Judge, ready: Plan) -> pa.Table:
+    worker = Asker((Post(judge, 0, judge.base_urls),))
+    try:
+        return worker(batch(ready))
+    finally:
+        worker.close()
+
+
+def test_a_worker_answers_every_call_in_order(tmp_path: Path) -> None:
+    with running(SteadyServer(text="2")) as server:
+        ready = prepared(vllm(server))
+        table = asked(vllm(server), ready)
+    assert table.column("key").to_pylist() == [call.key for call in ready.calls()]
+    assert set(table.column("text").to_pylist()) == {"2"}
+    write_answers(tmp_path / "a.parquet", table)
+    with Store(":memory:") as store:
+        taken = take_in(store, ready, [tmp_path])
+        assert (taken.kept, taken.left) == (40, 0)
+        assert store.frame(taken.run).judgments["score"].eq(2).all()
+
+
+def test_all_calls_of_an_item_go_to_one_server() -> None:
+    with running(SteadyServer()) as one, running(SteadyServer()) as two:
+        judge = vllm(one, two)
+        ready = prepared(judge)
+        asked(judge, ready)
+        item = {call.key: call.items[0] for call in ready.calls()}
+        seen = [{item[key] for key in server.completed} for server in (one, two)]
+    assert seen == [{0, 2}, {1, 3}]
+    assert sum(one.completed.values()) == sum(two.completed.values()) == 20
+
+
+def test_a_worker_retries_and_then_says_what_it_met() -> None:
+    with running(FaultServer({"server_error": 0.3}, seed=2)) as server:
+        ready = prepared(vllm(server), items=1)
+        table = asked(vllm(server), ready)
+        assert server.counts["server_error"] > 0
+    assert table.column("error").to_pylist() == [None] * 10
+    assert max(table.column("attempts").to_pylist()) > 1
+
+
+def test_a_wrong_key_is_not_tried_on_every_call(tmp_path: Path) -> None:
+    with running(FaultServer({"auth": 1.0})) as server:
+        judge = vllm(server, concurrency=2)
+        ready = prepared(judge)
+        table = asked(judge, ready)
+        assert len(server.log) <= 2
+    assert set(table.column("kind").to_pylist()) == {"auth"}
+    write_answers(tmp_path / "a.parquet", table)
+    with Store(":memory:") as store:
+        taken = take_in(store, ready, [tmp_path])
+        assert (taken.kept, taken.unasked, taken.left) == (0, {"auth": 40}, 40)
+
+
+def test_what_a_spread_refuses(tmp_path: Path) -> None:
+    one = Judge("a", "vllm", "m", base_urls=("http://127.0.0.1:9/v1",))
+    other = Judge("b", "vllm", "m2", base_urls=("http://127.0.0.1:9/v1",))
+    with Store(":memory:") as store:
+        with pytest.raises(BatchError, match="several: a, b"):
+            spread(store, prepared(one, other), tmp_path, endpoints=["http://127.0.0.1:8/v1"])
+        simulated = prepared(Judge("s", "simulated", "simulated"))
+        with pytest.raises(BatchError, match="only judges of kind simulated"):
+            spread(store, simulated, tmp_path)
+
+
+@pytest.mark.skipif(HAS_RAY, reason="Ray is installed here")
+def test_without_ray_it_says_how_to_get_it(tmp_path: Path) -> None:
+    judge = Judge("a", "vllm", "m", base_urls=("http://127.0.0.1:9/v1",))
+    with Store(":memory:") as store, pytest.raises(BatchError, match=r"pip install .*ray\[data\]"):
+        spread(store, prepared(judge), tmp_path)
+
+
+@pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed: pip install 'rubriclab[ray]'")
+def test_what_was_spread_before_is_taken_in_first(tmp_path: Path) -> None:
+    with running(SteadyServer()) as server:
+        judge = vllm(server)
+        ready = prepared(judge)
+        write_answers(tmp_path / "left.parquet", asked(judge, ready))
+        with Store(":memory:") as store, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # importing Ray warns of its own future
+            said: list[str] = []
+            taken = spread(store, ready, tmp_path, progress=said.append)
+    assert taken.left == 0
+    assert said[0] == "40 answers of an earlier spread taken in."
+    assert "nothing to spread" in said[1]
+    assert set(server.completed.values()) == {1}
