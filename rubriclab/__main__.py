@@ -266,8 +266,8 @@ def _check_methods(arguments: argparse.Namespace) -> int:
             print(f"\r{done:,} of {total:,} steps\x1b[K", end="", file=sys.stderr, flush=True)
 
     found = check_methods(
-        studies=20 if arguments.quick else arguments.studies,
-        array_studies=200 if arguments.quick else 1_000,
+        studies=12 if arguments.quick else arguments.studies,
+        array_studies=100 if arguments.quick else 1_000,
         items=arguments.items, options=arguments.options, seed=arguments.seed,
         planted=Planted(arguments.first, arguments.last, arguments.label, arguments.neighbour,
                         arguments.item_sd, arguments.unread),

@@ -1,0 +1,145 @@
+"""``python -m rubriclab plan`` and the stop rule of ``run``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from rubriclab.__main__ import EXIT_FAULT, EXIT_OK, EXIT_UNFINISHED, main
+from rubriclab.check import Planted, run_simulated, simulated_study
+from rubriclab.estimate import plan_json, study_plan
+from rubriclab.findings.planning import stated_power
+from rubriclab.ingest.study import load_study
+from rubriclab.model import LabError
+from rubriclab.sequential import look
+
+STUDY = """
+name = "sim"
+[data]
+file = "d.csv"
+[rubric]
+file = "r.json"
+[design]
+axis = "options"
+strategies = [{kind = "random", reads = 5}, {kind = "fixed", reads = 5}]
+[[judges]]
+name = "sim"
+kind = "simulated"
+model = "simulated"
+options = {position = {first = 0.8}}
+[[judges]]
+name = "paid"
+kind = "openai"
+model = "some-model"
+base_urls = ["http://127.0.0.1:9/v1"]
+price_input = 2.0
+price_output = 8.0
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    with (tmp_path / "d.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["instruction", "response"])
+        writer.writerows([f"Task {i:03}", f"Answer {i:03}"] for i in range(120))
+    scores = [{"score": s} for s in range(1, 6)]
+    rubric = {"criteria": [{"name": "quality", "options": scores}]}
+    (tmp_path / "r.json").write_text(json.dumps(rubric))
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    return path
+
+
+def only(study: Path, name: str) -> Path:
+    """The same study with one of its judges."""
+    head, simulated, paid = study.read_text().split("[[judges]]")
+    kept = simulated if name == "sim" else paid
+    path = study.with_name(f"{name}.toml")
+    path.write_text(f"{head}[[judges]]{kept}")
+    return path
+
+
+def test_plan_prints_one_document(study, capsys) -> None:
+    assert main(["plan", str(study), "--json"]) == EXIT_OK
+    document = json.loads(capsys.readouterr().out)
+    assert document["calls"] == 2 * 120 * 10
+    assert [arm["calls"] for arm in document["arms"]] == [600] * 4
+    assert [(arm["items"], arm["reads"]) for arm in document["arms"]] == [(120, 5)] * 4
+    paid = next(judge for judge in document["judges"] if judge["judge"] == "paid")
+    assert paid["money"] == pytest.approx((2 * paid["tokens_in"] + 8 * paid["tokens_out"]) / 1e6)
+    assert "assumed, not measured" in paid["basis"]
+    assert document["arms"][1]["power"] is None  # one fixed order shows no position effect
+    assert "Hotelling" in document["stop_rule"]["method"]
+
+
+def test_tokens_are_the_characters_of_the_prompts_over_four(study) -> None:
+    from rubriclab.plan import plan
+
+    planned = plan(load_study(only(study, "paid")))
+    written = sum(len(m["content"]) for call in planned.calls() for m in call.messages)
+    found = study_plan(planned.study)
+    assert found.tokens_in == pytest.approx(written / 4, rel=0.01)
+
+
+def test_power_is_the_planner_s(study) -> None:
+    found = study_plan(load_study(study), effect_v=0.05, item_sd=0.05)
+    wanted = stated_power(n_options=5, items=120, reads=5, effect_v=0.05, item_sd=0.05)
+    power = found.arms[0].power
+    assert power is not None
+    assert power.power_now == wanted.power_now
+    assert 0.05 < power.power_now < 0.8
+    document = plan_json(found)["arms"][0]["power"]
+    assert document["cheapest"]["power"] >= 0.8
+    assert document["cheapest"]["calls"] == min(d["calls"] for d in document["designs"])
+
+
+def test_a_pilot_s_noise_is_used(study, tmp_path, capsys) -> None:
+    store, small = str(tmp_path / "s.duckdb"), only(study, "sim")
+    assert main(["run", str(small), "--store", store, "--json"]) == EXIT_OK
+    run = json.loads(capsys.readouterr().out)["run"]
+    assert main(["plan", str(small), "--store", store, "--pilot", run, "--json"]) == EXIT_OK
+    document = json.loads(capsys.readouterr().out)
+    assert document["effect"]["pilot"] == run
+    assert document["arms"][0]["power"]["noise"] == "pilot"
+    assert document["arms"][0]["power"]["noise_from"] == "sim · d · random"
+
+
+def test_what_cannot_be_planned_is_said(study, tmp_path, capsys) -> None:
+    assert main(["plan", str(study), "--store", str(tmp_path / "none.duckdb")]) == EXIT_FAULT
+    assert "There is no store" in capsys.readouterr().err
+    with pytest.raises(LabError, match="pilot run is read from a store"):
+        study_plan(load_study(study), pilot="r")
+    with pytest.raises(LabError, match="V lies in"):
+        study_plan(load_study(study), effect_v=1.5)
+
+
+def test_run_stops_at_a_width_and_says_why(study, tmp_path, capsys) -> None:
+    store, small = str(tmp_path / "s.duckdb"), only(study, "sim")
+    text = small.read_text().replace("first = 0.8}}", "first = 0.8}, latency_ms = 60}")
+    small.write_text(text)
+    asked = ["run", str(small), "--store", store, "--stop-at-width", "0.6", "--json"]
+    assert main(asked) == EXIT_UNFINISHED
+    told = capsys.readouterr()
+    assert "stopped by the rule" in told.err
+    assert json.loads(told.out)["asked"] < 1_200
+
+
+def test_look_waits_for_whole_items_and_for_enough_of_them() -> None:
+    data = run_simulated(simulated_study(Planted(first=1.0, unread=0.0), items=100, options=3))
+    wide, narrow = look(data, width=0.5, every=200), look(data, width=0.01, every=200)
+    assert wide.number == 3  # 600 judgments, a look every 200
+    assert wide.enough
+    assert not narrow.enough
+    assert "0.5 wide" in wide.sentence()
+    stop = next(iter(wide.stops.values()))
+    assert stop.interval.high - stop.interval.low <= 0.5
+    # Cut in the middle of the last item: it is left out.
+    cut = data.judgments.iloc[:597]
+    found = look(type(data)(**{**data.__dict__, "judgments": cut}), width=0.5, every=200)
+    assert next(iter(found.stops.values())).n_units == 99
+    with pytest.raises(LabError, match=r"0\.\.1"):
+        look(data, width=2.0)
