@@ -88,7 +88,9 @@ def _points(
         y=[judges.index(c.judge) + side for c in mine],
         error_x={
             "type": "data",
-            "array": [1.96 * c.se if math.isfinite(c.se) else 0.0 for c in mine],
+            "symmetric": False,
+            "array": [min(1.96 * _known(c.se), 1.0 - c.value) for c in mine],
+            "arrayminus": [min(1.96 * _known(c.se), c.value) for c in mine],
             "thickness": 1.5,
         },
         mode="markers",
@@ -100,6 +102,10 @@ def _points(
             "(%{customdata[2]} studies)<extra></extra>"
         ),
     )
+
+
+def _known(error: float) -> float:
+    return error if math.isfinite(error) else 0.0
 
 
 def _judges(shown: Sequence[Check]) -> list[str]:

@@ -137,6 +137,7 @@ def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
     held = [c for c in checks if c.quantity == "coverage" and c.judge != "constant"]
     if held:
         said.append(f"95 % intervals held the true value in {_between(held)} of studies.")
+    said += _recovered(checks)
     promised = [c for c in checks if c.accepted is not None]
     misses = sum(c.standing == "misses" for c in promised)
     unsure = sum(c.standing == "cannot say" for c in promised)
@@ -145,6 +146,15 @@ def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
         f"outside by less than two Monte Carlo errors: {unsure}."
     )
     return tuple(said)
+
+
+def _recovered(checks: Sequence[Check]) -> list[str]:
+    """How near the estimates of planted effects came, on average."""
+    found = [c for c in checks if c.quantity == "recovery" and c.judge != "no effect"]
+    if not found:
+        return []
+    parts = [f"{c.method.removeprefix('log-odds of ')} {c.value:+.3f} ± {c.se:.3f}" for c in found]
+    return ["Estimated less planted log-odds, on average: " + ", ".join(parts) + "."]
 
 
 def as_text(found: CheckResult) -> str:
