@@ -51,6 +51,9 @@ Verdict = Literal[
     "position and score cannot be told apart",
 ]
 ALPHA = 0.05
+FEW_MOVED = 20
+"""Below so many items with two different scores the intervals on V and the shares were seen to
+hold in 0.89 to 0.93 of simulated studies (tests/calibration: 2 options, skewed scores)."""
 ONE_SCORE = 0.95
 """From this share of one score on, position counts look even whatever the judge does."""
 
@@ -458,6 +461,12 @@ def _warnings(
             "Not every score was at every position equally often: the table is divided by "
             "exposure and the test compares each item with its own scores in its other reads."
         )
+    moved = _moved(work)
+    if 0 < moved < FEW_MOVED and not work.one_order:
+        found.append(
+            f"Only {moved} of {rows.n_items} items were ever given two different scores: all that "
+            "is said about position rests on these few, and 95 % intervals may hold less often."
+        )
     if (total - used) / total > 0.05:
         found.append(f"{total - used} of {total} judgments could not be read.")
     if rows.off_scale:
@@ -474,6 +483,12 @@ def _warnings(
     if _mean(rows.mass) < 0.5:
         found.append(f"Only {_mean(rows.mass):.0%} of the probability was on the labels.")
     return tuple(found)
+
+
+def _moved(work: _Work) -> int:
+    """Items that did not get the same score in all their reads."""
+    by_score = work.tables.by_score
+    return int(np.sum(by_score.max(axis=1) < by_score.sum(axis=1)))
 
 
 # ---------------------------------------------------------------- across arms
