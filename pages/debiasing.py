@@ -7,11 +7,12 @@ import streamlit as st
 from rubriclab import ui
 from rubriclab.figures.choice import label_odds, neighbour_odds, position_odds
 from rubriclab.figures.style import Chart
-from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel, choice
+from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel, Source
 from rubriclab.views import common as uf
 from rubriclab.views import debiasing as views
 
 LEAD = "What pulls the judge: the place, the label beside it, or the score read just before? And what takes it out?"
+ONE_ORDER = ("fixed", "descending")
 UNSEEN = {
     "no": "Every item was read in one order, so this cannot be told from the content.",
     "partly": "The orders moved too little to tell this apart from the rest.",
@@ -105,28 +106,21 @@ with ui.page("debiasing", "Causes and cures", LEAD):
         ui.empty_state("Nothing to explain yet", "Run a study of score options under balanced, random or "
                        "Williams orders.", target="study", action="Set up a study")  # fmt: skip
         st.stop()
-    by_name = {
+    by_name: dict[str, tuple[Source, str]] = {
         "The score named": ("choices", "counts"),
-        "Token probabilities": ("probabilities",) * 2,
+        "Token probabilities": ("probabilities", "probabilities"),
     }
-    has = uf.has_probabilities(info)
-    outcome = uf.toggle("An answer counts as", list(by_name) if has else ["The score named"], key=f"debiasing-outcome-{info.run}",
+    views_offered = list(by_name) if uf.has_probabilities(info) else ["The score named"]
+    outcome = uf.toggle("An answer counts as", views_offered, key=f"debiasing-outcome-{info.run}",
                         about="With token probabilities every label counts with its probability, and scores are expected scores.")  # fmt: skip
     fit, source = by_name[outcome]
-    models = {m.arm: m for m in uf.found(info, choice, probabilities=True, source=fit).arms}
-    if not models:
-        uf.cautions(("No arm of this run reorders score options.",))
-        st.stop()
-    codes = sorted(models, key=lambda c: (not models[c].position, c))
     arms = uf.arms_of(info)
-    code = uf.pick(
-        "Judge and strategy",
-        codes,
-        key=f"debiasing-arm-{info.run}",
-        name=lambda c: ui.arm_label(arms[c]),
-    )
-    headline(models[code])
-    uf.cautions(models[code].warnings)
-    drawn = odds(models[code])
-    more, table = views.correction(info, models[code], source)
+    codes = sorted(uf.used_arms(info), key=lambda c: (arms[c].strategy in ONE_ORDER, c))
+    code = uf.pick("Judge and strategy", codes, key=f"debiasing-arm-{info.run}",
+                   name=lambda c: ui.arm_label(arms[c]))  # fmt: skip
+    model = uf.found(info, views.fitted, probabilities=True, code=code, source=fit)
+    headline(model)
+    uf.cautions(model.warnings)
+    drawn = odds(model)
+    more, table = views.correction(info, model, source)
     ui.export_row(drawn | more, {"Debiasing": table}, info=info, key="debiasing")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -119,6 +120,12 @@ def arms_of(info: RunInfo) -> tuple[Arm, ...]:
     return arms
 
 
+def used_arms(info: RunInfo) -> tuple[int, ...]:
+    """Codes of the arms that have judgments."""
+    codes: tuple[int, ...] = ui.finding(info, _used_arms)
+    return codes
+
+
 def has_probabilities(info: RunInfo) -> bool:
     """Did any judge of the run give token probabilities?"""
     return bool(ui.finding(info, _has_probabilities, probabilities=True))
@@ -126,6 +133,11 @@ def has_probabilities(info: RunInfo) -> bool:
 
 def _arms(data: RunData) -> tuple[Arm, ...]:
     return data.arms
+
+
+def _used_arms(data: RunData) -> tuple[int, ...]:
+    counts = np.bincount(data.judgments["arm"].to_numpy(), minlength=len(data.arms))
+    return tuple(np.flatnonzero(counts).tolist())
 
 
 def _has_probabilities(data: RunData) -> bool:

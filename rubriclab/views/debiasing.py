@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from rubriclab import ui
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.style import Chart
-from rubriclab.findings.choice import ChoiceModel
+from rubriclab.findings.choice import ChoiceModel, Source, choice_of
 from rubriclab.findings.debiasing import BreakEven, Debiased, Debiasing, debiasing
+from rubriclab.model import RunData
 from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
 
@@ -62,17 +65,29 @@ def frame(entries: list[Debiased]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
+def fitted(data: RunData, *, code: int, source: Source) -> ChoiceModel:
+    """The choice model of one arm: what the page shows, without fitting the others."""
+    judgments = data.judgments[data.judgments["arm"].to_numpy() == code]
+    return choice_of(data, code, data.arms[code], judgments, source=source)
+
+
+def corrected(data: RunData, *, codes: tuple[int, ...]) -> Debiasing:
+    """The debiaser on the judgments of some arms alone."""
+    kept = np.isin(data.judgments["arm"].to_numpy(), codes)
+    chances = None if data.probabilities is None else data.probabilities[kept]
+    mine = data.judgments[kept].reset_index(drop=True)
+    return debiasing(replace(data, judgments=mine, probabilities=chances))
+
+
 def correction(
     info: RunInfo, model: ChoiceModel, source: str
 ) -> tuple[dict[str, Chart], pd.DataFrame]:
     st.subheader("One corrected call against many", anchor=False)
-    found = uf.found(info, debiasing, probabilities=True)
-    same = [
-        e
-        for e in found.entries
-        if (e.judge, e.dataset, e.variant) == (model.judge, model.dataset, model.variant)
-    ]
-    every = [e for e in same if e.source == source and math.isfinite(e.distance_to_all)]
+    codes = tuple(
+        c for c, arm in enumerate(uf.arms_of(info)) if uf.setting(arm) == uf.setting(model)
+    )
+    found: Debiasing = uf.found(info, corrected, probabilities=True, codes=codes)
+    every = [e for e in found.entries if e.source == source and math.isfinite(e.distance_to_all)]
     most = max((e.n_items for e in every), default=0)
     mine = [e for e in every if 2 * e.n_items >= most]
     st.caption("The position prior of a few probe items, divided out of one call on every other item. "
@@ -80,13 +95,12 @@ def correction(
     drawn: dict[str, Chart] = {}
     if mine:
         drawn = cures(found, mine)
-    name = f"{model.judge} · {model.dataset}"
     thin = [f"{e.method}, {e.calls_per_item} calls" for e in every if e not in mine]
     uf.cautions(
         [f"Not drawn, because under half of the items have them: {', '.join(thin)}."]
         if thin
         else [],
-        (w for w in found.warnings if w.startswith(name) or " · " not in w),
+        found.warnings,
     )
     if every:
         with st.expander("All numbers"):
