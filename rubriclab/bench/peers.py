@@ -22,7 +22,7 @@ from rubriclab.model import LabError
 from rubriclab.plan import plan
 
 PEERS: Mapping[str, tuple[str, ...]] = {
-    "lm-eval": ("lm-eval[api]", "torch", "transformers"),
+    "lm-eval": ("lm-eval[api]",),
     "inspect-ai": ("inspect-ai", "openai"),
     "deepeval": ("deepeval",),
 }
