@@ -51,7 +51,7 @@ Verdict = Literal[
     "position and score cannot be told apart",
 ]
 ALPHA = 0.05
-FEW_MOVED = 20
+FEW_MOVED = 15
 """Below so many items with two different scores the intervals on V and the shares were seen to
 hold in 0.89 to 0.93 of simulated studies (tests/calibration: 2 options, skewed scores)."""
 ONE_SCORE = 0.95
