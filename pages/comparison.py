@@ -44,7 +44,7 @@ def headline(judge: JudgeComparison) -> None:
         ("Stability (RS)", uf.number(judge.rs, ".1%"),
          uf.span(judge.rs_ci, ".1%") if used.queries else "no query asked twice", uf.HELP["rs"]),
         ("Unreadable", uf.number(judge.error, ".1%"),
-         f"{used.series:,} comparisons, {judge.n_questions:,} questions", uf.HELP["error"]),
+         f"{used.series:,} comparisons", uf.HELP["error"]),
     )  # fmt: skip
     classes = {
         "consistent": used.consistent, "the first wins": used.primacy, "the last wins": used.recency,
@@ -53,7 +53,7 @@ def headline(judge: JudgeComparison) -> None:
     listed = " · ".join(f"{n:,} {name}" for name, n in classes.items() if n)
     first, last = judge.first_place, judge.last_place
     st.caption(
-        f"{listed}. Of the replies that decide, the first place wins {uf.number(first.share, '.0%')} and the "
+        f"{judge.n_questions:,} questions: {listed}. Of the replies that decide, the first place wins {uf.number(first.share, '.0%')} and the "
         f"last {uf.number(last.share, '.0%')}; even would be {first.expected:.0%}. PF test: {judge.pf_test.name}."
     )
 

@@ -78,7 +78,7 @@ with ui.page("results", "Results", LEAD):
         if a.position.verdict != "position and score cannot be told apart"
     ]
     code = st.selectbox("Judge and strategy", list(arms), format_func=lambda i: ui.arm_label(arms[i].arm),
-                        index=moved[0] if moved else 0, key="results-arm")  # fmt: skip
+                        index=moved[0] if moved else 0, key=f"results-arm-{info.run}")  # fmt: skip
     arm = arms[code]
     headline(arm)
     for warning in arm.warnings:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rubriclab.figures.style import Chart
 from rubriclab.model import RunData
-from rubriclab.report.charts import charts
+from rubriclab.report.charts import CONFOUNDED, charts
 from rubriclab.report.document import document
 from rubriclab.report.gather import Gathered
 from rubriclab.report.text import as_text
@@ -27,7 +27,7 @@ figure { margin: 0 0 1.5rem; } table { border-collapse: collapse; width: 100%; f
 .wide { overflow-x: auto; } th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #e6e1d6;
   vertical-align: top; } td { font-variant-numeric: tabular-nums; }
 pre { background: #f1eee7; padding: .9rem; overflow-x: auto; font-size: .8rem; }
-dt { font-weight: 600; margin-top: .6rem; text-transform: capitalize; } dd { margin: 0 0 .3rem; }
+dt { font-weight: 600; margin-top: .6rem; } dt::first-letter { text-transform: uppercase; } dd { margin: 0 0 .3rem; }
 """
 
 
@@ -101,7 +101,7 @@ def _numbers(body: Mapping[str, Any]) -> Iterator[str]:
     if options:
         yield _table(("Arm", "Verdict", "V", "Bias Cost", "r with humans", "Items"), [
             (_name(arm), arm["position"]["verdict"],
-             _with_ci(arm["position"]["cramers_v"], arm["position"]["cramers_v_ci"]),
+             _v(arm["position"]),
              _number(arm["bias_cost"]["default"], ".1f"), _r(arm), f"{arm['n_items']:,}")
             for arm in options
         ])  # fmt: skip
@@ -114,6 +114,13 @@ def _numbers(body: Mapping[str, Any]) -> Iterator[str]:
             for arm in ordered
         ])  # fmt: skip
     yield '<p class="small">Brackets hold 95 % intervals; they resample items, texts or questions.</p>'
+
+
+def _v(where: Mapping[str, Any]) -> str:
+    """V with its interval; nothing for one fixed order, whose V is that of the scores given."""
+    if where["verdict"] == CONFOUNDED:
+        return "–"
+    return _with_ci(where["cramers_v"], where["cramers_v_ci"])
 
 
 def _r(arm: Mapping[str, Any]) -> str:

@@ -73,9 +73,10 @@ def show_judges(result: ComparisonResult) -> pd.DataFrame:
         "error",
         "comparisons",
     ]
-    uf.table(
-        pd.DataFrame(rows, columns=names), key="comparison-judges", forms={"%.2g": ["PF p (Holm)"]}
-    )
+    shown = pd.DataFrame(rows, columns=names)
+    if shown["protocol"].nunique() == 1:
+        shown = shown.drop(columns="protocol")
+    uf.table(shown, key="comparison-judges", forms={"%.2g": ["PF p (Holm)"]})
     return full
 
 
