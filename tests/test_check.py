@@ -85,7 +85,7 @@ def test_words_say_what_is_wrong_with_the_chi_square() -> None:
     )
     assert "5.0% to 5.5%" in said
     assert "too eager for “clustered” (25%)" in said
-    assert "“ordinary” it is nearly blind" in said
+    assert "For “ordinary” it rejects in 1.0% instead of the 5 %" in said
     assert "constant judge it never does" in said
     assert "3 of 3 promises hold" in said
 
