@@ -32,7 +32,8 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
         zmin=-reach,
         zmax=reach,
         colorscale=DIVERGING,
-        colorbar={"title": {"text": "points"}, "thickness": 12},
+        # The cells carry their numbers, so a narrow screen need not give room to a scale.
+        showscale=False,
         hoverinfo="skip",
         xgap=2,
         ygap=2,
@@ -53,7 +54,8 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
             "color": [
                 "#f7f5f0" if abs(effect.shift[p]) > 0.7 * reach else "#1d2733"
                 for effect, p, _ in cells
-            ]
+            ],
+            "size": 11,
         },
         marker={"size": 34, "opacity": 0, "symbol": "square"},
         customdata=[
@@ -65,7 +67,7 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
             "%{customdata[4]:,} scores<extra></extra>"
         ),
     )
-    figure.update_xaxes(dtick=1)
+    figure.update_xaxes(dtick=1, range=[0.5, len(positions) + 0.5])
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_layout(showlegend=False)
     return Chart(figure, _shift_alt(arm, shift))
