@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rubriclab import store as store_module
-from rubriclab.journal import Journal, left_behind, read_journal
+from rubriclab.store import lab as store_module
+from rubriclab.store.journal import Journal, left_behind, read_journal
 from rubriclab.model import (
     STATUSES,
     Dataset,

@@ -1,0 +1,12 @@
+"""The one store: a DuckDB file with data sets, rubrics, judges, runs and every judgment.
+
+The only place with SQL. One process owns a store file; inside it one writer thread commits
+judgments in batches, and every reader works on a cursor of its own.
+"""
+
+from rubriclab.store.lab import RunInfo, Store
+from rubriclab.store.objects import run_name
+from rubriclab.store.schema import P_COLUMNS, StoreError
+from rubriclab.store.writer import RunWriter
+
+__all__ = ["P_COLUMNS", "RunInfo", "RunWriter", "Store", "StoreError", "run_name"]

@@ -1,0 +1,699 @@
+"""The store itself: data sets, rubrics, judges, runs, and the frames findings start from."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+import pandas as pd
+
+from rubriclab.ingest.rubrics import rubric_from_value, rubric_to_value
+from rubriclab.ingest.study import (
+    judge_from_value,
+    judge_to_value,
+    study_from_dict,
+    study_to_dict,
+)
+from rubriclab.model import (
+    STATUSES,
+    Arm,
+    Comparison,
+    Dataset,
+    Judge,
+    Ordering,
+    Rubric,
+    RunData,
+    Status,
+    Study,
+    fingerprint,
+)
+from rubriclab.plan import Plan
+from rubriclab.store.journal import Journal, left_behind, read_journal
+from rubriclab.store.objects import (
+    arm_of,
+    data_id,
+    imported_items,
+    imported_judgments,
+    items_frame,
+    items_of,
+    no_words,
+    ordering_of,
+    orderings_frame,
+    run_name,
+    slug,
+)
+from rubriclab.store.rows import (
+    JUDGMENT_SCHEMA,
+    REPLY_KEY,
+    REPLY_SCHEMA,
+    Batch,
+    arrow,
+    insert,
+    supersede,
+)
+from rubriclab.store.schema import (
+    MIGRATIONS,
+    P_COLUMNS,
+    SCHEMA,
+    StoreError,
+    connect,
+    now,
+    store_error,
+)
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One run as the runs page lists it. ``done`` counts calls with a final reply."""
+
+    run: str
+    run_no: int
+    name: str
+    axis: str
+    dataset: str
+    state: str
+    reason: str
+    created: datetime
+    changed: datetime
+    planned: int
+    done: int
+    simulated: bool
+    provenance: Mapping[str, Any]
+
+
+def _run_info(row: tuple[Any, ...]) -> RunInfo:
+    names = [f.name for f in fields(RunInfo)]
+    return RunInfo(**{**dict(zip(names, row, strict=True)), "provenance": json.loads(row[-1])})
+
+
+class Store:
+    """An open store. Use as a context manager, or call :meth:`close`.
+
+    Raises StoreError where the file is open in another process, is not a store, comes from
+    a newer rubriclab or cannot be written. ``":memory:"`` gives a store without a file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        self._write_lock = threading.RLock()
+        self._open: duckdb.DuckDBPyConnection | None = None
+        self._unsaved: dict[str, Batch] = {}
+        self._written_now: set[str] = set()
+        self._db = connect(self.path)
+        try:
+            self._migrate()
+            self._take_in_journals()
+            self._mark_interrupted()
+        except duckdb.Error as fault:
+            self._db.close()
+            raise store_error(self.path, fault) from fault
+        except StoreError:
+            self._db.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._write_lock:
+            self._db.close()
+
+    # -------- data sets, rubrics, judges
+
+    def save_dataset(self, dataset: Dataset) -> str:
+        """Keep a data set; the same data twice is kept once. Returns its id."""
+        code = dataset.id
+        if self._one("SELECT count(*) FROM datasets WHERE dataset = ?", [code]):
+            return code
+        frame = items_frame(dataset)
+        frame["dataset"] = code
+        rubric = json.dumps(rubric_to_value(dataset.rubric)) if dataset.rubric else None
+        kind = "comparisons" if isinstance(dataset.items[0], Comparison) else "items"
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [code, dataset.name, dataset.origin, now(), rubric, len(dataset), kind],
+            )
+            db.append("items", frame, by_name=True)
+        return code
+
+    def dataset(self, code: str) -> Dataset:
+        """The data set of that id. Raises StoreError where there is none."""
+        head = self._rows("SELECT name, origin, rubric FROM datasets WHERE dataset = ?", [code])
+        if not head:
+            raise StoreError(f"The store has no data set “{code}”.")
+        name, origin, rubric = head[0]
+        rows = self._frame("SELECT * FROM items WHERE dataset = ? ORDER BY item", [code])
+        return Dataset(
+            name=name,
+            origin=origin,
+            items=items_of(rows),
+            rubric=rubric_from_value(json.loads(rubric)) if rubric else None,
+        )
+
+    def datasets(self) -> pd.DataFrame:
+        """Kept data sets, newest first: dataset, name, origin, created, n_items, kind."""
+        return self._frame(
+            "SELECT dataset, name, origin, created, n_items, kind, rubric IS NOT NULL AS own_rubric "
+            "FROM datasets WHERE origin <> 'imported' ORDER BY created DESC"
+        )
+
+    def delete_dataset(self, code: str) -> None:
+        """Remove a data set that no run needs. Raises StoreError where a run was made on it."""
+        if runs := self._rows("SELECT run FROM runs WHERE dataset = ?", [code]):
+            raise StoreError(f"Run “{runs[0][0]}” was made on this data set; it has to stay.")
+        with self._transaction() as db:
+            db.execute("DELETE FROM items WHERE dataset = ?", [code])
+            db.execute("DELETE FROM datasets WHERE dataset = ?", [code])
+
+    def save_rubric(self, rubric: Rubric) -> str:
+        """Keep a rubric; a rubric of the same name is replaced on the list, never in runs."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM rubrics WHERE name = ?", [rubric.name])
+            db.execute(
+                "INSERT INTO rubrics VALUES (?, ?, ?, ?)",
+                [rubric.id, rubric.name, now(), json.dumps(rubric_to_value(rubric))],
+            )
+        return rubric.id
+
+    def rubrics(self) -> tuple[Rubric, ...]:
+        rows = self._rows("SELECT body FROM rubrics ORDER BY created DESC")
+        return tuple(rubric_from_value(json.loads(body)) for (body,) in rows)
+
+    def delete_rubric(self, name: str) -> None:
+        with self._transaction() as db:
+            db.execute("DELETE FROM rubrics WHERE name = ?", [name])
+
+    def save_judge(self, judge: Judge) -> None:
+        """Keep a judge's settings under its name. They hold no key, only its variable's name."""
+        body = judge_to_value(judge)
+        with self._transaction() as db:
+            db.execute("DELETE FROM judges WHERE name = ?", [judge.name])
+            db.execute("INSERT INTO judges VALUES (?, ?, ?)", [judge.name, now(), json.dumps(body)])
+
+    def judges(self) -> tuple[Judge, ...]:
+        rows = self._rows("SELECT body FROM judges ORDER BY created")
+        return tuple(judge_from_value(json.loads(body)) for (body,) in rows)
+
+    def delete_judge(self, name: str) -> None:
+        with self._transaction() as db:
+            db.execute("DELETE FROM judges WHERE name = ?", [name])
+
+    # -------- reference answers
+
+    def save_reference_attempt(self, attempt: Mapping[str, Any]) -> None:
+        """Keep one attempt at a reference answer: the columns of its table but for ``asked``."""
+        names = [*attempt, "asked"]
+        marks = ", ".join("?" for _ in names)
+        with self._transaction() as db:
+            db.execute(
+                f"INSERT INTO reference_attempts ({', '.join(names)}) VALUES ({marks})",
+                [*attempt.values(), now()],
+            )
+
+    def reference_attempts(self, dataset: str) -> pd.DataFrame:
+        """All attempts at reference answers for a data set (its id), in order of asking."""
+        return self._frame(
+            "SELECT job, item_id, score, attempt, writer, reviewer, status, verdict, text, review, "
+            "reason, asked FROM reference_attempts WHERE dataset = ? ORDER BY asked, attempt",
+            [dataset],
+        )
+
+    # -------- runs
+
+    def open_run(self, plan: Plan, provenance: Mapping[str, Any]) -> RunInfo:
+        """The run of this plan's study: the one there is, or a new one."""
+        run = run_name(plan.study)
+        with self._write_lock:
+            if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
+                return self.run(run)
+            dataset = self.save_dataset(plan.study.dataset)
+            self._insert_run(
+                run=run,
+                name=plan.study.name,
+                axis=plan.study.design.axis,
+                dataset=dataset,
+                study=json.dumps(study_to_dict(plan.study)),
+                provenance=provenance,
+                state="planned",
+                arms=plan.arms,
+                planned=plan.planned,
+            )
+        return self.run(run)
+
+    def _insert_run(
+        self,
+        *,
+        run: str,
+        name: str,
+        axis: str,
+        dataset: str,
+        study: str | None,
+        provenance: Mapping[str, Any],
+        state: str,
+        arms: Sequence[Arm],
+        planned: Sequence[int],
+    ) -> int:
+        with self._transaction() as db:
+            number = int(
+                db.execute("SELECT coalesce(max(run_no), 0) + 1 FROM runs").fetchall()[0][0]
+            )
+            db.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [number, run, name, axis, dataset, study, json.dumps(provenance), now(), now(),
+                 state, "", sum(planned), any(arm.simulated for arm in arms)],
+            )  # fmt: skip
+            for code, (arm, count) in enumerate(zip(arms, planned, strict=True)):
+                db.execute(
+                    "INSERT INTO arms VALUES (?, ?, ?, ?)",
+                    [number, code, json.dumps(asdict(arm)), count],
+                )
+        return number
+
+    def set_state(self, run: str, state: str, reason: str = "") -> None:
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE runs SET state = ?, reason = ?, changed = ? WHERE run = ?",
+                [state, reason, now(), run],
+            )
+
+    def runs(self) -> tuple[RunInfo, ...]:
+        """All runs, newest first."""
+        return self._run_infos("", [])
+
+    def run(self, run: str) -> RunInfo:
+        """The run of that name, or of a name that begins so. Raises StoreError otherwise."""
+        found = self._run_infos("WHERE r.run = ?", [run])
+        found = found or self._run_infos("WHERE starts_with(r.run, ?)", [run])
+        if len(found) != 1:
+            known = ", ".join(info.run for info in self.runs()[:8]) or "none"
+            what = "no run" if not found else f"{len(found)} runs that begin with"
+            raise StoreError(f"The store {self.path} has {what} “{run}”. Runs here: {known}.")
+        return found[0]
+
+    def _run_infos(self, where: str, values: list[Any]) -> tuple[RunInfo, ...]:
+        rows = self._rows(
+            f"""
+            SELECT r.run, r.run_no, r.name, r.axis, coalesce(d.name, ''), r.state, r.reason,
+                   r.created, r.changed, r.planned, coalesce(c.done, 0), r.simulated, r.provenance
+            FROM runs r
+            LEFT JOIN (SELECT run_no, count(*) AS done FROM replies GROUP BY run_no) c USING (run_no)
+            LEFT JOIN datasets d ON d.dataset = r.dataset
+            {where} ORDER BY r.created DESC, r.run_no DESC
+            """,
+            values,
+        )
+        return tuple(_run_info(row) for row in rows)
+
+    def study(self, run: str) -> Study:
+        """The study that a run was made from. Raises StoreError for an imported run."""
+        info = self.run(run)
+        ((text, dataset),) = self._rows(
+            "SELECT study, dataset FROM runs WHERE run_no = ?", [info.run_no]
+        )
+        if text is None:
+            raise StoreError(
+                f"Run “{info.run}” was imported from a file; there is no study to go on with."
+            )
+        return study_from_dict(json.loads(text), dataset=self.dataset(dataset))
+
+    def delete_run(self, run: str) -> None:
+        info = self.run(run)
+        if info.run in self._written_now:
+            raise StoreError(f"Run “{info.run}” is being judged right now; pause it first.")
+        number = info.run_no
+        with self._transaction() as db:
+            for table in ("judgments", "replies", "superseded", "orderings", "arms", "runs"):
+                db.execute(f"DELETE FROM {table} WHERE run_no = ?", [number])
+
+    def done_keys(self, run: str) -> set[str]:
+        """Keys of the calls that have a final reply."""
+        number = self.run(run).run_no
+        return {k for (k,) in self._rows("SELECT key FROM replies WHERE run_no = ?", [number])}
+
+    def failed_keys(self, run: str) -> set[str]:
+        """Keys of the calls that ended in an error: what “ask failed calls again” asks."""
+        number = self.run(run).run_no
+        code = STATUSES.index("error")
+        rows = self._rows("SELECT key FROM replies WHERE run_no = ? AND status = ?", [number, code])
+        return {key for (key,) in rows}
+
+    def outcome_counts(self, run: str) -> dict[str, int]:
+        """Judgments by status, every status present."""
+        number = self.run(run).run_no
+        rows = self._rows(
+            "SELECT status, count(*) FROM judgments WHERE run_no = ? GROUP BY status", [number]
+        )
+        counts = dict(rows)
+        return {name: int(counts.get(code, 0)) for code, name in enumerate(STATUSES)}
+
+    def usage(self, run: str) -> dict[str, float]:
+        """Totals over a run's replies: tokens in, out and cached, seconds of judge time."""
+        number = self.run(run).run_no
+        rows = self._rows(
+            "SELECT coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), "
+            "coalesce(sum(cached_tokens), 0), coalesce(sum(latency), 0), count(*) "
+            "FROM replies WHERE run_no = ?",
+            [number],
+        )
+        names = ("tokens_in", "tokens_out", "cached_tokens", "seconds", "calls")
+        return {name: float(value) for name, value in zip(names, rows[0], strict=True)}
+
+    # -------- what findings start from
+
+    def revision(self, run: str) -> str:
+        """Changes whenever the run's judgments do: the key of caches over them."""
+        info = self.run(run)
+        return f"{info.run}:{info.done}:{info.changed.isoformat()}"
+
+    def frame(self, run: str, *, probabilities: bool = False) -> RunData:
+        """A run's judgments as arrays (see RunData), ready for findings."""
+        info = self.run(run)
+        arms = self._rows(
+            "SELECT body, planned FROM arms WHERE run_no = ? ORDER BY arm", [info.run_no]
+        )
+        shown = self._rows(
+            "SELECT shown, labels FROM orderings WHERE run_no = ? ORDER BY ordering", [info.run_no]
+        )
+        columns = "arm, item, ordering, read, repeat, call, status, score, position, expected, mass"
+        given = probabilities and self._has_probabilities(info.run_no)
+        if given:
+            columns += ", " + ", ".join(P_COLUMNS)
+        # Rows lie in the order they were kept; putting them in order is rarely needed and dear.
+        table = self._numpy(f"SELECT {columns} FROM judgments WHERE run_no = ?", [info.run_no])
+        order = _in_order(table["call"])
+        if order is not None:
+            table = {name: part[order] for name, part in table.items()}
+        parts = [table.pop(name) for name in P_COLUMNS] if given else []
+        matrix = np.column_stack(parts).astype(np.float64) if given else None
+        return RunData(
+            run=info.run,
+            name=info.name,
+            arms=tuple(arm_of(json.loads(body)) for body, _ in arms),
+            items=self._item_frame(info.run_no),
+            orderings=tuple(ordering_of(*row) for row in shown),
+            judgments=pd.DataFrame(table, copy=False),
+            probabilities=matrix,
+            planned=tuple(int(planned) for _, planned in arms),
+            simulated=info.simulated,
+        )
+
+    def _has_probabilities(self, run_no: int) -> bool:
+        given = "SELECT count(*) FROM judgments WHERE run_no = ? AND isfinite(p1)"
+        return self._one(given, [run_no]) > 0
+
+    def _item_frame(self, run_no: int) -> pd.DataFrame:
+        frame = self._frame(
+            """
+            SELECT i.name AS dataset, i.item_id, i.criterion, i.block, i.prompt, i.candidate,
+                   i.task, i.human AS raters, list_avg(i.human) AS human, i.n_chars,
+                   json_extract(i.more, '$.candidates')::VARCHAR AS candidates
+            FROM items i JOIN runs r USING (dataset) WHERE r.run_no = ? ORDER BY i.item
+            """,
+            [run_no],
+        )
+        for name in ("dataset", "criterion", "block", "prompt", "candidate", "task"):
+            frame[name] = frame[name].astype("category")
+        frame["human"] = frame["human"].astype("float64")
+        listed = [tuple(json.loads(c)) if isinstance(c, str) else () for c in frame["candidates"]]
+        frame["candidates"] = pd.Series(listed, dtype=object, index=frame.index)
+        return frame
+
+    def judgments_behind(
+        self,
+        run: str,
+        *,
+        arm: int | None = None,
+        score: int | None = None,
+        position: int | None = None,
+        status: Status | None = None,
+        item: int | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> pd.DataFrame:
+        """The judgments behind one cell, with what the judge wrote and what it was shown."""
+        where, values = ["j.run_no = ?"], [self.run(run).run_no]
+        wanted = {"arm": arm, "score": score, "position": position, "item": item}
+        for name, value in wanted.items():
+            if value is not None:
+                where.append(f"j.{name} = ?")
+                values.append(value)
+        if status is not None:
+            where.append("j.status = ?")
+            values.append(STATUSES.index(status))
+        frame = self._frame(
+            f"""
+            SELECT j.call, j.arm, j.item, i.item_id, i.criterion, i.candidate, o.shown, o.labels,
+                   j.read, j.repeat, j.status, j.score, j.position, j.expected, j.mass,
+                   coalesce(j.kind, p.kind) AS kind, p.text, p.finish, p.error, p.key, p.model,
+                   p.tokens_in, p.tokens_out, p.latency, i.instruction, i.response,
+                   list_avg(i.human) AS human
+            FROM judgments j
+            JOIN runs r USING (run_no)
+            JOIN items i ON i.dataset = r.dataset AND i.item = j.item
+            JOIN orderings o ON o.run_no = j.run_no AND o.ordering = j.ordering
+            LEFT JOIN replies p ON p.run_no = j.run_no AND p.call = j.call
+            WHERE {" AND ".join(where)} ORDER BY j.call LIMIT ? OFFSET ?
+            """,
+            [*values, limit, offset],
+        )
+        frame["status"] = [STATUSES[code] for code in frame["status"]]
+        return frame
+
+    def export_frame(self, run: str) -> pd.DataFrame:
+        """Every judgment of a run with its words, one a row: what the Parquet export holds."""
+        frame = self.judgments_behind(run, limit=2**31)
+        arms = [arm_of(json.loads(b)) for (b,) in self._rows(
+            "SELECT body FROM arms WHERE run_no = ? ORDER BY arm", [self.run(run).run_no])]  # fmt: skip
+        frame.insert(0, "judge", [arms[a].judge for a in frame["arm"]])
+        frame.insert(1, "dataset", [arms[a].dataset for a in frame["arm"]])
+        frame.insert(2, "strategy", [arms[a].strategy for a in frame["arm"]])
+        frame.insert(3, "variant", [str(arms[a].variant) for a in frame["arm"]])
+        return frame
+
+    def archive_frame(self, run: str) -> pd.DataFrame:
+        """Every judgment of a run with all that is known of its reply, in order of asking."""
+        probabilities = ", ".join(f"j.{name}" for name in P_COLUMNS)
+        return self._frame(
+            f"""
+            SELECT p.key, j.item, j.status, j.score, j.position, j.expected, j.mass, j.kind,
+                   {probabilities}, p.text, p.finish, p.tokens_in, p.tokens_out, p.cached_tokens,
+                   p.latency, p.model, p.error, p.kind AS reply_kind, p.retryable, p.attempts,
+                   p.template, p.asked
+            FROM judgments j JOIN replies p ON p.run_no = j.run_no AND p.call = j.call
+            WHERE j.run_no = ? ORDER BY j.call, j.position
+            """,
+            [self.run(run).run_no],
+        )
+
+    def import_run(
+        self,
+        data: RunData,
+        *,
+        provenance: Mapping[str, Any],
+        replies: pd.DataFrame | None = None,
+        study: Mapping[str, Any] | None = None,
+        texts: pd.DataFrame | None = None,
+    ) -> str:
+        """Keep judgments made elsewhere as a run. The same data twice is the same run.
+
+        ``texts`` may bring instruction, response and more for the items, ``replies`` the
+        words (columns of the replies table but for run_no). Returns the run's name.
+        """
+        run = f"{slug(data.name)}-{data_id(data)[:8]}"
+        if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
+            return run
+        dataset = fingerprint({"import": run})
+        items = imported_items(data.items, texts)
+        items["dataset"] = dataset
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO datasets VALUES (?, ?, 'imported', ?, NULL, ?, 'items')",
+                [
+                    dataset,
+                    " + ".join(dict.fromkeys(a.dataset for a in data.arms)),
+                    now(),
+                    len(items),
+                ],
+            )
+            db.append("items", items, by_name=True)
+            counts = np.bincount(data.judgments["arm"], minlength=len(data.arms))
+            number = self._insert_run(
+                run=run, name=data.name, axis=data.arms[0].axis, dataset=dataset,
+                study=json.dumps(study) if study else None, provenance=provenance,
+                state="imported", arms=data.arms, planned=[int(c) for c in counts],
+            )  # fmt: skip
+            db.append(
+                "orderings",
+                orderings_frame(number, range(len(data.orderings)), data.orderings),
+                by_name=True,
+            )
+            db.append("judgments", imported_judgments(number, data), by_name=True)
+            kept = replies if replies is not None else no_words(data)
+            db.append("replies", kept.assign(run_no=number), by_name=True)
+        return run
+
+    # -------- plumbing
+
+    def _migrate(self) -> None:
+        tables = {name for (name,) in self._rows("SELECT table_name FROM duckdb_tables()")}
+        if tables and "lab" not in tables:
+            raise StoreError(
+                f"{self.path} is a DuckDB file but not a rubriclab store. Choose another file."
+            )
+        version = self._one("SELECT max(schema_version) FROM lab") if tables else 0
+        if version > SCHEMA:
+            raise StoreError(
+                f"{self.path} was written by a newer rubriclab (store version {version}; this one "
+                f"reads up to {SCHEMA}). Update rubriclab or choose another store."
+            )
+        for step in MIGRATIONS[version:]:
+            with self._transaction() as db:
+                step(db)
+
+    def _take_in_journals(self) -> None:
+        """Commit what a killed process had received but not committed."""
+        if self.path == ":memory:":
+            return
+        for run, paths in left_behind(Path(self.path).expanduser()).items():
+            found = self._rows("SELECT run_no FROM runs WHERE run = ?", [run])
+            if found:
+                number = int(found[0][0])
+                batch = Batch()
+                for path in paths:
+                    for record in read_journal(path):
+                        batch.add(*record)
+                calls = self._rows(
+                    "SELECT call FROM replies WHERE run_no = ? UNION ALL "
+                    "SELECT call FROM superseded WHERE run_no = ?",
+                    [number, number],
+                )
+                codes, _ = self._codes_of(number)
+                left = batch.without({call for (call,) in calls}, len(codes))
+                if left.replies:
+                    self._commit(number, left, self.failed_keys(run))
+            for path in paths:
+                path.unlink()
+
+    def _codes_of(self, run_no: int) -> tuple[dict[Ordering, int], int]:
+        """The committed orderings of a run with their codes, and its next call number."""
+        rows = self._rows(
+            "SELECT shown, labels, ordering FROM orderings WHERE run_no = ?", [run_no]
+        )
+        last = "SELECT max(call) AS call FROM {} WHERE run_no = ?"
+        following = self._one(
+            f"SELECT coalesce(max(call), -1) + 1 FROM ({last.format('replies')} UNION ALL "
+            f"{last.format('superseded')})",
+            [run_no, run_no],
+        )
+        return {ordering_of(shown, labels): code for shown, labels, code in rows}, following
+
+    def _claim(self, run: str) -> None:
+        with self._write_lock:
+            if run in self._written_now:
+                raise StoreError(f"Run “{run}” is being judged right now; pause it first.")
+            self._written_now.add(run)
+
+    def _new_journal(self, run: str) -> Journal | None:
+        if self.path == ":memory:":
+            return None
+        try:
+            return Journal(Path(self.path).expanduser(), run)
+        except OSError as fault:
+            self._written_now.discard(run)
+            raise store_error(self.path, fault) from fault
+
+    def _commit(self, run_no: int, batch: Batch, failed: set[str]) -> None:
+        """Write a batch in one transaction; a reply to a failed call takes its old place."""
+        again = [row[REPLY_KEY] for row in batch.replies if row[REPLY_KEY] in failed]
+        judgments, replies = (
+            arrow(batch.outcomes, JUDGMENT_SCHEMA),
+            arrow(batch.replies, REPLY_SCHEMA),
+        )
+        with self._transaction() as db:
+            if again:
+                supersede(db, run_no, again)
+            if batch.orderings:
+                codes, fresh = zip(*batch.orderings, strict=True)
+                db.append("orderings", orderings_frame(run_no, codes, fresh), by_name=True)
+            insert(db, "replies", replies)
+            insert(db, "judgments", judgments)
+
+    def _mark_interrupted(self) -> None:
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE runs SET state = 'interrupted', reason = 'the lab was stopped' "
+                "WHERE state = 'running'"
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """All of a block or nothing of it, one writer at a time; nested blocks join the outer."""
+        with self._write_lock:
+            if self._open is not None:
+                yield self._open
+                return
+            cursor = self._cursor()
+            self._open = cursor
+            try:
+                cursor.begin()
+                yield cursor
+                cursor.commit()
+            except BaseException as fault:
+                with suppress(duckdb.Error):
+                    cursor.rollback()
+                if isinstance(fault, duckdb.Error):
+                    raise store_error(self.path, fault) from fault
+                raise
+            finally:
+                self._open = None
+                cursor.close()
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._db.cursor()
+        except duckdb.Error as fault:
+            raise store_error(self.path, fault) from fault
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._cursor() as cursor:
+            rows: list[tuple[Any, ...]] = cursor.execute(sql, list(values)).fetchall()
+            return rows
+
+    def _one(self, sql: str, values: Sequence[Any] = ()) -> int:
+        return int(self._rows(sql, values)[0][0] or 0)
+
+    def _frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
+        with self._cursor() as cursor:
+            return cursor.execute(sql, list(values)).df()
+
+    def _numpy(self, sql: str, values: Sequence[Any]) -> dict[str, np.ndarray]:
+        """Columns of numbers as arrays, through Arrow: a quarter of the time of fetchnumpy."""
+        with self._cursor() as cursor:
+            found = cursor.sql(sql, params=list(values)).to_arrow_table()
+        parts = ((name, found.column(name).combine_chunks()) for name in found.column_names)
+        return {name: part.to_numpy(zero_copy_only=False) for name, part in parts}
+
+
+def _in_order(call: np.ndarray) -> np.ndarray | None:
+    """What puts rows in order of call, rows of one call as they were kept; None: they are."""
+    if bool((call[1:] >= call[:-1]).all()):
+        return None
+    return np.argsort(call, kind="stable")

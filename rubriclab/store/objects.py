@@ -1,0 +1,194 @@
+"""Data sets, arms, orderings and imported judgments as frames, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.model import (
+    Arm,
+    Comparison,
+    Dataset,
+    Item,
+    Ordering,
+    RunData,
+    Study,
+    Variant,
+    fingerprint,
+)
+from rubriclab.store.rows import JUDGMENT_TYPES
+from rubriclab.store.schema import P_COLUMNS
+
+
+def run_name(study: Study) -> str:
+    """The name of a study's run: readable, and the same for the same calls."""
+    return f"{slug(study.name)}-{study.id[:8]}"
+
+
+def slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "run"
+
+
+def items_frame(dataset: Dataset) -> pd.DataFrame:
+    rows: list[tuple[Any, ...]] = []
+    for number, item in enumerate(dataset.items):
+        if isinstance(item, Comparison):
+            more = {
+                "turns": item.turns,
+                "candidates": item.candidates,
+                "responses": item.responses,
+                "references": item.references,
+            }
+            chars = sum(len(text) for answers in item.responses for text in answers)
+            rows.append((number, dataset.name, item.item_id, "\n\n".join(item.turns), None, None,
+                         None, item.prompt, None, item.task, None, chars, json.dumps(more)))  # fmt: skip
+        elif isinstance(item, Item):
+            more_item = {"references": item.references} if item.references else None
+            rows.append((number, dataset.name, item.item_id, item.instruction, item.response,
+                         item.criterion, item.block, item.prompt, item.candidate, item.task,
+                         list(item.human) or None, len(item.response),
+                         json.dumps(more_item) if more_item else None))  # fmt: skip
+    return pd.DataFrame(rows, columns=list(ITEM_COLUMNS)).astype({"item": "int32"})
+
+
+ITEM_COLUMNS = (
+    "item", "name", "item_id", "instruction", "response", "criterion", "block", "prompt",
+    "candidate", "task", "human", "n_chars", "more",
+)  # fmt: skip
+
+
+def items_of(rows: pd.DataFrame) -> tuple[Item, ...] | tuple[Comparison, ...]:
+    """Items as they were saved; a row with candidates is a comparison."""
+    items: list[Item] = []
+    pairs: list[Comparison] = []
+    for row in rows.to_dict("records"):
+        more = json.loads(row["more"]) if isinstance(row["more"], str) else {}
+        if "candidates" in more:
+            pairs.append(
+                Comparison(
+                    item_id=row["item_id"],
+                    turns=tuple(more["turns"]),
+                    candidates=tuple(more["candidates"]),
+                    responses=tuple(tuple(answers) for answers in more["responses"]),
+                    prompt=_text(row["prompt"]),
+                    task=_text(row["task"]),
+                    references=tuple(more["references"]),
+                )
+            )
+            continue
+        human = row["human"]
+        items.append(
+            Item(
+                item_id=row["item_id"],
+                instruction=_text(row["instruction"]) or "",
+                response=_text(row["response"]) or "",
+                criterion=_text(row["criterion"]),
+                block=_text(row["block"]),
+                prompt=_text(row["prompt"]),
+                candidate=_text(row["candidate"]),
+                task=_text(row["task"]),
+                human=tuple(map(float, human)) if isinstance(human, np.ndarray | list) else (),
+                references={int(k): v for k, v in more.get("references", {}).items()},
+            )
+        )
+    return tuple(pairs) if pairs else tuple(items)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def imported_items(items: pd.DataFrame, texts: pd.DataFrame | None) -> pd.DataFrame:
+    frame = pd.DataFrame({"item": np.arange(len(items), dtype=np.int32)})
+    frame["name"] = items["dataset"].astype("object").to_numpy()
+    for name in ("item_id", "criterion", "block", "prompt", "candidate", "task"):
+        frame[name] = items[name].astype("object").to_numpy() if name in items else None
+    for name in ("instruction", "response"):
+        frame[name] = texts[name].to_numpy() if texts is not None and name in texts else None
+    raters = items["raters"] if "raters" in items else pd.Series([()] * len(items), dtype=object)
+    human = items["human"].to_numpy()
+    rated = [
+        list(map(float, r)) if len(r) else (None if np.isnan(h) else [float(h)])
+        for r, h in zip(raters, human, strict=True)
+    ]
+    frame["human"] = pd.Series(rated, dtype=object)
+    frame["n_chars"] = items["n_chars"].to_numpy() if "n_chars" in items else 0
+    listed = items["candidates"] if "candidates" in items else [()] * len(items)
+    frame["more"] = [json.dumps({"candidates": list(c)}) if len(c) else None for c in listed]
+    return frame
+
+
+def imported_judgments(run_no: int, data: RunData) -> pd.DataFrame:
+    rows = data.judgments
+    frame = pd.DataFrame({"run_no": np.full(len(rows), run_no, dtype=np.int32)})
+    for name, kind in JUDGMENT_TYPES.items():
+        if name in rows:
+            frame[name] = rows[name].to_numpy().astype("object" if kind == "string" else kind)
+        elif name in ("score", "expected", "mass", *P_COLUMNS):
+            frame[name] = np.float32("nan")
+    if data.probabilities is not None:
+        for i in range(data.probabilities.shape[1]):
+            frame[P_COLUMNS[i]] = data.probabilities[:, i].astype(np.float32)
+    return frame
+
+
+def no_words(data: RunData) -> pd.DataFrame:
+    """Replies of judgments that came without the judge's words: one per call."""
+    calls, first = np.unique(data.judgments["call"].to_numpy(), return_index=True)
+    rows = data.judgments.iloc[first]
+    return pd.DataFrame(
+        {
+            "call": calls,
+            "arm": rows["arm"].to_numpy(),
+            "status": rows["status"].to_numpy(),
+            "retryable": False,
+            "attempts": 1,
+        }
+    )
+
+
+def data_id(data: RunData) -> str:
+    """A hash of imported judgments: arms, orderings, items and every row."""
+    return fingerprint(
+        {
+            "arms": [asdict(arm) for arm in data.arms],
+            "orderings": [[o.shown, o.labels] for o in data.orderings],
+            "items": str(pd.util.hash_pandas_object(data.items["item_id"], index=False).sum()),
+            "rows": str(
+                pd.util.hash_pandas_object(data.judgments, index=True)
+                .to_numpy()
+                .sum(dtype=np.uint64)
+            ),
+        }
+    )
+
+
+def orderings_frame(
+    run_no: int, codes: Sequence[int], orderings: Sequence[Ordering]
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "run_no": np.full(len(orderings), run_no, dtype=np.int32),
+            "ordering": np.asarray(codes, dtype=np.int32),
+            "shown": [json.dumps(o.shown) for o in orderings],
+            "labels": [json.dumps(o.labels) for o in orderings],
+        }
+    )
+
+
+def ordering_of(shown: str, labels: str) -> Ordering:
+    return Ordering(shown=tuple(json.loads(shown)), labels=tuple(json.loads(labels)))
+
+
+def arm_of(body: Mapping[str, Any]) -> Arm:
+    levels = tuple(
+        (name, tuple(level) if isinstance(level, list) else level)
+        for name, level in body["variant"]["levels"]
+    )
+    return Arm(**{**body, "scores": tuple(body["scores"]), "variant": Variant(levels)})

@@ -1,0 +1,115 @@
+"""The tables, their migrations, and what a database fault means for the user."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from rubriclab.model import (
+    LabError,
+)
+
+SCHEMA = 2
+MAX_POSITIONS = 10
+P_COLUMNS = tuple(f"p{i}" for i in range(1, MAX_POSITIONS + 1))
+COMMIT_SECONDS = 0.3
+"""How long a batch gathers: a commit takes 8 ms of processor time, however small it is."""
+
+RUN_STATES = ("planned", "running", "paused", "interrupted", "cancelled", "finished", "imported")
+
+
+class StoreError(LabError):
+    """The store cannot be opened, read or written; the message says what to do."""
+
+
+# ---------------------------------------------------------------- schema
+
+
+def _schema_1(db: duckdb.DuckDBPyConnection) -> None:
+    probabilities = ", ".join(f"{name} REAL" for name in P_COLUMNS)
+    db.execute(
+        f"""
+        CREATE TABLE lab (schema_version INTEGER, created TIMESTAMP);
+        CREATE TABLE datasets (
+            dataset VARCHAR, name VARCHAR, origin VARCHAR, created TIMESTAMP, rubric VARCHAR,
+            n_items INTEGER, kind VARCHAR);
+        CREATE TABLE items (
+            dataset VARCHAR, item INTEGER, name VARCHAR, item_id VARCHAR, instruction VARCHAR,
+            response VARCHAR, criterion VARCHAR, block VARCHAR, prompt VARCHAR,
+            candidate VARCHAR, task VARCHAR, human DOUBLE[], n_chars INTEGER, more VARCHAR);
+        CREATE TABLE rubrics (rubric VARCHAR, name VARCHAR, created TIMESTAMP, body VARCHAR);
+        CREATE TABLE judges (name VARCHAR, created TIMESTAMP, body VARCHAR);
+        CREATE TABLE runs (
+            run_no INTEGER, run VARCHAR, name VARCHAR, axis VARCHAR, dataset VARCHAR,
+            study VARCHAR, provenance VARCHAR, created TIMESTAMP, changed TIMESTAMP,
+            state VARCHAR, reason VARCHAR, planned BIGINT, simulated BOOLEAN);
+        CREATE TABLE arms (run_no INTEGER, arm SMALLINT, body VARCHAR, planned BIGINT);
+        CREATE TABLE orderings (run_no INTEGER, ordering INTEGER, shown VARCHAR, labels VARCHAR);
+        CREATE TABLE judgments (
+            run_no INTEGER, call BIGINT, arm SMALLINT, item INTEGER, ordering INTEGER,
+            read SMALLINT, repeat SMALLINT, status TINYINT, score REAL, position SMALLINT,
+            expected REAL, mass REAL, kind VARCHAR, {probabilities});
+        CREATE TABLE replies (
+            run_no INTEGER, call BIGINT, key VARCHAR, arm SMALLINT, status TINYINT, text VARCHAR,
+            finish VARCHAR, tokens_in INTEGER, tokens_out INTEGER, cached_tokens INTEGER,
+            latency REAL, model VARCHAR, error VARCHAR, kind VARCHAR, retryable BOOLEAN,
+            attempts SMALLINT, template VARCHAR, asked TIMESTAMP);
+        CREATE TABLE superseded AS SELECT * FROM replies LIMIT 0;
+        """
+    )
+    db.execute("INSERT INTO lab VALUES (?, ?)", [1, now()])
+
+
+def _schema_2(db: duckdb.DuckDBPyConnection) -> None:
+    """Attempts at writing reference answers, one a row; ``job`` names who wrote and reviewed how."""
+    db.execute(
+        """
+        CREATE TABLE reference_attempts (
+            job VARCHAR, dataset VARCHAR, item_id VARCHAR, score INTEGER, attempt INTEGER,
+            writer VARCHAR, reviewer VARCHAR, status VARCHAR, verdict INTEGER, text VARCHAR,
+            review VARCHAR, reason VARCHAR, asked TIMESTAMP);
+        UPDATE lab SET schema_version = 2;
+        """
+    )
+
+
+MIGRATIONS = (_schema_1, _schema_2)
+"""``MIGRATIONS[v]`` takes a store from version v to v + 1."""
+
+
+def now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def connect(path: str) -> duckdb.DuckDBPyConnection:
+    try:
+        if path != ":memory:":
+            Path(path).expanduser().parent.mkdir(parents=True, exist_ok=True)
+            path = str(Path(path).expanduser())
+        return duckdb.connect(path, config={"enable_external_access": "false"})
+    except (duckdb.Error, OSError) as fault:
+        raise store_error(path, fault) from fault
+
+
+def store_error(path: str, fault: Exception) -> StoreError:
+    """What a database fault means for the user and what to do about it."""
+    text = str(fault)
+    if holder := re.search(r"PID (\d+)", text):
+        return StoreError(
+            f"{path} is open in another process (PID {holder[1]}). Close that one, or choose "
+            "another store."
+        )
+    if "lock" in text.lower():
+        return StoreError(f"{path} is open in another process. Close it or choose another store.")
+    if "No space left" in text or "disk full" in text.lower() or "out of disk" in text.lower():
+        return StoreError(f"The disk is full: {path} cannot be written. Free some space and go on.")
+    if "not a valid DuckDB database" in text:
+        return StoreError(f"{path} is not a rubriclab store. Choose another file.")
+    if "older version" in text or "newer version" in text or "version number" in text:
+        return StoreError(
+            f"{path} was written by another version of DuckDB: {text.splitlines()[0]}"
+        )
+    return StoreError(f"The store {path} answered: {text.splitlines()[0] if text else fault!r}")
