@@ -47,6 +47,7 @@ import importlib
 import os
 import pickle
 import random
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +70,7 @@ from rubriclab.answers import (
     unasked,
     write_answers,
 )
-from rubriclab.judges.client import ChatClient, addresses
+from rubriclab.judges.client import ChatClient, addresses, read_key
 from rubriclab.model import Call, Judge, LabError, Reply
 from rubriclab.plan import Plan
 from rubriclab.runner import DEFAULT_CONCURRENCY, FATAL_KINDS, Pace
@@ -78,7 +79,6 @@ from rubriclab.store import Store
 BATCH_SIZE = 256
 """Calls a worker takes at once: what a killed spread loses is that many calls a worker."""
 MAX_ATTEMPTS = 5
-INPUT_ROWS = 4_096
 
 
 def spread(
@@ -111,6 +111,8 @@ def spread(
             f"--endpoint names servers of one judge's model, and this study has several: {names}. "
             "Give each judge its own base_urls in the study file instead."
         )
+    for code in judges:
+        read_key(prepared.study.judges[code])  # a missing key is said here, not by a worker
     ray = _ray()
     say = progress or _say_nothing
     _make_folder(folder)
@@ -132,9 +134,12 @@ def spread(
         for code in judges
     )
     with _Cluster(ray, address, workers):
-        tables = [ray.put(table) for table in _tables(chain([first], calls))]
-        say(f"{len(prepared) - len(done):,} calls of {len(prepared):,}, {workers} workers.")
-        _ask_all(ray, tables, posts, folder, workers, batch_size)
+        left = len(prepared) - len(done)
+        # One table is one task of Ray's: enough of them that every worker has some to do.
+        size = max(1, min(batch_size, left // (4 * workers)))
+        tables = [ray.put(table) for table in _tables(chain([first], calls), size)]
+        say(f"{left:,} calls of {len(prepared):,}, {workers} workers.")
+        _ask_all(ray, tables, posts, folder, workers)
     return take_in(store, prepared, [folder])
 
 
@@ -211,12 +216,12 @@ class Asker:
 # ---------------------------------------------------------------- the calls as rows
 
 
-def _tables(calls: Iterator[Call]) -> Iterator[pa.Table]:
+def _tables(calls: Iterator[Call], size: int) -> Iterator[pa.Table]:
     """Calls as Arrow tables, in the plan's order, so that an item's calls stay together."""
     rows: list[dict[str, Any]] = []
     for call in calls:
         rows.append({"key": call.key, "call": pickle.dumps(call)})
-        if len(rows) == INPUT_ROWS:
+        if len(rows) == size:
             yield pa.Table.from_pylist(rows, schema=_CALL_SCHEMA)
             rows = []
     if rows:
@@ -294,23 +299,38 @@ def _ask_all(
     posts: Sequence[Post],
     folder: Path,
     workers: int,
-    batch_size: int,
 ) -> None:
     """Every call once through the workers; each batch of answers becomes one file at once."""
     ray.data.DataContext.get_current().enable_progress_bars = False
     asked = ray.data.from_arrow_refs(list(tables)).map_batches(
         Asker,
         fn_constructor_args=(tuple(posts),),
-        batch_size=batch_size,
+        batch_size=None,
         batch_format="pyarrow",
         compute=ray.data.ActorPoolStrategy(size=workers),
         num_cpus=1,
     )
     name = uuid.uuid4().hex[:8]
-    for number, batch in enumerate(
-        asked.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
-    ):
-        write_answers(folder / f"{name}-{number:06}.parquet", batch.select(ANSWER_SCHEMA.names))
+    batches = asked.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+    try:
+        for number, batch in enumerate(batches):
+            file = folder / f"{name}-{number:06}.parquet"
+            write_answers(file, batch.select(ANSWER_SCHEMA.names))
+    except ray.exceptions.RayError as error:
+        reason = _reason(str(error))
+        raise BatchError(
+            f"The cluster gave up: {reason} What was answered until then is in {folder}; the same "
+            "command takes it in and goes on."
+        ) from error
+
+
+def _reason(report: str) -> str:
+    """The line of Ray's report that names the fault: the last one of an exception not Ray's own."""
+    lines = report.strip().splitlines()
+    named = [
+        line.strip() for line in lines if re.match(r"\s*(?!ray\.)[\w.]*(Error|Exception): ", line)
+    ]
+    return (named or lines or ["no reason given"])[-1].rstrip(".") + "."
 
 
 def _make_folder(folder: Path) -> None:

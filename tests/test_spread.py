@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from rubriclab.answers import BatchError, take_in, write_answers
-from rubriclab.model import Judge, Strategy
+from rubriclab.model import Judge, LabError, Strategy
 from rubriclab.plan import Plan, plan
 from rubriclab.spread import Asker, Post, spread
 from rubriclab.store import Store
@@ -99,6 +100,9 @@ def test_what_a_spread_refuses(tmp_path: Path) -> None:
         simulated = prepared(Judge("s", "simulated", "simulated"))
         with pytest.raises(BatchError, match="only judges of kind simulated"):
             spread(store, simulated, tmp_path)
+        keyed = prepared(replace(one, key_env="SPREAD_TEST_NO_SUCH_KEY"))
+        with pytest.raises(LabError, match="SPREAD_TEST_NO_SUCH_KEY, which is not set"):
+            spread(store, keyed, tmp_path)
 
 
 @pytest.mark.skipif(HAS_RAY, reason="Ray is installed here")
