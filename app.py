@@ -4,8 +4,8 @@ import streamlit as st
 
 from rubriclab import ui
 
-st.set_page_config(page_title="rubriclab", page_icon=":material/balance:", layout="wide")
-st.logo("rubriclab/logo.svg", size="large")
+st.set_page_config(page_title="rubriclab", page_icon="rubriclab/mark.svg", layout="wide")
+st.logo("rubriclab/logo.svg", icon_image="rubriclab/mark.svg", size="large")
 pages = {
     section: [
         st.Page(f"pages/{entry.file}.py", title=entry.title, icon=entry.icon,
