@@ -50,10 +50,16 @@ SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling)) - {"extra"}
 STUDY_FACTORS = ("scale", "ids", "reference", "answer")
 ID_STYLES = ("arabic", "letters", "roman")
 MAX_TOKENS: dict[str, int] = {"feedback": 1024, "score": 16}
-PREFILL = {"options": "The score is ", "pairwise": "Verdict: ", "listwise": "Verdict: "}
+PREFILL = {
+    "options": "The score is ",
+    "criteria": "Scores:\n[{first}]",
+    "pairwise": "Verdict: ",
+    "listwise": "Verdict: ",
+}
 """How the answer of an embedded judge is begun for it in score mode: a model this small would
 chat first, and only 2 % of its first-token probability would fall on a label. Of seven
-beginnings tried on eight sample items this one put the most there (87 %). Switched off by the
+beginnings tried on eight sample items this one put the most there (87 %). With all criteria in
+one call it copies the task or the story unless the first line is begun. Switched off by the
 judge's option ``prefill = false``."""
 EMBEDDED_MAX_TOKENS = {"feedback": 320, "score": 3}
 
@@ -194,7 +200,9 @@ class Plan:
         if rendered is None:
             return None
         template, messages, reference = rendered
-        messages = (*messages, *terms.prefill)
+        if terms.prefill:
+            begun = terms.prefill.replace("{first}", str(ordering.shown[0]))
+            messages = (*messages, {"role": "assistant", "content": begun})
         digest = _digest(terms, template, messages, unit)
         # The same words asked twice within a study (a fixed order read ten times, a random
         # draw that repeats) are different calls: count them apart.
@@ -506,7 +514,7 @@ class _Terms:
     identity: Mapping[str, Any]
     sampling: Sampling
     sampling_values: list[Any]
-    prefill: tuple[Mapping[str, str], ...]
+    prefill: str
     probabilities: bool
     twin: str
     """Tells judges apart that differ in nothing but their name: asking both is asking twice."""
@@ -541,7 +549,7 @@ def _terms(study: Study, judge: int, arm: Arm) -> _Terms:
         identity=spec.identity(),
         sampling=sampling,
         sampling_values=[getattr(sampling, f.name) for f in fields(Sampling)],
-        prefill=({"role": "assistant", "content": PREFILL[arm.axis]},) if begun else (),
+        prefill=PREFILL[arm.axis] if begun else "",
         probabilities=brief and bool(spec.options.get("logprobs", True)),
         twin=f"|{twins}" if twins else "",
     )

@@ -1,4 +1,5 @@
-"""``python -m rubriclab.bench runner|prefix``: how fast a run is, and how well it uses a cache."""
+"""``python -m rubriclab.bench runner|prefix|views``: how fast a run is, how well it uses a
+cache, and how soon each view of Results answers."""
 
 from __future__ import annotations
 
@@ -14,7 +15,12 @@ from rubriclab.model import LabError
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one benchmark; 0 where its bars are met, 1 where not, 2 for wrong arguments."""
-    options = _parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["views"]:
+        from rubriclab.bench import views
+
+        return views.main(given[1:])
+    options = _parser().parse_args(given)
     try:
         return _prefix(options) if options.bench == "prefix" else _runner(options)
     except LabError as fault:
@@ -46,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     prefix.add_argument("--concurrency", type=int, default=2)
     prefix.add_argument("--block", type=int, default=32, help="tokens of a cache block")
     prefix.add_argument("--json", action="store_true")
+    about = "Seconds to each view of Results on generated judgments, beside plain pandas."
+    benches.add_parser("views", help=about, description=about, add_help=False)
     return parser
 
 
