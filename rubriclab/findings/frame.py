@@ -188,13 +188,26 @@ def item_tables(rows: OptionRows) -> ItemTables:
 
 def _exposure(rows: OptionRows, which: Bools) -> Floats:
     """(items, scores, positions): how often each score was shown at each position."""
-    n, size = rows.n, rows.n_items
+    n, size, orders = rows.n, rows.n_items, len(rows.shown)
+    if size * orders <= 4 * len(rows.item):
+        # Few orderings: how often an item was read under each of them says it all.
+        read = count_table((rows.item[which], size), (rows.ordering[which], orders))
+        return (read @ _shows(rows.shown)).reshape(size, n, n)
     base, ordering = rows.item[which] * n, rows.ordering[which]
     out = np.empty((size, n, n))
     for p in range(n):
         cell = np.bincount(base + rows.shown[ordering, p], minlength=size * n)
         out[:, :, p] = cell.reshape(size, n)
     return out
+
+
+def _shows(shown: Ints) -> Floats:
+    """(orderings, scores x positions): 1 where an ordering shows the score at the position."""
+    orders, n = shown.shape
+    found = np.zeros((orders, n, n))
+    for row in np.flatnonzero(shown[:, 0] >= 0):
+        found[row, shown[row], np.arange(n)] = 1.0
+    return found.reshape(orders, n * n)
 
 
 def arm_units(rows: OptionRows, all_units: Units) -> Units:
