@@ -363,6 +363,9 @@ def _planted_levels(
     places = np.zeros(n)
     places[0] += planted.first
     places[-1] += planted.last
+    if planted.neighbour and model.neighbour:
+        # The neighbour's effect is told against the average one; the first place has none.
+        places[0] -= planted.neighbour / n
     if model.position:
         yield "position", model.position, places - places.mean()
     if planted.label and model.label:
