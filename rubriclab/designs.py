@@ -105,11 +105,15 @@ class Balance:
 
     @property
     def neighbour_balanced(self) -> bool:
-        return len({c for a, row in enumerate(self.follows) for b, c in enumerate(row) if a != b}) == 1
+        return (
+            len({c for a, row in enumerate(self.follows) for b, c in enumerate(row) if a != b}) == 1
+        )
 
     def sentence(self) -> str:
         if self.position_balanced and self.neighbour_balanced:
-            return "Each option is at each position, and right after each other option, equally often."
+            return (
+                "Each option is at each position, and right after each other option, equally often."
+            )
         if self.position_balanced:
             return "Each option is at each position equally often; neighbours are not balanced."
         if self.distinct == 1:

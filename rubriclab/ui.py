@@ -193,7 +193,9 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False) -> N
             with st.container(horizontal=True, vertical_alignment="center"):
                 mark = " :orange-badge[simulated]" if info.simulated else ""
                 badge = f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]"
-                st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info)}", width="stretch")
+                st.markdown(
+                    f"**{plain(info.name)}** {badge}{mark}  \n{_about(info)}", width="stretch"
+                )
                 if info.done and st.button("Results", key=f"{key}-open-{info.run}",
                                            icon=":material/grid_on:"):  # fmt: skip
                     st.session_state["run"] = info.run
@@ -229,7 +231,9 @@ def _run_controls(info: RunInfo, state: str, key: str) -> None:
     with st.popover("More", icon=":material/more_horiz:"):
         if state != "imported":
             failed = len(store().failed_keys(info.run))
-            if failed and st.button(f"Ask {failed:,} failed calls again", key=f"{key}-again-{info.run}"):
+            if failed and st.button(
+                f"Ask {failed:,} failed calls again", key=f"{key}-again-{info.run}"
+            ):
                 manager().go_on(info.run, secrets=secrets(), only_failed=True)
                 st.rerun()
             st.download_button(
@@ -265,7 +269,11 @@ def run_progress(run: Run) -> None:
         st.markdown(f"**{plain(shown.name)}**{mark}  \n:small[`{shown.run}`]")
         share = shown.done / shown.planned if shown.planned else 1.0
         left = "" if shown.eta is None else f" · about {duration(shown.eta)} left"
-        text = plain(shown.stage) if shown.stage else f"{shown.done:,} of {shown.planned:,} calls{left}"
+        text = (
+            plain(shown.stage)
+            if shown.stage
+            else f"{shown.done:,} of {shown.planned:,} calls{left}"
+        )
         st.progress(min(share, 1.0), text=text)
         counts = " · ".join(f"{n:,} {name}" for name, n in shown.counts.items() if n)
         paid = f" · {shown.money:.2f} spent" if shown.money else ""
@@ -444,7 +452,14 @@ def table_frame(arm: PositionArm) -> pd.DataFrame:
     """The score × position table as a long table: one row a cell."""
     table = arm.table
     rows = [
-        (score, position, table.counts[s, p], table.exposure[s, p], table.share[s, p], *table.ci[s][p])
+        (
+            score,
+            position,
+            table.counts[s, p],
+            table.exposure[s, p],
+            table.share[s, p],
+            *table.ci[s][p],
+        )
         for s, score in enumerate(table.scores)
         for p, position in enumerate(table.positions)
     ]
@@ -454,7 +469,9 @@ def table_frame(arm: PositionArm) -> pd.DataFrame:
 
 def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) -> None:
     """The judgments of the clicked (or chosen) cell, each with its prompt, reply and ordering."""
-    clicked = [p["customdata"] for p in event.selection.points if p.get("customdata")] if event else []
+    clicked = (
+        [p["customdata"] for p in event.selection.points if p.get("customdata")] if event else []
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         scores = [None, *arm.scores]
         positions = [None, *range(1, arm.n_positions + 1)]

@@ -17,9 +17,7 @@ def bias_cost(named: dict[str, BiasCost]) -> Chart:
 
     ``named``: the Bias Cost of each arm under the name to show.
     """
-    figure = new_figure(
-        x="Bias Cost (points)", height=150 + ROW * max(1, len(named))
-    )
+    figure = new_figure(x="Bias Cost (points)", height=150 + ROW * max(1, len(named)))
     kinds = ("default order", "best rotation", "best of all orders")
     symbols = ("circle", "diamond", "star")
     for k, (kind, symbol) in enumerate(zip(kinds, symbols, strict=True)):

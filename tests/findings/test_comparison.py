@@ -38,7 +38,9 @@ def one(data: RunData) -> JudgeComparison:
 # ------------------------------------------------------------------ the paper
 
 
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason=f"no {REFERENCE}: the authors' replies are not here")
+@pytest.mark.skipif(
+    not REFERENCE.is_dir(), reason=f"no {REFERENCE}: the authors' replies are not here"
+)
 def test_reproduces_the_papers_table() -> None:
     stem = "mtbench_gpt-3.5-turbo-1106"
     frames = [
