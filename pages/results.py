@@ -71,7 +71,7 @@ with ui.page("results", "Results", LEAD):
                        target="home", action="To the demo")  # fmt: skip
         st.stop()
     found = ui.finding(info, position)
-    arms = {i: arm for i, arm in enumerate(found.arms)}
+    arms = dict(enumerate(found.arms))
     moved = [
         i
         for i, a in arms.items()

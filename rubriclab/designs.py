@@ -46,7 +46,7 @@ def orderings(
 
 def n_reads(strategy: Strategy, n: int, *, rotations_only: bool = False) -> int:
     """K for this strategy and ``n`` options. Raises StudyError for a K it cannot have."""
-    step = _step(strategy, n, rotations_only)
+    step = _step(strategy, n)
     default = {"fixed": 2 * n, "descending": 2 * n, "random": 2 * n}.get(strategy.kind, step)
     if rotations_only and strategy.kind in ("fixed", "descending", "random"):
         default = n
@@ -141,7 +141,7 @@ def balance(options: Sequence[Option], shown: Sequence[Sequence[Option]]) -> Bal
     )
 
 
-def _step(strategy: Strategy, n: int, rotations_only: bool) -> int:
+def _step(strategy: Strategy, n: int) -> int:
     """The number of reads that keeps the strategy's promise: its K must be a multiple."""
     kind: StrategyKind = strategy.kind
     if kind == "balanced":

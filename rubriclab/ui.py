@@ -335,31 +335,40 @@ def run_label(info: RunInfo) -> str:
     return f"{info.name} · {info.dataset} · {info.done:,} judgments{mark} · {_local(info.created):%d %b %H:%M}"
 
 
-@st.cache_data(show_spinner="Reading judgments …", max_entries=6)
-def _frame(path: str, run: str, revision: str, probabilities: bool) -> RunData:
-    return store().frame(run, probabilities=probabilities)
+class _Key(NamedTuple):
+    """What a cached value depends on: the store, the run and how far it has come."""
+
+    path: str
+    run: str
+    revision: str
+    probabilities: bool
+    compute: str = ""
+
+
+# Frames and findings are read-only, so the caches hand out the object itself: pickling 80 MB
+# for every page would cost more than most findings do.
+@st.cache_resource(show_spinner="Reading judgments …", max_entries=6)
+def _frame(key: _Key) -> RunData:
+    return store().frame(key.run, probabilities=key.probabilities)
 
 
 def run_data(info: RunInfo, *, probabilities: bool = False) -> RunData:
     """The judgments of a run, read once per revision."""
-    return _frame(store().path, info.run, store().revision(info.run), probabilities)
+    return _frame(_Key(store().path, info.run, store().revision(info.run), probabilities))
 
 
-@st.cache_data(show_spinner="Working it out …", max_entries=48)
-def _finding(
-    path: str, run: str, revision: str, name: str, probabilities: bool,
-    _compute: Callable[[RunData], Any],
-) -> Any:  # fmt: skip
-    return _compute(_frame(path, run, revision, probabilities))
+@st.cache_resource(show_spinner="Working it out …", max_entries=48)
+def _finding(key: _Key, _compute: Callable[[RunData], Any]) -> Any:
+    return _compute(_frame(key._replace(compute="")))
 
 
 def finding(
     info: RunInfo, compute: Callable[[RunData], Any], *, probabilities: bool = False
 ) -> Any:
     """``compute`` of a run's judgments, worked out once per revision of the run."""
-    revision = store().revision(info.run)
     name = f"{compute.__module__}.{compute.__qualname__}"
-    return _finding(store().path, info.run, revision, name, probabilities, compute)
+    revision = store().revision(info.run)
+    return _finding(_Key(store().path, info.run, revision, probabilities, name), compute)
 
 
 # ---------------------------------------------------------------- charts and tables
@@ -520,7 +529,7 @@ def prompt_of(info: RunInfo, key: str, row: Mapping[str, Any]) -> str:
     """The prompt of a call as it was sent: rendered again, and checked by the call's key."""
     if info.state == "imported":
         return "This judgment was imported; the lab did not send its prompt."
-    prepared = _plan(store().path, info.run)
+    prepared = _plan((store().path, info.run))
     call = prepared.find(key, item=int(row["item"]), arm=int(row["arm"]))
     if call is None:
         return "The prompt cannot be made again: templates or settings have changed since this run."
@@ -528,5 +537,5 @@ def prompt_of(info: RunInfo, key: str, row: Mapping[str, Any]) -> str:
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _plan(path: str, run: str) -> Plan:
-    return make_plan(store().study(run))
+def _plan(key: tuple[str, str]) -> Plan:
+    return make_plan(store().study(key[1]))

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
+    item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     must_run = os.environ.get("CI") == "true" and item.get_closest_marker("integration")

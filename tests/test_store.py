@@ -17,8 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rubriclab.store import lab as store_module
-from rubriclab.store.journal import Journal, left_behind, read_journal
 from rubriclab.model import (
     STATUSES,
     Dataset,
@@ -34,6 +32,8 @@ from rubriclab.model import (
 from rubriclab.plan import plan
 from rubriclab.provenance import provenance
 from rubriclab.store import RunWriter, Store, StoreError
+from rubriclab.store import lab as store_module
+from rubriclab.store.journal import Journal, left_behind, read_journal
 from tests.labkit import answered, criteria_study, criterion, items, pairs_study, study
 
 ROOT = Path(__file__).resolve().parents[1]
