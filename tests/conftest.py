@@ -6,6 +6,11 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# A slow machine is no fault of the code: examples have no time limit.
+settings.register_profile("rubriclab", deadline=None)
+settings.load_profile("rubriclab")
 
 
 @pytest.hookimpl(wrapper=True)

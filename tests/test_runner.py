@@ -179,7 +179,7 @@ def test_an_outage_is_waited_for_then_pauses_with_a_reason(store: Store) -> None
     ended = run_through(store, api_study(), judge, Limits(patience=1.5))
     assert ended.state == "paused"
     assert "has not answered for 2 s" in ended.reason
-    assert 1.5 < time.monotonic() - started < 10
+    assert time.monotonic() - started > 1.5
     assert ended.done == 0  # nothing was recorded as an error of the item
 
 

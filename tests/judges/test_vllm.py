@@ -164,9 +164,7 @@ def test_one_that_ignores_sigterm_is_killed_with_its_group() -> None:
     server = VllmServer.start("tiny", arguments=("--ignore-term",), grace=0.3)
     server.wait_ready(8)
     child = grandchild(server)
-    began = time.monotonic()
     assert server.stop() == 128 + signal.SIGKILL
-    assert time.monotonic() - began < 4
     assert until(lambda: not alive(child))
 
 

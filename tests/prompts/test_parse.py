@@ -358,8 +358,10 @@ def test_criteria_lines_in_any_order_are_read(data: st.DataObject) -> None:
     "piece", [" ", "\n", "[", '"', "1", "_", "#", "[RESULT] ", "score for ", "my "]
 )
 def test_long_hostile_replies_are_read_in_little_time(piece: str) -> None:
+    # Not a matter of speed: a pattern that backtracks takes minutes on such text, and the
+    # processor's own clock does not see what else the machine is doing.
     start = time.process_time()
     for answer in BOTH:
         assert parse_label(piece * 20_000, FIVE, answer=answer).index is None
     parse_criteria(piece * 20_000, NAMES, (1, 2))
-    assert time.process_time() - start < 3.0
+    assert time.process_time() - start < 30.0
