@@ -522,5 +522,13 @@ class RunData:
     simulated: bool = False
 
     def by_arm(self) -> Iterator[tuple[int, Arm, pd.DataFrame]]:
+        """(code, arm, its rows of ``judgments`` in their order) of every arm; not to be written."""
+        of = self.judgments["arm"].to_numpy()
+        rows = self.judgments
+        if not bool((of[1:] >= of[:-1]).all()):
+            order = of.argsort(kind="stable")
+            of, rows = of[order], rows.iloc[order]
+        # Arms lie one after the other now, so each is a slice, which copies nothing.
+        cuts = of.searchsorted(range(len(self.arms) + 1))
         for code, arm in enumerate(self.arms):
-            yield code, arm, self.judgments[self.judgments["arm"] == code]
+            yield code, arm, rows.iloc[cuts[code] : cuts[code + 1]]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.frame import Bools, OptionRows, option_rows, units
+from rubriclab.findings.frame import Bools, OptionRows, compress, option_rows, units
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, RunData, Variant
 from rubriclab.stats import alignment as stats
@@ -299,8 +299,16 @@ def read_slots(item: Ints, judgments: pd.DataFrame) -> Ints:
     """Each row's place among the reads of its item, 0..K-1, in order of read and repeat."""
     read = judgments["read"].to_numpy().astype(np.int64)
     repeat = judgments["repeat"].to_numpy().astype(np.int64)
-    key = (item * (int(read.max()) + 1) + read) * (int(repeat.max()) + 1) + repeat
-    order = np.argsort(key, kind="stable")
+    width = int(repeat.max()) + 1
+    present, column = compress(read * width + repeat, (int(read.max()) + 1) * width)
+    cells = item * len(present) + column
+    if int(cells.max()) + 1 == len(item):
+        taken = np.zeros(len(item), dtype=bool)
+        taken[cells] = True
+        if bool(taken.all()):
+            # Every item was read in the same numbered reads, once each: no sorting needed.
+            return column
+    order = np.argsort(cells, kind="stable")
     ordered = item[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     sizes = np.diff(np.append(starts, len(ordered)))

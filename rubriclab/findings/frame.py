@@ -101,6 +101,11 @@ def compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
 def score_index(values: Floats, scores: Sequence[int]) -> Ints:
     """The index of each value among the ascending ``scores``; -1 for NaN and strangers."""
     known = np.asarray(scores, dtype=np.float64)
+    if bool((np.diff(known) == 1.0).all()):
+        # Scales without gaps, nearly all: the distance from the lowest score, found by no search.
+        above = np.nan_to_num(values - known[0], nan=-1.0, posinf=-1.0, neginf=-1.0)
+        fits = (above >= 0) & (above < len(known)) & (above == np.floor(above))
+        return np.where(fits, above, -1.0).astype(np.int64)
     at = np.clip(np.searchsorted(known, values), 0, len(known) - 1)
     return np.where(known[at] == values, at, -1).astype(np.int64)
 
@@ -173,17 +178,29 @@ class ItemTables:
 def item_tables(rows: OptionRows) -> ItemTables:
     """Count an arm's choices and exposures, item by item."""
     n, size, ok = rows.n, rows.n_items, rows.ok
-    item, score, position = rows.item[ok], rows.score[ok], rows.position[ok]
     exposure = _exposure(rows, ok)
     item_seen = exposure if np.array_equal(ok, rows.seen) else _exposure(rows, rows.seen)
+    counts = count_table(
+        (_picked(rows.item, ok), size),
+        (_picked(rows.score, ok), n),
+        (_picked(rows.position, ok), n),
+    )
+    # Both margins in one product: summing over an axis of five is dear, and counts are exact.
+    margins = np.concatenate([np.repeat(np.eye(n), n, axis=0), np.tile(np.eye(n), (n, 1))], axis=1)
+    by_score, by_position = np.split(counts.reshape(size, n * n) @ margins, 2, axis=1)
     return ItemTables(
-        counts=count_table((item, size), (score, n), (position, n)),
-        by_score=count_table((item, size), (score, n)),
-        by_position=count_table((item, size), (position, n)),
+        counts=counts,
+        by_score=np.ascontiguousarray(by_score),
+        by_position=np.ascontiguousarray(by_position),
         exposure=exposure,
         item_seen=item_seen,
-        seen=item_seen.sum(axis=0),
+        seen=(np.ones(size) @ item_seen.reshape(size, n * n)).reshape(n, n),
     )
+
+
+def _picked(values: Ints, which: Bools) -> Ints:
+    """``values[which]`` without a copy where all are picked."""
+    return values if bool(which.all()) else np.asarray(values[which])
 
 
 def _exposure(rows: OptionRows, which: Bools) -> Floats:
@@ -191,7 +208,9 @@ def _exposure(rows: OptionRows, which: Bools) -> Floats:
     n, size, orders = rows.n, rows.n_items, len(rows.shown)
     if size * orders <= 4 * len(rows.item):
         # Few orderings: how often an item was read under each of them says it all.
-        read = count_table((rows.item[which], size), (rows.ordering[which], orders))
+        read = count_table(
+            (_picked(rows.item, which), size), (_picked(rows.ordering, which), orders)
+        )
         return (read @ _shows(rows.shown)).reshape(size, n, n)
     base, ordering = rows.item[which] * n, rows.ordering[which]
     out = np.empty((size, n, n))
