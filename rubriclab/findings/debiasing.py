@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -145,10 +146,11 @@ class _Grid:
     shown: Ints
     chances: Floats | None
 
-    @property
+    @cached_property
     def position(self) -> Ints:
         return np.argsort(self.shown, axis=1)
 
+    @cached_property
     def column_ordering(self) -> Ints | None:
         """The ordering of each read number where it is the same for every item."""
         top = self.ordering.max(axis=0)
@@ -157,9 +159,16 @@ class _Grid:
 
     def values(self, source: Source) -> Floats:
         """The outcome of each read: the score named, or the expected score."""
+        return self._expected if source == "probabilities" else self._named
+
+    @cached_property
+    def _expected(self) -> Floats:
         scores = np.asarray(self.arm.scores, dtype=np.float64)
-        if source == "probabilities" and self.chances is not None:
-            return np.asarray(self.chances @ scores)
+        return self._named if self.chances is None else np.asarray(self.chances @ scores)
+
+    @cached_property
+    def _named(self) -> Floats:
+        scores = np.asarray(self.arm.scores, dtype=np.float64)
         return np.where(self.score >= 0, scores[self.score], np.nan)
 
 
@@ -262,12 +271,12 @@ def _is_canonical(grid: _Grid) -> bool:
 
 
 def _is_random(grid: _Grid) -> bool:
-    return grid.column_ordering() is None or "random" in grid.arm.strategy
+    return grid.column_ordering is None or "random" in grid.arm.strategy
 
 
 def _reference_rank(grid: _Grid) -> tuple[bool, bool, int]:
     """Best reference: every item under the same orderings, in balanced halves, many of them."""
-    columns = grid.column_ordering()
+    columns = grid.column_ordering
     shared = columns is not None
     balanced = columns is not None and stats.halves(grid.position[columns]).balanced
     return shared, balanced, grid.score.shape[1]
@@ -278,25 +287,39 @@ def _reference_rank(grid: _Grid) -> tuple[bool, bool, int]:
 
 @dataclass
 class _Tally:
-    """Sums per item of one method: distances, and per split what Pearson's r needs."""
+    """Sums per item of one method: distances, and per split the estimates, for Pearson's r.
+
+    ``estimates``: (items,) a split, NaN for items not held out or not known.
+    """
 
     distance: Floats
     count: Floats
-    moments: list[Floats] = field(default_factory=list)
+    estimates: list[Floats] = field(default_factory=list)
     split_means: list[float] = field(default_factory=list)
 
-    def add(self, estimate: Floats, reference: Floats, human: Floats, held: Ints) -> None:
+    def add(self, estimate: Floats, reference: Floats, held: Ints) -> None:
         """``held``: items of this split; ``estimate`` and ``reference`` theirs."""
         gap = np.abs(estimate - reference)
         known = np.isfinite(gap)
-        self.distance[held[known]] += gap[known]
-        self.count[held[known]] += 1
+        if known.all():
+            self.distance[held] += gap
+            self.count[held] += 1
+        else:
+            self.distance[held[known]] += gap[known]
+            self.count[held[known]] += 1
         self.split_means.append(float(gap[known].mean()) if known.any() else float("nan"))
-        rated = np.isfinite(estimate) & np.isfinite(human[held])
-        x, y = estimate[rated], human[held][rated]
-        sums = np.zeros((len(human), 6))
-        sums[held[rated]] = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-        self.moments.append(sums)
+        spread_out = np.full(len(self.distance), np.nan)
+        spread_out[held] = estimate
+        self.estimates.append(spread_out)
+
+    def moments(self, human: Floats) -> tuple[Bools, Floats, Floats]:
+        """What Pearson's r needs, an item a column: (known (splits, items), then
+        (3, splits, items) 1, y, yy, which methods share, and x, xx, xy, which they do not)."""
+        x = np.stack(self.estimates)
+        known = np.isfinite(x) & np.isfinite(human)
+        x, y = np.where(known, x, 0.0), np.where(known, human, 0.0)
+        shared = np.stack([known.astype(np.float64), y, y * y])
+        return known, shared, np.stack([x, x * x, x * y])
 
 
 Key = tuple[str, int]
@@ -339,7 +362,7 @@ def _compare(group: _Group, probe_items: int, splits: int, seed: int, n_boot: in
 
 def _design_warnings(group: _Group, name: str) -> list[str]:
     found = []
-    columns = group.reference.column_ordering()
+    columns = group.reference.column_ordering
     if columns is None or not stats.halves(group.reference.position[columns]).balanced:
         found.append(
             f"{name}: the reference reads cannot be cut into two halves that show every option at "
@@ -366,7 +389,7 @@ def _splits(
     n_items = len(group.human)
     tallies: dict[Key, _Tally] = {}
     priors: list[Floats] = []
-    columns = group.reference.column_ordering()
+    columns = group.reference.column_ordering
     n_reads = group.reference.score.shape[1]
     cut = stats.halves(group.reference.position[columns]) if columns is not None else None
     ways = (cut.first, cut.second) if cut else (np.arange(0, n_reads, 2), np.arange(1, n_reads, 2))
@@ -382,7 +405,7 @@ def _splits(
             priors.append(learned.prior)
         for key, estimate in _methods(group, source, held, own, probe, learned, rng):
             tally = tallies.setdefault(key, _Tally(np.zeros(n_items), np.zeros(n_items)))
-            tally.add(estimate, reference, group.human, held)
+            tally.add(estimate, reference, held)
     return tallies, np.mean(priors, axis=0) if priors else None
 
 
@@ -461,13 +484,19 @@ def _methods(
 
 def _drawn(values: Floats, calls: int, rng: np.random.Generator) -> Floats:
     """Mean of ``calls`` reads drawn without replacement for each item; NaN if one was unread."""
-    pick = np.argsort(rng.random(values.shape), axis=1)[:, :calls]
-    return np.asarray(np.take_along_axis(values, pick, axis=1).mean(axis=1))
+    reads = values.shape[1]
+    draw = rng.random(values.shape)
+    if calls == reads:
+        return np.asarray(values @ np.full(reads, 1.0 / reads))
+    if calls == 1:
+        return np.asarray(values[np.arange(len(values)), draw.argmin(axis=1)])
+    last = np.partition(draw, calls - 1, axis=1)[:, calls - 1 : calls]
+    return np.asarray(np.where(draw <= last, values, 0.0) @ np.full(reads, 1.0 / calls))
 
 
 def _cheapest_column(grid: _Grid, probe: Ints, own: Ints) -> int | None:
     """The read whose ordering has the least Bias Cost on the probe; None if orderings vary."""
-    columns = grid.column_ordering()
+    columns = grid.column_ordering
     if columns is None:
         return None
     n = grid.shown.shape[1]
@@ -486,7 +515,7 @@ def _one_call(group: _Group, own: Ints) -> tuple[_Grid, int] | None:
     if group.fixed is not None:
         return group.fixed, 0
     grid = group.reference
-    columns = grid.column_ordering()
+    columns = grid.column_ordering
     if columns is None:
         return grid, int(own[0])
     ascending = np.asarray(canonical(grid.shown.shape[1]))
@@ -525,7 +554,8 @@ def _entries(
 ) -> list[Debiased]:
     """Means over items with resampled intervals; the same items are drawn for every method."""
     arm, n_items = group.reference.arm, len(group.human)
-    samples = _resampled(tallies, n_boot, seed)
+    human = group.human
+    samples = _resampled(tallies, human, n_boot, seed)
     target = samples.get(("debiased", 1))
     base = tallies.get(("debiased", 1))
     found = []
@@ -540,7 +570,7 @@ def _entries(
         learns = method in ("debiased", "shrunk, order ignored", "best ordering")
         probe_calls = probe_size * group.reference.score.shape[1]
         held_calls = calls * (n_items - probe_size if learns else n_items)
-        moments = np.stack([m.sum(axis=0) for m in tally.moments])
+        rated, shared, own = tally.moments(human)
         found.append(
             Debiased(
                 judge=arm.judge,
@@ -552,10 +582,10 @@ def _entries(
                 distance_to_all=distance,
                 ci=percentile_interval(samples[key][0]),
                 split_sd=_sd(tally.split_means),
-                r=float(np.mean(_pearson(moments))),
+                r=float(np.mean(_pearson(shared.sum(axis=2), own.sum(axis=2)))),
                 r_ci=percentile_interval(samples[key][1]),
                 n_items=int((tally.count > 0).sum()),
-                n_rated=int(np.any([m[:, 0] > 0 for m in tally.moments], axis=0).sum()),
+                n_rated=int(rated.any(axis=0).sum()),
                 total_calls=held_calls + (probe_calls if learns else 0),
                 minus_debiased=gap,
                 minus_debiased_ci=gap_ci,
@@ -579,31 +609,44 @@ def _sd(values: Sequence[float]) -> float:
 
 
 def _resampled(
-    tallies: dict[Key, _Tally], n_boot: int, seed: int
+    tallies: dict[Key, _Tally], human: Floats, n_boot: int, seed: int
 ) -> dict[Key, tuple[Floats, Floats]]:
-    """Resampled mean distance and mean r over splits, (n_boot,) each, of every method."""
-    columns: list[Floats] = []
-    widths: list[int] = []
+    """Resampled mean distance and mean r over splits, (n_boot,) each, of every method.
+
+    Methods that know the same items share their columns of counts and of human ratings.
+    """
+    rows: list[Floats] = []
+    place: dict[bytes, slice] = {}
+    at: list[tuple[slice, slice, slice]] = []
+
+    def kept(block: Floats) -> slice:
+        start = sum(map(len, rows))
+        rows.append(block.reshape(-1, block.shape[-1]))
+        return slice(start, start + len(rows[-1]))
+
     for tally in tallies.values():
-        known = tally.count > 0
-        mean = np.where(known, tally.distance / np.maximum(tally.count, 1), 0.0)
-        own = [mean[:, None], known[:, None].astype(np.float64), *tally.moments]
-        columns += own
-        widths.append(2 + 6 * len(tally.moments))
-    if not columns:
+        told = tally.count > 0
+        mean = np.where(told, tally.distance / np.maximum(tally.count, 1), 0.0)
+        rated, shared, own = tally.moments(human)
+        key = rated.tobytes()
+        if key not in place:
+            place[key] = kept(shared)
+        at.append((kept(np.stack([mean, told.astype(np.float64)])), place[key], kept(own)))
+    if not rows:
         return {}
-    sums = bootstrap_sums(np.concatenate(columns, axis=1), n_boot=n_boot, seed=seed)
+    sums = bootstrap_sums(np.concatenate(rows).T, n_boot=n_boot, seed=seed).T
     found = {}
-    for key, part in zip(tallies, np.split(sums, np.cumsum(widths)[:-1], axis=1), strict=True):
+    for name, (distances, both, alone) in zip(tallies, at, strict=True):
         with np.errstate(invalid="ignore", divide="ignore"):
-            distance = part[:, 0] / part[:, 1]
-        found[key] = distance, _pearson(part[:, 2:].reshape(n_boot, -1, 6)).mean(axis=1)
+            distance = sums[distances][0] / sums[distances][1]
+        r = _pearson(sums[both].reshape(3, -1, n_boot), sums[alone].reshape(3, -1, n_boot))
+        found[name] = distance, r.mean(axis=0)
     return found
 
 
-def _pearson(moments: Floats) -> Floats:
-    """r from (count, sum x, sum y, sum xx, sum yy, sum xy) on the last axis; NaN if constant."""
-    m, x, y, xx, yy, xy = np.moveaxis(moments, -1, 0)
+def _pearson(shared: Floats, own: Floats) -> Floats:
+    """r from sums (3, ...) of 1, y, yy and of x, xx, xy; NaN if a side is constant."""
+    (m, y, yy), (x, xx, xy) = shared, own
     with np.errstate(invalid="ignore", divide="ignore"):
         spread_x, spread_y = xx - x * x / m, yy - y * y / m
         r = (xy - x * y / m) / np.sqrt(spread_x * spread_y)

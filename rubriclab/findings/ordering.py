@@ -98,21 +98,18 @@ def resampled_tables(
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """((counts, exposure) totals, the same resampled over units with n_boot first)."""
     size, n = len(tables.counts), tables.counts.shape[1]
-    flat = np.concatenate(
-        [tables.counts.reshape(size, n * n), tables.item_seen.reshape(size, n * n)], axis=1
-    )
-    total = flat.sum(axis=0)
-    if n_units < size:
-        flat = sum_by(unit, flat, n_units)
-    if n_units:
-        draws = bootstrap_sums(flat, n_boot=n_boot, seed=seed)
-    else:
-        draws = np.full((n_boot, 2 * n * n), np.nan)
-    cut = n * n
-    return (
-        (total[:cut].reshape(n, n), total[cut:].reshape(n, n)),
-        (draws[:, :cut].reshape(-1, n, n), draws[:, cut:].reshape(-1, n, n)),
-    )
+    totals, resampled = [], []
+    for part in (tables.counts, tables.item_seen):
+        flat = part.reshape(size, n * n)
+        totals.append((np.ones(size) @ flat).reshape(n, n))
+        if n_units < size:
+            flat = sum_by(unit, flat, n_units)
+        if n_units:
+            draws = bootstrap_sums(flat, n_boot=n_boot, seed=seed)
+        else:
+            draws = np.full((n_boot, n * n), np.nan)
+        resampled.append(draws.reshape(-1, n, n))
+    return (totals[0], totals[1]), (resampled[0], resampled[1])
 
 
 def bias_costs(table: Floats, resampled: Floats, scores: tuple[int, ...]) -> BiasCost:
