@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ DIRECT_LIMIT = 2_000
 GROUPS = 1_000
 """How many groups then: enough for a standard error that is right to about 2 %."""
 _BLOCK = 100_000
+_DRAWING = Lock()
 _WHOLE = 2.0**24
 """Whole numbers up to here are exact in single precision."""
 
@@ -125,10 +127,16 @@ def _weighted_totals(weights: NDArray[np.uint16], sums: Floats) -> Floats:
     return totals
 
 
-@lru_cache(maxsize=8)
 def _shared_draw(
     n: int, n_boot: int, seed: int
 ) -> tuple[sparse.csr_array | None, NDArray[np.uint16]]:
+    """``_drawn``, by one thread at a time: arms looked at together wait for one draw."""
+    with _DRAWING:
+        return _drawn(n, n_boot, seed)
+
+
+@lru_cache(maxsize=8)
+def _drawn(n: int, n_boot: int, seed: int) -> tuple[sparse.csr_array | None, NDArray[np.uint16]]:
     """(what sums units into groups or None, weights) for ``n`` units: a run's arms share them.
 
     Counts stay far below 2^16: kept so, a draw takes a quarter of the memory.

@@ -364,12 +364,12 @@ def _permuted_excess(reads: Reads, mean: Floats, draws: int, rng: np.random.Gene
     for k in np.unique(size[size > 0]).tolist():
         members = np.flatnonzero(size == k)
         at = order[start[members][:, None] + np.arange(k)[None, :]]
-        scores = np.tile(reads.score[at], (draws, 1))
-        mixed = rng.permuted(scores, axis=1)
-        where = reads.position[np.tile(reads.ordering[at], (draws, 1)), mixed]
-        cell = where + n * np.arange(len(where))[:, None]
-        picked = np.bincount(cell.ravel(), minlength=len(where) * n).reshape(-1, n)
-        squares = (picked.astype(np.float64) ** 2).sum(axis=1).reshape(draws, len(members))
+        # Small integers and flat indices: most of the time goes into moving these arrays.
+        mixed = rng.permuted(np.tile(reads.score[at].astype(np.int16), (draws, 1)), axis=1)
+        cell = reads.position.ravel().take(np.tile(reads.ordering[at] * n, (draws, 1)) + mixed)
+        cell += n * np.arange(len(cell))[:, None]
+        picked = np.bincount(cell.ravel(), minlength=len(cell) * n).reshape(-1, n)
+        squares = np.einsum("rp,rp->r", picked, picked).reshape(draws, len(members))
         excess[:, members] = squares - mean[members]
     return excess
 

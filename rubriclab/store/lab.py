@@ -392,12 +392,17 @@ class Store:
         shown = self._rows(
             "SELECT shown, labels FROM orderings WHERE run_no = ? ORDER BY ordering", [info.run_no]
         )
-        columns = "arm, item, ordering, read, repeat, call, status, score, position, expected, mass"
-        given = probabilities and self._has_probabilities(info.run_no)
+        columns = "arm, item, ordering, read, repeat, call, status, score, position"
+        told = [name for name in ("expected", "mass") if self._has(info.run_no, name)]
+        columns = ", ".join([columns, *told])
+        given = probabilities and self._has(info.run_no, "p1")
         if given:
             columns += ", " + ", ".join(P_COLUMNS)
         # Rows lie in the order they were kept; putting them in order is rarely needed and dear.
         table = self._numpy(f"SELECT {columns} FROM judgments WHERE run_no = ?", [info.run_no])
+        for name in ("expected", "mass"):
+            # Nothing told: cheaper to write down than to read.
+            table.setdefault(name, np.full(len(table["call"]), np.nan, dtype=np.float32))
         order = _in_order(table["call"])
         if order is not None:
             table = {name: part[order] for name, part in table.items()}
@@ -415,8 +420,9 @@ class Store:
             simulated=info.simulated,
         )
 
-    def _has_probabilities(self, run_no: int) -> bool:
-        given = "SELECT count(*) FROM judgments WHERE run_no = ? AND isfinite(p1)"
+    def _has(self, run_no: int, column: str) -> bool:
+        """Is there a number in this column of REAL in any judgment of the run?"""
+        given = f"SELECT count(*) FROM judgments WHERE run_no = ? AND isfinite({column})"
         return self._one(given, [run_no]) > 0
 
     def _item_frame(self, run_no: int) -> pd.DataFrame:
