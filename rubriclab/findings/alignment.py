@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.frame import Bools, OptionRows, compress, option_rows, units
+from rubriclab.findings.frame import Bools, OptionRows, compress, option_rows, side_by_side, units
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, RunData, Variant
 from rubriclab.stats import alignment as stats
@@ -140,7 +140,7 @@ def alignment(
     human = data.items["human"].to_numpy().astype(np.float64)
     if not np.isfinite(human).any():
         return AlignmentResult((), (), n_boot, seed, (_NO_HUMAN,))
-    cases = [_cases(data, code, arm, rows, human) for code, arm, rows in _arms(data)]
+    cases = side_by_side(lambda one: _cases(data, *one, human), _arms(data))
     unit = units(data.items)
     raters = _Raters(data.items)
     arms: list[ArmAlignment] = []
@@ -148,8 +148,7 @@ def alignment(
     for dataset in dict.fromkeys(case.arm.dataset for case in cases):
         group = [case for case in cases if case.arm.dataset == dataset]
         draws = _Draws(group, unit.code, n_boot=n_boot, n_paired=n_paired, seed=seed)
-        for case in group:
-            arms.append(_arm(case, draws, raters, unit.kind, seed))
+        arms += _arms_of(group, draws, raters, unit.kind, seed)
         differences.extend(_deltas(group, draws))
     arms.sort(key=lambda result: result.code)
     warnings = () if arms else ("This run has no judgments under one criterion at a time.",)
@@ -443,6 +442,14 @@ def rating_matrix(items: pd.DataFrame) -> Floats:
 
 
 # ---------------------------------------------------------------- results
+
+
+def _arms_of(
+    group: Sequence[_Cases], draws: _Draws, raters: _Raters, kind: str, seed: int
+) -> list[ArmAlignment]:
+    for case in group:
+        raters.on(case.rows.item_code)  # so that no two arms work them out at the same time
+    return side_by_side(lambda case: _arm(case, draws, raters, kind, seed), group)
 
 
 def _arm(case: _Cases, draws: _Draws, raters: _Raters, kind: str, seed: int) -> ArmAlignment:

@@ -10,7 +10,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.frame import OptionRows, compress, option_rows, status_counts, units
+from rubriclab.findings.frame import (
+    OptionRows,
+    compress,
+    option_rows,
+    side_by_side,
+    status_counts,
+    units,
+)
 from rubriclab.model import Arm, Ordering, RunData
 from rubriclab.stats.choice import ChoiceFit, EffectFit, Separability, fit_choice, layout
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
@@ -98,11 +105,12 @@ def choice(data: RunData, *, source: Source = "choices", seed: int = 0) -> Choic
     item, or by block where the data have blocks; no bootstrap is involved. ``seed`` matters
     only beyond some millions of pairs of reads, of which a random part is then used.
     """
-    models = tuple(
-        choice_of(data, code, arm, judgments, source=source, seed=seed)
-        for code, arm, judgments in data.by_arm()
-        if arm.axis == "options" and len(judgments)
-    )
+
+    def fitted(one: tuple[int, Arm, pd.DataFrame]) -> ChoiceModel:
+        return choice_of(data, *one, source=source, seed=seed)
+
+    mine = [one for one in data.by_arm() if one[1].axis == "options" and len(one[2])]
+    models = tuple(side_by_side(fitted, mine))
     left_out = len(data.arms) - len(models)
     warnings = () if models else ("No arm of this run reorders score options.",)
     return ChoiceResult(models, left_out, DEFINITION, warnings)

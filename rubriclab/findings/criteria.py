@@ -21,7 +21,7 @@ from rubriclab.findings.alignment import (
     rating_matrix,
     read_slots,
 )
-from rubriclab.findings.frame import compress, ok_rows, score_index, units
+from rubriclab.findings.frame import compress, ok_rows, score_index, side_by_side, units
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, RunData
 from rubriclab.stats import alignment as agree
@@ -142,15 +142,14 @@ def criteria(
     found: list[ArmCriteria] = []
     differences: list[StrategyDifference] = []
     for dataset in dict.fromkeys(arm.dataset for _, arm, _ in chosen):
-        arms = [
-            _rows(data, layout, code, arm, judgments)
-            for code, arm, judgments in chosen
-            if arm.dataset == dataset
-        ]
+        arms = side_by_side(
+            lambda one: _rows(data, layout, *one),
+            [one for one in chosen if one[1].dataset == dataset],
+        )
         aligned = {rows.code: _Aligned.of(rows, human) for rows in arms}
         pairs = _pairs(arms, aligned)
         draws = _Draws(arms, aligned, pairs, n_boot=n_boot, n_paired=n_paired, seed=seed)
-        found.extend(_arm(rows, aligned[rows.code], draws, raters.on(rows)) for rows in arms)
+        found += _arms_of(arms, aligned, draws, raters)
         differences.extend(_compare(pair, draws) for pair in pairs)
     found.sort(key=lambda arm: arm.code)
     return CriteriaResult(tuple(found), _corrected(differences), n_boot, seed, ())
@@ -313,6 +312,15 @@ def _rows(data: RunData, layout: _Layout, code: int, arm: Arm, judgments: pd.Dat
 
 
 # ---------------------------------------------------------------- position effects
+
+
+def _arms_of(
+    arms: Sequence[_Rows], aligned: dict[int, _Aligned | None], draws: _Draws, raters: _Raters
+) -> list[ArmCriteria]:
+    agreement = {rows.code: raters.on(rows) for rows in arms}
+    return side_by_side(
+        lambda rows: _arm(rows, aligned[rows.code], draws, agreement[rows.code]), arms
+    )
 
 
 def _arm(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from rubriclab.findings.frame import Bools, compress, count_table, option_rows
+from rubriclab.findings.frame import Bools, compress, count_table, option_rows, side_by_side
 from rubriclab.model import Arm, RunData
 from rubriclab.stats import debiasing as stats
 from rubriclab.stats.choice import fit_choice, layout
@@ -114,8 +114,8 @@ def debiasing(
     priors: dict[str, tuple[float, ...]] = {}
     excluded: dict[str, int] = {}
     warnings: list[str] = []
-    for group in _groups(data, seed):
-        found = _compare(group, probe_items, splits, seed, n_boot)
+    groups = _groups(data, seed)
+    for found in side_by_side(lambda g: _compare(g, probe_items, splits, seed, n_boot), groups):
         entries += found.entries
         evens += found.evens
         priors |= found.priors

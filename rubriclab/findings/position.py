@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from rubriclab.findings.frame import (
     item_tables,
     mean_by,
     option_rows,
+    side_by_side,
     status_counts,
     sum_by,
     units,
@@ -56,7 +56,6 @@ ALPHA = 0.05
 FEW_MOVED = 15
 """Below so many items with two different scores the intervals on V and the shares were seen to
 hold in 0.89 to 0.93 of simulated studies (tests/calibration: 2 options, skewed scores)."""
-THREADS = 2
 ONE_SCORE = 0.95
 """From this share of one score on, position counts look even whatever the judge does."""
 
@@ -203,9 +202,7 @@ def position(
         return _arm(arm, counts, kept, probabilities, seed, n_boot, outcome), kept
 
     mine = [one for one in data.by_arm() if one[1].axis == "options"]
-    # Arms know nothing of each other, and NumPy works on two of them at the same time.
-    with ThreadPoolExecutor(max_workers=THREADS) as pool:
-        found = list(pool.map(looked_at, mine))
+    found = side_by_side(looked_at, mine)
     arms, work = [arm for arm, _ in found], [kept for _, kept in found]
     floors = _noise_floors(arms, work, everyone, seed, n_boot)
     arms = [replace(arm, noise_floor=floor) for arm, floor in zip(arms, floors, strict=True)]
