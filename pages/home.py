@@ -18,8 +18,8 @@ with ui.page("home", "Does your judge read the rubric, or the order it is in?", 
     with left:
         st.subheader("Try it in a minute", anchor=False)
         st.markdown(
-            f"The demo asks a small real model ({DEMO_ITEMS} sample answers, 20 orderings and "
-            "repeats each) on this machine. No key, no server, no GPU. The first time it "
+            f"The demo asks a small real model to score {DEMO_ITEMS} sample answers 20 times each: "
+            "10 in different orders, 10 in one order to compare with. It runs on this machine. No key, no server, no GPU. The first time it "
             "fetches the model's weights (93 MB)."
         )
         if st.button("Run the demo", type="primary", icon=":material/play_arrow:"):

@@ -47,8 +47,11 @@ def tests(arm: PositionArm) -> None:
          float("nan"), "Takes the reads of one item as independent; not a valid test."),
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["Question", "Test", "p", "p (Holm)", "Note"])
-    st.dataframe(frame, hide_index=True, width="stretch",
+    st.dataframe(frame.drop(columns="Note"), hide_index=True, placeholder="–", width="stretch",
                  column_config={c: st.column_config.NumberColumn(format="%.2g") for c in ("p", "p (Holm)")})  # fmt: skip
+    for question, note in zip(frame["Question"], frame["Note"], strict=True):
+        if note:
+            st.caption(ui.plain(f"{question}: {note}"))
     seen = arm.smallest_visible_effect
     st.caption(
         f"Holm over {where.n_tests} test(s) of each kind in this run. Intervals resample "
@@ -95,6 +98,8 @@ with ui.page("results", "Results", LEAD):
     with right:
         st.markdown("**Score × position**: click a cell to read its judgments")
         event = ui.chart(cells, key=f"results-cells-{code}", select=True)
+        if event and event.selection.points:
+            st.markdown(":material/arrow_downward: [Read this cell's judgments](#cell-judgments)")
     st.subheader("Is it the order, or chance?", anchor=False)
     tests(arm)
 
@@ -110,7 +115,7 @@ with ui.page("results", "Results", LEAD):
         st.caption("Bias Cost: how far a score's place in this order is from being picked evenly.")
         ui.chart(costs, key="results-costs")
 
-    st.subheader("Judgments behind a cell", anchor=False)
+    st.subheader("Judgments behind a cell", anchor="cell-judgments")
     ui.cell_browser(info, code, arm.arm, event, key="results")
     ui.export_row(
         {"Positions": bars, "Score by position": cells, "Scores given": spread, "Bias Cost": costs},

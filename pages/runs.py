@@ -20,6 +20,7 @@ def live() -> None:
 
 
 with ui.page("runs", "Runs", LEAD):
+    ui.ended_run()
     active = bool(ui.manager().active())
     st.session_state["runs-active"] = active
     if active:

@@ -198,12 +198,30 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False) -> N
                 )
                 if info.done and st.button("Results", key=f"{key}-open-{info.run}",
                                            icon=":material/grid_on:"):  # fmt: skip
-                    st.session_state["run"] = info.run
-                    st.switch_page(f"pages/{FINDINGS_PAGE.get(info.axis, 'results')}.py")
+                    open_findings(info)
                 if controls:
                     _run_controls(info, state, key)
             if info.reason and state != "running":
                 st.caption(plain(info.reason))
+
+
+def open_findings(info: RunInfo) -> None:
+    """Go to the page that shows what this run found."""
+    st.session_state["run"] = info.run
+    st.switch_page(f"pages/{FINDINGS_PAGE.get(info.axis, 'results')}.py")
+
+
+def ended_run() -> None:
+    """Of the run this session started last: that it has finished, and the way to its findings."""
+    run = manager().get(str(st.session_state.get("run", "")))
+    if run is None or run.snapshot().state != "finished":
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f":green[:material/check_circle:] **{plain(run.info.name)}** has finished.",
+                    width="stretch")  # fmt: skip
+        if st.button("See what it found", type="primary", key="runs-ended",
+                     icon=":material/arrow_forward:"):  # fmt: skip
+            open_findings(run.info)
 
 
 def _local(moment: datetime) -> datetime:
@@ -487,11 +505,12 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
         wanted = (int(clicked[0][0]), int(clicked[0][1])) if clicked else (None, None)
         tag = f"{key}-{code}-{wanted}"
         score = st.selectbox("Score", scores, index=scores.index(wanted[0]), key=f"{tag}-score",
+                             placeholder="any",
                              format_func=lambda s: "any" if s is None else str(s))  # fmt: skip
         position = st.selectbox("Position", positions, index=positions.index(wanted[1]),
-                                key=f"{tag}-position",
+                                key=f"{tag}-position", placeholder="any",
                                 format_func=lambda p: "any" if p is None else str(p))  # fmt: skip
-        status = st.selectbox("Outcome", [None, *STATUSES], key=f"{tag}-status",
+        status = st.selectbox("Outcome", [None, *STATUSES], key=f"{tag}-status", placeholder="any",
                               format_func=lambda s: "any" if s is None else s)  # fmt: skip
     frame = store().judgments_behind(
         info.run, arm=code, score=score, position=position, status=status, limit=100

@@ -181,8 +181,9 @@ def upload_form() -> None:
     if plain_name.endswith((".csv", ".tsv", ".txt")):
         signs = [None, *DELIMITERS]
         delimiter = st.selectbox(
-            "Separated by", signs, key=_round_key("delimiter"),
-            format_func=lambda sign: "find out" if sign is None else DELIMITERS[sign],
+            "Separated by", signs, key=f"data-delimiter-{uploaded.file_id}",
+            format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
+            placeholder="found out by the lab",  # None counts as unchosen after a rerun
         )  # fmt: skip
     frame = _table(uploaded.file_id, uploaded.name, delimiter, uploaded)
     for note in table_notes(frame):
@@ -326,7 +327,7 @@ def recipe_form() -> None:
     if chosen.gold:
         gold = st.selectbox(
             "Stand-in for human ratings", [None, *chosen.gold], key=f"data-gold-{key}",
-            format_func=lambda name: "none" if name is None else name,
+            format_func=lambda name: "none" if name is None else name, placeholder="none",
             help="These are another model's scores, not a human's.",
         )  # fmt: skip
     if chosen.downloadable and st.button("Download and keep", key=f"data-fetch-{key}",

@@ -359,6 +359,7 @@ def _comparison_step(axis: Axis, dataset: Dataset) -> dict[str, Any]:
         made["baseline_candidate"] = right.selectbox(
             "Compare only with", [None, *names], key=_kept(f"base-{dataset.name}", None, [None, *names]),
             format_func=lambda name: "every pair" if name is None else name,
+            placeholder="every pair",
         )  # fmt: skip
         if axis == "listwise":
             made["list_size"] = int(left.number_input(

@@ -79,7 +79,7 @@ def headline(group: PerturbationGroup) -> None:
          f"{_short(top[0].name)}: {uf.span(top[1].mean_ci, '.2f')}" if top else "nothing to compare",
          HELP["shift"]),
         ("Most flips", uf.number(flips[1].flips if flips else None, ".0%"),
-         f"{_short(flips[0].name)}; own randomness {uf.number(flips[1].own_flips, '.0%')}"
+         f"{_short(flips[0].name)}; by chance {uf.number(flips[1].own_flips, '.0%')}"
          if flips else "nothing to compare", HELP["flips"]),
         ("Pull of the reference", uf.number(curve.pull if curve else None, ".2f"),
          uf.span(curve.pull_ci, ".2f") if curve else "no reference answers", HELP["pull"]),
