@@ -105,6 +105,7 @@ def pc_against_pf(result: ComparisonResult) -> Chart:
             hovertemplate=f"{names[index]}<br>PC %{{x:.3f}}, PF %{{y:+.3f}}<extra></extra>",
         )
     figure.add_hline(y=0, line={"color": EVEN_LINE, "dash": "dot"})
+    figure.update_xaxes(range=[-0.03, 1.03])
     said = "; ".join(f"{j.judge} PC {_number(j.pc)}, PF {_number(j.pf)}" for j in result.judges)
     return Chart(figure, f"PF against PC, one large point a judge: {said or 'none'}.")
 
@@ -145,6 +146,9 @@ def against_win_rate(
                 hovertemplate=f"{names[index]}: curvature {fit.curvature:+.2f}, "
                 f"R² {fit.r2:.2f}<extra></extra>",
             )
+    figure.update_xaxes(range=[-0.03, 1.03])  # both are shares
+    if measure == "pc":
+        figure.update_yaxes(range=[-0.03, 1.03])
     said = "; ".join(_parabola_words(judge, measure) for judge in judges)
     return Chart(
         figure, f"{_TITLES[measure]} against {title.lower()} by cell. {said or 'No judge'}."

@@ -58,6 +58,11 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
             "size": 11,
         },
         marker={"size": 34, "opacity": 0, "symbol": "square"},
+        # The clicked cell is marked, and the numbers of the others are not dimmed.
+        selected={
+            "marker": {"opacity": 0.85, "color": "#f7f5f0"},
+            "textfont": {"color": "#1d2733"},
+        },
         customdata=[
             [name, p + 1, *effect.shift_ci[p], effect.exposure[p]] for effect, p, name in cells
         ],

@@ -188,6 +188,8 @@ def _cell_texts(arm: PositionArm, low: float, high: float) -> go.Scatter:
                 for share, bold in zip(shares, strong, strict=True)
             ],
         },
+        # With an ink of its own for the selected, Plotly leaves the other numbers undimmed.
+        selected={"textfont": {"color": "#1d2733"}},
         hoverinfo="skip",
     )
 

@@ -137,10 +137,16 @@ class Store:
 
     # -------- data sets, rubrics, judges
 
-    def save_dataset(self, dataset: Dataset) -> str:
-        """Keep a data set; the same data twice is kept once. Returns its id."""
+    def save_dataset(self, dataset: Dataset, *, listed: bool = True) -> str:
+        """Keep a data set; the same data twice is kept once. Returns its id.
+
+        ``listed``: offered to the user; a run's own copy of its data is not.
+        """
         code = dataset.id
         if self._one("SELECT count(*) FROM datasets WHERE dataset = ?", [code]):
+            if listed:
+                with self._transaction() as db:
+                    db.execute("UPDATE datasets SET listed = true WHERE dataset = ?", [code])
             return code
         frame = items_frame(dataset)
         frame["dataset"] = code
@@ -148,8 +154,8 @@ class Store:
         kind = "comparisons" if isinstance(dataset.items[0], Comparison) else "items"
         with self._transaction() as db:
             db.execute(
-                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [code, dataset.name, dataset.origin, now(), rubric, len(dataset), kind],
+                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [code, dataset.name, dataset.origin, now(), rubric, len(dataset), kind, listed],
             )
             db.append("items", frame, by_name=True)
         return code
@@ -172,7 +178,7 @@ class Store:
         """Kept data sets, newest first: dataset, name, origin, created, n_items, kind."""
         return self._frame(
             "SELECT dataset, name, origin, created, n_items, kind, rubric IS NOT NULL AS own_rubric "
-            "FROM datasets WHERE origin <> 'imported' ORDER BY created DESC"
+            "FROM datasets WHERE listed ORDER BY created DESC"
         )
 
     def delete_dataset(self, code: str) -> None:
@@ -244,7 +250,7 @@ class Store:
         with self._write_lock:
             if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
                 return self.run(run)
-            dataset = self.save_dataset(plan.study.dataset)
+            dataset = self.save_dataset(plan.study.dataset, listed=False)
             self._insert_run(
                 run=run,
                 name=plan.study.name,
@@ -531,7 +537,7 @@ class Store:
         items["dataset"] = dataset
         with self._transaction() as db:
             db.execute(
-                "INSERT INTO datasets VALUES (?, ?, 'imported', ?, NULL, ?, 'items')",
+                "INSERT INTO datasets VALUES (?, ?, 'imported', ?, NULL, ?, 'items', false)",
                 [
                     dataset,
                     " + ".join(dict.fromkeys(a.dataset for a in data.arms)),

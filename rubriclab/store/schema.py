@@ -12,7 +12,7 @@ from rubriclab.model import (
     LabError,
 )
 
-SCHEMA = 2
+SCHEMA = 3
 MAX_POSITIONS = 10
 P_COLUMNS = tuple(f"p{i}" for i in range(1, MAX_POSITIONS + 1))
 COMMIT_SECONDS = 0.3
@@ -76,7 +76,18 @@ def _schema_2(db: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-MIGRATIONS = (_schema_1, _schema_2)
+def _schema_3(db: duckdb.DuckDBPyConnection) -> None:
+    """A run keeps its data as judged (spread, paired, drawn); only what a user saved is listed."""
+    db.execute(
+        """
+        ALTER TABLE datasets ADD COLUMN listed BOOLEAN DEFAULT true;
+        UPDATE datasets SET listed = false WHERE origin = 'imported';
+        UPDATE lab SET schema_version = 3;
+        """
+    )
+
+
+MIGRATIONS = (_schema_1, _schema_2, _schema_3)
 """``MIGRATIONS[v]`` takes a store from version v to v + 1."""
 
 
