@@ -286,7 +286,8 @@ def run_progress(run: Run) -> None:
         mark = " :orange-badge[simulated]" if run.info.simulated else ""
         st.markdown(f"**{plain(shown.name)}**{mark}  \n:small[`{shown.run}`]")
         share = shown.done / shown.planned if shown.planned else 1.0
-        left = "" if shown.eta is None else f" · about {duration(shown.eta)} left"
+        waiting = " · starting: the first answer takes longest" if not shown.done else ""
+        left = waiting if shown.eta is None else f" · about {duration(shown.eta)} left"
         text = (
             plain(shown.stage)
             if shown.stage
@@ -302,8 +303,10 @@ def run_progress(run: Run) -> None:
         with st.container(horizontal=True):
             if st.button("Pause", key=f"pause-{shown.run}", icon=":material/pause:"):
                 run.pause()
+                st.toast("Pausing: the calls under way are let to end, and kept.")
             if st.button("Cancel", key=f"cancel-{shown.run}", icon=":material/stop:"):
                 run.cancel()
+                st.toast("Cancelling: what has been judged is kept.")
 
 
 def duration(seconds: float) -> str:
