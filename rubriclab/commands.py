@@ -144,14 +144,21 @@ def _progress_line(shown: Any) -> str:
 
 
 def results(arguments: argparse.Namespace) -> int:
-    from rubriclab.store import Store
-
-    with Store(arguments.store) as store:
+    with _existing_store(arguments.store) as store:
         info = store.run(arguments.run)
         if arguments.html is not None:
             _write_html(store, info, arguments.html)
         _print_results(store, info.run, arguments.json)
     return EXIT_OK
+
+
+def _existing_store(path: str) -> Any:
+    """The store that is to be read. Raises LabError where there is none, and makes none."""
+    from rubriclab.store import Store
+
+    if not Path(path).expanduser().is_file():
+        raise LabError(f"There is no store {path}. Name the .duckdb file that a run was kept in.")
+    return Store(path)
 
 
 def _write_html(store: Any, info: Any, path: Path) -> None:
@@ -199,9 +206,8 @@ def _import_archive(content: bytes, arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     from rubriclab.archive import write_archive
-    from rubriclab.store import Store
 
-    with Store(arguments.store) as store:
+    with _existing_store(arguments.store) as store:
         run = store.run(arguments.run).run
         try:
             arguments.out.write_bytes(write_archive(store, run))

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from rubriclab.judges import Asking, open_judge
+from rubriclab.judges import Asking, check_settings, open_judge
 from rubriclab.model import Call, Judge, Judgment, LabError, Reply, Study
 from rubriclab.plan import Plan, plan
 from rubriclab.provenance import provenance
-from rubriclab.store import RunWriter, Store, StoreError
+from rubriclab.store import RunWriter, Store, StoreError, run_name
 
 OUTAGE_KINDS = frozenset({"connect"})
 """Faults in which no server worked on the call: waited out, not counted as attempts."""
@@ -567,8 +567,15 @@ class RunManager:
         secrets: Mapping[str, str] | None = None,
         only_failed: bool = False,
     ) -> Run:
-        """Start or go on with the run of a study; a run that is going is returned as it is."""
+        """Start or go on with the run of a study; a run that is going is returned as it is.
+
+        Raises LabError for wrong settings before anything is stored; a finished study needs
+        no usable judge, since it asks nothing.
+        """
         prepared = plan(study)
+        if not self._complete(prepared):
+            for judge in study.judges:
+                check_settings(judge, secrets)
         with self._lock:
             info = self.store.open_run(prepared, provenance(prepared))
             going = self._runs.get(info.run)
@@ -578,6 +585,10 @@ class RunManager:
             run = Run(self.store, prepared, limits=limits, secrets=secrets, only=only)
             self._runs[info.run] = run
             return run.start()
+
+    def _complete(self, prepared: Plan) -> bool:
+        run = run_name(prepared.study)
+        return any(info.run == run and info.done >= len(prepared) for info in self.store.runs())
 
     def go_on(self, name: str, **options: object) -> Run:
         """Go on with a run of the store by its name (see :meth:`start` for options)."""

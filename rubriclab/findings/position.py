@@ -466,9 +466,14 @@ def _warnings(
         )
     moved = _moved(work)
     if 0 < moved < FEW_MOVED and not work.one_order:
+        carried = (
+            f"There are only {moved} items"
+            if moved == rows.n_items
+            else f"Only {moved} of {rows.n_items} items were ever given two different scores"
+        )
         found.append(
-            f"Only {moved} of {rows.n_items} items were ever given two different scores: all that "
-            "is said about position rests on these few, and 95 % intervals may hold less often."
+            f"{carried}: all that is said about position rests on them, and 95 % intervals may "
+            "hold less often."
         )
     if (total - used) / total > 0.05:
         found.append(f"{total - used} of {total} judgments could not be read.")

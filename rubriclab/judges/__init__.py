@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from rubriclab.judges.base import Asking
 from rubriclab.model import Judge, Study
 
-__all__ = ["Asking", "open_judge"]
+__all__ = ["Asking", "check_settings", "open_judge"]
 
 
 def open_judge(
@@ -33,3 +33,25 @@ def open_judge(
     from rubriclab.judges.client import ChatClient
 
     return ChatClient(judge, secrets=secrets)
+
+
+def check_settings(judge: Judge, secrets: Mapping[str, str] | None = None) -> None:
+    """Raises LabError for a judge that can be seen to be unusable before it is opened.
+
+    An unknown option or model, a file that is no GGUF, a missing key, a malformed address:
+    a run of it would only pause at its first call.
+    """
+    if judge.kind == "simulated":
+        from rubriclab.judges.simulated import read_effects
+
+        read_effects(judge.options)
+    elif judge.kind == "embedded":
+        from rubriclab.judges import embedded
+
+        embedded.check_settings(judge)
+    else:
+        from rubriclab.judges.client import addresses, base_url, read_key
+
+        for url in addresses(judge):
+            base_url(url)
+        read_key(judge, secrets)

@@ -23,7 +23,7 @@ from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 from rubriclab.judges.client import ChatClient
-from rubriclab.judges.weights import Progress, ensure_weights, file_sha256
+from rubriclab.judges.weights import Progress, ensure_weights, file_sha256, find_weights
 from rubriclab.model import Call, Judge, LabError, Reply
 
 CONTEXT_TOKENS = 2048
@@ -83,18 +83,27 @@ def start_embedded(judge: Judge, *, progress: Progress | None = None) -> Embedde
     Raises LabError saying what to do: unknown option or model, no weights, not a GGUF file,
     a context that does not fit into memory, a missing system library.
     """
-    for option in judge.options:
-        if option not in _OPTIONS:
-            raise LabError(
-                f"The embedded judge “{judge.name}” has no option “{option}”. "
-                f"It has: {', '.join(_OPTIONS)}."
-            )
+    check_settings(judge)
     settings = _Settings(
         path=_weights_file(judge, progress),
         context=_count(judge, "context", CONTEXT_TOKENS),
         threads=_count(judge, "threads", BATCH_THREADS),
     )
     return _RUNNING.acquire(settings, judge)
+
+
+def check_settings(judge: Judge) -> None:
+    """Raises LabError for what can be seen to be wrong without fetching or loading anything."""
+    for option in judge.options:
+        if option not in _OPTIONS:
+            raise LabError(
+                f"The embedded judge “{judge.name}” has no option “{option}”. "
+                f"It has: {', '.join(_OPTIONS)}."
+            )
+    if judge.options.get("path") is None:
+        find_weights(judge.model)
+    else:
+        _weights_file(judge, None)
 
 
 class EmbeddedJudge:

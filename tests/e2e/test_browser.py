@@ -37,22 +37,26 @@ def test_home_demo_results_cell(tmp_path: Path) -> None:
         page.get_by_role("button", name="Run the demo").click()
         page.wait_for_selector("h1:has-text('Runs')")
         page.get_by_text("Demo").first.wait_for()
-        finished = page.locator('[data-testid="stMain"]').get_by_text("finished")
-        finished.first.wait_for(timeout=600_000)
-        demo = page.locator('[data-testid="stVerticalBlock"]', has_text="Demo").last
-        demo.get_by_role("button", name="Results").first.click()
+        # The recorded example is finished from the start; the demo, newest, stands above it.
+        finished = page.locator('[data-testid="stMain"]').get_by_text("finished", exact=True)
+        finished.nth(1).wait_for(timeout=600_000)
+        settled(page)
+        page.get_by_role("button", name="Results", exact=True).first.click()
         page.wait_for_selector("h1:has-text('Results')")
         settled(page)
         page.get_by_text("smollm2-135m").first.wait_for()
+        chosen = page.locator('[data-testid="stSelectbox"] input').first.input_value()
+        assert chosen.startswith("Demo"), chosen
         cells = page.locator('[data-testid="stPlotlyChart"]').nth(1)
-        cells.scroll_into_view_if_needed()
+        settled(page)
+        cells.evaluate("chart => chart.scrollIntoView({block: 'center'})")
         points = cells.locator(".scatterlayer .trace .point")
         points.first.wait_for(state="attached")
         assert points.count() == 25
         points.nth(0).click(force=True)
         page.get_by_text("Choose a row to read the prompt and the reply").wait_for()
         table = page.locator('[data-testid="stDataFrame"]').last
-        table.scroll_into_view_if_needed()
+        table.evaluate("rows => rows.scrollIntoView({block: 'center'})")
         box = table.bounding_box()
         assert box is not None
         page.mouse.click(box["x"] + 14, box["y"] + 54)
