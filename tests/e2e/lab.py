@@ -88,3 +88,17 @@ def settled(page: Any) -> None:
     """Wait until Streamlit has drawn the page: a title, and nothing running."""
     page.wait_for_selector("h1")
     page.wait_for_selector('[data-testid="stStatusWidget"]', state="detached", timeout=120_000)
+
+
+def place_of(page: Any, selector: str) -> dict[str, float]:
+    """Where the last element of ``selector`` stands once it is in view and keeps still."""
+    before = None
+    for _ in range(60):
+        element = page.locator(selector).last
+        element.evaluate("part => part.scrollIntoView({block: 'center'})")
+        page.wait_for_timeout(500)
+        box = element.bounding_box()
+        if box is not None and box == before:
+            return dict(box)
+        before = box
+    raise RuntimeError(f"{selector} never kept still")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rubriclab.ui import NAVIGATION, Entry
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, place_of, running_lab, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -53,13 +53,12 @@ def test_home_demo_results_cell(tmp_path: Path) -> None:
         points = cells.locator(".scatterlayer .trace .point")
         points.first.wait_for(state="attached")
         assert points.count() == 25
-        points.nth(0).click(force=True)
-        page.get_by_text("Choose a row to read the prompt and the reply").wait_for()
-        table = page.locator('[data-testid="stDataFrame"]').last
-        table.evaluate("rows => rows.scrollIntoView({block: 'center'})")
-        box = table.bounding_box()
-        assert box is not None
+        # Score 5 at position 1, a cell that this judge fills: cells come score by score.
+        points.nth(20).click(force=True)
+        page.get_by_role("link", name="Read this cell's judgments").wait_for()
+        settled(page)
+        box = place_of(page, '[data-testid="stDataFrame"]')
         page.mouse.click(box["x"] + 14, box["y"] + 54)
         page.get_by_text("Sent to the judge").wait_for()
-        assert "###Score Rubrics:" in page.inner_text('[data-testid="stMain"]')
+        page.get_by_text("###Score Rubrics:").first.wait_for()
         assert page.locator('[data-testid="stException"]').count() == 0
