@@ -338,18 +338,25 @@ def _protocol_words(found: ProtocolComparison) -> str:
 def judge_names(judges: Sequence[JudgeComparison]) -> list[str]:
     """Escaped short names that differ: what tells two arms of one judge apart is added."""
     plain = [judge.judge for judge in judges]
+    parts = [_name_parts(judge) for judge in judges]
+    differing = [k for k in range(4) if len({row[k] for row in parts}) > 1]
     named = []
-    for judge in judges:
+    for judge, mine in zip(judges, parts, strict=True):
         name = _short(judge.judge)
         if plain.count(judge.judge) > 1:
-            protocol = f"{judge.n_positions} shown" if judge.axis == "listwise" else "pairs"
-            more = [judge.dataset, judge.strategy, protocol, judge.variant]
+            more = [mine[k] for k in differing]
             name = " · ".join([name, *(_short(part) for part in more if part)])
         named.append(name)
     return [
         escape(name if named.count(name) == 1 else f"{name} ({index + 1})")
         for index, name in enumerate(named)
     ]
+
+
+def _name_parts(judge: JudgeComparison) -> tuple[str, str, str, str]:
+    """What can tell two arms of one judge apart."""
+    protocol = f"{judge.n_positions} shown" if judge.axis == "listwise" else "pairs"
+    return judge.dataset, judge.strategy, protocol, judge.variant or ""
 
 
 def _short(text: str, length: int = _SHORT) -> str:

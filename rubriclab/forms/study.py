@@ -271,9 +271,11 @@ def _rubric_step(dataset: Dataset) -> Rubric | None:
 
 def _strategy_step(axis: Axis) -> tuple[Strategy, ...]:
     """The ways of ordering that are compared, each with its number of reads."""
-    kinds = COMPARED if axis in ("pairwise", "listwise") else tuple(STRATEGIES)
+    compared = axis in ("pairwise", "listwise")
+    kinds = COMPARED if compared else tuple(STRATEGIES)
+    usual = ["balanced"] if compared else ["balanced", "fixed"]
     chosen = st.multiselect(
-        "Ways of ordering", kinds, key=_kept(f"strategies-{axis}", ["balanced", "fixed"], kinds),
+        "Ways of ordering", kinds, key=_kept(f"strategies-{axis}", usual, kinds),
         format_func=lambda kind: STRATEGIES[kind][0],
         help="Each is an arm of the study. Balanced against fixed is the comparison of the papers.",
     )  # fmt: skip

@@ -116,8 +116,12 @@ def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, C
         st.caption("The dotted line is how often two reads of the baseline itself differ.")
         drawn["Flips"] = flip_bars(group)
         ui.chart(drawn["Flips"], key=f"{tag}-flips")
-    same = [other for other in found.groups if other.dataset == group.dataset and other.reference]
-    if same:
+    same = [
+        other
+        for other in found.groups
+        if other.dataset == group.dataset and other.reference and other.gold
+    ]
+    if same:  # without gold there is no agreement to draw
         st.subheader("With a reference answer of each score", anchor=False)
         drawn["References"] = reference_lines(same)
         ui.chart(drawn["References"], key=f"{tag}-references")
