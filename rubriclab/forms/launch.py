@@ -17,6 +17,7 @@ from rubriclab.forms.study import Prepared, Setup
 from rubriclab.judges.embedded import CONTEXT_TOKENS
 from rubriclab.judges.weights import CATALOGUE, is_cached
 from rubriclab.model import Call, Comparison, Item, Strategy
+from rubriclab.sequential import StopAtWidth
 
 ITEMS_CHECKED = 200
 SHADE = "rgba(58, 131, 181, {:.2f})"
@@ -199,13 +200,17 @@ def launch(setup: Setup, prepared: Prepared) -> None:
             icon=":material/history:",
         )  # fmt: skip
     caps = []
+    if setup.stop_width is not None:
+        caps.append(f"when the interval on V is narrower than {setup.stop_width:g}")
     if setup.limits.max_calls is not None:
-        caps.append(many(setup.limits.max_calls, "call"))
+        caps.append(f"at {many(setup.limits.max_calls, 'call')}")
     if setup.limits.max_money is not None:
-        caps.append(f"{setup.limits.max_money:g} of money")
+        caps.append(f"at {setup.limits.max_money:g} of money")
     label = f"Launch: {many(len(prepared.plan), 'call')}"
     if st.button(label, type="primary", icon=":material/rocket_launch:", key="study-launch"):
         run = ui.manager().start(prepared.study, limits=setup.limits, secrets=ui.secrets())
+        if setup.stop_width is not None:
+            StopAtWidth(run, ui.store(), width=setup.stop_width).start()
         st.session_state["run"] = run.info.run
         st.switch_page("pages/runs.py")
     if not isinstance(prepared.study.dataset.items[0], Comparison):
@@ -215,4 +220,4 @@ def launch(setup: Setup, prepared: Prepared) -> None:
             help="study.toml and its data, for `python -m rubriclab run study.toml --store …`.",
         )  # fmt: skip
     if caps:
-        st.caption(f"Pauses after {' or '.join(caps)}; it can be gone on with.")
+        st.caption(f"Pauses {' or '.join(caps)}; it can be gone on with.")

@@ -83,6 +83,7 @@ class Setup:
     judges: tuple[Judge, ...]
     design: Design
     limits: Limits
+    stop_width: float | None = None
 
     @property
     def key(self) -> str:
@@ -143,6 +144,7 @@ def _form() -> Setup | None:
         ui_step(4, "Who judges")
         judges = _judge_step()
         limits = _limits_step(judges)
+        width = _width_step(axis)
         name = st.text_input("Name of the study", key=_kept("name", ""), max_chars=60,
                              placeholder=f"{dataset.name}, {AXES[axis][0].lower()}")  # fmt: skip
         if not judges or not strategies:
@@ -157,6 +159,7 @@ def _form() -> Setup | None:
             judges=judges,
             design=Design(axis=axis, strategies=strategies, **more),
             limits=limits,
+            stop_width=width,
         )
     return None
 
@@ -455,6 +458,20 @@ def _limits_step(judges: Sequence[Judge]) -> Limits:
             else "Counts only for judges with prices; none of the chosen ones has any.",
         )  # fmt: skip
     return Limits(max_calls=cast(int | None, calls), max_money=money or None)
+
+
+def _width_step(axis: Axis) -> float | None:
+    """The stop rule, for the axis whose position effect it watches."""
+    if axis != "options":
+        return None
+    with st.expander("Stop rule: pause when enough is known", icon=":material/timer:"):
+        width = st.number_input(
+            "Stop when the interval on Cramér's V is narrower than", 0.01, 0.99,
+            key=_kept("stop-width", None), placeholder="never", step=0.05,
+            help="Looked at again and again while the run goes; the interval stays valid for all "
+            "looks together (Hotelling's region, the error spent as 6 alpha / (pi² k²) at look k).",
+        )  # fmt: skip
+    return cast(float | None, width)
 
 
 def facts_line(prepared: Prepared) -> str:
