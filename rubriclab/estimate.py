@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rubriclab.cost import JudgeCost, answer_mode, estimate, measured
 from rubriclab.findings.plain import plain
 from rubriclab.findings.planning import PowerPlan, planning, stated_power
-from rubriclab.forms.estimate import JudgeCost, answer_mode, estimate, measured
 from rubriclab.model import Arm, LabError, Study
 from rubriclab.plan import Plan, plan
 from rubriclab.sequential import EVERY

@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab import designs, ui
+from rubriclab.cost import JudgeCost, answer_mode, estimate, measured
 from rubriclab.designs import Balance
 from rubriclab.forms.common import many
-from rubriclab.forms.estimate import JudgeCost, answer_mode, estimate, measured
 from rubriclab.forms.export import study_files
 from rubriclab.forms.study import Prepared, Setup
 from rubriclab.judges.embedded import CONTEXT_TOKENS

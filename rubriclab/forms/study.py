@@ -10,6 +10,7 @@ from typing import Any, cast
 import streamlit as st
 
 from rubriclab import ui
+from rubriclab.cost import group_word, subset, text_groups
 from rubriclab.designs import ALL_LIMIT
 from rubriclab.forms.common import (
     all_rubrics,
@@ -20,7 +21,6 @@ from rubriclab.forms.common import (
     many,
     rubric_sentence,
 )
-from rubriclab.forms.estimate import group_word, subset, text_groups
 from rubriclab.ingest.sample import sample_dataset
 from rubriclab.ingest.study import judge_to_value
 from rubriclab.model import (

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab import ui
-from rubriclab.forms.estimate import calls_per_second, subset, text_groups
+from rubriclab.cost import calls_per_second, subset, text_groups
 from rubriclab.forms.export import study_files
 from rubriclab.forms.judges import json_object, refuse_key
 from rubriclab.forms.rubric import from_tables
