@@ -123,10 +123,12 @@ def test_answers_with_probabilities_of_every_label_and_prefers_the_first() -> No
 
 def test_orderings_of_one_item_share_their_prefix() -> None:
     replies = asyncio.run(_ask_all(_calls(1)))
-    assert replies[0].tokens_in is not None
-    for reply in replies[1:]:
-        assert reply.cached_tokens is not None
-        assert reply.cached_tokens > 0.5 * replies[0].tokens_in
+    tokens = replies[0].tokens_in
+    assert tokens is not None
+    # Two calls are on their way at once, so the second may be the first to be worked on:
+    # one of them reads the whole prompt, whichever it is, and all others find it there.
+    cached = sorted(reply.cached_tokens or 0 for reply in replies)
+    assert all(count > 0.5 * tokens for count in cached[1:])
 
 
 def test_two_runs_at_once_share_one_server_and_both_finish() -> None:
