@@ -58,8 +58,8 @@ PREFILL = {
 }
 """How the answer of an embedded judge is begun for it in score mode: a model this small would
 chat first, and only 2 % of its first-token probability would fall on a label. Of five
-beginnings tried on eight sample items this one and “**Score: ” put the most there (87 %). With all criteria in
-one call it copies the task or the story unless the first line is begun. Switched off by the
+beginnings tried on eight sample items this one and “**Score: ” put the most there (87 %). With
+all criteria in one call it copies the task or the story unless the first line is begun. Switched off by the
 judge's option ``prefill = false``."""
 EMBEDDED_MAX_TOKENS = {"feedback": 320, "score": 3}
 
