@@ -16,6 +16,7 @@ What an answer says about a call that failed:
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -308,19 +309,19 @@ def _source(path: Path) -> _Source:
         raise BatchError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-class _Source:
+class _Source(ABC):
     """A file of answers."""
 
+    @abstractmethod
     def places(self) -> Iterator[tuple[int, str | None, bool]]:
         """For each answer its place, its key (None: unreadable) and whether it is a fault that
         says nothing about the call."""
-        raise NotImplementedError
 
-    def reply(self, place: int, call: Call, judge: Judge) -> Reply:
-        raise NotImplementedError
+    @abstractmethod
+    def reply(self, place: int, call: Call, judge: Judge) -> Reply: ...
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
 
 # ---------------------------------------------------------------- batch answers, one a line

@@ -327,27 +327,28 @@ def _arms(study: Study, units: Sequence[Unit]) -> tuple[Arm, ...]:
     names = [strategy.name for strategy in design.strategies]
     if len(set(names)) < len(names):
         raise StudyError(f"Two strategies share a name in {names}; give each its own name.")
-    arms = []
-    for judge in study.judges:
-        for variant in variants(study):
-            _check_variant(variant)
-            baseline = not variant.levels or variant == variants(study)[0]
-            chosen = design.strategies if design.crossed or baseline else design.strategies[:1]
-            for scores, n in _shapes(study, units, variant):
-                for strategy in chosen:
-                    arms.append(
-                        Arm(
-                            judge=judge.name,
-                            dataset=study.dataset.name,
-                            strategy=strategy.name,
-                            axis=design.axis,
-                            scores=scores,
-                            n_positions=n,
-                            variant=variant,
-                            simulated=judge.simulated,
-                        )
-                    )
-    return tuple(arms)
+    settings = []
+    for position, variant in enumerate(variants(study)):
+        _check_variant(variant)
+        everywhere = design.crossed or position == 0
+        chosen = design.strategies if everywhere else design.strategies[:1]
+        settings.append((variant, chosen, _shapes(study, units, variant)))
+    return tuple(
+        Arm(
+            judge=judge.name,
+            dataset=study.dataset.name,
+            strategy=strategy.name,
+            axis=design.axis,
+            scores=scores,
+            n_positions=n,
+            variant=variant,
+            simulated=judge.simulated,
+        )
+        for judge in study.judges
+        for variant, chosen, shapes in settings
+        for scores, n in shapes
+        for strategy in chosen
+    )
 
 
 def variants(study: Study) -> tuple[Variant, ...]:
@@ -407,15 +408,15 @@ def _count(draft: Plan, notes: list[str]) -> tuple[int, ...]:
     planned = []
     skipped: dict[int, int] = {}
     for arm, strategy in zip(draft.arms, draft._strategies, strict=True):
-        n = arm.n_positions
-        reads = designs.n_reads(strategy, n, rotations_only=arm.axis in ("pairwise", "listwise"))
-        designs.orderings(  # a wrong custom list is an error now, not in the middle of a run
-            strategy,
-            arm.scores if arm.axis == "options" else draft._units[0].options,  # type: ignore[type-var]
-            rotations_only=arm.axis in ("pairwise", "listwise"),
-        ) if strategy.kind != "custom" or arm.axis == "options" else ()
+        compared = arm.axis in ("pairwise", "listwise")
+        reads = designs.n_reads(strategy, arm.n_positions, rotations_only=compared)
         if arm.axis == "options":
+            # A wrong custom list or wrong labels are an error now, not in the middle of a run.
+            designs.orderings(strategy, arm.scores)
             score_labels(arm.scores, arm.variant.get("ids", "arabic"))
+        elif strategy.kind != "custom":
+            options = draft._units[0].options
+            designs.orderings(strategy, options, rotations_only=compared)  # type: ignore[type-var]
         fitting = [unit for unit in draft._units if draft._fits(arm, unit)]
         wanted = arm.variant.get("reference")
         if wanted:
