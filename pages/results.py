@@ -7,6 +7,7 @@ from rubriclab import ui
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.position import arm_name, heatmap, score_distribution, selection_bars
 from rubriclab.findings.position import PositionArm, position
+from rubriclab.views import position as views
 
 LEAD = "Does the place of a score in the list decide whether it is picked?"
 
@@ -18,22 +19,22 @@ def number(value: float, form: str) -> str:
 def headline(arm: PositionArm) -> None:
     """The answer first: in words, then in three numbers."""
     where, n = arm.position, len(arm.arm.scores)
-    st.markdown(f"#### {ui.plain(ui.position_sentence(arm))}")
+    st.markdown(f"#### {ui.plain(views.sentence(arm))}")
     first, second, third, fourth = st.columns(4)
     first.metric("Picks at position 1", number(where.share[0], ".0%"),
                  f"even would be {1 / n:.0%}", delta_color="off", delta_arrow="off",
-                 help=ui.HELP["share"])  # fmt: skip
+                 help=views.HELP["share"])  # fmt: skip
     second.metric("Cramér's V", number(where.cramers_v, ".3f"),
                   f"{number(where.cramers_v_ci.low, '.2f')} to {number(where.cramers_v_ci.high, '.2f')}; "
                   f"noise alone {number(where.v_from_noise, '.2f')}",
-                  delta_color="off", delta_arrow="off", help=ui.HELP["v"])  # fmt: skip
+                  delta_color="off", delta_arrow="off", help=views.HELP["v"])  # fmt: skip
     cost = arm.bias_cost
     third.metric("Bias Cost, default order", f"{number(cost.default.cost, '.1f')} points",
                  f"best of all orders {number(cost.best.cost, '.1f')}",
-                 delta_color="off", delta_arrow="off", help=ui.HELP["cost"])  # fmt: skip
+                 delta_color="off", delta_arrow="off", help=views.HELP["cost"])  # fmt: skip
     fourth.metric("Read", f"{arm.n_used:,} of {arm.n_used + arm.n_excluded:,}",
                   f"{arm.n_items:,} items", delta_color="off", delta_arrow="off",
-                  help=ui.HELP["read"])  # fmt: skip
+                  help=views.HELP["read"])  # fmt: skip
 
 
 def tests(arm: PositionArm) -> None:
@@ -80,8 +81,8 @@ with ui.page("results", "Results", LEAD):
         for i, a in arms.items()
         if a.position.verdict != "position and score cannot be told apart"
     ]
-    code = st.selectbox("Judge and strategy", list(arms), format_func=lambda i: ui.arm_label(arms[i].arm),
-                        index=moved[0] if moved else 0, key=f"results-arm-{info.run}")  # fmt: skip
+    code = ui.choose("Judge and strategy", list(arms), name=lambda i: ui.arm_label(arms[i].arm), address="arm",
+                     default=moved[0] if moved else 0, key=f"results-arm-{info.run}")  # fmt: skip
     arm = arms[code]
     headline(arm)
     for warning in arm.warnings:
@@ -116,8 +117,8 @@ with ui.page("results", "Results", LEAD):
         ui.chart(costs, key="results-costs")
 
     st.subheader("Judgments behind a cell", anchor="cell-judgments")
-    ui.cell_browser(info, code, arm.arm, event, key="results")
+    views.cell_browser(info, code, arm.arm, event, key="results")
     ui.export_row(
         {"Positions": bars, "Score by position": cells, "Scores given": spread, "Bias Cost": costs},
-        {"Score by position table": ui.table_frame(arm)}, info=info, key="results",
+        {"Score by position table": views.table_frame(arm)}, info=info, key="results",
     )  # fmt: skip

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
@@ -37,11 +40,35 @@ def centred_at(middle: float) -> list[list[float | str]]:
 SEQUENTIAL = [[0.0, "#f1eee7"], [0.35, "#9cc3dd"], [0.7, "#3d83b5"], [1.0, "#0d3f66"]]
 
 
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Which judgments one point of a chart was made of: what is not None is a condition.
+
+    ``arm``: its code in the run; ``item``: an item's code; ``ordering``: what was shown, from
+    the first position on, as text. ``run`` only where a chart shows several runs. ``name``:
+    the point in words, for the link to its judgments.
+    """
+
+    name: str
+    arm: int | None = None
+    score: int | None = None
+    position: int | None = None
+    item: int | None = None
+    criterion: str | None = None
+    ordering: str | None = None
+    run: str | None = None
+
+
 class Chart(NamedTuple):
-    """A figure and the sentence that says what it shows to whoever cannot see it."""
+    """A figure and the sentence that says what it shows to whoever cannot see it.
+
+    ``behind[trace][point]``: the judgments behind a point of a trace, where it has any; these
+    points can be clicked on.
+    """
 
     figure: go.Figure
     alt: str
+    behind: Mapping[int, Sequence[Behind | None]] = MappingProxyType({})
 
 
 def new_figure(*, x: str = "", y: str = "", height: int = 360, **layout: Any) -> go.Figure:

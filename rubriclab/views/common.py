@@ -17,6 +17,7 @@ from rubriclab.findings.recommendation import Advice
 from rubriclab.model import Arm, RunData
 from rubriclab.stats.inference import Interval
 from rubriclab.store import RunInfo
+from rubriclab.views.judgments import detail
 
 T = TypeVar("T", bound=Hashable)
 
@@ -162,20 +163,33 @@ def found(
     return ui.finding(info, named, probabilities=probabilities)
 
 
-def pick(label: str, options: Sequence[T], *, key: str, name: Callable[[T], str] = str) -> T:
-    """A choice that is only offered where there is more than one."""
+def pick(
+    label: str,
+    options: Sequence[T],
+    *,
+    key: str,
+    name: Callable[[T], str] = str,
+    address: str | None = None,
+) -> T:
+    """A choice that is only offered where there is more than one; with ``address`` in the link."""
     if len(options) == 1:
         return options[0]
+    if address is not None:
+        return ui.choose(label, options, key=key, address=address, name=name, code=_code)
     chosen = st.selectbox(label, options, format_func=name, key=key)
     return options[0] if chosen is None else chosen
 
 
-def toggle(label: str, options: Sequence[str], *, key: str, about: str = "") -> str:
+def _code(option: Hashable) -> str:
+    """An option as the address holds it; the parts of a setting one after the other."""
+    return " · ".join(map(str, option)) if isinstance(option, tuple) else str(option)
+
+
+def toggle(
+    label: str, options: Sequence[str], *, key: str, about: str = "", address: str = "view"
+) -> str:
     """A switch between a few named views; the first one until something is chosen."""
-    chosen = st.segmented_control(
-        label, options, default=options[0], key=key, help=about or None, required=True
-    )
-    return options[0] if chosen is None else chosen
+    return ui.choose(label, options, key=key, address=address, about=about, segments=True)
 
 
 Setting = tuple[str, str, str]
@@ -260,4 +274,4 @@ def show_judgments(
     st.caption("Choose a row to read what was sent and what came back.")
     rows = table(shown, key=f"{key}-table", select=True)
     if rows and rows[0] < len(frame):
-        ui.judgment_detail(info, {str(k): v for k, v in frame.iloc[rows[0]].items()})
+        detail(info, {str(k): v for k, v in frame.iloc[rows[0]].items()})

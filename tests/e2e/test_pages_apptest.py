@@ -44,7 +44,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     path = tmp_path / "lab.duckdb"
     monkeypatch.setenv(ui.STORE_VARIABLE, str(path))
     monkeypatch.setenv("RUBRICLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(ui, "EXAMPLE", tmp_path / "none.zip")
+    monkeypatch.setattr("rubriclab.ui.runs.EXAMPLE", tmp_path / "none.zip")
     st.cache_resource.clear()
     yield path
     ui.manager().store.close()

@@ -24,7 +24,7 @@ PLAIN = Judge("plain", "simulated", "simulated", options={"noise": 0.0, "seed": 
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(ui.STORE_VARIABLE, str(tmp_path / "lab.duckdb"))
     monkeypatch.setenv("RUBRICLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(ui, "EXAMPLE", tmp_path / "none.zip")
+    monkeypatch.setattr("rubriclab.ui.runs.EXAMPLE", tmp_path / "none.zip")
     st.cache_resource.clear()
     yield
     ui.manager().store.close()

@@ -1,0 +1,69 @@
+"""What the pages share: the frame, the store and the run manager, caches, charts, messages.
+
+Only ``ui``, ``views`` and ``forms`` import streamlit. Pages keep ids in session state, never
+data; what they show comes from the store through the caches here.
+"""
+
+from __future__ import annotations
+
+from rubriclab.ui.address import choose, choose_many, forget_address
+from rubriclab.ui.cache import finding, run_data
+from rubriclab.ui.charts import chart, export_row
+from rubriclab.ui.frame import (
+    NAVIGATION,
+    Entry,
+    duration,
+    empty_state,
+    enter,
+    faults,
+    page,
+    plain,
+    secrets,
+    verbatim,
+)
+from rubriclab.ui.runs import (
+    FINDINGS_PAGE,
+    STORE_VARIABLE,
+    arm_label,
+    choose_run,
+    ended_run,
+    example_run,
+    manager,
+    open_findings,
+    run_label,
+    run_list,
+    run_progress,
+    store,
+)
+
+__all__ = [
+    "FINDINGS_PAGE",
+    "NAVIGATION",
+    "STORE_VARIABLE",
+    "Entry",
+    "arm_label",
+    "chart",
+    "choose",
+    "choose_many",
+    "choose_run",
+    "duration",
+    "empty_state",
+    "ended_run",
+    "enter",
+    "example_run",
+    "export_row",
+    "faults",
+    "finding",
+    "forget_address",
+    "manager",
+    "open_findings",
+    "page",
+    "plain",
+    "run_data",
+    "run_label",
+    "run_list",
+    "run_progress",
+    "secrets",
+    "store",
+    "verbatim",
+]

@@ -1,0 +1,117 @@
+"""Charts with their alt text, and the ways out of a page: HTML, CSV, Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.figures.style import Behind, Chart
+from rubriclab.store import RunInfo
+from rubriclab.ui.frame import plain
+from rubriclab.ui.runs import run_parquet
+
+
+def chart(shown: Chart, *, key: str, info: RunInfo | None = None, select: bool = False) -> Any:
+    """A chart with its alt text; with ``select`` the points the user clicked come back.
+
+    With ``info`` (the run it shows) the points that have judgments behind them can be clicked,
+    which offers the way to those judgments below the chart.
+    """
+    if info is not None and shown.behind:
+        return _with_way_down(shown, key, info.run)
+    return _drawn(shown, key, select)
+
+
+def _drawn(shown: Chart, key: str, select: bool) -> Any:
+    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"} if select else {}
+    return st.plotly_chart(
+        shown.figure,
+        width="stretch",
+        key=key,
+        alt=shown.alt,
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        **options,
+    )
+
+
+@st.fragment  # a click redraws the chart and its link, not the page
+def _with_way_down(shown: Chart, key: str, run: str) -> Any:
+    event = _drawn(shown, key, select=True)
+    clicked = [behind_point(shown, point) for point in event.selection.points]
+    for number, behind in enumerate(one for one in clicked if one is not None):
+        st.page_link(
+            "pages/judgments.py",
+            label=f"Judgments behind: {plain(behind.name)}",
+            icon=":material/arrow_forward:",
+            query_params=judgments_address(behind, run),
+        )
+        if number == 4:
+            break
+    return event
+
+
+def behind_point(shown: Chart, point: Mapping[str, Any]) -> Behind | None:
+    """What a clicked point of a chart was made of; None for a point without judgments."""
+    rows = shown.behind.get(int(point.get("curve_number", -1)), ())
+    index = int(point.get("point_index", point.get("point_number", -1)))
+    return rows[index] if 0 <= index < len(rows) else None
+
+
+def judgments_address(behind: Behind, run: str) -> dict[str, str]:
+    """The part of the Judgments page's address that shows these judgments."""
+    parts = {
+        "run": run,
+        **{name: value for name, value in asdict(behind).items() if name != "name"},
+    }
+    parts["run"] = behind.run or run
+    return {name: str(value) for name, value in parts.items() if value is not None}
+
+
+def export_row(
+    charts: Mapping[str, Chart], tables: Mapping[str, pd.DataFrame], *, info: RunInfo, key: str
+) -> None:
+    """Download buttons: each chart as an HTML file of its own, tables as CSV, judgments as Parquet."""
+    with st.popover("Export", icon=":material/download:"):
+        for name, shown in charts.items():
+            st.download_button(
+                f"{name} (HTML)", key=f"{key}-html-{name}", on_click="ignore", width="stretch",
+                data=partial(shown.figure.to_html, include_plotlyjs=True),
+                file_name=f"{_file_name(name)}.html", mime="text/html",
+            )  # fmt: skip
+        for name, table in tables.items():
+            st.download_button(
+                f"{name} (CSV)", key=f"{key}-csv-{name}", on_click="ignore", width="stretch",
+                data=partial(_csv, table),
+                file_name=f"{_file_name(name)}.csv", mime="text/csv",
+            )  # fmt: skip
+        st.download_button(
+            "All judgments (Parquet)", key=f"{key}-parquet", on_click="ignore", width="stretch",
+            data=partial(run_parquet, info.run), file_name=f"{info.run}.parquet",
+        )  # fmt: skip
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    """A table as CSV in which a spreadsheet runs nothing.
+
+    A text that begins as a formula does gets an apostrophe before it, which spreadsheets take
+    for "this is text" (OWASP, CSV Injection); numbers stay as they are.
+    """
+    told = table.rename(columns=_no_formula)
+    texts = [name for name in told if not pd.api.types.is_numeric_dtype(told[name])]
+    for name in texts:
+        told[name] = told[name].map(_no_formula)
+    return told.to_csv(index=False).encode()
+
+
+def _no_formula(value: Any) -> Any:
+    starts = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if starts else value
+
+
+def _file_name(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
