@@ -10,7 +10,7 @@ import pytest
 
 from rubriclab.__main__ import main
 from rubriclab.check import Planted, run_simulated, simulated_study
-from rubriclab.commands import EXIT_FAULT, EXIT_OK, EXIT_UNFINISHED
+from rubriclab.commands.common import EXIT_FAULT, EXIT_OK, EXIT_UNFINISHED
 from rubriclab.estimate import plan_json, study_plan
 from rubriclab.findings.planning import stated_power
 from rubriclab.ingest.study import load_study

@@ -1,0 +1,81 @@
+"""What every command shares: exit codes, its parser, and how it speaks.
+
+Imports of the lab stand inside the functions, so that ``--help`` and a wrong argument answer
+at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rubriclab.model import LabError
+
+EXIT_OK, EXIT_FAULT, EXIT_USAGE, EXIT_UNFINISHED = 0, 1, 2, 3
+EPILOG = """exit codes:
+  0  done
+  1  something you can mend; the message on standard error says what
+  2  wrong arguments
+  3  the run stopped before its end (paused, cancelled, budget); call again to go on
+
+An API key is read from the environment variable that a judge names (key_env), never from
+the command line or a file."""
+
+
+def command(
+    parsers: Any, name: str, run: Callable[[argparse.Namespace], int], about: str
+) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = parsers.add_parser(
+        name, help=about, description=about, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("--store", required=True, metavar="FILE", help="the store, a .duckdb file")
+    made.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
+    made.set_defaults(command=run)
+    return made
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
+    return value
+
+
+def tell(document: Any) -> None:
+    """A document as JSON, a text as it is."""
+    if isinstance(document, str):
+        print(document)
+    else:
+        json.dump(document, sys.stdout, ensure_ascii=False, indent=1)
+        print()
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def existing_store(path: str) -> Any:
+    """The store that is to be read. Raises LabError where there is none, and makes none."""
+    from rubriclab.store import Store
+
+    if not Path(path).expanduser().is_file():
+        raise LabError(f"There is no store {path}. Name the .duckdb file that a run was kept in.")
+    return Store(path)
+
+
+def print_results(store: Any, run: str, as_json: bool, **more: object) -> None:
+    from rubriclab.report import as_text, results
+
+    document = {**results(store.frame(run, probabilities=True)), **more}
+    if as_json:
+        json.dump(document, sys.stdout, ensure_ascii=False, indent=1)
+        print()
+    else:
+        print(as_text(document))
