@@ -476,7 +476,7 @@ class Store:
                    j.read, j.repeat, j.status, j.score, j.position, j.expected, j.mass,
                    coalesce(j.kind, p.kind) AS kind, p.text, p.finish, p.error, p.key, p.model,
                    p.tokens_in, p.tokens_out, p.latency, i.instruction, i.response,
-                   list_avg(i.human) AS human
+                   list_avg(i.human) AS human, {", ".join(f"j.{name}" for name in P_COLUMNS)}
             FROM judgments j
             JOIN runs r USING (run_no)
             JOIN items i ON i.dataset = r.dataset AND i.item = j.item
