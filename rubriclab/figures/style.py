@@ -76,7 +76,14 @@ def new_figure(*, x: str = "", y: str = "", height: int = 360, **layout: Any) ->
 
     ``x`` and ``y`` are the axis titles, with units.
     """
-    figure = go.Figure()
+    figure = house_style(go.Figure(), height=height, **layout)
+    figure.update_xaxes(title_text=x)
+    figure.update_yaxes(title_text=y)
+    return figure
+
+
+def house_style(figure: go.Figure, *, height: int, **layout: Any) -> go.Figure:
+    """The look of every figure, whatever its panels; returns the same figure."""
     figure.update_layout(
         height=height,
         margin={"l": 56, "r": 16, "t": 28, "b": 48},
@@ -87,10 +94,8 @@ def new_figure(*, x: str = "", y: str = "", height: int = 360, **layout: Any) ->
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
         **layout,
     )
-    figure.update_xaxes(title_text=x, showgrid=False, zeroline=False)
-    figure.update_yaxes(
-        title_text=y, gridcolor="rgba(128,128,128,0.18)", zeroline=False, automargin=True
-    )
+    figure.update_xaxes(showgrid=False, zeroline=False)
+    figure.update_yaxes(gridcolor="rgba(128,128,128,0.18)", zeroline=False, automargin=True)
     return figure
 
 

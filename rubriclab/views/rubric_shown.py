@@ -1,0 +1,44 @@
+"""The options of a rubric as one read of a judge saw them, the chosen one lit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.findings.reads import Read
+
+
+def show_options(read: Read, descriptions: Mapping[str, str | None], *, title: str) -> None:
+    """What stood at positions 1..n, from top to bottom, with probabilities where there are any.
+
+    ``descriptions``: what each option (a score, as text) stands for. ``title``: plain text.
+    """
+    with st.container(border=True):
+        st.markdown(f"**{ui.plain(title)}**")
+        lines = [_line(read, place, descriptions) for place in range(len(read.shown))]
+        st.markdown("\n".join(lines))
+        st.caption(_said(read))
+
+
+def _line(read: Read, place: int, descriptions: Mapping[str, str | None]) -> str:
+    option = read.shown[place]
+    label = read.labels[place] if read.labels else option
+    about = descriptions.get(option) or ""
+    text = f"**{ui.plain(label)}** {ui.plain(about)}".strip()
+    share = f" :small[{read.probabilities[place]:.0%}]" if read.probabilities else ""
+    lit = read.position == place + 1
+    return (
+        f"{place + 1}. :orange-background[{text}]{share}" if lit else f"{place + 1}. {text}{share}"
+    )
+
+
+def _said(read: Read) -> str:
+    if read.position is None:
+        return f"No score could be read ({ui.plain(read.status)})."
+    if read.position == 0:
+        return "The judge called it a tie."
+    return (
+        f"Chose {ui.plain(read.shown[read.position - 1])}, which stood at position {read.position}."
+    )
