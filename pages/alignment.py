@@ -1,7 +1,5 @@
 """Human alignment: do the judge's scores go with the humans', and what do more orders buy?"""
 
-import math
-
 import pandas as pd
 import streamlit as st
 
@@ -16,32 +14,15 @@ from rubriclab.figures.alignment import (
 from rubriclab.figures.style import Chart
 from rubriclab.findings.alignment import AlignmentResult, ArmAlignment, alignment, sweep
 from rubriclab.findings.recommendation import enough_reads
+from rubriclab.findings.sentences import alignment_sentence
 from rubriclab.report.charts import drawable, factors
 from rubriclab.views import common as uf
 
 LEAD = "Do the scores go with what people say, and how many orders does it take?"
 
 
-def sentence(found: AlignmentResult, arm: ArmAlignment) -> str:
-    """How well this arm agrees, and how its strategy compares with the fixed order."""
-    who, how = arm.arm.judge, arm.arm.strategy
-    if not math.isfinite(arm.pearson.r):
-        return f"{who}'s agreement with humans cannot be computed under {how} orders."
-    said = f"{who} agrees with the humans at r = {arm.pearson.r:.2f} under {how} orders"
-    here = [c for c in found.comparisons if uf.setting(c) == uf.setting(arm.arm)]
-    against = next((c for c in here if {c.a, c.b} == {how, "fixed"}), None)
-    if against is None or not math.isfinite(against.delta_r):
-        return f"{said}."
-    sign = 1 if against.a == how else -1
-    low, high = sorted((sign * against.ci.low, sign * against.ci.high))
-    if low <= 0 <= high:
-        return f"{said}; no difference from the fixed order can be seen at this size."
-    word = "higher" if sign * against.delta_r > 0 else "lower"
-    return f"{said}, {abs(against.delta_r):.3f} {word} than in the fixed order."
-
-
 def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
-    uf.answer(sentence(found, arm))
+    uf.answer(alignment_sentence(found, arm))
     raters, enough = arm.raters, enough_reads(arm.budget)
     uf.metrics(
         ("Pearson r", uf.number(arm.pearson.r, ".3f"), uf.span(arm.pearson.ci, ".3f"), uf.HELP["pearson"]),

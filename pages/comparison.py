@@ -10,31 +10,15 @@ from rubriclab.figures.comparison import (
     task_radar,
 )
 from rubriclab.findings.comparison import ComparisonResult, JudgeComparison, comparison
+from rubriclab.findings.sentences import comparison_sentence
 from rubriclab.views import common as uf
 from rubriclab.views import comparison as views
 
 LEAD = "Swap two answers, or turn a list round: does the same one win?"
 
 
-def sentence(judge: JudgeComparison) -> str:
-    """How often the same candidate wins, and which place gains."""
-    who, pc = judge.judge, judge.pc
-    if pc != pc:
-        return f"{who} gave no comparison that can be read in every order."
-    swap = (
-        "when the two answers change places"
-        if judge.axis == "pairwise"
-        else "in every order of the list"
-    )
-    said = f"{who} stays with its choice in {pc:.0%} of comparisons {swap}"
-    if judge.pf_p_holm >= 0.05 or judge.pf_p_holm != judge.pf_p_holm:
-        return f"{said}; no lean to one place can be told from chance."
-    place = "last" if judge.pf > 0 else "first"
-    return f"{said}; where it changes, the answer shown {place} gains."
-
-
 def headline(judge: JudgeComparison) -> None:
-    uf.answer(sentence(judge))
+    uf.answer(comparison_sentence(judge))
     used = judge.usable
     uf.metrics(
         ("Consistency (PC)", uf.number(judge.pc, ".1%"),

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import streamlit as st
 
 from rubriclab import ui
@@ -10,30 +9,15 @@ from rubriclab.figures.alignment import difference_forest
 from rubriclab.figures.criteria import carryover_forest
 from rubriclab.figures.style import Chart
 from rubriclab.findings.criteria import ArmCriteria, criteria
+from rubriclab.findings.sentences import criteria_sentence
 from rubriclab.views import common as uf
 from rubriclab.views import criteria as views
 
 LEAD = "One call scores all criteria. Does it matter which one comes first?"
 
 
-def sentence(arm: ArmCriteria) -> str:
-    """How many criteria the order moves, and where they are scored highest."""
-    who, tested = arm.arm.judge, arm.tested
-    if not tested:
-        return f"{who} always saw the criteria in one order here, so nothing can be said about it."
-    if not arm.significant_holm:
-        return f"No effect of the order can be seen in {who}'s scores, on any of {tested} criteria."
-    shift = np.array([effect.shift for effect in arm.criteria], dtype=np.float64)
-    means = np.nanmean(shift, axis=0)
-    top = int(np.argmax(means))
-    return (
-        f"The order moves {who}'s scores on {arm.significant_holm} of {tested} criteria: at position "
-        f"{top + 1} they are {means[top]:+.2f} points from their average."
-    )
-
-
 def headline(arm: ArmCriteria) -> None:
-    uf.answer(sentence(arm))
+    uf.answer(criteria_sentence(arm))
     found = arm.alignment
     uf.metrics(
         ("Criteria moved", f"{arm.significant_holm} of {arm.tested}",

@@ -8,6 +8,7 @@ from rubriclab import ui
 from rubriclab.figures.choice import label_odds, neighbour_odds, position_odds
 from rubriclab.figures.style import Chart
 from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel, Source
+from rubriclab.findings.sentences import choice_sentence
 from rubriclab.views import common as uf
 from rubriclab.views import debiasing as views
 
@@ -19,21 +20,6 @@ UNSEEN = {
     "tied to score": "It always went with the same score, so it is part of what that score means.",
     "tied to position": "It always went with the same position, so the position effect contains it.",
 }
-
-
-def sentence(model: ChoiceModel) -> str:
-    """The strongest pull in words, with its odds."""
-    known = [level for level in model.position if math.isfinite(level.log_odds)]
-    if not known:
-        return f"What pulls {model.judge} cannot be told from this design."
-    test = model.position_test
-    if test is not None and test.p >= 0.05:
-        return f"No pull of the position can be seen in {model.judge}, everything else held equal."
-    top = max(known, key=lambda level: level.log_odds)
-    return (
-        f"Standing at position {top.position} multiplies an option's odds with {model.judge} by "
-        f"{top.odds:.2f}, everything else held equal."
-    )
 
 
 def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str, str]:
@@ -63,7 +49,7 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
 
 
 def headline(model: ChoiceModel) -> None:
-    uf.answer(sentence(model))
+    uf.answer(choice_sentence(model))
     uf.metrics(
         strongest("Position", "position", model),
         strongest("Label", "label", model),

@@ -10,6 +10,7 @@ from rubriclab.findings.criteria import criteria
 from rubriclab.findings.position import position
 from rubriclab.findings.ranking import RankingResult, RankReversal, ranking
 from rubriclab.findings.recommendation import Recommendation, recommendation
+from rubriclab.findings.sentences import ranking_sentence
 from rubriclab.model import Arm
 from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
@@ -33,19 +34,8 @@ def advised(info: RunInfo) -> tuple[Recommendation, ...]:
     )
 
 
-def sentence(pair: RankReversal) -> str:
-    """Does the winner change between two strategies, and how often?"""
-    flip = pair.top1_flip
-    if not pair.prompts:
-        return "No prompt has two candidates that both strategies could score."
-    return (
-        f"Between {pair.a} and {pair.b} orders the winner changes on {pair.flip_count:,} of "
-        f"{pair.prompts:,} prompts ({flip.value:.0%}, interval {uf.span(flip.ci, '.0%')})."
-    )
-
-
 def headline(pair: RankReversal) -> None:
-    uf.answer(sentence(pair))
+    uf.answer(ranking_sentence(pair))
     strict, tau, gain = pair.top1_flip_strict, pair.kendall_tau, pair.best_of.gain
     uf.metrics(
         ("Winner changes", uf.number(pair.top1_flip.value, ".0%"),

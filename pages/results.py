@@ -7,6 +7,7 @@ from rubriclab import ui
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.position import arm_name, heatmap, score_distribution, selection_bars
 from rubriclab.findings.position import PositionArm, position
+from rubriclab.findings.sentences import position_sentence
 from rubriclab.views import position as views
 
 LEAD = "Does the place of a score in the list decide whether it is picked?"
@@ -19,7 +20,7 @@ def number(value: float, form: str) -> str:
 def headline(arm: PositionArm) -> None:
     """The answer first: in words, then in three numbers."""
     where, n = arm.position, len(arm.arm.scores)
-    st.markdown(f"#### {ui.plain(views.sentence(arm))}")
+    st.markdown(f"#### {ui.plain(position_sentence(arm))}")
     first, second, third, fourth = st.columns(4)
     first.metric("Picks at position 1", number(where.share[0], ".0%"),
                  f"even would be {1 / n:.0%}", delta_color="off", delta_arrow="off",

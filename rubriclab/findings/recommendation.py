@@ -25,6 +25,16 @@ from rubriclab.stats.inference import Interval
 Question = Literal["bias", "mitigation", "ranking", "budget", "single order", "criterion order"]
 Level = Literal["fine", "watch", "act", "unknown"]
 
+QUESTIONS: dict[Question, str] = {
+    "bias": "Is it biased here?",
+    "mitigation": "Does varying the order help?",
+    "ranking": "Does it matter for who wins?",
+    "budget": "How many orders are enough?",
+    "single order": "Which order, if one call must do?",
+    "criterion order": "Does the order of the criteria matter?",
+}
+"""Every question as one would ask it."""
+
 GAIN_SHARE = 0.95
 SMALL_GAIN = 0.01
 """Below this rise in r from one read to all of them, more orders buy nothing worth paying."""

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab import ui
-from rubriclab.findings.recommendation import Advice
+from rubriclab.findings.recommendation import QUESTIONS, Advice
 from rubriclab.model import Arm, RunData
 from rubriclab.stats.inference import Interval
 from rubriclab.store import RunInfo
@@ -21,14 +21,6 @@ from rubriclab.views.judgments import detail
 
 T = TypeVar("T", bound=Hashable)
 
-QUESTIONS = {
-    "bias": "Is it biased here?",
-    "mitigation": "Does varying the order help?",
-    "ranking": "Does it matter for who wins?",
-    "budget": "How many orders are enough?",
-    "single order": "Which order, if one call must do?",
-    "criterion order": "Does the order of the criteria matter?",
-}
 BADGES = {
     "fine": ":green-badge[fine]", "watch": ":orange-badge[watch]",
     "act": ":red-badge[act]", "unknown": ":gray-badge[cannot say]",

@@ -22,6 +22,7 @@ from rubriclab.findings.perturbation import (
     PerturbationGroup,
     PerturbationResult,
 )
+from rubriclab.findings.sentences import perturbation_sentence
 from rubriclab.views import common as uf
 
 HELP = {
@@ -45,25 +46,9 @@ HOW = (
 )
 
 
-def sentence(group: PerturbationGroup) -> str:
-    """What the forms do to this judge, in one sentence."""
-    who = group.judge
-    tested = group.perturbations[1:]
-    shifted = [form.name for form in tested if form.verdict == "scores shift"]
-    mixed = [form.name for form in tested if form.verdict == "items move in different directions"]
-    if shifted:
-        said = f"{who}'s scores shift with {_listed(shifted)}"
-        return f"{said}; items move both ways with {_listed(mixed)}." if mixed else f"{said}."
-    if mixed:
-        return f"{who} changes single scores with {_listed(mixed)}, up and down alike."
-    if all(form.verdict == "not enough data to say" for form in tested):
-        return f"Not enough data to say whether the form of the prompt moves {who}."
-    return f"No effect of the prompt's form is seen in {who}'s scores."
-
-
 def headline(group: PerturbationGroup) -> None:
     """The answer, both recommendations, then four numbers."""
-    uf.answer(sentence(group))
+    uf.answer(perturbation_sentence(group))
     stable, best = group.most_stable, group.best_agreement
     st.markdown(f"**Most stable form.** {ui.plain(stable.sentence)}")
     st.markdown(f"**Best agreement with gold.** {ui.plain(best.sentence)}")
@@ -190,9 +175,3 @@ def _change_note(change: Fluctuation | None) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= 28 else name[:27] + "…"
-
-
-def _listed(names: list[str]) -> str:
-    if len(names) > 4:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

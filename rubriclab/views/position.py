@@ -26,25 +26,6 @@ HELP = {
 }
 
 
-def sentence(arm: PositionArm) -> str:
-    """The headline finding of an arm as a sentence a stakeholder understands."""
-    who, where = arm.arm.judge, arm.position
-    n = len(where.share)
-    if where.verdict == "a common direction":
-        top = int(where.share.argmax())
-        return (
-            f"{who} leans towards position {top + 1}: it picks there {where.share[top]:.0%} of the "
-            f"time, where an even judge would {1 / n:.0%}."
-        )
-    if where.verdict == "effects that cancel out":
-        return f"The order moves {who}'s scores, but not in one common direction: items differ."
-    if where.verdict == "no effect seen":
-        return f"No effect of the order seen in {who}, in data that could have shown one."
-    if where.verdict == "not enough data to say":
-        return f"Not enough data to say whether the order moves {who}."
-    return f"{who} always saw one order here, so position and score cannot be told apart."
-
-
 def table_frame(arm: PositionArm) -> pd.DataFrame:
     """The score × position table as a long table: one row a cell."""
     table = arm.table
