@@ -4,9 +4,21 @@ The only place with SQL. One process owns a store file; inside it one writer thr
 judgments in batches, and every reader works on a cursor of its own.
 """
 
+from rubriclab.store.behind import Condition, ItemsBehind, ItemText, Offered
 from rubriclab.store.lab import RunInfo, Store
 from rubriclab.store.objects import run_name
 from rubriclab.store.schema import P_COLUMNS, StoreError
 from rubriclab.store.writer import RunWriter
 
-__all__ = ["P_COLUMNS", "RunInfo", "RunWriter", "Store", "StoreError", "run_name"]
+__all__ = [
+    "P_COLUMNS",
+    "Condition",
+    "ItemText",
+    "ItemsBehind",
+    "Offered",
+    "RunInfo",
+    "RunWriter",
+    "Store",
+    "StoreError",
+    "run_name",
+]

@@ -32,11 +32,25 @@ from rubriclab.model import (
     Ordering,
     Rubric,
     RunData,
-    Status,
     Study,
     fingerprint,
 )
 from rubriclab.plan import Plan
+from rubriclab.store.behind import (
+    NO_CONDITION,
+    Condition,
+    ItemsBehind,
+    ItemText,
+    Offered,
+    Sort,
+    answers_of,
+    choices_sql,
+    chosen_words,
+    items_sql,
+    judgments_sql,
+    order_name,
+    where,
+)
 from rubriclab.store.journal import Journal, left_behind, read_journal
 from rubriclab.store.objects import (
     arm_of,
@@ -449,45 +463,104 @@ class Store:
         return frame
 
     def judgments_behind(
-        self,
-        run: str,
-        *,
-        arm: int | None = None,
-        score: int | None = None,
-        position: int | None = None,
-        status: Status | None = None,
-        item: int | None = None,
-        limit: int = 50,
-        offset: int = 0,
+        self, run: str, *, limit: int = 50, offset: int = 0, **asked: Any
     ) -> pd.DataFrame:
-        """The judgments behind one cell, with what the judge wrote and what it was shown."""
-        where, values = ["j.run_no = ?"], [self.run(run).run_no]
-        wanted = {"arm": arm, "score": score, "position": position, "item": item}
-        for name, value in wanted.items():
-            if value is not None:
-                where.append(f"j.{name} = ?")
-                values.append(value)
-        if status is not None:
-            where.append("j.status = ?")
-            values.append(STATUSES.index(status))
-        frame = self._frame(
-            f"""
-            SELECT j.call, j.arm, j.item, i.item_id, i.criterion, i.candidate, o.shown, o.labels,
-                   j.read, j.repeat, j.status, j.score, j.position, j.expected, j.mass,
-                   coalesce(j.kind, p.kind) AS kind, p.text, p.finish, p.error, p.key, p.model,
-                   p.tokens_in, p.tokens_out, p.latency, i.instruction, i.response,
-                   list_avg(i.human) AS human, {", ".join(f"j.{name}" for name in P_COLUMNS)}
-            FROM judgments j
-            JOIN runs r USING (run_no)
-            JOIN items i ON i.dataset = r.dataset AND i.item = j.item
-            JOIN orderings o ON o.run_no = j.run_no AND o.ordering = j.ordering
-            LEFT JOIN replies p ON p.run_no = j.run_no AND p.call = j.call
-            WHERE {" AND ".join(where)} ORDER BY j.call LIMIT ? OFFSET ?
-            """,
-            [*values, limit, offset],
-        )
+        """The judgments behind one number, with what the judge wrote and what it was shown.
+
+        ``asked``: fields of :class:`Condition`.
+        """
+        condition, values = self._condition(run, Condition(**asked))
+        frame = self._frame(judgments_sql(condition), [*values, limit, offset])
         frame["status"] = [STATUSES[code] for code in frame["status"]]
         return frame
+
+    def items_behind(
+        self,
+        run: str,
+        asked: Condition = NO_CONDITION,
+        *,
+        sort: Sort = "data",
+        limit: int = 50,
+        offset: int = 0,
+    ) -> ItemsBehind:
+        """A page of the items that have judgments as ``asked``, counted over these judgments."""
+        _, dataset, axis = self._head(run)
+        condition, values = self._condition(run, asked)
+        frame = self._frame(items_sql(condition, sort), [*values, limit, offset, dataset])
+        items = int(frame.pop("all_items").max()) if len(frame) else 0
+        judgments = int(frame.pop("all_judgments").max()) if len(frame) else 0
+        if not items and offset:  # past the last page: the counts are those of the first
+            return self.items_behind(run, asked, sort=sort, limit=limit)
+        if axis in ("pairwise", "listwise") and len(frame):
+            rows = self._frame(choices_sql(condition, frame["item"].tolist()), values)
+            frame["chosen"] = frame["item"].map(chosen_words(rows))
+        else:
+            frame["chosen"] = None
+        return ItemsBehind(frame, items, judgments)
+
+    def offered(self, run: str, *, arm: int | None = None) -> Offered:
+        """What the judgments of a run, or of one of its arms, can be told apart by."""
+        number, dataset, _ = self._head(run)
+        bodies = self._rows("SELECT body FROM arms WHERE run_no = ? ORDER BY arm", [number])
+        arms = tuple(arm_of(json.loads(body)) for (body,) in bodies)
+        mine = "" if arm is None else f" AND arm = {int(arm)}"
+        counted = self._rows(
+            f"SELECT arm, position, status, score FROM judgments WHERE run_no = ?{mine} "
+            "GROUP BY ALL",
+            [number],
+        )
+        criteria = self._rows(
+            "SELECT criterion FROM items WHERE dataset = ? AND criterion IS NOT NULL "
+            "GROUP BY criterion ORDER BY min(item)",
+            [dataset],
+        )
+        orders = self._rows(
+            "SELECT shown FROM orderings WHERE run_no = ? AND ordering IN (SELECT DISTINCT "
+            f"ordering FROM judgments WHERE run_no = ?{mine}) ORDER BY ordering",
+            [number, number],
+        )
+        found = {status for _, _, status, _ in counted}
+        return Offered(
+            arms=arms,
+            used=tuple(sorted({int(code) for code, *_ in counted})),
+            scores=tuple(sorted({int(s) for *_, s in counted if s is not None and s == s})),
+            positions=tuple(sorted({int(p) for _, p, _, _ in counted if p is not None and p >= 0})),
+            statuses=tuple(name for code, name in enumerate(STATUSES) if code in found),
+            criteria=tuple(name for (name,) in criteria),
+            orderings=tuple(dict.fromkeys(order_name(shown) for (shown,) in orders)),
+        )
+
+    def item_text(self, run: str, item: int) -> ItemText | None:
+        """An item of a run's data in its own words; None where there is no such item."""
+        rows = self._rows(
+            "SELECT item, item_id, instruction, response, criterion, candidate, prompt, "
+            "list_avg(human), more FROM items WHERE dataset = ? AND item = ?",
+            [self._head(run)[1], item],
+        )
+        if not rows:
+            return None
+        code, name, instruction, response, criterion, candidate, prompt, human, more = rows[0]
+        return ItemText(
+            item=int(code), item_id=str(name), instruction=instruction or "",
+            response=response or "", criterion=criterion, candidate=candidate, prompt=prompt,
+            human=None if human is None else float(human), answers=answers_of(more),
+        )  # fmt: skip
+
+    def _condition(self, run: str, asked: Condition) -> tuple[str, list[Any]]:
+        """``asked`` as SQL over judgments ``j`` of a run, and its values."""
+        number, dataset, _ = self._head(run)
+        codes: list[int] = []
+        if asked.ordering is not None:
+            shown = self._rows("SELECT ordering, shown FROM orderings WHERE run_no = ?", [number])
+            codes = [int(code) for code, text in shown if order_name(text) == asked.ordering]
+        return where(asked, run_no=number, dataset=dataset, orderings=codes)
+
+    def _head(self, run: str) -> tuple[int, str, str]:
+        """Number, data set and axis of a run; raises StoreError as :meth:`run` does."""
+        ask = "SELECT run_no, dataset, axis FROM runs WHERE run = ?"
+        found = self._rows(ask, [run]) or self._rows(ask, [self.run(run).run])
+        number, dataset, axis = found[0]
+        return int(number), str(dataset), str(axis)
 
     def export_frame(self, run: str) -> pd.DataFrame:
         """Every judgment of a run with its words, one a row: what the Parquet export holds."""
