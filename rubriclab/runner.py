@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from rubriclab.judges import Asking, check_settings, open_judge
 from rubriclab.model import Call, Judge, Judgment, LabError, Reply, Study
@@ -81,6 +82,18 @@ class Snapshot:
         return self.state in ("planned", "running")
 
 
+class Agenda(Protocol):
+    """Which calls of a plan a run asks, and in which order; all of them where there is none.
+
+    Used from the run's own thread: ``calls`` (of one judge, by its index) is read as calls are
+    sent out, ``heard`` is told every judgment as it comes in, so later calls can depend on it.
+    """
+
+    def calls(self, judge: int) -> Iterator[Call]: ...
+
+    def heard(self, judgment: Judgment) -> None: ...
+
+
 class Run:
     """One run in its own thread. All methods may be called from any thread."""
 
@@ -92,10 +105,11 @@ class Run:
         limits: Limits = Limits(),
         secrets: Mapping[str, str] | None = None,
         only: frozenset[str] | None = None,
+        agenda: Agenda | None = None,
         opener: Opener = open_judge,
     ) -> None:
         self._store, self.plan, self._limits, self._secrets = store, plan, limits, secrets
-        self._only, self._opener = only, opener
+        self._only, self._agenda, self._opener = only, agenda, opener
         self.info = store.open_run(plan, provenance(plan))
         self._counts = Counter(store.outcome_counts(self.info.run))
         self._done = self.info.done
@@ -191,6 +205,8 @@ class Run:
         left = len(self.plan) - self._done
         if self._only is not None and left > 0:
             return "paused", f"the failed calls were asked again; {left:,} calls are left to ask"
+        if self._agenda is not None and left > 0:
+            return "paused", f"asked what was wanted; {left:,} calls of the study are left"
         return "finished", ""
 
     def _save_rest(self, state: str, reason: str) -> tuple[str, str]:
@@ -227,7 +243,8 @@ class Run:
 
     async def _ask_judge(self, code: int, done: set[str]) -> None:
         judge = self.plan.study.judges[code]
-        waiting = _Feed(self.plan.calls(code), done, self._only)
+        calls = (self._agenda or self.plan).calls(code)
+        waiting = _Feed(calls, done, self._only)
         if not await waiting.fill():
             return
         self._stage = f"starting {judge.name}"
@@ -338,6 +355,8 @@ class Run:
             self._counts["error"] -= len(judgment.outcomes)
         else:
             self._done += 1
+        if self._agenda is not None:
+            self._agenda.heard(judgment)
         self._asked += 1
         self._money += money(judge, reply.tokens_in or 0, reply.tokens_out or 0)
         self._finished.append(time.monotonic())
@@ -566,6 +585,7 @@ class RunManager:
         limits: Limits = Limits(),
         secrets: Mapping[str, str] | None = None,
         only_failed: bool = False,
+        agenda: Agenda | None = None,
     ) -> Run:
         """Start or go on with the run of a study; a run that is going is returned as it is.
 
@@ -582,7 +602,9 @@ class RunManager:
             if going is not None and going.snapshot().active:
                 return going
             only = frozenset(self.store.failed_keys(info.run)) if only_failed else None
-            run = Run(self.store, prepared, limits=limits, secrets=secrets, only=only)
+            run = Run(
+                self.store, prepared, limits=limits, secrets=secrets, only=only, agenda=agenda
+            )
             self._runs[info.run] = run
             return run.start()
 

@@ -63,7 +63,7 @@ def reads_strip(
     if marked is not None:
         figure.add_vline(x=marked + 1, line={"color": EVEN_LINE, "width": 1.5, "dash": "dot"})
     figure.update_layout(showlegend=False, clickmode="event+select", dragmode=False)
-    behind = [_behind(reads[i], p) for i, p in cells.customdata]
+    behind = [_behind(reads[i]) for i, _ in cells.customdata]
     return Chart(figure, _alt(reads, running), {len(figure.data) - 1: behind})
 
 
@@ -269,7 +269,7 @@ def _hover(read: Read, index: int, place: int) -> str:
     return "<br>".join(lines)
 
 
-def _behind(read: Read, position: int) -> Behind:
+def _behind(read: Read) -> Behind:
     return Behind(
         f"order {order_text(read)}", arm=read.arm, item=read.item, ordering=order_text(read)
     )

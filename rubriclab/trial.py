@@ -1,0 +1,294 @@
+"""One text under many orders: the study behind "Try it", and the search for the order that flips it.
+
+A trial is a study of one item over a list of orders, the balanced ones first: asked in part, kept
+like any run, gone on with when more orders are wanted. Nothing is asked twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rubriclab import designs
+from rubriclab.model import (
+    Call,
+    Comparison,
+    Criterion,
+    Dataset,
+    Design,
+    Item,
+    Judge,
+    Judgment,
+    LabError,
+    Rubric,
+    Strategy,
+    Study,
+)
+from rubriclab.plan import Plan, plan
+from rubriclab.runner import Limits, Run, RunManager
+from rubriclab.stats.inference import Ints
+from rubriclab.stats.search import next_order
+from rubriclab.store import Store, run_name
+
+ORIGIN = "try it"
+"""Where the data of a trial says it is from: pages about whole runs leave these out."""
+ALL_ORDERS = 120
+"""Up to so many orders (5 options) a trial's list holds them all; beyond, so many of them."""
+FLIP_CALLS = 12
+STRATEGY = "orders tried"
+CANDIDATES = ("Response 1", "Response 2")
+
+Kind = Literal["options", "criteria", "pairwise"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is judged: one response, or two of them to compare."""
+
+    instruction: str
+    responses: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.responses or not all(text.strip() for text in self.responses):
+            raise LabError("There is no response to judge: paste one, or choose an example.")
+
+    @property
+    def name(self) -> str:
+        words = (self.instruction or self.responses[0]).split()
+        return " ".join(words[:6])[:60]
+
+
+def trial_study(
+    text: Text,
+    judges: Sequence[Judge],
+    *,
+    kind: Kind = "options",
+    rubric: Rubric | None = None,
+    criterion: str | None = None,
+    seed: int = 0,
+) -> Study:
+    """The study of one text under every order of its trial (see ``trial_orders``).
+
+    ``options`` judges under one ``criterion`` of the rubric, ``criteria`` under all of them in
+    one call, ``pairwise`` compares two responses and needs no rubric. Raises LabError for parts
+    that do not fit together.
+    """
+    name = f"Try it: {text.name}"
+    if kind == "pairwise":
+        if len(text.responses) != 2:
+            raise LabError(f"A comparison takes two responses, not {len(text.responses)}.")
+        pair = Comparison(
+            "tried", (text.instruction,), CANDIDATES, tuple((r,) for r in text.responses)
+        )
+        dataset = Dataset("Try it", (pair,), origin=ORIGIN)
+        design = Design(axis="pairwise", strategies=(Strategy("balanced"),), seed=seed)
+        return Study(name=name, dataset=dataset, judges=tuple(judges), design=design)
+    if rubric is None:
+        raise LabError("Choose a rubric to judge with.")
+    orders: tuple[tuple[int | str, ...], ...]
+    if kind == "options":
+        chosen = rubric.criterion(criterion or rubric.criteria[0].name)
+        rubric, orders = Rubric(rubric.name, (chosen,)), trial_orders(chosen.scores, seed=seed)
+    else:
+        _check_criteria(rubric.criteria)
+        orders = trial_orders([one.name for one in rubric.criteria], seed=seed)
+    item = Item("tried", instruction=text.instruction, response=text.responses[0])
+    strategy = Strategy("custom", name=STRATEGY, orderings=orders)
+    design = Design(axis=kind, strategies=(strategy,), seed=seed, show_reference=False)
+    return Study(
+        name=name, dataset=Dataset("Try it", (item,), origin=ORIGIN), judges=tuple(judges),
+        rubric=rubric, design=design,
+    )  # fmt: skip
+
+
+def _check_criteria(criteria: Sequence[Criterion]) -> None:
+    if len(criteria) < 2:
+        raise LabError("This rubric has one criterion: there is no order of criteria to change.")
+    if len({criterion.scores for criterion in criteria}) > 1:
+        raise LabError("The criteria of this rubric have different scores; choose one whose criteria "
+                       "share a scale.")  # fmt: skip
+
+
+def trial_orders(
+    options: Sequence[designs.Option], *, seed: int = 0
+) -> tuple[tuple[designs.Option, ...], ...]:
+    """The orders of a trial: the usual one, the rest of the balanced set shuffled, then others.
+
+    All n! of them up to ALL_ORDERS, else as many, drawn at random.
+    """
+    rng = random.Random(f"{seed}|trial")
+    usual = tuple(options)
+    balanced = designs.orderings(Strategy("balanced"), usual)
+    rest = [order for order in dict.fromkeys(balanced) if order != usual]
+    rng.shuffle(rest)
+    first = (usual, *rest)
+    return first + tuple(_others(usual, set(first), rng))
+
+
+def _others(
+    options: tuple[designs.Option, ...], known: set[tuple[designs.Option, ...]], rng: random.Random
+) -> Iterator[tuple[designs.Option, ...]]:
+    if math.factorial(len(options)) <= ALL_ORDERS:
+        left = [order for order in itertools.permutations(options) if order not in known]
+        rng.shuffle(left)
+        yield from left
+        return
+    drawn = set(known)
+    while len(drawn) < ALL_ORDERS:
+        order = tuple(rng.sample(options, len(options)))
+        if order not in drawn:
+            drawn.add(order)
+            yield order
+
+
+def first_reads(n: int) -> int:
+    """How many orders of a trial are the balanced set over n options (2n; for 2 options both)."""
+    return min(2 * n, math.factorial(n))
+
+
+# ---------------------------------------------------------------- asking
+
+
+def start_trial(
+    manager: RunManager,
+    study: Study,
+    *,
+    orders: int | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> Run:
+    """Ask the first ``orders`` orders of a trial (None: the balanced set) that are not asked yet."""
+    prepared = plan(study)
+    wanted = orders or first_reads(prepared.arms[0].n_positions)
+    return manager.start(study, agenda=FirstOrders(prepared, wanted), secrets=secrets)
+
+
+def start_flip(
+    manager: RunManager,
+    study: Study,
+    *,
+    calls: int = FLIP_CALLS,
+    secrets: Mapping[str, str] | None = None,
+) -> Run:
+    """Look for the orders of the highest and the lowest score, with at most ``calls`` calls a judge.
+
+    One call after the other, each chosen from what the trial's reads say so far; a search ends
+    early where the whole scale has been seen. Raises LabError where there are two orders only.
+    """
+    if study.design.axis == "pairwise":
+        raise LabError(
+            "Two responses have two orders, and both were asked: nothing is left to find."
+        )
+    study = replace(study, judges=tuple(replace(judge, concurrency=1) for judge in study.judges))
+    prepared = plan(study)
+    search = ExtremeSearch(prepared, calls, known=_known(manager.store, prepared))
+    limits = Limits(max_calls=calls * len(study.judges))
+    return manager.start(study, agenda=search, limits=limits, secrets=secrets)
+
+
+class FirstOrders:
+    """An agenda: the first orders of a trial's list, as they stand there."""
+
+    def __init__(self, prepared: Plan, orders: int) -> None:
+        self._plan, self._orders = prepared, orders
+
+    def calls(self, judge: int) -> Iterator[Call]:
+        return itertools.islice(self._plan.calls(judge), self._orders)
+
+    def heard(self, judgment: Judgment) -> None:
+        """What comes back changes nothing here."""
+
+
+class ExtremeSearch:
+    """An agenda: for the highest and the lowest score in turn, the order that promises most.
+
+    ``known``: (judge, order) -> the reads there are. The scores compared are expected scores
+    where the judge tells probabilities, means over criteria in criteria calls.
+    """
+
+    def __init__(self, prepared: Plan, calls: int, *, known: Mapping[Asked, Told]) -> None:
+        self._plan, self._calls = prepared, calls
+        self._told = dict(known)
+
+    def heard(self, judgment: Judgment) -> None:
+        call = judgment.call
+        parts = [(outcome.expected, outcome.score) for outcome in judgment.outcomes]
+        self._told[call.judge, call.ordering.shown] = Told.of(parts)
+
+    def calls(self, judge: int) -> Iterator[Call]:
+        every = list(self._plan.calls(judge))
+        codes = {option: i for i, option in enumerate(every[0].ordering.shown)}
+        rows = np.array([[codes[option] for option in call.ordering.shown] for call in every])
+        asked = {i for i, call in enumerate(every) if (judge, call.ordering.shown) in self._told}
+        for turn in range(self._calls):
+            left = [i for i in range(len(every)) if i not in asked]
+            if not left or self._whole_scale(judge, every[0]):
+                return
+            pick = self._pick(judge, every, rows, left, highest=turn % 2 == 0)
+            asked.add(pick)
+            yield every[pick]
+
+    def _pick(
+        self, judge: int, every: list[Call], rows: Ints, left: list[int], *, highest: bool
+    ) -> int:
+        """The unasked order (its row) that promises most, or the next one while nothing is known."""
+        found = [(i, self._told.get((judge, call.ordering.shown))) for i, call in enumerate(every)]
+        told = [(i, read.value) for i, read in found if read is not None and read.value is not None]
+        if not told:
+            return left[0]
+        seen, values = rows[[i for i, _ in told]], np.array([value for _, value in told])
+        return left[next_order(seen, values, rows[left], highest=highest)]
+
+    def _whole_scale(self, judge: int, call: Call) -> bool:
+        """Were both ends of the scale given already? Then there is nothing further to find."""
+        if self._plan.study.design.axis != "options":
+            return False
+        scale = {int(str(score)) for score in call.ordering.shown}
+        given = {s for (who, _), read in self._told.items() if who == judge for s in read.scores}
+        return {min(scale), max(scale)} <= given
+
+
+Asked = tuple[int, tuple[Any, ...]]
+"""A judge's index and an order as it was shown."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one call said: ``value``, the score to compare orders by (None: unread); ``scores``."""
+
+    value: float | None
+    scores: tuple[int, ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[float | None, float | None]]) -> Told:
+        """From (expected score, score named) of each of the call's outcomes."""
+        named = tuple(int(score) for _, score in parts if score is not None)
+        values = [score if expected is None else expected for expected, score in parts]
+        known = [float(value) for value in values if value is not None]
+        return cls(sum(known) / len(known) if known else None, named)
+
+
+def _known(store: Store, prepared: Plan) -> dict[Asked, Told]:
+    """What the reads that a trial has already say, by judge and order."""
+    run = run_name(prepared.study)
+    if all(info.run != run for info in store.runs()):
+        return {}
+    data = store.frame(run)
+    codes = {judge.name: i for i, judge in enumerate(prepared.study.judges)}
+    parts: dict[Asked, list[tuple[float | None, float | None]]] = {}
+    rows = data.judgments
+    for arm, ordering, expected, score in zip(
+        rows["arm"], rows["ordering"], rows["expected"], rows["score"], strict=True
+    ):
+        key = (codes[data.arms[arm].judge], tuple(data.orderings[ordering].shown))
+        parts.setdefault(key, []).append((_finite(expected), _finite(score)))
+    return {key: Told.of(told) for key, told in parts.items()}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
