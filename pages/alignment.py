@@ -25,12 +25,12 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
     uf.answer(alignment_sentence(found, arm))
     raters, enough = arm.raters, enough_reads(arm.budget)
     uf.metrics(
-        ("Pearson r", uf.number(arm.pearson.r, ".3f"), uf.span(arm.pearson.ci, ".3f"), uf.HELP["pearson"]),
-        ("Spearman rho", uf.number(arm.spearman.r, ".3f"), uf.span(arm.spearman.ci, ".3f"), uf.HELP["spearman"]),
+        ("Pearson r", uf.number(arm.pearson.r, ".3f"), uf.span(arm.pearson.ci, ".3f"), ui.about("pearson")),
+        ("Spearman rho", uf.number(arm.spearman.r, ".3f"), uf.span(arm.spearman.ci, ".3f"), ui.about("spearman")),
         ("One rater against the others", uf.number(raters.leave_one_out_r if raters else None, ".3f"),
          f"alpha {uf.number(raters.alpha, '.2f')}, {raters.raters} raters" if raters else "one rating an item",
-         uf.HELP["ceiling"]),
-        ("Items", f"{arm.n_items:,}", f"{arm.excluded:,} left out", uf.HELP["used"]),
+         ui.about("ceiling")),
+        ("Items", f"{arm.n_items:,}", f"{arm.excluded:,} left out", ui.about("used")),
     )  # fmt: skip
     if arm.expected is not None:
         st.caption(
@@ -46,15 +46,15 @@ def strategies(found: AlignmentResult) -> dict[str, Chart]:
     drawn: dict[str, Chart] = {}
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("By strategy", anchor=False)
+        st.subheader("By strategy", anchor=False, help=ui.about("strategy"))
         measure = uf.toggle("Correlation", ("Pearson", "Spearman"), key="alignment-measure",
-                            about=uf.HELP["spearman"])  # fmt: skip
+                            about=ui.about("spearman"))  # fmt: skip
         drawn["By strategy"] = forest(
             found.arms, measure="pearson" if measure == "Pearson" else "spearman"
         )
         ui.chart(drawn["By strategy"], key="alignment-forest")
     with right:
-        st.subheader("Difference on the same items", anchor=False)
+        st.subheader("Difference on the same items", anchor=False, help=ui.about("paired"))
         if not found.comparisons:
             st.caption("Two strategies of one judge are needed to compare them.")
             return drawn
@@ -70,7 +70,7 @@ def orders(arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
     mine = [a for a in found.arms if uf.setting(a.arm) == uf.setting(arm.arm) and len(a.budget) > 1]
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("What more orders buy", anchor=False)
+        st.subheader("What more orders buy", anchor=False, help=ui.about("budget"))
         if mine:
             st.caption("Mean r over choices of k reads; the band holds 95 % of the choices.")
             drawn["Budget"] = budget_curves(mine)
@@ -78,7 +78,7 @@ def orders(arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
         else:
             st.caption("Every item was read once, so there is no curve.")
     with right:
-        st.subheader("Single orders", anchor=False)
+        st.subheader("Single orders", anchor=False, help=ui.about("order_rank"))
         if len(arm.ordering_rank) > 1:
             st.caption("Each order by itself against the humans; ◆ is the usual order.")
             drawn["Single orders"] = ordering_dots(arm)
@@ -118,7 +118,7 @@ with ui.page("alignment", "Human alignment", LEAD):
     drawn = strategies(found) | orders(arms[code], found)
     for factor in factors(tuple(a.arm for a in found.arms)):
         title = factor.replace("_", " ")
-        st.subheader(f"By {title}", anchor=False)
+        st.subheader(f"By {title}", anchor=False, help=ui.about("sweep"))
         table = drawable(uf.found(info, sweep, factor=factor))
         left, right = st.columns(2, gap="large")
         drawn[f"r by {title}"] = sweep_lines(table)

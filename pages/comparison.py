@@ -22,13 +22,13 @@ def headline(judge: JudgeComparison) -> None:
     used = judge.usable
     uf.metrics(
         ("Consistency (PC)", uf.number(judge.pc, ".1%"),
-         f"{uf.span(judge.pc_ci, '.0%')}; ± {uf.number(judge.pc_sd, '.2f')} over cells", uf.HELP["pc"]),
+         f"{uf.span(judge.pc_ci, '.0%')}; ± {uf.number(judge.pc_sd, '.2f')} over cells", ui.about("pc")),
         ("Fairness (PF)", uf.number(judge.pf, "+.3f"),
-         f"{uf.span(judge.pf_ci, '+.2f')}; {uf.p_value(judge.pf_p_holm)}", uf.HELP["pf"]),
+         f"{uf.span(judge.pf_ci, '+.2f')}; {uf.p_value(judge.pf_p_holm)}", ui.about("pf")),
         ("Stability (RS)", uf.number(judge.rs, ".1%"),
-         uf.span(judge.rs_ci, ".1%") if used.queries else "no query asked twice", uf.HELP["rs"]),
+         uf.span(judge.rs_ci, ".1%") if used.queries else "no query asked twice", ui.about("rs")),
         ("Unreadable", uf.number(judge.error, ".1%"),
-         f"{used.series:,} comparisons", uf.HELP["error"]),
+         f"{used.series:,} comparisons", ui.about("error")),
     )  # fmt: skip
     classes = {
         "consistent": used.consistent, "the first wins": used.primacy, "the last wins": used.recency,
@@ -78,15 +78,15 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     drawn = {"Consistency": consistency_bars(found), "Fairness": fairness_bars(found)}
     for place, name, about in zip(st.columns(2, gap="large"), drawn, ("pc", "pf"), strict=True):
         with place:
-            st.markdown(f"**{name}**", help=uf.HELP[about])
+            st.markdown(f"**{name}**", help=ui.about(about))
             ui.chart(drawn[name], key=f"comparison-{name}")
     left, right = st.columns(2, gap="large")
     drawn["Consistency and fairness"] = pc_against_pf(found)
     with left:
-        st.markdown("**Consistency and fairness together**")
+        st.markdown("**Consistency and fairness together**", help=ui.about("primacy"))
         ui.chart(drawn["Consistency and fairness"], key="comparison-both")
     with right:
-        st.markdown("**Consistency by task**")
+        st.markdown("**Consistency by task**", help=ui.about("pc"))
         if len({group.name for one in found.judges for group in one.by_task}) > 2:
             drawn["By task"] = task_radar(found)
             ui.chart(drawn["By task"], key="comparison-radar")
@@ -94,10 +94,11 @@ with ui.page("comparison", "Pairs and lists", LEAD):
             st.caption("Three tasks or more make a radar; this run has fewer.")
     details(found, judge)
 
-    st.subheader("Does a better candidate make it easier?", anchor=False)
+    st.subheader("Does a better candidate make it easier?", anchor=False,
+                 help=ui.about("win_rate"))  # fmt: skip
     drawn |= views.win_rates(found.judges)
     if found.together:
-        st.subheader("Do the judges agree?", anchor=False)
+        st.subheader("Do the judges agree?", anchor=False, help=ui.about("agreement"))
         groups = list(range(len(found.together)))
         chosen = uf.pick("Data set", groups, key=f"comparison-group-{info.run}",
                          name=lambda i: f"{found.together[i].dataset} · {found.together[i].strategy}")  # fmt: skip

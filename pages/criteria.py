@@ -21,14 +21,14 @@ def headline(arm: ArmCriteria) -> None:
     found = arm.alignment
     uf.metrics(
         ("Criteria moved", f"{arm.significant_holm} of {arm.tested}",
-         f"{arm.significant} before correction", uf.HELP["friedman"]),
+         f"{arm.significant} before correction", ui.about("friedman")),
         ("Δ position, mean", f"{uf.number(arm.delta_mean, '.2f')} points",
-         f"at most {uf.number(arm.delta_max, '.2f')}", uf.HELP["delta"]),
+         f"at most {uf.number(arm.delta_max, '.2f')}", ui.about("delta")),
         ("r with humans", uf.number(found.pearson.r if found else None, ".3f"),
-         uf.span(found.pearson.ci, ".3f") if found else "no human ratings", uf.HELP["macro"]),
+         uf.span(found.pearson.ci, ".3f") if found else "no human ratings", ui.about("macro")),
         ("Scores read", uf.number((arm.scores - arm.unread) / arm.scores if arm.scores else None, ".1%"),
          f"of {arm.scores:,}, {arm.texts:,} texts",
-         "One score a criterion and call. Replies that miss, repeat or invent criteria are kept."),
+         ui.about("criteria_read")),
     )  # fmt: skip
 
 
@@ -54,14 +54,14 @@ with ui.page("criteria", "Criterion order", LEAD):
         others = [a for c, a in by_code.items() if c != code and a.tested
                   and len(a.criteria) == len(arm.criteria)]  # fmt: skip
         drawn["Criterion by position"] = views.heatmaps(info, arm, others, uf.arms_of(info))
-        st.subheader("Is it the order, or chance?", anchor=False)
+        st.subheader("Is it the order, or chance?", anchor=False, help=ui.about("friedman"))
         uf.table(views.effects(arm), key="criteria-effects", forms={
             "%.2g": ["p", "p (Holm)"],
             "%.2f": ["mean score", "Δ position", "low", "high", "Friedman", "r with humans"],
         })  # fmt: skip
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("The criterion read just before", anchor=False)
+        st.subheader("The criterion read just before", anchor=False, help=ui.about("carryover"))
         if arm.carryover_separable and any(math.isfinite(row.effect) for row in arm.carryover):
             st.caption(
                 "Points that reading it adds to the next score, against the average neighbour."
@@ -72,7 +72,7 @@ with ui.page("criteria", "Criterion order", LEAD):
             st.caption("These orders cannot show it: neighbours and positions always go together. "
                        "A Williams design separates them.")  # fmt: skip
     with right:
-        st.subheader("Agreement with humans", anchor=False)
+        st.subheader("Agreement with humans", anchor=False, help=ui.about("macro"))
         if found.comparisons:
             st.caption(
                 "Right of the line the first-named strategy agrees better, mean over criteria."

@@ -13,6 +13,7 @@ from rubriclab.views import common as uf
 from rubriclab.views import debiasing as views
 
 LEAD = "What pulls the judge: the place, the label beside it, or the score read just before? And what takes it out?"
+TERM = {"position": "odds", "label": "label_odds", "neighbour": "neighbour_odds"}
 ONE_ORDER = ("fixed", "descending")
 UNSEEN = {
     "no": "Every item was read in one order, so this cannot be told from the content.",
@@ -40,12 +41,12 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
             title,
             "–",
             "not seen apart",
-            UNSEEN.get(str(model.identified.get(name)), uf.HELP["odds"]),
+            ui.about(TERM[name], UNSEEN.get(str(model.identified.get(name)), "")),
         )
     where, top = max(known, key=lambda pair: pair[1].log_odds)
     return (f"Odds {where}", f"{top.odds:.2f}", uf.p_value(test.p),
-            f"{uf.HELP['odds']} 95 % interval {math.exp(top.ci.low):.2f} to {math.exp(top.ci.high):.2f}. "
-            f"The p-value is of no effect at any level: {test.name}.")  # fmt: skip
+            ui.about(TERM[name], f"95 % interval {math.exp(top.ci.low):.2f} to {math.exp(top.ci.high):.2f}. "
+                     f"The p-value is of no effect at any level: {test.name}."))  # fmt: skip
 
 
 def headline(model: ChoiceModel) -> None:
@@ -54,7 +55,7 @@ def headline(model: ChoiceModel) -> None:
         strongest("Position", "position", model),
         strongest("Label", "label", model),
         strongest("Score read just before", "neighbour", model),
-        ("Pairs of reads", f"{model.n_pairs:,}", f"of {model.n_informative:,} {model.unit}s", uf.HELP["pairs"]),
+        ("Pairs of reads", f"{model.n_pairs:,}", f"of {model.n_informative:,} {model.unit}s", ui.about("informative_pairs")),
     )  # fmt: skip
     left_out = ", ".join(f"{n:,} {why}" for why, n in model.excluded.items())
     st.caption(
@@ -75,7 +76,7 @@ def odds(model: ChoiceModel) -> dict[str, Chart]:
         st.columns(3, gap="medium"), effects, strict=True
     ):
         with place:
-            st.markdown(f"**{title}**")
+            st.markdown(f"**{title}**", help=ui.about(TERM[name]))
             if levels:
                 drawn[title] = draw([model])
                 ui.chart(drawn[title], key=f"debiasing-{name}-{model.arm}-{model.source}")
@@ -98,7 +99,7 @@ with ui.page("debiasing", "Causes and cures", LEAD):
     }
     views_offered = list(by_name) if uf.has_probabilities(info) else ["The score named"]
     outcome = uf.toggle("An answer counts as", views_offered, key=f"debiasing-outcome-{info.run}",
-                        about="With token probabilities every label counts with its probability, and scores are expected scores.")  # fmt: skip
+                        about=ui.about("counts_as"))  # fmt: skip
     fit, source = by_name[outcome]
     arms = uf.arms_of(info)
     codes = sorted(uf.used_arms(info), key=lambda c: (arms[c].strategy in ONE_ORDER, c))

@@ -22,7 +22,9 @@ def findings() -> None:
         ui.empty_state("Nothing to compare yet", views.HOW, target="study", action="Set up a study")
         return
     judges = list(dict.fromkeys(arm.judge for arm in ui.run_data(info).arms))
-    gold = uf.pick("Gold", [HUMAN, *judges], key="perturbation-gold") if len(judges) > 1 else HUMAN
+    gold = HUMAN
+    if len(judges) > 1:
+        gold = uf.pick("Yardstick", [HUMAN, *judges], key="perturbation-gold")
     found = uf.found(info, perturbation, gold_judge=None if gold == HUMAN else gold)
     groups = [group for group in found.groups if len(group.perturbations) > 1]
     if not groups and not found.followed:

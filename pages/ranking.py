@@ -39,13 +39,13 @@ def headline(pair: RankReversal) -> None:
     strict, tau, gain = pair.top1_flip_strict, pair.kendall_tau, pair.best_of.gain
     uf.metrics(
         ("Winner changes", uf.number(pair.top1_flip.value, ".0%"),
-         f"strict count {uf.number(strict.value, '.0%')}", uf.HELP["flip"]),
+         f"strict count {uf.number(strict.value, '.0%')}", ui.about("flip")),
         ("Kendall's tau-b", uf.number(tau.value, ".2f"),
-         f"{uf.span(tau.ci, '.2f')}; {tau.n:,} prompts", uf.HELP["tau"]),
+         f"{uf.span(tau.ci, '.2f')}; {tau.n:,} prompts", ui.about("tau")),
         (f"Best of {pair.best_of.candidates}: pick differs", uf.number(pair.best_of.pick_change.value, ".0%"),
-         "ties go to the first listed", "How often the one candidate picked is another one."),
+         "ties go to the first listed", ui.about("pick")),
         ("Worth to humans", uf.number(gain.value if gain else None, "+.2f"),
-         f"{uf.span(gain.ci, '+.2f')} points" if gain else "no prompt is rated in full", uf.HELP["bestof"]),
+         f"{uf.span(gain.ci, '+.2f')} points" if gain else "no prompt is rated in full", ui.about("bestof")),
     )  # fmt: skip
     best = pair.best_of
     if best.human_a is not None and best.human_b is not None:
@@ -83,7 +83,7 @@ def flip_frame(pair: RankReversal) -> pd.DataFrame:
 
 def flips(info: RunInfo, pair: RankReversal, arms: tuple[Arm, ...]) -> None:
     """The prompts whose winner changes, each openable down to the replies."""
-    st.subheader("Prompts whose winner changes", anchor=False)
+    st.subheader("Prompts whose winner changes", anchor=False, help=ui.about("flip"))
     if not pair.flips:
         st.caption("None between these two strategies.")
         return
@@ -119,7 +119,7 @@ with ui.page("ranking", "Ranking and advice", LEAD):
     if about in told:
         st.subheader("What to do", anchor=False)
         uf.advice(told[about].advice)
-    st.subheader("Who wins, under two strategies", anchor=False)
+    st.subheader("Who wins, under two strategies", anchor=False, help=ui.about("strategy"))
     pair = chosen_pair(found, about)
     if pair is None:
         uf.cautions(found.warnings or ("This judge was run under one strategy only.",))
@@ -130,10 +130,10 @@ with ui.page("ranking", "Ranking and advice", LEAD):
     bars, dots = flip_bars(mine), tau_dots(mine)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**How often the winner changes**")
+        st.markdown("**How often the winner changes**", help=ui.about("strict_flip"))
         ui.chart(bars, key="ranking-flips")
     with right:
-        st.markdown("**How far the rankings agree**")
+        st.markdown("**How far the rankings agree**", help=ui.about("tau"))
         ui.chart(dots, key="ranking-tau")
     flips(info, pair, uf.arms_of(info))
     ui.export_row({"Winner changes": bars, "Agreement of rankings": dots},

@@ -24,18 +24,18 @@ def headline(arm: PositionArm) -> None:
     first, second, third, fourth = st.columns(4)
     first.metric("Picks at position 1", number(where.share[0], ".0%"),
                  f"even would be {1 / n:.0%}", delta_color="off", delta_arrow="off",
-                 help=views.HELP["share"])  # fmt: skip
+                 help=ui.about("share"))  # fmt: skip
     second.metric("Cramér's V", number(where.cramers_v, ".3f"),
                   f"{number(where.cramers_v_ci.low, '.2f')} to {number(where.cramers_v_ci.high, '.2f')}; "
                   f"noise alone {number(where.v_from_noise, '.2f')}",
-                  delta_color="off", delta_arrow="off", help=views.HELP["v"])  # fmt: skip
+                  delta_color="off", delta_arrow="off", help=ui.about("v"))  # fmt: skip
     cost = arm.bias_cost
     third.metric("Bias Cost, default order", f"{number(cost.default.cost, '.1f')} points",
                  f"best of all orders {number(cost.best.cost, '.1f')}",
-                 delta_color="off", delta_arrow="off", help=views.HELP["cost"])  # fmt: skip
+                 delta_color="off", delta_arrow="off", help=ui.about("bias_cost"))  # fmt: skip
     fourth.metric("Read", f"{arm.n_used:,} of {arm.n_used + arm.n_excluded:,}",
                   f"{arm.n_items:,} items", delta_color="off", delta_arrow="off",
-                  help=views.HELP["read"])  # fmt: skip
+                  help=ui.about("read"))  # fmt: skip
 
 
 def tests(arm: PositionArm) -> None:
@@ -95,25 +95,27 @@ with ui.page("results", "Results", LEAD):
     bars = selection_bars(together if arm in together else [arm])
     cells, spread = heatmap(arm), score_distribution(list(found.arms))
     with left:
-        st.markdown("**Position selected**, all arms that vary the order")
+        st.markdown("**Position selected**, all arms that vary the order", help=ui.about("share"))
         ui.chart(bars, key="results-bars")
     with right:
-        st.markdown("**Score × position**: click a cell to read its judgments")
+        st.markdown("**Score × position**: click a cell to read its judgments",
+                    help=ui.about("table"))  # fmt: skip
         event = ui.chart(cells, key=f"results-cells-{code}", select=True)
         if event and event.selection.points:
             st.markdown(":material/arrow_downward: [Read this cell's judgments](#cell-judgments)")
-    st.subheader("Is it the order, or chance?", anchor=False)
+    st.subheader("Is it the order, or chance?", anchor=False, help=ui.about("average_effect"))
     tests(arm)
 
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Scores given", anchor=False)
+        st.subheader("Scores given", anchor=False, help=ui.about("scores_given"))
         st.caption("A judge that always gives one score looks unbiased above: look here too.")
         ui.chart(spread, key="results-scores")
     costed = [arms[i] for i in moved or [code]]
     costs = bias_cost({arm_name(a, costed): a.bias_cost for a in costed})
     with right:
-        st.subheader("Which single order is least biased", anchor=False)
+        st.subheader("Which single order is least biased", anchor=False,
+                     help=ui.about("recommended_order"))  # fmt: skip
         st.caption("Bias Cost: how far a score's place in this order is from being picked evenly.")
         ui.chart(costs, key="results-costs")
 

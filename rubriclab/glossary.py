@@ -260,9 +260,10 @@ _SURE = (
     Term(
         key="running_mean", name="Running mean over orders", topic=SURE,
         sentence="The mean of the scores that one answer got under the orders asked so far, with the range in which the mean over all orders lies.",
-        definition="After k readable reads: their mean, and Student's t interval from their standard deviation with k - 1 degrees of freedom, a statement about the mean over all orders that could have been drawn. "
-        "It takes the orders as independent draws; under a balanced set it errs on the wide side. It says nothing about other answers.",
-        formula=r"\bar y_k \pm t_{0.975,\,k-1}\, \frac{s_k}{\sqrt{k}}", plain="mean ± t(0.975, k - 1) × s / sqrt(k)",
+        definition="After k readable reads: their mean, and Student's t interval of the mean over all N orders there are, from the reads' standard deviation with k - 1 degrees of freedom. The reads are taken as a random draw without replacement, "
+        "so the interval closes on the mean once all orders are read; under a balanced set it is on the wide side. Where all reads agree there is no interval. It says nothing about other answers. "
+        "Example: reads 3, 5, 4 of 10 different orders give 4.00 with an interval from 1.92 to 6.08.",
+        formula=r"\bar y_k \pm t_{0.975,\,k-1}\, \frac{s_k}{\sqrt{k}} \sqrt{1 - \frac{k}{N}}", plain="mean ± t(0.975, k - 1) × s / sqrt(k) × sqrt(1 - k / N)",
         source=OWN,
     ),
 )
@@ -365,7 +366,7 @@ _CRITERIA = (
     Term(
         key="shift", name="Criterion shift", topic=CRITERIA,
         sentence="A criterion's mean score when it stands at this position, less its mean over all positions, in score points.",
-        definition="One call scores all criteria in the order shown. Blue cells are below the criterion's own mean, red ones above; the colours are centred on 0 and share one scale where two arms stand beside each other.",
+        definition="One call scores all criteria in the order shown. Blue cells are below the criterion's own mean, orange ones above; the colours are centred on 0 and share one scale where two arms stand beside each other.",
         source=f"{XU2}, section 5.5 and Figure 10",
     ),
     Term(
@@ -530,14 +531,14 @@ _PAIRS = (
 
 _FORMS = (
     Term(
-        key="yardstick", name="Reference scores", topic=FORMS,
+        key="yardstick", name="Yardstick", topic=FORMS,
         sentence="What the judge's scores are held against: the mean human rating, or the commonest score of another judge's reads.",
         definition="Human ratings where the data have them. Another judge can stand in: its commonest score for the item over its reads, with a full-mark reference answer where the run has that form; scores that tie for commonest count with their mean. Papers call them gold scores. Items without one are left out of agreement, and counted.",
         source=f"{LI}, sections Datasets and Metrics",
     ),
     Term(
         key="change", name="Largest change of r", topic=FORMS,
-        sentence="The form of the prompt whose agreement with the reference scores departs most from the baseline's, on the same items.",
+        sentence="The form of the prompt whose agreement with the yardstick departs most from the baseline's, on the same items.",
         definition="The difference of Pearson's r of the form and of the baseline that is largest in size. The largest of several is large by chance too: “by chance” is the median largest difference that drawing the items anew makes, and p the share of draws in which it is as large (max-T).",
         source=f"{LI}, Table 3, for the changes; Westfall and Young 1993 for max-T",
     ),

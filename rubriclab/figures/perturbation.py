@@ -34,7 +34,7 @@ def agreement_forest(group: PerturbationGroup, kind: Kind = "pearson") -> Chart:
     """Every form's agreement with gold and its interval; a dotted line at the baseline (Table 3)."""
     forms = group.perturbations
     values = [_of(form, kind) for form in forms]
-    figure = new_figure(x=f"{SYMBOL[kind]} with gold", height=110 + ROW * len(forms))
+    figure = new_figure(x=f"{SYMBOL[kind]} with the yardstick", height=110 + ROW * len(forms))
     if np.isfinite(values[0].r):
         figure.add_vline(x=values[0].r, line={"dash": "dot", "color": EVEN_LINE, "width": 1.5})
     known = [i for i, value in enumerate(values) if np.isfinite(value.r)]
@@ -54,7 +54,9 @@ def agreement_forest(group: PerturbationGroup, kind: Kind = "pearson") -> Chart:
 
 def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman") -> Chart:
     """Agreement with gold against the score of the reference answer shown (Figure 5)."""
-    figure = new_figure(x="Score of the reference answer shown", y=f"{SYMBOL[kind]} with gold")
+    figure = new_figure(
+        x="Score of the reference answer shown", y=f"{SYMBOL[kind]} with the yardstick"
+    )
     told = []
     drawn = [group for group in groups if group.reference is not None]
     for index, group in enumerate(drawn):
@@ -82,7 +84,7 @@ def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman"
     figure.update_xaxes(type="category")
     figure.update_layout(showlegend=len(drawn) > 1)
     said = " ".join(told) or "This run shows no reference answers."
-    return Chart(figure, f"{SYMBOL[kind]} with gold by the reference's score. {said}")
+    return Chart(figure, f"{SYMBOL[kind]} with the yardstick by the reference's score. {said}")
 
 
 def distribution_heatmap(group: PerturbationGroup) -> Chart:
@@ -212,7 +214,7 @@ def _short(name: str) -> str:
 def _gold_row(group: PerturbationGroup) -> str:
     if group.gold is None or group.gold.kind == "human":
         return "Human"
-    return f"Gold: {group.gold.name}"
+    return f"Yardstick: {group.gold.name}"
 
 
 def _group_name(group: PerturbationGroup, groups: Sequence[PerturbationGroup]) -> str:
@@ -277,7 +279,7 @@ def _forest_alt(
         f"{form.name} {value.r:.2f}" if np.isfinite(value.r) else f"{form.name} not defined"
         for form, value in zip(forms, values, strict=True)
     )
-    return f"{SYMBOL[kind]} with gold by form of the prompt: {told}."
+    return f"{SYMBOL[kind]} with the yardstick by form of the prompt: {told}."
 
 
 def _distribution_alt(

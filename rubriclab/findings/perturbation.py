@@ -156,8 +156,9 @@ class Fluctuation:
 
 @dataclass(frozen=True)
 class ReferencePoint:
-    """Agreement and mean score with a reference answer of ``score`` shown (0: none)."""
+    """Agreement and mean score with a reference answer of ``score`` shown (0: none), in arm ``code``."""
 
+    code: int
     score: int
     pearson: Correlation
     spearman: Correlation
@@ -535,6 +536,7 @@ def _reference_curve(
     level = [int(rows[i].arm.variant.get("reference") or 0) for i in chosen]
     points = [
         ReferencePoint(
+            rows[i].code,
             score,
             rows[i].agreement.pearson,
             rows[i].agreement.spearman,
@@ -579,7 +581,7 @@ def _most_stable(labels: Sequence[str], forms: Sequence[Form], draws: stat.Draws
 def _best_agreement(labels: Sequence[str], fitted: _Fit, draws: stat.Draws) -> Recommendation:
     """The form of greatest Pearson r with gold, on the items that all compared forms share."""
     if not np.isfinite(fitted.gold).any():
-        said = "There is no gold to agree with, so no form can be recommended for it."
+        said = "There is no yardstick to agree with, so no form can be recommended for it."
         return Recommendation(None, float("nan"), False, (), (), tuple(labels), 0, said)
     chosen = _compared(fitted.scores)
     known = np.isfinite(fitted.scores[chosen])
@@ -591,7 +593,7 @@ def _best_agreement(labels: Sequence[str], fitted: _Fit, draws: stat.Draws) -> R
         r, resampled = shared.r, shared.r_draws
     return _recommendation(
         labels, chosen, r, resampled, int(whole.sum()) if chosen else 0, largest=True,
-        what="the form that agrees best with gold", unit="Pearson r",
+        what="the form that agrees best with the yardstick", unit="Pearson r",
     )  # fmt: skip
 
 
@@ -705,7 +707,7 @@ def _form_warnings(
     if agreement.incomplete:
         yield f"{agreement.incomplete} items are left out of the agreement: a read gave no score."
     if agreement.n_items > 1 and not np.isfinite(agreement.pearson.r):
-        yield "This form (or gold) has the same score for every item: no correlation is defined."
+        yield "This form (or the yardstick) has the same score for every item: no correlation is defined."
     if shift is None:
         return
     if shift.n_excluded:
@@ -732,10 +734,10 @@ def _group_warnings(
             "(ascending, Arabic numerals, no reference): add that form to compare with the paper."
         )
     if judge_is_gold:
-        yield "This judge is gold itself: its agreement with itself is not shown."
+        yield "This judge is the yardstick itself: its agreement with itself is not shown."
     elif about is None:
-        yield "No item has a human rating, so agreement with gold cannot be shown."
+        yield "No item has a human rating, so agreement cannot be shown."
     if about is not None and about.tied:
-        yield f"{about.tied} items have no single commonest gold score; the mean of the tied counts."
+        yield f"{about.tied} items have no single commonest score of the yardstick; the mean of the tied counts."
     if n_units < FEW_UNITS:
         yield f"Only {n_units} items or texts carry the intervals; read them with care."

@@ -146,7 +146,7 @@ def gold_of(
     own = [forms for forms in grouped if forms[0].arm.judge == judge]
     if not own:
         known = ", ".join(dict.fromkeys(forms[0].arm.judge for forms in grouped)) or "none"
-        raise LabError(f"The run has no judge “{judge}” to take as gold. It has: {known}.")
+        raise LabError(f"The run has no judge “{judge}” to take as the yardstick. It has: {known}.")
     gold = np.full(len(data.items), np.nan)
     tied = 0.0
     for forms in own:

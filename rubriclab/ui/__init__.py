@@ -6,6 +6,7 @@ data; what they show comes from the store through the caches here.
 
 from __future__ import annotations
 
+from rubriclab.ui.about import about
 from rubriclab.ui.address import choose, choose_many, forget_address
 from rubriclab.ui.cache import finding, run_data
 from rubriclab.ui.charts import chart, export_row
@@ -41,6 +42,7 @@ __all__ = [
     "NAVIGATION",
     "STORE_VARIABLE",
     "Entry",
+    "about",
     "arm_label",
     "chart",
     "choose",

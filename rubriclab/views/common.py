@@ -26,36 +26,6 @@ BADGES = {
     "act": ":red-badge[act]", "unknown": ":gray-badge[cannot say]",
 }  # fmt: skip
 
-HELP = {
-    "pearson": "Pearson's r between an item's mean score over its reads and its mean human rating. "
-    "Only items that a human rated and whose every read gave a score. The interval resamples items.",
-    "spearman": "Spearman's rho: the same with ranks, so only the order of the items counts.",
-    "ceiling": "How well one human rater agrees with the mean of the others (leave-one-out r), and "
-    "Krippendorff's alpha of all raters. A judge that averages many reads can exceed a single rater.",
-    "used": "Items in every number here. Left out: no human rating, or a read that gave no score.",
-    "flip": "Share of prompts where the two sets of top candidates do not meet. When a tie shares "
-    "the top, meeting in one candidate is enough to agree; the strict count asks for equal sets.",
-    "tau": "Kendall's tau-b between the two rankings of a prompt's candidates, mean over prompts: "
-    "1 is the same ranking, 0 is unrelated. Prompts where a side ties everything have none.",
-    "bestof": "Mean human score of the candidate picked under the first strategy less that of the "
-    "second's pick. Ties for the top are averaged.",
-    "delta": "A criterion's best position mean less its worst, in score points. It is never below 0, "
-    "so some of it is noise: read it with the test.",
-    "friedman": "Friedman's test per criterion with texts as blocks, corrected over the criteria "
-    "with Holm's method. Texts without a score at every position are left out.",
-    "macro": "Mean over criteria of Pearson's r with humans. The interval resamples texts.",
-    "odds": "How much likelier an option is chosen for where it stands than at the average "
-    "position, everything else equal. 1 is no effect.",
-    "pairs": "Pairs of reads of one item under different orders with different answers: what the "
-    "model learns from. The item's own preference for each score drops out.",
-    "pc": "Position consistency: of the comparisons read in every order, the share in which the "
-    "same candidate wins all of them. ± is the paper's spread over candidate × task, not an error.",
-    "pf": "Preference fairness: (recency − primacy) / comparisons, mean over candidate × task. "
-    "Below 0 the first shown is preferred, above 0 the last.",
-    "rs": "Repetition stability: how often a query asked again gets its commonest answer.",
-    "error": "Replies without a readable verdict, of all replies.",
-}
-
 
 def number(value: float | None, form: str) -> str:
     """A number as text; a dash where it is not known."""

@@ -125,7 +125,7 @@ def task_frame(result: ComparisonResult) -> pd.DataFrame:
 def win_rates(judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
     """PC and PF of every cell against its candidate's overall win rate or the quality gap."""
     against = uf.toggle("Against", ("Win rate", "Quality gap"), key="comparison-x",
-                        about="Quality gap = |win rate − 1/p|: how far a candidate is from even.")  # fmt: skip
+                        about=ui.about("gap"))  # fmt: skip
     x = "owr" if against == "Win rate" else "gap"
     drawn = {
         f"PC by {against.lower()}": against_win_rate(
@@ -157,14 +157,14 @@ def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[
         "Disagreement": disagreement_curve(group),
     }
     titles = (
-        "How often two judges answer alike",
-        "How many judges differ from the commonest answer",
+        ("How often two judges answer alike", "agreement"),
+        ("How many judges differ from the commonest answer", "disagreement"),
     )
-    for place, title, (name, chart) in zip(
+    for place, (title, key), (name, chart) in zip(
         st.columns(2, gap="large"), titles, drawn.items(), strict=True
     ):
         with place:
-            st.markdown(f"**{title}**")
+            st.markdown(f"**{title}**", help=ui.about(key))
             ui.chart(chart, key=f"comparison-{name}")
     st.caption(
         f"Majority vote of {len(group.judges)} judges, scored like a judge: PC "
@@ -178,7 +178,7 @@ def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[
 
 
 def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
-    st.markdown("**The calls judges disagree on most**")
+    st.markdown("**The calls judges disagree on most**", help=ui.about("disagreement"))
     if not group.hardest:
         st.caption("No call on which two judges disagree.")
         return
@@ -202,7 +202,8 @@ def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
 
 def regressions(result: ComparisonResult) -> None:
     """Bidirectional stepwise regressions with the paper's removal table, and what they are worth."""
-    st.subheader("What goes with consistency and fairness", anchor=False)
+    st.subheader("What goes with consistency and fairness", anchor=False,
+                 help=ui.about("predictors"))  # fmt: skip
     for found in predictors(result):
         kind = "pairs" if found.axis == "pairwise" else f"lists of {found.n_positions}"
         st.info(POST_SELECTION, icon=":material/info:")

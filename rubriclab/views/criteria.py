@@ -19,7 +19,8 @@ def heatmaps(
     info: RunInfo, arm: ArmCriteria, others: list[ArmCriteria], arms: tuple[Arm, ...]
 ) -> Chart:
     """Shift by criterion and position, on one scale with a second arm if one is chosen."""
-    st.subheader("Where each criterion is scored higher or lower", anchor=False)
+    st.subheader("Where each criterion is scored higher or lower", anchor=False,
+                 help=ui.about("shift"))  # fmt: skip
     st.caption("Points from the criterion's own mean. Click a cell to read its judgments.")
     beside = None
     if others:

@@ -82,7 +82,7 @@ def corrected(data: RunData, *, codes: tuple[int, ...]) -> Debiasing:
 def correction(
     info: RunInfo, model: ChoiceModel, source: str
 ) -> tuple[dict[str, Chart], pd.DataFrame]:
-    st.subheader("One corrected call against many", anchor=False)
+    st.subheader("One corrected call against many", anchor=False, help=ui.about("debiased"))
     codes = tuple(
         c for c, arm in enumerate(uf.arms_of(info)) if uf.setting(arm) == uf.setting(model)
     )

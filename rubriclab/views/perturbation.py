@@ -25,18 +25,6 @@ from rubriclab.findings.perturbation import (
 from rubriclab.findings.sentences import perturbation_sentence
 from rubriclab.views import common as uf
 
-HELP = {
-    "change": "The form whose Pearson r with gold departs most from the baseline's, on the same items. "
-    "“By chance” is the median of the largest departure that resampling the items alone makes.",
-    "shift": "The form whose mean score departs most from the baseline's, in score points, over the "
-    "items both could be read for. The interval resamples items.",
-    "pull": "Points of score per point of the shown reference's score: 0 is no pull, 1 is copying. A "
-    "least-squares slope per item, its mean over items; needs references of two scores or more.",
-    "flips": "How often a read under another form differs from a read of the baseline, the most of all "
-    "forms. The judge's own randomness is how often two reads of the baseline differ.",
-    "gold": "What the scores are held against: the mean human rating, or the commonest score of "
-    "another judge's reads (with a full-mark reference where the run has that form).",
-}
 HOW = (
     "In a study, choose the strategies **fixed**, **descending** and **random** (fixed first: it is the "
     "baseline), and under factors the **score IDs** (arabic first, then letters, roman or your own) and "
@@ -50,8 +38,10 @@ def headline(group: PerturbationGroup) -> None:
     """The answer, both recommendations, then four numbers."""
     uf.answer(perturbation_sentence(group))
     stable, best = group.most_stable, group.best_agreement
-    st.markdown(f"**Most stable form.** {ui.plain(stable.sentence)}")
-    st.markdown(f"**Best agreement with gold.** {ui.plain(best.sentence)}")
+    st.markdown(f"**Most stable form.** {ui.plain(stable.sentence)}",
+                help=ui.about("stable_form"))  # fmt: skip
+    st.markdown(f"**Best agreement with the yardstick.** {ui.plain(best.sentence)}",
+                help=ui.about("yardstick"))  # fmt: skip
     tested = [form for form in group.perturbations if form.shift is not None]
     shifts = [(f, f.shift) for f in tested if f.shift is not None and math.isfinite(f.shift.mean)]
     top = max(shifts, key=lambda pair: abs(pair[1].mean), default=None)
@@ -59,15 +49,15 @@ def headline(group: PerturbationGroup) -> None:
     curve, change = group.reference, group.pearson_fluctuation
     uf.metrics(
         ("Largest change of r", uf.number(change.change if change else None, "+.3f"),
-         _change_note(change), HELP["change"]),
+         _change_note(change), ui.about("change")),
         ("Largest mean shift", uf.number(top[1].mean if top else None, "+.2f"),
          f"{_short(top[0].name)}: {uf.span(top[1].mean_ci, '.2f')}" if top else "nothing to compare",
-         HELP["shift"]),
+         ui.about("mean_shift")),
         ("Most flips", uf.number(flips[1].flips if flips else None, ".0%"),
          f"{_short(flips[0].name)}; by chance {uf.number(flips[1].own_flips, '.0%')}"
-         if flips else "nothing to compare", HELP["flips"]),
+         if flips else "nothing to compare", ui.about("flips")),
         ("Pull of the reference", uf.number(curve.pull if curve else None, ".2f"),
-         uf.span(curve.pull_ci, ".2f") if curve else "no reference answers", HELP["pull"]),
+         uf.span(curve.pull_ci, ".2f") if curve else "no reference answers", ui.about("pull")),
     )  # fmt: skip
 
 
@@ -77,9 +67,11 @@ def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, C
     tag = f"perturbation-{found.groups.index(group)}"
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Agreement with gold", anchor=False)
+        st.subheader("Agreement with the yardstick", anchor=False, help=ui.about("yardstick"))
         if group.gold is None:
-            st.caption("No item has gold: give human ratings, or take another judge as gold.")
+            st.caption(
+                "No item has a yardstick: give human ratings, or take another judge's scores as one."
+            )
         else:
             kind = uf.toggle("Correlation", ("Pearson", "Spearman"), key="perturbation-kind")
             drawn["Agreement by form"] = agreement_forest(
@@ -87,17 +79,17 @@ def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, C
             )
             ui.chart(drawn["Agreement by form"], key=f"{tag}-forest-{kind}")
     with right:
-        st.subheader("Scores given", anchor=False)
+        st.subheader("Scores given", anchor=False, help=ui.about("scores_given"))
         st.caption("Each row is one form of the prompt; -1 are judgments that failed.")
         drawn["Scores by form"] = distribution_heatmap(group)
         ui.chart(drawn["Scores by form"], key=f"{tag}-heat")
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Mean shift", anchor=False)
+        st.subheader("Mean shift", anchor=False, help=ui.about("mean_shift"))
         drawn["Mean shift"] = shift_bars(group)
         ui.chart(drawn["Mean shift"], key=f"{tag}-shift")
     with right:
-        st.subheader("Flips", anchor=False)
+        st.subheader("Flips", anchor=False, help=ui.about("flips"))
         st.caption("The dotted line is how often two reads of the baseline itself differ.")
         drawn["Flips"] = flip_bars(group)
         ui.chart(drawn["Flips"], key=f"{tag}-flips")
@@ -107,7 +99,7 @@ def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, C
         if other.dataset == group.dataset and other.reference and other.gold
     ]
     if same:  # without gold there is no agreement to draw
-        st.subheader("With a reference answer of each score", anchor=False)
+        st.subheader("With a reference answer of each score", anchor=False, help=ui.about("pull"))
         drawn["References"] = reference_lines(same)
         ui.chart(drawn["References"], key=f"{tag}-references")
     return drawn
@@ -119,7 +111,7 @@ def followed(found: PerturbationResult, judge: str) -> dict[str, Chart]:
     drawn: dict[str, Chart] = {}
     if not mine:
         return drawn
-    st.subheader("Position or label?", anchor=False)
+    st.subheader("Position or label?", anchor=False, help=ui.about("label_odds"))
     for one in mine:
         st.markdown(
             f"{ui.plain(one.sentence)} :small[{ui.plain(one.model.strategy)} order · position "
@@ -169,7 +161,7 @@ FORMS = {
 
 def _change_note(change: Fluctuation | None) -> str:
     if change is None:
-        return "no gold to compare with"
+        return "nothing to compare with"
     return f"{_short(change.form)}; by chance {uf.number(change.from_noise, '.3f')}, {uf.p_value(change.p)}"
 
 

@@ -14,17 +14,6 @@ from rubriclab.model import STATUSES, Arm
 from rubriclab.store import RunInfo
 from rubriclab.views.judgments import detail
 
-HELP = {
-    "share": "Of all judgments that could be read, the share whose score stood first in the list. "
-    "The strategy shows every score at every position equally often, so an even judge gives 1/n.",
-    "v": "Cramér's V = sqrt(chi² / (N (n-1))) of the position counts: 0 is even, 1 is always the "
-    "same position. The interval resamples items. V cannot be negative, so some is expected from "
-    "noise alone.",
-    "cost": "Sum over positions of |P(position | the score shown there) - 1/n|, in percentage points "
-    "(Xu et al. 2026, v1, Table 6). The least over all n! orders is an assignment problem, solved exactly.",
-    "read": "Judgments from which a score could be read. The others are kept with their reason.",
-}
-
 
 def table_frame(arm: PositionArm) -> pd.DataFrame:
     """The score × position table as a long table: one row a cell."""

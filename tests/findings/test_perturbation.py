@@ -348,7 +348,7 @@ def test_another_judges_majority_is_gold() -> None:
         np.corrcoef([1, 3, 5], [1, 4, 5])[0, 1]
     )
     assert np.isnan(theirs.baseline.agreement.pearson.r)
-    assert any("gold itself" in warning for warning in theirs.warnings)
+    assert any("the yardstick itself" in warning for warning in theirs.warnings)
     with pytest.raises(LabError, match=r"no judge “nobody”.*j, gold"):
         perturbation(data, gold_judge="nobody")
 
