@@ -123,12 +123,12 @@ def trial_orders(
     All n! of them up to ALL_ORDERS, else as many, drawn at random.
     """
     rng = random.Random(f"{seed}|trial")
-    usual = tuple(options)
+    usual: tuple[designs.Option, ...] = tuple(options)
     balanced = designs.orderings(Strategy("balanced"), usual)
-    rest = [order for order in dict.fromkeys(balanced) if order != usual]
-    rng.shuffle(rest)
-    first = (usual, *rest)
-    return first + tuple(_others(usual, set(first), rng))
+    first = [order for order in dict.fromkeys(balanced) if order != usual]
+    rng.shuffle(first)
+    first.insert(0, usual)
+    return (*first, *_others(usual, set(first), rng))
 
 
 def _others(

@@ -78,9 +78,9 @@ def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Char
     grid = np.full((len(names), len(calls)), np.nan)
     cells = []
     for read in reads:
-        if read.position is None or not 1 <= read.position <= len(read.shown):
+        if read.place is None:
             continue
-        name = read.shown[read.position - 1]
+        name = read.shown[read.place - 1]
         at = (names.index(name), calls.index(read.call))
         grid[at] = np.nan if read.score is None else read.score
         cells.append((at, read, name))
@@ -98,11 +98,11 @@ def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Char
         textfont={"size": 13, "color": [_ink_of(read.score, low, high) for _, read, _ in cells]},
         hovertext=[
             f"{escape(name)}: {'no score' if read.score is None else f'{read.score:g}'}"
-            f"<br>shown at position {read.position}"
+            f"<br>shown at position {read.place}"
             for _, read, name in cells
         ],
         hoverinfo="text",
-        customdata=[[at[1], read.position] for at, read, _ in cells],
+        customdata=[[at[1], read.place] for at, read, _ in cells],
     )
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     figure.update_xaxes(title_text="Order asked", dtick=1 if len(calls) <= 15 else 5)

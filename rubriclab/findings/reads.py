@@ -21,8 +21,10 @@ class Read:
     """One judgment: what stood at positions 1..n, which was chosen, and how likely each was.
 
     ``shown``: scores, criteria or candidates by position, as text; ``labels`` beside them (may
-    be empty). ``position``: 1-based, 0 a tie, None unread. ``probabilities``: by position, None
-    where the judge told none. ``score``, ``expected``: in score points, None unread.
+    be empty). ``position``: 1-based, 0 a tie, None unread. ``place``: where the criterion that
+    this outcome is about stood, read or not; None but in criteria calls. ``probabilities``: by
+    position, None where the judge told none. ``score``, ``expected``: in score points, None
+    unread.
     """
 
     call: int
@@ -36,6 +38,7 @@ class Read:
     score: float | None
     expected: float | None
     probabilities: tuple[float, ...] | None
+    place: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ def _read(row: Mapping[Any, Any]) -> Read:
         score=_number(row["score"]),
         expected=_number(row["expected"]),
         probabilities=given if told else None,
+        place=position if position > 0 and row["criterion"] in shown else None,
     )
 
 

@@ -87,13 +87,17 @@ from rubriclab.store.schema import (
 
 @dataclass(frozen=True)
 class RunInfo:
-    """One run as the runs page lists it. ``done`` counts calls with a final reply."""
+    """One run as the runs page lists it. ``done`` counts calls with a final reply.
+
+    ``origin``: where its data is from (a file, a recipe, the sample, a single text that was tried).
+    """
 
     run: str
     run_no: int
     name: str
     axis: str
     dataset: str
+    origin: str
     state: str
     reason: str
     created: datetime
@@ -331,7 +335,7 @@ class Store:
     def _run_infos(self, where: str, values: list[Any]) -> tuple[RunInfo, ...]:
         rows = self._rows(
             f"""
-            SELECT r.run, r.run_no, r.name, r.axis, coalesce(d.name, ''), r.state, r.reason,
+            SELECT r.run, r.run_no, r.name, r.axis, coalesce(d.name, ''), coalesce(d.origin, ''), r.state, r.reason,
                    r.created, r.changed, r.planned, coalesce(c.done, 0), r.simulated, r.provenance
             FROM runs r
             LEFT JOIN (SELECT run_no, count(*) AS done FROM replies GROUP BY run_no) c USING (run_no)

@@ -15,6 +15,7 @@ from rubriclab.archive import read_archive, write_archive
 from rubriclab.model import Arm
 from rubriclab.runner import Run, RunManager
 from rubriclab.store import RunInfo, Store
+from rubriclab.trial import ORIGIN as TRIAL
 from rubriclab.ui.address import choose, forget_address
 from rubriclab.ui.frame import duration, empty_state, plain, secrets
 
@@ -57,9 +58,11 @@ def example_run() -> RunInfo | None:
     return next((info for info in store().runs() if info.name == EXAMPLE_NAME), None)
 
 
-def run_list(*, limit: int | None = None, key: str, controls: bool = False) -> None:
+def run_list(
+    *, limit: int | None = None, key: str, controls: bool = False, trials: bool = False
+) -> None:
     """The latest runs, one a line; with ``controls`` each can be gone on with, exported, deleted."""
-    runs = store().runs()[:limit]
+    runs = [info for info in store().runs() if trials or info.origin != TRIAL][:limit]
     if not runs:
         empty_state("No runs yet", "Start the demo, or set up a study of your own.",
                     target="study", action="Set up a study")  # fmt: skip
@@ -69,6 +72,7 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False) -> N
         with st.container(border=True):
             with st.container(horizontal=True, vertical_alignment="center"):
                 mark = " :orange-badge[simulated]" if info.simulated else ""
+                mark += " :blue-badge[one text]" if info.origin == TRIAL else ""
                 badge = f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]"
                 st.markdown(
                     f"**{plain(info.name)}** {badge}{mark}  \n{_about(info)}", width="stretch"
@@ -85,7 +89,7 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False) -> N
 def open_findings(info: RunInfo) -> None:
     """Go to the page that shows what this run found."""
     st.session_state["run"] = info.run
-    page = FINDINGS_PAGE.get(info.axis, "results")
+    page = "tryit" if info.origin == TRIAL else FINDINGS_PAGE.get(info.axis, "results")
     st.switch_page(f"pages/{page}.py", query_params={"run": info.run})
 
 
@@ -188,12 +192,17 @@ def run_progress(run: Run) -> None:
                 st.toast("Cancelling: what has been judged is kept.")
 
 
-def choose_run(*, axes: Sequence[str], key: str) -> RunInfo | None:
+def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInfo | None:
     """The run a findings page is about: the address names it, else the one looked at last.
 
-    Only runs of these ``axes`` that have judgments are offered. None where there is none.
+    Only runs of these ``axes`` that have judgments are offered; ``trials``: also those of one
+    text, which say nothing about a judge in general. None where there is none.
     """
-    runs = {info.run: info for info in store().runs() if info.axis in axes and info.done}
+    runs = {
+        info.run: info
+        for info in store().runs()
+        if info.axis in axes and info.done and (trials or info.origin != TRIAL)
+    }
     if not runs:
         return None
     names = list(runs)
