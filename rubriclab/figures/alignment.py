@@ -9,7 +9,14 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from rubriclab.figures.style import EVEN_LINE, Chart, judge_color, new_figure
+from rubriclab.figures.style import (
+    EVEN_LINE,
+    Behind,
+    Chart,
+    judge_color,
+    new_figure,
+    with_behind,
+)
 from rubriclab.findings.alignment import ArmAlignment, StrategyDifference, Sweep
 from rubriclab.model import Arm
 from rubriclab.stats.alignment import Correlation
@@ -29,8 +36,10 @@ def forest(
     title, sign = ("Pearson r", "r") if measure == "pearson" else ("Spearman rho", "rho")
     figure = new_figure(x=f"{title} with humans", height=height)
     step = 0.7 / max(1, len(strategies))
+    behind: dict[int, list[Behind | None]] = {}
     for index, strategy in enumerate(strategies):
         mine = [found for found in arms if found.arm.strategy == strategy]
+        behind[index] = [_arm_behind(found) for found in mine]
         shown: list[Correlation] = [getattr(found, measure) for found in mine]
         offset = (index - (len(strategies) - 1) / 2) * step
         figure.add_scatter(
@@ -54,7 +63,7 @@ def forest(
     figure.update_layout(showlegend=len(strategies) > 1)
     parts = [f"{f.arm.strategy} on {_row(f)} {getattr(f, measure).r:.2f}" for f in arms[:8]]
     said = f"{title.split()[0]} correlation of mean scores with human ratings"
-    return Chart(figure, _sentence(said, parts, arms))
+    return with_behind(figure, _sentence(said, parts, arms), behind)
 
 
 def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
@@ -94,7 +103,9 @@ def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
     figure = new_figure(x="Orders averaged per item", y="Pearson r with humans")
     drawn = [found for found in arms if found.budget]
     several = len({_row(found) for found in drawn}) > 1
+    behind: dict[int, list[Behind | None]] = {}
     for index, found in enumerate(drawn):
+        behind[2 * index + 1] = [_arm_behind(found) for _ in found.budget]
         k = [point.k for point in found.budget]
         low = [point.low for point in found.budget]
         high = [point.high for point in found.budget]
@@ -130,7 +141,8 @@ def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
         f"{found.budget[-1].mean_r:.2f} with {found.budget[-1].k}"
         for found in drawn[:6]
     ]
-    return Chart(figure, _sentence("Correlation by number of orders averaged", parts, drawn))
+    said = _sentence("Correlation by number of orders averaged", parts, drawn)
+    return with_behind(figure, said, behind)
 
 
 def ordering_dots(found: ArmAlignment, *, most: int = 24) -> Chart:
@@ -159,7 +171,12 @@ def ordering_dots(found: ArmAlignment, *, most: int = 24) -> Chart:
     figure.update_layout(showlegend=False)
     said = f"The usual order ranks {canonical.rank} of {len(ranked)}." if canonical else ""
     best = f"Best: {labels[0][3:]} with r = {shown[0].r:.3f}. " if shown else "No ordering. "
-    return Chart(figure, f"Correlation with humans of each single ordering. {best}{said}")
+    behind = [
+        Behind(f"{found.arm.judge}, order {order}", arm=found.code, ordering=order)
+        for order in (" ".join(map(str, one.ordering)) for one in shown)
+    ]
+    alt = f"Correlation with humans of each single ordering. {best}{said}"
+    return with_behind(figure, alt, {0: behind})
 
 
 def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
@@ -169,10 +186,12 @@ def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
     order = [str(level) for level in table.levels]
     lines = dict.fromkeys((p.judge, p.dataset, p.strategy, p.others) for p in table.points)
     ends = []
+    behind: dict[int, list[Behind | None]] = {}
     for index, line in enumerate(lines):
         mine = [p for p in table.points if (p.judge, p.dataset, p.strategy, p.others) == line]
         value = [p.pearson.r if measure == "r" else p.cramers_v for p in mine]
         name = " · ".join(part for part in line if part)
+        behind[index] = [Behind(f"{name}, {table.factor} {p.level}", arm=p.code) for p in mine]
         figure.add_scatter(
             x=[str(p.level) for p in mine],
             y=value,
@@ -188,7 +207,11 @@ def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
         )
         ends.append(f"{name} from {value[0]:.3f} to {value[-1]:.3f}")
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=order)
-    return Chart(figure, _sentence(f"{title} by {table.factor}", ends[:6], ends))
+    return with_behind(figure, _sentence(f"{title} by {table.factor}", ends[:6], ends), behind)
+
+
+def _arm_behind(found: ArmAlignment) -> Behind:
+    return Behind(f"{_row(found)} · {found.arm.strategy}", arm=found.code)
 
 
 def _row(found: ArmAlignment) -> str:

@@ -8,7 +8,14 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from rubriclab.figures.style import EVEN_LINE, Chart, judge_color, new_figure
+from rubriclab.figures.style import (
+    EVEN_LINE,
+    Behind,
+    Chart,
+    judge_color,
+    new_figure,
+    with_behind,
+)
 from rubriclab.findings.choice import ChoiceModel, Level
 
 AXIS = "odds against the average"
@@ -25,12 +32,13 @@ def position_odds(models: Sequence[ChoiceModel]) -> Chart:
         for m in models
         if m.position
     ]
-    return _forest(lines, "position")
+    return _forest(lines, "position", [m.arm for m in models if m.position], by_position=True)
 
 
 def label_odds(models: Sequence[ChoiceModel]) -> Chart:
     """A forest of label odds; empty where labels never moved apart from scores."""
-    return _forest([(_name(m), list(m.label)) for m in models if m.label], "label")
+    known = [m for m in models if m.label]
+    return _forest([(_name(m), list(m.label)) for m in known], "label", [m.arm for m in known])
 
 
 def neighbour_odds(models: Sequence[ChoiceModel]) -> Chart:
@@ -40,7 +48,8 @@ def neighbour_odds(models: Sequence[ChoiceModel]) -> Chart:
         for m in models
         if m.neighbour
     ]
-    return _forest(lines, "the score read just before")
+    codes = [m.arm for m in models if m.neighbour]
+    return _forest(lines, "the score read just before", codes)
 
 
 def _name(model: ChoiceModel) -> str:
@@ -48,7 +57,14 @@ def _name(model: ChoiceModel) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _forest(lines: list[tuple[str, list[Level]]], what: str) -> Chart:
+def _forest(
+    lines: list[tuple[str, list[Level]]],
+    what: str,
+    codes: Sequence[int],
+    *,
+    by_position: bool = False,
+) -> Chart:
+    """``codes``: the arm of each line; only positions can be looked up one by one."""
     rows = max((len(levels) for _, levels in lines), default=1) * max(1, len(lines))
     figure = new_figure(x=AXIS, height=120 + 26 * rows)
     figure.add_vline(x=1, line_dash="dot", line_color=EVEN_LINE)
@@ -68,7 +84,15 @@ def _forest(lines: list[tuple[str, list[Level]]], what: str) -> Chart:
         type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], tickangle=0,
         showgrid=True, gridcolor="rgba(128,128,128,0.18)",
     )  # fmt: skip
-    return Chart(figure, _alt(lines, what))
+    behind: dict[int, list[Behind | None]] = {
+        index: [
+            Behind(f"{name}, {v.name}", arm=code, position=i + 1 if by_position else None)
+            for i, v in enumerate(levels)
+            if math.isfinite(v.log_odds)
+        ]
+        for index, ((name, levels), code) in enumerate(zip(lines, codes, strict=True))
+    }
+    return with_behind(figure, _alt(lines, what), behind)
 
 
 def _ticks(lines: list[tuple[str, list[Level]]]) -> tuple[float, ...]:

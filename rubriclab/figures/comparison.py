@@ -15,9 +15,11 @@ from rubriclab.figures.style import (
     OVER,
     SEQUENTIAL,
     UNDER,
+    Behind,
     Chart,
     judge_color,
     new_figure,
+    with_behind,
 )
 from rubriclab.findings.comparison import (
     ComparisonResult,
@@ -76,7 +78,8 @@ def _bars(judges: Sequence[JudgeComparison], measure: Measure) -> Chart:
         f"{judge.judge} {_number(value)} ({_number(i.low)} to {_number(i.high)})"
         for judge, value, i in zip(judges, values, intervals, strict=True)
     )
-    return Chart(figure, f"{_TITLES[measure]} of each judge with 95 % interval: {said or 'none'}.")
+    alt = f"{_TITLES[measure]} of each judge with 95 % interval: {said or 'none'}."
+    return with_behind(figure, alt, {0: [_behind(judge) for judge in judges]})
 
 
 def pc_against_pf(result: ComparisonResult) -> Chart:
@@ -107,7 +110,12 @@ def pc_against_pf(result: ComparisonResult) -> Chart:
     figure.add_hline(y=0, line={"color": EVEN_LINE, "dash": "dot"})
     figure.update_xaxes(range=[-0.03, 1.03])
     said = "; ".join(f"{j.judge} PC {_number(j.pc)}, PF {_number(j.pf)}" for j in result.judges)
-    return Chart(figure, f"PF against PC, one large point a judge: {said or 'none'}.")
+    behind: dict[int, list[Behind | None]] = {}
+    for index, judge in enumerate(result.judges):
+        behind[2 * index] = [_behind(judge) for _ in judge.cells]
+        behind[2 * index + 1] = [_behind(judge)]
+    alt = f"PF against PC, one large point a judge: {said or 'none'}."
+    return with_behind(figure, alt, behind)
 
 
 def against_win_rate(
@@ -120,8 +128,10 @@ def against_win_rate(
     title = "Overall win rate" if x == "owr" else "Quality gap |win rate − 1/p|"
     figure = new_figure(x=title, y=_TITLES[measure], height=400)
     names = judge_names(judges)
+    behind: dict[int, list[Behind | None]] = {}
     for index, judge in enumerate(judges):
         known = [point for point in judge.points if np.isfinite(point.owr)]
+        behind[len(figure.data)] = [_behind(judge) for _ in known]
         figure.add_scatter(
             x=[getattr(point, x) for point in known],
             y=[getattr(point, measure) for point in known],
@@ -150,9 +160,8 @@ def against_win_rate(
     if measure == "pc":
         figure.update_yaxes(range=[-0.03, 1.03])
     said = "; ".join(_parabola_words(judge, measure) for judge in judges)
-    return Chart(
-        figure, f"{_TITLES[measure]} against {title.lower()} by cell. {said or 'No judge'}."
-    )
+    alt = f"{_TITLES[measure]} against {title.lower()} by cell. {said or 'No judge'}."
+    return with_behind(figure, alt, behind)
 
 
 def _parabola_words(judge: JudgeComparison, measure: Measure) -> str:
@@ -196,7 +205,11 @@ def task_radar(result: ComparisonResult) -> Chart:
         + ", ".join(f"{group.name} {_number(group.pc)}" for group in judge.by_task)
         for judge in result.judges
     )
-    return Chart(figure, f"Position consistency by task. {said or 'No judge'}.")
+    behind: dict[int, list[Behind | None]] = {
+        index: [_behind(judge) for _ in (*around, *around[:1])]
+        for index, judge in enumerate(result.judges)
+    }
+    return with_behind(figure, f"Position consistency by task. {said or 'No judge'}.", behind)
 
 
 def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
@@ -333,6 +346,10 @@ def _protocol_words(found: ProtocolComparison) -> str:
 
 
 # ------------------------------------------------------------------ small steps
+
+
+def _behind(judge: JudgeComparison) -> Behind:
+    return Behind(f"{judge.judge} · {judge.dataset} · {judge.strategy}", arm=judge.code)
 
 
 def judge_names(judges: Sequence[JudgeComparison]) -> list[str]:

@@ -6,7 +6,15 @@ from html import escape
 
 import numpy as np
 
-from rubriclab.figures.style import DIVERGING, EVEN_LINE, Chart, judge_color, new_figure
+from rubriclab.figures.style import (
+    DIVERGING,
+    EVEN_LINE,
+    Behind,
+    Chart,
+    judge_color,
+    new_figure,
+    with_behind,
+)
 from rubriclab.findings.criteria import ArmCriteria
 
 CELL = 54
@@ -75,7 +83,14 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
     figure.update_xaxes(dtick=1, range=[0.5, len(positions) + 0.5])
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_layout(showlegend=False)
-    return Chart(figure, _shift_alt(arm, shift))
+    behind = [
+        Behind(
+            f"{arm.arm.judge}, {effect.criterion} at position {p + 1}",
+            arm=arm.code, criterion=effect.criterion, position=p + 1,
+        )
+        for effect, p, _ in cells
+    ]  # fmt: skip
+    return with_behind(figure, _shift_alt(arm, shift), {1: behind})
 
 
 def carryover_forest(arm: ArmCriteria) -> Chart:
@@ -111,7 +126,12 @@ def carryover_forest(arm: ArmCriteria) -> Chart:
         )
     top = max(rows, key=lambda row: abs(row.effect))
     said = f"largest after {top.before}, {top.effect:+.2f} points"
-    return Chart(figure, f"Effect of the criterion read just before on the next score: {said}.")
+    behind = [
+        Behind(f"{arm.arm.judge}, all that this effect is worked out from", arm=arm.code)
+        for _ in rows
+    ]
+    alt = f"Effect of the criterion read just before on the next score: {said}."
+    return with_behind(figure, alt, {0: behind})
 
 
 def _shift_alt(arm: ArmCriteria, shift: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:

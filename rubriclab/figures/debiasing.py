@@ -8,7 +8,15 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color, new_figure
+from rubriclab.figures.style import (
+    ACCENT,
+    EVEN_LINE,
+    Behind,
+    Chart,
+    judge_color,
+    new_figure,
+    with_behind,
+)
 from rubriclab.findings.debiasing import Debiased
 
 LINES = ("random", "balanced", "fixed")
@@ -24,22 +32,32 @@ def debiasing_curve(entries: Sequence[Debiased]) -> Chart:
     one = next((e for e in entries if e.method == "debiased"), None)
     if one is not None and math.isfinite(one.distance_to_all):
         figure.add_hline(y=one.distance_to_all, line_dash="dot", line_color=EVEN_LINE)
+    drawn: list[Sequence[Debiased]] = []
     for index, method in enumerate(LINES, start=1):
         line = sorted((e for e in entries if e.method == method), key=lambda e: e.calls_per_item)
         if line:
+            drawn.append(line)
             figure.add_trace(_trace(method, line, judge_color(index), "circle"))
     rest = sorted({e.method for e in entries} - set(LINES) - {"debiased"})
     for index, method in enumerate(rest, start=len(LINES) + 1):
         points = [e for e in entries if e.method == method]
+        drawn.append(points)
         figure.add_trace(_trace(method, points, judge_color(index), "diamond"))
     if one is not None:
+        drawn.append([one])
         figure.add_trace(_trace("debiased, one call", [one], ACCENT, "star"))
     figure.update_xaxes(
         type="log", tickvals=calls, ticktext=[str(k) for k in calls],
         range=[math.log10(calls[0]) - 0.06, math.log10(calls[-1]) + 0.06],
     )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
-    return Chart(figure, _alt(entries, one))
+    behind: dict[int, list[Behind | None]] = {
+        index: [
+            Behind(f"{e.judge}, {e.method}, {e.calls_per_item} call(s)", arm=e.code) for e in line
+        ]
+        for index, line in enumerate(drawn)
+    }
+    return with_behind(figure, _alt(entries, one), behind)
 
 
 def _trace(name: str, line: Sequence[Debiased], color: str, symbol: str) -> go.Scatter:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
+from types import MappingProxyType
 
 import numpy as np
 
-from rubriclab.figures.style import Chart, judge_color, new_figure
+from rubriclab.figures.style import Behind, Chart, judge_color, new_figure, with_behind
 from rubriclab.findings.ordering import BiasCost, Costed
 
 ROW = 64
 
 
-def bias_cost(named: dict[str, BiasCost]) -> Chart:
+def bias_cost(
+    named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = MappingProxyType({})
+) -> Chart:
     """A dot with its 95 % interval for each arm's three orderings, in percentage points.
 
-    ``named``: the Bias Cost of each arm under the name to show.
+    ``named``: the Bias Cost of each arm under the name to show; ``codes``: the arms' codes
+    under the same names, which let the dots lead to the judgments under that order.
     """
     figure = new_figure(x="Bias Cost (points)", height=150 + ROW * max(1, len(named)))
     kinds = ("default order", "best rotation", "best of all orders")
     symbols = ("circle", "diamond", "star")
+    behind: dict[int, list[Behind | None]] = {}
     for k, (kind, symbol) in enumerate(zip(kinds, symbols, strict=True)):
         picked = [(name, _of(cost, k)) for name, cost in named.items()]
+        behind[k] = [_behind(name, kind, entry, codes.get(name)) for name, entry in picked]
         cost = np.array([entry.cost for _, entry in picked])
         low = np.array([entry.ci.low for _, entry in picked])
         high = np.array([entry.ci.high for _, entry in picked])
@@ -44,7 +51,14 @@ def bias_cost(named: dict[str, BiasCost]) -> Chart:
     names = [escape(name) for name in named]
     figure.update_yaxes(tickmode="array", tickvals=list(range(len(names))), ticktext=names)
     figure.update_xaxes(rangemode="tozero", showgrid=True, gridcolor="rgba(128,128,128,0.18)")
-    return Chart(figure, _alt(named))
+    return with_behind(figure, _alt(named), behind if codes else {})
+
+
+def _behind(name: str, kind: str, entry: Costed, code: int | None) -> Behind | None:
+    if code is None or not np.isfinite(entry.cost):
+        return None
+    order = " ".join(map(str, entry.ordering))
+    return Behind(f"{name}, {kind} {order}", arm=code, ordering=order)
 
 
 def _of(cost: BiasCost, kind: int) -> Costed:
@@ -59,7 +73,7 @@ def _hover(name: str, kind: str, entry: Costed) -> str:
     )
 
 
-def _alt(named: dict[str, BiasCost]) -> str:
+def _alt(named: Mapping[str, BiasCost]) -> str:
     told = []
     for name, cost in named.items():
         if not np.isfinite(cost.default.cost):

@@ -15,9 +15,11 @@ from rubriclab.figures.style import (
     OVER,
     SEQUENTIAL,
     UNDER,
+    Behind,
     Chart,
     judge_color,
     new_figure,
+    with_behind,
 )
 from rubriclab.findings.perturbation import FAILED, Perturbation, PerturbationGroup
 from rubriclab.stats.alignment import Correlation
@@ -49,7 +51,8 @@ def agreement_forest(group: PerturbationGroup, kind: Kind = "pearson") -> Chart:
         showlegend=False,
     )
     _form_axis(figure, forms)
-    return Chart(figure, _forest_alt(forms, values, kind))
+    behind = [_behind(group, forms[i]) for i in known]
+    return with_behind(figure, _forest_alt(forms, values, kind), {0: behind})
 
 
 def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman") -> Chart:
@@ -59,9 +62,14 @@ def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman"
     )
     told = []
     drawn = [group for group in groups if group.reference is not None]
+    behind: dict[int, list[Behind | None]] = {}
     for index, group in enumerate(drawn):
         points = group.reference.points if group.reference else ()
         found = [getattr(point, kind) for point in points]
+        behind[index] = [
+            Behind(f"{group.judge}, reference of score {point.score}", arm=point.code)
+            for point in points
+        ]
         names = ["none" if point.score == 0 else str(point.score) for point in points]
         figure.add_scatter(
             x=names,
@@ -84,7 +92,8 @@ def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman"
     figure.update_xaxes(type="category")
     figure.update_layout(showlegend=len(drawn) > 1)
     said = " ".join(told) or "This run shows no reference answers."
-    return Chart(figure, f"{SYMBOL[kind]} with the yardstick by the reference's score. {said}")
+    alt = f"{SYMBOL[kind]} with the yardstick by the reference's score. {said}"
+    return with_behind(figure, alt, behind)
 
 
 def distribution_heatmap(group: PerturbationGroup) -> Chart:
@@ -108,15 +117,25 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
         colorscale=SEQUENTIAL,
         xgap=2,
         ygap=2,
-        customdata=table,
-        hovertext=[[escape(name)] * len(scores) for name, _ in rows],
-        hovertemplate="%{hovertext}, score %{x}: %{z:.1%} (%{customdata:,})<extra></extra>",
+        hoverinfo="skip",
         showscale=False,  # the cells say their share; a scale would take a phone's width
     )
     figure.add_trace(_cell_texts(share, scores))
+    figure.add_trace(_cell_targets([name for name, _ in rows], table, share, scores))
     _name_axis(figure, [name for name, _ in rows])
     figure.update_xaxes(type="category")
-    return Chart(figure, _distribution_alt(rows, share, scores))
+    cells: list[Behind | None] = [None] * (len(scores) * (len(rows) - len(forms)))
+    cells += [
+        Behind(
+            f"{group.judge}, {form.name}, {'failed' if column == 0 else f'score {score}'}",
+            arm=form.code,
+            status="unread" if column == 0 else None,
+            score=None if column == 0 else int(score),
+        )
+        for form in forms
+        for column, score in enumerate(scores)
+    ]
+    return with_behind(figure, _distribution_alt(rows, share, scores), {2: cells})
 
 
 def shift_bars(group: PerturbationGroup) -> Chart:
@@ -141,7 +160,8 @@ def shift_bars(group: PerturbationGroup) -> Chart:
         f"{form.name} {mean:+.2f}" if np.isfinite(mean) else f"{form.name} unknown"
         for form, mean in zip(forms, means, strict=True)
     )
-    return Chart(figure, f"Mean shift of {group.judge}'s scores against the baseline: {told}.")
+    alt = f"Mean shift of {group.judge}'s scores against the baseline: {told}."
+    return with_behind(figure, alt, {0: [_behind(group, form) for form in forms]})
 
 
 def flip_bars(group: PerturbationGroup) -> Chart:
@@ -170,10 +190,15 @@ def flip_bars(group: PerturbationGroup) -> Chart:
         for form, shift in zip(forms, shifts, strict=True)
     )
     noise = f" Two reads of the baseline differ {own:.0%} of the time." if np.isfinite(own) else ""
-    return Chart(figure, f"Share of scores that differ from the baseline: {told}.{noise}")
+    alt = f"Share of scores that differ from the baseline: {told}.{noise}"
+    return with_behind(figure, alt, {0: [_behind(group, form) for form in forms]})
 
 
 # ---------------------------------------------------------------- steps
+
+
+def _behind(group: PerturbationGroup, form: Perturbation) -> Behind:
+    return Behind(f"{group.judge}, {form.name}", arm=form.code)
 
 
 def _of(form: Perturbation, kind: Kind) -> Correlation:
@@ -267,7 +292,30 @@ def _cell_texts(share: Floats, scores: Sequence[str]) -> go.Scatter:
             "size": 12,
             "color": ["#fdfcf9" if share[cell] > 0.55 * top else "#1d2733" for cell in cells],
         },
+        # With an ink of its own for the selected, Plotly leaves the other numbers undimmed.
+        selected={"textfont": {"color": "#1d2733"}},
         hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _cell_targets(
+    names: Sequence[str], table: Floats, share: Floats, scores: Sequence[str]
+) -> go.Scatter:
+    """Invisible squares over the cells, row by row, which answer hover and click."""
+    cells = [(r, c) for r in range(share.shape[0]) for c in range(share.shape[1])]
+    return go.Scatter(
+        x=[scores[c] for _, c in cells],
+        y=[r for r, _ in cells],
+        mode="markers",
+        marker={"symbol": "square", "size": 28, "color": "rgba(0,0,0,0)", "line": {"width": 0}},
+        selected={"marker": {"color": "rgba(127,127,127,0.35)"}},
+        unselected={"marker": {"opacity": 0}},
+        hovertext=[
+            f"{escape(names[r])}, score {scores[c]}: {share[r, c]:.1%} ({int(table[r, c]):,})"
+            for r, c in cells
+        ],
+        hoverinfo="text",
         showlegend=False,
     )
 

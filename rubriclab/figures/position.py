@@ -8,7 +8,15 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from rubriclab.figures.style import EVEN_LINE, Chart, centred_at, judge_color, new_figure
+from rubriclab.figures.style import (
+    EVEN_LINE,
+    Behind,
+    Chart,
+    centred_at,
+    judge_color,
+    new_figure,
+    with_behind,
+)
 from rubriclab.findings.position import PositionArm
 from rubriclab.stats.inference import Floats
 
@@ -45,7 +53,7 @@ def selection_bars(arms: Sequence[PositionArm]) -> Chart:
     _even_lines(figure, arms)
     figure.update_layout(barmode="group", showlegend=len(arms) > 1)
     _whole_positions(figure, arms)
-    return Chart(figure, _selection_alt("Bars", arms))
+    return with_behind(figure, _selection_alt("Bars", arms), _by_position(arms))
 
 
 def selection_lines(arms: Sequence[PositionArm]) -> Chart:
@@ -69,7 +77,7 @@ def selection_lines(arms: Sequence[PositionArm]) -> Chart:
     _even_lines(figure, arms)
     figure.update_layout(showlegend=len(arms) > 1)
     _whole_positions(figure, arms)
-    return Chart(figure, _selection_alt("Lines", arms))
+    return with_behind(figure, _selection_alt("Lines", arms), _by_position(arms))
 
 
 def heatmap(arm: PositionArm) -> Chart:
@@ -101,7 +109,14 @@ def heatmap(arm: PositionArm) -> Chart:
     figure.update_xaxes(type="category", side="bottom")
     figure.update_yaxes(type="category", showgrid=False)
     figure.update_layout(clickmode="event+select", showlegend=False)
-    return Chart(figure, _heatmap_alt(arm))
+    cells = [
+        Behind(
+            f"{arm.arm.judge}, score {score} at position {position}",
+            arm=arm.code, score=score, position=position,
+        )
+        for score in table.scores for position in table.positions
+    ]  # fmt: skip
+    return with_behind(figure, _heatmap_alt(arm), {len(figure.data) - 1: cells})
 
 
 def score_distribution(arms: Sequence[PositionArm]) -> Chart:
@@ -120,7 +135,15 @@ def score_distribution(arms: Sequence[PositionArm]) -> Chart:
     figure.update_layout(barmode="group", showlegend=len(arms) > 1)
     figure.update_xaxes(type="category")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
-    return Chart(figure, " ".join(_distribution_alt(arm) for arm in arms))
+    behind = {
+        index: [
+            *(Behind(f"{arm_name(arm, arms)}, score {score}", arm=arm.code, score=score)
+              for score in arm.score_distribution.scores),
+            Behind(f"{arm_name(arm, arms)}, unread", arm=arm.code, status="unread"),
+        ]
+        for index, arm in enumerate(arms)
+    }  # fmt: skip
+    return with_behind(figure, " ".join(_distribution_alt(arm) for arm in arms), behind)
 
 
 def arm_name(arm: PositionArm, arms: Sequence[PositionArm]) -> str:
@@ -130,6 +153,17 @@ def arm_name(arm: PositionArm, arms: Sequence[PositionArm]) -> str:
     differing = [mine[k] for k in range(4) if len({row[k] for row in parts}) > 1]
     name = " · ".join(part for part in differing if part) or arm.arm.judge
     return f"{name} (simulated)" if arm.arm.simulated else name
+
+
+def _by_position(arms: Sequence[PositionArm]) -> dict[int, list[Behind | None]]:
+    """A trace an arm, a point a position."""
+    return {
+        index: [
+            Behind(f"{arm_name(arm, arms)}, position {p}", arm=arm.code, position=p)
+            for p in range(1, len(arm.position.share) + 1)
+        ]
+        for index, arm in enumerate(arms)
+    }
 
 
 def _limits(arm: PositionArm) -> tuple[Floats, Floats]:

@@ -8,7 +8,14 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from rubriclab.figures.style import EVEN_LINE, Chart, judge_color, new_figure
+from rubriclab.figures.style import (
+    EVEN_LINE,
+    Behind,
+    Chart,
+    judge_color,
+    new_figure,
+    with_behind,
+)
 from rubriclab.findings.ranking import RankReversal, Share
 
 
@@ -41,7 +48,8 @@ def flip_bars(pairs: Sequence[RankReversal], *, strict: bool = False) -> Chart:
         for p in pairs[:8]
     ]
     said = "; ".join(parts) if parts else "nothing to show"
-    return Chart(figure, f"Share of prompts whose top candidate changes: {said}.")
+    alt = f"Share of prompts whose top candidate changes: {said}."
+    return with_behind(figure, alt, _behind(pairs, kinds))
 
 
 def tau_dots(pairs: Sequence[RankReversal]) -> Chart:
@@ -70,7 +78,22 @@ def tau_dots(pairs: Sequence[RankReversal]) -> Chart:
     _named_rows(figure, rows)
     parts = [f"{_place(p)} ({p.a} vs {p.b}) {p.kendall_tau.value:.2f}" for p in pairs[:8]]
     said = "; ".join(parts) if parts else "nothing to show"
-    return Chart(figure, f"Agreement of rankings (mean Kendall tau): {said}.")
+    alt = f"Agreement of rankings (mean Kendall tau): {said}."
+    return with_behind(figure, alt, _behind(pairs, kinds))
+
+
+def _behind(
+    pairs: Sequence[RankReversal], kinds: Sequence[tuple[str, str]]
+) -> dict[int, list[Behind | None]]:
+    """A point rests on two arms; it leads to the first, from where the other is one choice away."""
+    return {
+        index: [
+            Behind(f"{_place(pair)} · {pair.a} (against {pair.b})", arm=pair.code_a)
+            for pair in pairs
+            if (pair.a, pair.b) == kind
+        ]
+        for index, kind in enumerate(kinds)
+    }
 
 
 def _rows(pairs: Sequence[RankReversal]) -> list[str]:

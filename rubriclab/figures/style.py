@@ -40,13 +40,18 @@ def centred_at(middle: float) -> list[list[float | str]]:
 SEQUENTIAL = [[0.0, "#f1eee7"], [0.35, "#9cc3dd"], [0.7, "#3d83b5"], [1.0, "#0d3f66"]]
 
 
+FADED = 0.5
+"""Opacity of the points beside a clicked one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Behind:
     """Which judgments one point of a chart was made of: what is not None is a condition.
 
-    ``arm``: its code in the run; ``item``: an item's code; ``ordering``: what was shown, from
-    the first position on, as text. ``run`` only where a chart shows several runs. ``name``:
-    the point in words, for the link to its judgments.
+    ``arm``: its code in the run; ``item``: an item's code; ``status``: an outcome, or "unread"
+    for all but ok; ``ordering``: what was shown, from the first position on, as text. ``run``
+    only where a chart shows several runs. ``name``: the point in words, for the link to its
+    judgments.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Behind:
     criterion: str | None = None
     ordering: str | None = None
     run: str | None = None
+    status: str | None = None
 
 
 class Chart(NamedTuple):
@@ -69,6 +75,24 @@ class Chart(NamedTuple):
     figure: go.Figure
     alt: str
     behind: Mapping[int, Sequence[Behind | None]] = MappingProxyType({})
+
+
+def with_behind(
+    figure: go.Figure, alt: str, behind: Mapping[int, Sequence[Behind | None]]
+) -> Chart:
+    """A chart whose points lead to their judgments.
+
+    Plotly fades all that was not clicked to a fifth; here it stays readable.
+    """
+    for trace in figure.data:
+        drawn = trace.type == "bar" or "markers" in str(getattr(trace, "mode", ""))
+        if drawn and trace.unselected.marker.opacity is None:
+            own = trace.marker.opacity
+            faded = FADED * (own if isinstance(own, int | float) else 1.0)
+            trace.update(
+                selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": faded}}
+            )
+    return Chart(figure, alt, behind)
 
 
 def new_figure(*, x: str = "", y: str = "", height: int = 360, **layout: Any) -> go.Figure:

@@ -105,8 +105,12 @@ class AlignmentResult:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One level of a factor for one judge: strength of position bias and r with humans."""
+    """One level of a factor for one judge: strength of position bias and r with humans.
 
+    ``code``: the arm that it is.
+    """
+
+    code: int
     judge: str
     dataset: str
     strategy: str
@@ -220,6 +224,7 @@ def sweep(data: RunData, factor: str, *, seed: int = 0, n_boot: int = 1_000) -> 
         others = Variant(tuple(pair for pair in arm.variant.levels if pair[0] != factor))
         points.append(
             SweepPoint(
+                code=code,
                 judge=arm.judge,
                 dataset=arm.dataset,
                 strategy=arm.strategy,

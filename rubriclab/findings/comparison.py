@@ -136,7 +136,7 @@ class Place:
 
 @dataclass(frozen=True)
 class JudgeComparison:
-    """One arm's result. +- values are the paper's spreads (method, section 5), not errors.
+    """The result of one arm, its ``code``. +- values are the paper's spreads (method, section 5), not errors.
 
     ``pc_sd_readable`` leaves out the ``empty_cells`` that the paper's spread counts as PC 0.
     ``choices``: share of all calls per place shown, then ``tie`` and ``unread``. ``pf_p_holm``
@@ -144,6 +144,7 @@ class JudgeComparison:
     winners would give if the order did not matter: 0 for pairs, not quite for lists.
     """
 
+    code: int
     judge: str
     dataset: str
     strategy: str
@@ -251,8 +252,8 @@ def comparison(data: RunData, *, seed: int = 0, n_boot: int = 1000) -> Compariso
     results = [_judge(run, rows, seed=seed, n_boot=n_boot) for rows in arms]
     adjusted = holm(np.array([result["pf_test"].p for result in results]))
     judges = tuple(
-        JudgeComparison(**result, pf_p_holm=float(p))
-        for result, p in zip(results, adjusted, strict=True)
+        JudgeComparison(code=code, **result, pf_p_holm=float(p))
+        for (code, _), result, p in zip(picked, results, adjusted, strict=True)
     )
     groups: dict[tuple[Any, ...], list[ArmCalls]] = {}
     for rows in arms:

@@ -44,9 +44,11 @@ class Debiased:
     ``distance_to_all`` in score points with ``ci`` (items resampled) and ``split_sd`` (over
     random probes). ``r``: Pearson with the mean human rating, mean over splits. ``total_calls``:
     for all items of the run, the probe included. ``minus_debiased``: how much farther than the
-    debiaser, items resampled in pairs; ``standing`` reads its interval.
+    debiaser, items resampled in pairs; ``standing`` reads its interval. ``code``: the arm whose
+    judgments it is made of.
     """
 
+    code: int
     judge: str
     dataset: str
     variant: str
@@ -129,16 +131,34 @@ def debiasing(
     )
 
 
+def place_prior(data: RunData, code: int) -> tuple[float, ...] | None:
+    """The prior of the places of one arm, by position, from all of its reads.
+
+    For correcting calls about other items (``stats.debiasing.divide_out``). None without token
+    probabilities or where every item was read in one order.
+    """
+    judgments = next(rows for arm, _, rows in data.by_arm() if arm == code)
+    if data.probabilities is None or judgments.empty:
+        return None
+    item = np.unique(judgments["item"].to_numpy().astype(np.int64))
+    grid = _grid(data, code, data.arms[code], judgments, item)
+    if grid.chances is None:
+        return None
+    learned = _learn(grid, np.arange(len(item)), "probabilities")
+    return None if learned is None else tuple(learned.prior.tolist())
+
+
 # ---------------------------------------------------------------- arms as grids
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """One arm's reads, items by reads. ``score``, ``ordering``: -1 where unread.
+    """The reads of one arm (its ``code``), items by reads. ``score``, ``ordering``: -1 where unread.
 
     ``shown``: (orderings, n). ``chances``: (items, reads, n) by score, or None.
     """
 
+    code: int
     arm: Arm
     item: Ints
     score: Ints
@@ -202,16 +222,16 @@ class _Found:
 
 def _groups(data: RunData, seed: int) -> Iterator[_Group]:
     """Arms of one judge, data set and variant, sorted into reference, fixed and random."""
-    together: dict[tuple[str, str, str], list[tuple[Arm, pd.DataFrame]]] = {}
-    for _, arm, judgments in data.by_arm():
+    together: dict[tuple[str, str, str], list[tuple[int, Arm, pd.DataFrame]]] = {}
+    for code, arm, judgments in data.by_arm():
         if arm.axis == "options" and len(judgments):
             key = (arm.judge, arm.dataset, str(arm.variant))
-            together.setdefault(key, []).append((arm, judgments))
+            together.setdefault(key, []).append((code, arm, judgments))
     human = data.items["human"].to_numpy().astype(np.float64)
     for arms in together.values():
         n_items = len(data.items)
         present = np.zeros(n_items, dtype=bool)
-        for _, judgments in arms:
+        for *_, judgments in arms:
             present[judgments["item"].to_numpy()] = True
         item = np.flatnonzero(present)
         not_drawn = max(0, len(item) - MAX_ITEMS)
@@ -220,8 +240,8 @@ def _groups(data: RunData, seed: int) -> Iterator[_Group]:
             item = np.sort(np.random.default_rng(seed).permutation(item)[:MAX_ITEMS])
             present = np.zeros(n_items, dtype=bool)
             present[item] = True
-            arms = [(arm, rows[present[rows["item"].to_numpy()]]) for arm, rows in arms]
-        grids = [_grid(data, arm, judgments, item) for arm, judgments in arms if len(judgments)]
+            arms = [(code, arm, rows[present[rows["item"].to_numpy()]]) for code, arm, rows in arms]
+        grids = [_grid(data, code, arm, rows, item) for code, arm, rows in arms if len(rows)]
         several = [grid for grid in grids if _n_orders(grid) > 1]
         if not several:
             continue
@@ -233,7 +253,7 @@ def _groups(data: RunData, seed: int) -> Iterator[_Group]:
         )
 
 
-def _grid(data: RunData, arm: Arm, judgments: pd.DataFrame, item: Ints) -> _Grid:
+def _grid(data: RunData, code: int, arm: Arm, judgments: pd.DataFrame, item: Ints) -> _Grid:
     """Lay reads out, items by reads; the read number is its repeat and its place in the design."""
     rows = option_rows(data, arm, judgments)
     read = judgments["read"].to_numpy().astype(np.int64)
@@ -258,7 +278,7 @@ def _grid(data: RunData, arm: Arm, judgments: pd.DataFrame, item: Ints) -> _Grid
             chances[row[kept], column[kept]] = by_score
     score[row[kept], column[kept]] = rows.score[kept]
     ordering[row[kept], column[kept]] = rows.ordering[kept]
-    return _Grid(arm, item, score, ordering, rows.shown, chances)
+    return _Grid(code, arm, item, score, ordering, rows.shown, chances)
 
 
 def _n_orders(grid: _Grid) -> int:
@@ -571,8 +591,10 @@ def _entries(
         probe_calls = probe_size * group.reference.score.shape[1]
         held_calls = calls * (n_items - probe_size if learns else n_items)
         rated, shared, own = tally.moments(human)
+        source_grid = {"fixed": group.fixed, "random": group.random}.get(method)
         found.append(
             Debiased(
+                code=(source_grid or group.reference).code,
                 judge=arm.judge,
                 dataset=arm.dataset,
                 variant=str(arm.variant),

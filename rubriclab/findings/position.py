@@ -142,6 +142,7 @@ class NoiseFloor:
 class PositionArm:
     """Everything about position in one arm. ``unit`` says what intervals resample."""
 
+    code: int
     arm: Arm
     judgments: dict[str, int]
     n_used: int
@@ -199,7 +200,7 @@ def position(
         kept = _work(rows, everyone, outcome)
         probabilities = _probability_share(data, code, rows)
         counts = status_counts(judgments)
-        return _arm(arm, counts, kept, probabilities, seed, n_boot, outcome), kept
+        return _arm(code, arm, counts, kept, probabilities, seed, n_boot, outcome), kept
 
     mine = [one for one in data.by_arm() if one[1].axis == "options"]
     found = side_by_side(looked_at, mine)
@@ -270,6 +271,7 @@ def _work(rows: OptionRows, everyone: Units, outcome: Outcome) -> _Work:
 
 
 def _arm(
+    code: int,
     arm: Arm,
     judgments: dict[str, int],
     work: _Work,
@@ -288,6 +290,7 @@ def _arm(
     values = rows.value if outcome == "score" else np.where(rows.ok, rows.expected, np.nan)
     used = int(rows.ok.sum())
     return PositionArm(
+        code=code,
         arm=arm,
         judgments=judgments,
         n_used=used,

@@ -70,7 +70,7 @@ class BestOf:
 
 @dataclass(frozen=True)
 class RankReversal:
-    """Strategy a against strategy b for one judge.
+    """Strategy a against strategy b for one judge; ``code_a`` and ``code_b`` are their arms.
 
     ``prompts`` were compared; ``excluded`` of them have no tau because a side ties all its
     candidates (they stay in the flip shares, where all then win); ``too_few`` were not
@@ -83,6 +83,8 @@ class RankReversal:
     variant: Variant
     a: str
     b: str
+    code_a: int
+    code_b: int
     kendall_tau: Share
     top1_flip: Share
     top1_flip_strict: Share
@@ -158,10 +160,12 @@ _NO_CANDIDATES = (
 
 @dataclass(frozen=True)
 class _Table:
-    """One data set's prompts. ``cell``: (prompts, candidates) item codes, -1 for none;
-    ``unit``: (prompts,) what is resampled: one prompt, with all its criteria."""
+    """One data set's prompts. ``arms``: with their means by item; ``codes``: theirs in the run;
+    ``cell``: (prompts, candidates) item codes, -1 for none; ``unit``: (prompts,) what is
+    resampled: one prompt, with all its criteria."""
 
     arms: tuple[tuple[Arm, Floats], ...]
+    codes: tuple[int, ...]
     cell: Ints
     unit: Ints
     prompt: list[str]
@@ -171,18 +175,18 @@ class _Table:
 
 def _tables(data: RunData) -> Iterator[_Table]:
     arms = [
-        (arm, _item_means(arm, judgments, len(data.items)))
-        for _, arm, judgments in data.by_arm()
+        (code, (arm, _item_means(arm, judgments, len(data.items))))
+        for code, arm, judgments in data.by_arm()
         if arm.axis in ("options", "criteria") and len(judgments)
     ]
     items = data.items
     if not arms or not items["prompt"].notna().any():
         return
-    for dataset in dict.fromkeys(arm.dataset for arm, _ in arms):
+    for dataset in dict.fromkeys(arm.dataset for _, (arm, _) in arms):
         rows = np.flatnonzero(
             (items["dataset"] == dataset).to_numpy() & items["prompt"].notna().to_numpy()
         )
-        mine = tuple(pair for pair in arms if pair[0].dataset == dataset)
+        mine = [(code, pair) for code, pair in arms if pair[0].dataset == dataset]
         table = _layout(items, rows, mine)
         if table is not None:
             yield table
@@ -198,7 +202,9 @@ def _item_means(arm: Arm, judgments: pd.DataFrame, n_items: int) -> Floats:
     return ratio(total, count)
 
 
-def _layout(items: pd.DataFrame, rows: Ints, arms: tuple[tuple[Arm, Floats], ...]) -> _Table | None:
+def _layout(
+    items: pd.DataFrame, rows: Ints, arms: Sequence[tuple[int, tuple[Arm, Floats]]]
+) -> _Table | None:
     """Prompts with two candidates or more, criterion by criterion; None if there are none."""
     prompt, prompt_names = pd.factorize(items["prompt"].to_numpy()[rows])
     criterion, criterion_names = pd.factorize(items["criterion"].to_numpy()[rows])
@@ -218,7 +224,8 @@ def _layout(items: pd.DataFrame, rows: Ints, arms: tuple[tuple[Arm, Floats], ...
     labels = [str(name) if isinstance(name, str) else str(ids[i]) for i, name in enumerate(names)]
     criteria = [None if c < 0 else str(criterion_names[c]) for c in criterion[head[several]]]
     return _Table(
-        arms,
+        tuple(pair for _, pair in arms),
+        tuple(code for code, _ in arms),
         cell[several],
         prompt[head[several]].astype(np.int64),
         [str(prompt_names[p]) for p in prompt[head[several]]],
@@ -302,6 +309,9 @@ def _reversal(table: _Table, found: _Compared, draws: Floats) -> RankReversal:
     total = found.rows.sum(axis=0)
     one_prompt = len(np.unique(table.unit)) < 2
 
+    def code(of: Arm) -> int:
+        return next(c for c, (arm, _) in zip(table.codes, table.arms, strict=True) if arm is of)
+
     def share(column: int, of: int) -> Share:
         value = float(ratio(total[column], total[of]))
         samples = ratio(draws[:, column], draws[:, of])
@@ -317,6 +327,8 @@ def _reversal(table: _Table, found: _Compared, draws: Floats) -> RankReversal:
         variant=found.a.variant,
         a=found.a.strategy,
         b=found.b.strategy,
+        code_a=code(found.a),
+        code_b=code(found.b),
         kendall_tau=share(2, 1),
         top1_flip=share(3, 0),
         top1_flip_strict=share(4, 0),

@@ -100,7 +100,8 @@ def where(
     asked: Condition, *, run_no: int, dataset: str, orderings: Sequence[int]
 ) -> tuple[str, list[Any]]:
     """``asked`` as SQL over judgments ``j``; ``orderings``: the codes its ordering stands for."""
-    parts, values = ["j.run_no = ?"], [run_no]
+    parts = ["j.run_no = ?"]
+    values: list[Any] = [run_no]
     for name in ("arm", "score", "position", "item", "call"):
         value = getattr(asked, name)
         if value is not None:

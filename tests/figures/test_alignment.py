@@ -94,7 +94,7 @@ def test_ordering_dots_mark_the_usual_order() -> None:
 def test_sweep_lines_keep_the_levels_in_order() -> None:
     ci = Interval(0.3, 0.5)
     points = tuple(
-        SweepPoint("j", "d", "balanced", "", level, 5, 100, v, Correlation(0.4, ci), 10)
+        SweepPoint(0, "j", "d", "balanced", "", level, 5, 100, v, Correlation(0.4, ci), 10)
         for level, v in ((1.0, 0.1), (0.0, 0.2))
     )
     chart = sweep_lines(Sweep("temperature", (1.0, 0.0), points, ()), measure="v")

@@ -15,7 +15,7 @@ def pair(judge: str, flip: float) -> RankReversal:
     tau = Share(0.7, Interval(0.6, 0.8), 75)
     best = BestOf(4, share, None, None, None, None, None)
     return RankReversal(
-        judge, "d", Variant(), "balanced", "fixed", tau, share, Share(0.5, share.ci, 80),
+        judge, "d", Variant(), "balanced", "fixed", 0, 1, tau, share, Share(0.5, share.ci, 80),
         80, 5, 0, best, 16, (), (),
     )  # fmt: skip
 
