@@ -311,6 +311,52 @@ def _rows(data: RunData, layout: _Layout, code: int, arm: Arm, judgments: pd.Dat
     )
 
 
+@dataclass(frozen=True)
+class ItemSums:
+    """One arm's readable scores by item and place, for what sets arms side by side.
+
+    ``item_code``, ``text``, ``criterion`` (index into ``names``): (items,), a text being a code
+    of the run. ``sums`` and ``counts`` of scores: (items, positions). ``reads``: the most an item
+    was asked for; ``complete``: each of those gave a score.
+    """
+
+    names: tuple[str, ...]
+    item_code: Ints
+    text: Ints
+    criterion: Ints
+    sums: Floats
+    counts: Floats
+    reads: int
+
+    @property
+    def complete(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        return np.asarray(self.counts.sum(axis=1) == self.reads)
+
+
+def item_sums(data: RunData, arm: Arm, judgments: pd.DataFrame) -> ItemSums:
+    """The scores of one criteria-axis ``arm``, whose rows ``judgments`` are, by item and place."""
+    layout = _Layout.of(data)
+    item_all = judgments["item"].to_numpy().astype(np.int64)
+    ordering = judgments["ordering"].to_numpy().astype(np.int64)
+    value = judgments["score"].to_numpy().astype(np.float64)
+    item_code, item = compress(item_all, len(data.items))
+    position = layout.place[ordering, layout.criterion[item_all]]
+    ok = ok_rows(judgments) & (score_index(value, arm.scores) >= 0) & (position >= 0)
+    shape = (len(item_code), arm.n_positions)
+    cell, size = item[ok] * shape[1] + position[ok], int(np.prod(shape))
+    sums = np.bincount(cell, weights=value[ok], minlength=size).astype(np.float64)
+    counts = np.bincount(cell, minlength=size).astype(np.float64)
+    return ItemSums(
+        names=layout.names,
+        item_code=item_code,
+        text=layout.text[item_code],
+        criterion=layout.criterion[item_code],
+        sums=sums.reshape(shape),
+        counts=counts.reshape(shape),
+        reads=int(np.bincount(item).max(initial=0)),
+    )
+
+
 # ---------------------------------------------------------------- position effects
 
 
