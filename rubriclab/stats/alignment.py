@@ -394,7 +394,7 @@ def budget_curve(
     rng = np.random.default_rng(seed)
     points = []
     for k in range(1, reads + 1):
-        chosen = _subsets(reads, k, max_subsets, rng)
+        chosen = subsets(reads, k, max_subsets, rng)
         variance = np.einsum("si,si->s", chosen @ covariance, chosen)
         own = chosen @ np.diag(covariance)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -406,7 +406,7 @@ def budget_curve(
     return tuple(points)
 
 
-def _subsets(reads: int, k: int, limit: int, rng: np.random.Generator) -> Floats:
+def subsets(reads: int, k: int, limit: int, rng: np.random.Generator) -> Floats:
     """0/1 rows of the subsets of size ``k``, (subsets, reads): all, or ``limit`` drawn."""
     if comb(reads, k) <= limit:
         rows = np.array(list(combinations(range(reads), k)), dtype=np.int64)

@@ -7,7 +7,7 @@ data; what they show comes from the store through the caches here.
 from __future__ import annotations
 
 from rubriclab.ui.about import about
-from rubriclab.ui.address import choose, choose_many, forget_address
+from rubriclab.ui.address import choose, choose_many, forget_address, search, slide
 from rubriclab.ui.cache import finding, run_data
 from rubriclab.ui.charts import chart, export_row
 from rubriclab.ui.frame import (
@@ -65,7 +65,9 @@ __all__ = [
     "run_label",
     "run_list",
     "run_progress",
+    "search",
     "secrets",
+    "slide",
     "store",
     "verbatim",
 ]

@@ -1,0 +1,26 @@
+"""Definitions: what every number means, exactly, with its formula and its source."""
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.views import definitions as views
+
+LEAD = "What every number of the lab means: in a sentence, exactly, as a formula, and where it comes from."
+
+with ui.page("definitions", "Definitions", LEAD):
+    words = ui.search("Find a definition", key="definitions-words", address="q",
+                      hint="For example: noise, Holm, winner")  # fmt: skip
+    wanted = st.query_params.get("term")
+    term = views.asked_for(wanted)
+    if words:
+        found = views.matching(words)
+        st.caption(f"{len(found)} definition(s) with “{ui.plain(words)}”.")
+        views.listed(found)
+    else:
+        if term is not None:
+            views.asked(term)
+        elif wanted is not None:
+            st.warning(f"There is no definition “{ui.plain(wanted)}”. Here are all.",
+                       icon=":material/link_off:")  # fmt: skip
+        views.of_topic(views.topic_of(term))
+        st.caption(views.SYMBOLS)

@@ -1,0 +1,30 @@
+"""What position bias is: three pictures from the recorded run, each with one control."""
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.views import guide as views
+
+LEAD = (
+    "A judge that reads a list is drawn to places in it. Three pictures, made from real judgments of "
+    "two small models, show what that means and what helps."
+)
+
+with ui.page("guide", "What position bias is", LEAD):
+    recorded = ui.example_run()
+    shown = views.judges(recorded) if recorded is not None else {}
+    if recorded is None or not shown:
+        ui.empty_state(
+            "The recorded run is not in this store",
+            "It was deleted here. It is still beside the lab, in `data/example_run.zip`: upload that "
+            "file on the Data page, or run the demo and look at its results.",
+            target="data", action="To the Data page",
+        )  # fmt: skip
+        st.stop()
+    code = ui.choose("Judge in pictures 1 and 3", list(shown), key="guide-judge", address="judge",
+                     default=list(shown)[-1], name=lambda c: shown[c].judge,
+                     code=lambda c: shown[c].judge, segments=True)  # fmt: skip
+    views.same_answer(recorded, code, shown[code])
+    views.not_chance(recorded)
+    views.way_out(recorded, code, shown[code])
+    views.ways_on(recorded)
