@@ -115,6 +115,7 @@ def house_style(figure: go.Figure, *, height: int, **layout: Any) -> go.Figure:
         plot_bgcolor="rgba(0,0,0,0)",
         font={"size": 13},
         hoverlabel={"font": {"size": 13}},
+        dragmode=False,  # a finger or a wheel over a chart moves the page
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
         **layout,
     )
