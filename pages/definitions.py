@@ -24,3 +24,4 @@ with ui.page("definitions", "Definitions", LEAD):
                        icon=":material/link_off:")  # fmt: skip
         views.of_topic(views.topic_of(term))
         st.caption(views.SYMBOLS)
+    views.references()

@@ -1,4 +1,4 @@
-"""Home: what the lab is, the demo, the latest runs."""
+"""Home: what the lab is about, one first step and two more, the latest runs."""
 
 import streamlit as st
 
@@ -6,49 +6,68 @@ from rubriclab import ui
 from rubriclab.figures.position import selection_bars
 from rubriclab.findings.position import position
 from rubriclab.ingest.sample import DEMO_ITEMS, demo_study
+from rubriclab.store import RunInfo
 
 LEAD = (
     "Ask an LLM for a score from 1 to 5, then list the same five descriptions in another order: "
     "the score often changes. **rubriclab** measures by how much, in which direction, and what "
     "takes it out, on your data, your rubric and your judges."
 )
+OWN = (
+    ("data", "Bring responses", ":material/table_rows:"),
+    ("rubric", "Write a rubric", ":material/format_list_numbered:"),
+    ("judges", "Choose judges", ":material/gavel:"),
+    ("study", "Choose orders, see the cost", ":material/science:"),
+)
 
-with ui.page("home", "Does your judge read the rubric, or the order it is in?", LEAD):
-    left, right = st.columns([5, 6], gap="large")
-    with left:
-        st.subheader("Try it in a minute", anchor=False)
+
+def first_steps() -> None:
+    """The one step to begin with, then the two that ask a real model."""
+    with st.container(border=True, key="home-first"):
+        st.markdown("**New here?** Three pictures from a recorded run, two minutes.")
+        if st.button("See what position bias is", type="primary", key="home-guide",
+                     icon=":material/school:", width="stretch"):  # fmt: skip
+            st.switch_page("pages/guide.py")
+    with st.container(border=True, key="home-try"):
+        st.markdown("**Watch it live.** A text of your own, and its score moves order by order.")
+        if st.button("Try it", key="home-tryit", icon=":material/bolt:", width="stretch"):
+            st.switch_page("pages/tryit.py")
+    with st.container(border=True, key="home-demo"):
         st.markdown(
-            f"The demo asks a small real model to score {DEMO_ITEMS} sample answers 20 times each: "
-            "10 in different orders, 10 in one order to compare with. It runs on this machine. No key, no server, no GPU. The first time it "
-            "fetches the model's weights (93 MB)."
+            f"**Run a whole study.** A small real model scores {DEMO_ITEMS} sample answers 20 times "
+            "each, on this machine: no key, no server. The first time it fetches 93 MB."
         )
-        if st.button("Run the demo", type="primary", icon=":material/play_arrow:"):
+        if st.button("Run the demo", key="home-run", icon=":material/play_arrow:", width="stretch"):
             run = ui.manager().start(demo_study())
             st.session_state["run"] = run.info.run
             st.switch_page("pages/runs.py")
-        st.markdown("**Then with your own:**")
-        for target, text in (
-            ("data", "Bring responses to judge"),
-            ("rubric", "Choose or write a rubric"),
-            ("judges", "Choose judges: here, vLLM, any API"),
-            ("study", "Choose orderings, see the cost, launch"),
-        ):
-            st.page_link(f"pages/{target}.py", label=text, icon=":material/arrow_forward:")
-    with right:
-        recorded = ui.example_run()
-        if recorded is not None:
-            st.subheader("Where two small models pick", anchor=False)
-            st.caption(
-                "Recorded with the lab on its sample data. Every score was shown at every "
-                "position equally often, so without a position bias all bars would touch the "
-                "dotted line."
-            )
-            found = ui.finding(recorded, position)
-            arms = tuple(a for a in found.arms if a.arm.strategy == "balanced")
-            ui.chart(selection_bars(arms), key="home-position")
-            if st.button("Open this run", icon=":material/grid_on:"):
-                st.session_state["run"] = recorded.run
-                st.switch_page("pages/results.py")
 
+
+def recorded_picture(recorded: RunInfo) -> None:
+    """Where the recorded judges pick, and the way to everything else they did."""
+    st.subheader("Where two small models pick", anchor=False, help=ui.about("share"))
+    st.caption(
+        "Recorded with the lab on its sample data. Every score was shown at every position equally "
+        "often, so without a position bias all bars would touch the dotted line."
+    )
+    arms = tuple(a for a in ui.finding(recorded, position).arms if a.arm.strategy == "balanced")
+    ui.chart(selection_bars(arms), key="home-position")
+    st.page_link("pages/results.py", label="Open this run", icon=":material/arrow_forward:",
+                 query_params={"run": recorded.run})  # fmt: skip
+
+
+with ui.page("home", "Does your judge read the rubric, or the order it is in?", LEAD):
+    recorded = ui.example_run()
+    left, right = (
+        st.columns([4, 6], gap="large") if recorded is not None else (st.container(), None)
+    )
+    with left:
+        first_steps()
+    if recorded is not None and right is not None:
+        with right:
+            recorded_picture(recorded)
+    st.subheader("With your own", anchor=False)
+    for place, (target, text, icon) in zip(st.columns(len(OWN)), OWN, strict=True):
+        place.page_link(f"pages/{target}.py", label=text, icon=icon)
     st.subheader("Latest runs", anchor=False)
     ui.run_list(limit=6, key="home")

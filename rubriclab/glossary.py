@@ -11,11 +11,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-XU1 = "Xu, Hirasawa, Kozuno and Ushiku 2026, Am I More Pointwise or Pairwise?, first version"
-XU2 = "Xu, Hirasawa, Kozuno and Ushiku 2026, Am I More Pointwise or Pairwise?, second version"
-SHI = "Shi et al., Judging the Judges: A Systematic Study of Position Bias in LLM-as-a-Judge"
-LI = "Li, Dou, Shao, Chen and Hu, Evaluating Scoring Bias in LLM-as-a-Judge"
-OWN = "rubriclab; not in the papers"
+XU1, XU2, SHI, LI = "Xu 2026, version 1", "Xu 2026, version 2", "Shi 2024", "Li 2025"
+ZHENG, OWN = "Zheng 2024", "rubriclab, not in the papers"
+REFERENCES: Mapping[str, str] = MappingProxyType(
+    {
+        XU1: "Y. Xu, T. Hirasawa, T. Kozuno, Y. Ushiku: Am I More Pointwise or Pairwise? Revealing "
+        "Position Bias in Rubric-Based LLM-as-a-Judge. 2026, first version.",
+        XU2: "The same, second version, with criterion order, scales and rank reversal.",
+        SHI: "L. Shi, C. Ma, W. Liang, X. Diao, W. Ma, S. Vosoughi: Judging the Judges: A Systematic "
+        "Study of Position Bias in LLM-as-a-Judge. arXiv 2406.07791, 2024.",
+        LI: "Q. Li, S. Dou, K. Shao, C. Chen, H. Hu: Evaluating Scoring Bias in LLM-as-a-Judge. "
+        "arXiv 2506.22316, 2025.",
+        ZHENG: "C. Zheng, H. Zhou, F. Meng, J. Zhou, M. Huang: Large Language Models Are Not Robust "
+        "Multiple Choice Selectors. ICLR 2024.",
+    }
+)
+"""The papers as the sources of the terms name them, in full."""
 
 WORDS, WHERE = "The words", "Where a judge picks"
 SURE, PEOPLE = "How sure one can be", "Agreement with people"
@@ -441,7 +452,7 @@ _CAUSES = (
         key="prior", name="Position prior", topic=CAUSES,
         sentence="How much a judge favours each position as such, learnt on a few probe items that were read under many orders.",
         definition="From token probabilities: least squares of the log probabilities on position within item and read, brought to a sum of 1 (for a balanced probe the softmax of the mean log probability at each position). From named scores: the choice model's position odds.",
-        source="Zheng et al. 2024, Large Language Models Are Not Robust Multiple Choice Selectors, section 4 (PriDe)",
+        source=f"{ZHENG}, section 4 (PriDe)",
     ),
     Term(
         key="debiased", name="One corrected call", topic=CAUSES,
@@ -449,7 +460,7 @@ _CAUSES = (
         definition="With probabilities the prior is divided out of the call's distribution, which is brought to a sum of 1 again; its expected score is the answer. With named scores the answer is the mean, over the probe items, of their mean over all orders, each weighted by how likely an item like it gives this answer in this order. "
         "The distance is the mean absolute difference from the mean over all orders, on items outside the probe; it takes no side on whether that mean is right.",
         formula=r"P'(s) \propto \frac{P(s)}{\text{prior}(\text{position of } s)}", plain="P'(s) is proportional to P(s) / prior(position of s)",
-        source=f"{OWN}; Zheng et al. 2024, section 4, for the idea",
+        source=f"{OWN}; {ZHENG}, section 4, for the idea",
     ),
     Term(
         key="break_even", name="Break-even", topic=CAUSES,

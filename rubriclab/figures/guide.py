@@ -26,6 +26,7 @@ def score_by_order(reads: Sequence[Read], *, marked: int, scores: Sequence[int])
         marker={
             "color": [OVER if x == marked + 1 else ACCENT for x, _ in told],
             "size": [20 if x == marked + 1 else 11 for x, _ in told],
+            "opacity": 1,
             "line": {"width": 0},
         },
         hovertext=[

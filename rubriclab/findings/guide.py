@@ -31,7 +31,7 @@ class PickedPositions:
     arm: Arm
     items: int
     of_items: int
-    counts: Floats
+    counts: Ints
     share: Floats
     v: float
     read: int
@@ -89,7 +89,7 @@ def picked_positions(data: RunData, *, items: int) -> tuple[PickedPositions, ...
     for code in varied_arms(data):
         rows = option_rows(data, data.arms[code], _rows(data, code))
         taken = rows.ok & (rows.item < items)
-        counts = np.bincount(rows.position[taken], minlength=rows.n).astype(np.float64)
+        counts = np.bincount(rows.position[taken], minlength=rows.n)
         picked = selection(counts)
         found.append(
             PickedPositions(
@@ -128,7 +128,8 @@ def means_of_reads(data: RunData, *, arm: int, k: int, seed: int = 0) -> MeansOf
 
 
 def _rows(data: RunData, arm: int) -> pd.DataFrame:
-    return data.judgments[data.judgments["arm"].to_numpy() == arm].reset_index(drop=True)
+    mine = np.flatnonzero(data.judgments["arm"].to_numpy() == arm)
+    return data.judgments.iloc[mine].reset_index(drop=True)
 
 
 def _grid(data: RunData, arm: int) -> tuple[Ints, Floats]:

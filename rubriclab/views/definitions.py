@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import streamlit as st
 
 from rubriclab import ui
-from rubriclab.glossary import TERMS, TOPICS, WHERE, Term
+from rubriclab.glossary import REFERENCES, TERMS, TOPICS, WHERE, Term
 
 SYMBOLS = (
     "In the formulas n is the number of score options (and so of positions), p a position, s a "
@@ -48,6 +49,16 @@ def of_topic(topic: str) -> None:
     listed([term for term in TERMS if term.topic == topic])
 
 
+def references() -> None:
+    """The papers that the sources name."""
+    with st.expander("The papers"):
+        st.markdown(
+            "\n".join(
+                f"- **{ui.plain(short)}** {ui.plain(full)}" for short, full in REFERENCES.items()
+            )
+        )
+
+
 def listed(terms: Sequence[Term]) -> None:
     for start in range(0, len(terms), 2):
         row = terms[start : start + 2]
@@ -56,7 +67,7 @@ def listed(terms: Sequence[Term]) -> None:
                 _entry(term, anchor=term.key)
 
 
-def _entry(term: Term, *, anchor: str | bool) -> None:
+def _entry(term: Term, *, anchor: str | Literal[False]) -> None:
     st.subheader(ui.plain(term.name), anchor=anchor)
     st.markdown(f"**{ui.plain(term.sentence)}**")
     st.markdown(ui.plain(term.definition))

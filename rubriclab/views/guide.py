@@ -173,7 +173,7 @@ def _price(found: MeansOfReads) -> str:
 def ways_on(info: RunInfo) -> None:
     """Three ways on from here, as equal cards."""
     st.subheader("Now you", anchor=False)
-    ways = (
+    ways: tuple[tuple[str, str, str, str, str, dict[str, str]], ...] = (
         ("Watch it live", "Paste a text of your own and see its score move, order by order.",
          "tryit", "Try it", ":material/play_circle:", {}),
         ("Look into this run", "Every number of the recorded run, down to each reply.",
