@@ -16,6 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rubriclab import designs
+from rubriclab.findings.debiasing import place_prior
+from rubriclab.findings.reads import reads_of
+from rubriclab.findings.trial import Prior, Trial, trial
 from rubriclab.model import (
     Call,
     Comparison,
@@ -27,6 +30,7 @@ from rubriclab.model import (
     Judgment,
     LabError,
     Rubric,
+    RunData,
     Strategy,
     Study,
 )
@@ -128,7 +132,7 @@ def trial_orders(
     first = [order for order in dict.fromkeys(balanced) if order != usual]
     rng.shuffle(first)
     first.insert(0, usual)
-    return (*first, *_others(usual, set(first), rng))
+    return tuple(first) + tuple(_others(usual, set(first), rng))
 
 
 def _others(
@@ -150,6 +154,78 @@ def _others(
 def first_reads(n: int) -> int:
     """How many orders of a trial are the balanced set over n options (2n; for 2 options both)."""
     return min(2 * n, math.factorial(n))
+
+
+# ---------------------------------------------------------------- what came of it
+
+
+def read_trial(
+    store: Store, run: str, *, priors: Mapping[str, Prior] | None = None
+) -> tuple[Trial, ...]:
+    """What each judge of a trial's run has said so far (see ``findings.trial``).
+
+    ``priors``: by judge, for the corrected call. Raises StoreError for a run that is not there.
+    """
+    study = store.study(run)
+    prepared = plan(study)
+    orders = orders_of(study)
+    return trial(
+        reads_of(store.judgments_behind(run, limit=ALL_ORDERS * len(prepared.arms) * 20)),
+        prepared.arms,
+        orders=orders,
+        first=first_reads(len(orders[0])),
+        priors=priors,
+    )
+
+
+def orders_of(study: Study) -> tuple[tuple[str, ...], ...]:
+    """A trial's list of orders, the usual one first, as text."""
+    (strategy,) = study.design.strategies
+    listed = strategy.orderings or (CANDIDATES, CANDIDATES[::-1])
+    return tuple(tuple(map(str, order)) for order in listed)
+
+
+def measured_priors(store: Store, study: Study) -> dict[str, Prior]:
+    """For each judge of a trial the prior of the places from the newest run that measured it.
+
+    Only runs over whole data sets whose judge, answer mode and number of score options are the
+    same; judges without one are left out.
+    """
+    if study.design.axis != "options":
+        return {}
+    n = len(orders_of(study)[0])
+    found: dict[str, Prior] = {}
+    for info in store.runs():
+        missing = [judge for judge in study.judges if judge.name not in found]
+        if not missing:
+            break
+        if (
+            info.axis != "options"
+            or info.origin == ORIGIN
+            or not info.done
+            or info.state == "imported"
+        ):
+            continue
+        known = store.study(info.run)
+        if known.design.answer != study.design.answer:
+            continue
+        same = {j.name: mine.name for j in known.judges for mine in missing
+                if j.identity() == mine.identity()}  # fmt: skip
+        found |= _priors_in(store.frame(info.run, probabilities=True), same, n) if same else {}
+    return found
+
+
+def _priors_in(data: RunData, same: Mapping[str, str], n: int) -> dict[str, Prior]:
+    """The priors of a run: ``same`` maps its judges' names to those of the trial."""
+    found: dict[str, Prior] = {}
+    for code, arm in enumerate(data.arms):
+        mine = same.get(arm.judge)
+        if mine is None or mine in found or len(arm.scores) != n:
+            continue
+        places = place_prior(data, code)
+        if places is not None:
+            found[mine] = Prior(places, data.run, data.name)
+    return found
 
 
 # ---------------------------------------------------------------- asking

@@ -32,20 +32,22 @@ def reads_strip(
     *,
     running: RunningMean | None = None,
     scores: Sequence[int] = (),
-    marked: int | None = None,
-    score_name: str = "Score",
+    columns: int = 0,
+    usual: bool = False,
 ) -> Chart:
     """One column a read: the options by position, shaded by probability, the chosen one framed.
 
     ``running`` adds a panel above with each read's score and the mean so far, with its interval;
-    ``scores`` are then the limits of its axis. ``marked``: a read (its index) to point at. The
+    ``scores`` are then the limits of its axis. ``columns``: room for so many reads at least, so
+    that nothing jumps while they come in. ``usual``: the first read is of the usual order. The
     cells answer clicks; their ``customdata`` is [index of the read, position].
     """
-    n = max((len(read.shown) for read in reads), default=1)
+    n = max((len(read.shown) for read in reads), default=len(scores) or 1)
+    columns = max(columns, len(reads), 1)
     figure = _panels(n, with_mean=running is not None)
     row = 2 if running is not None else 1
     if running is not None:
-        _add_means(figure, reads, running, scores, score_name)
+        _add_means(figure, reads, running, scores)
     figure.add_trace(_cells(reads, n), row=row, col=1)
     figure.add_trace(_texts(reads), row=row, col=1)
     cells = _targets(reads)
@@ -56,12 +58,12 @@ def reads_strip(
     figure.update_yaxes(
         title_text="Position", range=[n + 0.5, 0.5], dtick=1, showgrid=False, row=row, col=1
     )
+    figure.update_xaxes(range=[0.5, columns + 0.5])
+    ticks = list(range(1, columns + 1, 1 if columns <= 15 else 5 if columns <= 60 else 10))
+    names = ["usual" if usual and tick == 1 else str(tick) for tick in ticks]
     figure.update_xaxes(
-        title_text="Order asked", range=[0.5, max(len(reads), 1) + 0.5], row=row, col=1,
-        dtick=1 if len(reads) <= 15 else 5,
-    )  # fmt: skip
-    if marked is not None:
-        figure.add_vline(x=marked + 1, line={"color": EVEN_LINE, "width": 1.5, "dash": "dot"})
+        title_text="Order asked", tickmode="array", tickvals=ticks, ticktext=names, row=row, col=1
+    )
     figure.update_layout(showlegend=False, clickmode="event+select", dragmode=False)
     behind = [_behind(reads[i]) for i, _ in cells.customdata]
     return Chart(figure, _alt(reads, running), {len(figure.data) - 1: behind})
@@ -139,7 +141,6 @@ def _add_means(
     reads: Sequence[Read],
     running: RunningMean,
     scores: Sequence[int],
-    score_name: str,
 ) -> None:
     """Each read's score as a dot, the mean so far as a line, its interval as a band."""
     x = [i + 1 for i in running.read]
@@ -184,7 +185,7 @@ def _add_means(
         pad = 0.06 * (ceiling - floor) + 0.1
         figure.update_yaxes(range=[floor - pad, ceiling + pad], dtick=1 if ceiling - floor <= 10 else None,
                             row=1, col=1)  # fmt: skip
-    figure.update_yaxes(title_text=score_name, row=1, col=1)
+    figure.update_yaxes(title_text="Score", row=1, col=1)
 
 
 def _cells(reads: Sequence[Read], n: int) -> go.Heatmap:

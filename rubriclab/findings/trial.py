@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from rubriclab.findings.reads import Read, RunningMean, running_mean
+from rubriclab.findings.reads import Read, RunningMean, last_interval, running_mean
 from rubriclab.model import Arm
 from rubriclab.stats.debiasing import divide_out, expected_score
-from rubriclab.stats.inference import NO_INTERVAL, Interval
+from rubriclab.stats.inference import Interval
 from rubriclab.stats.reads import all_agree_limit
 
 Order = tuple[str, ...]
@@ -177,7 +177,7 @@ def _options(
         usual=usual,
         running=running,
         mean=running.mean[-1] if running.mean else float("nan"),
-        ci=running.interval[-1] if running.interval else NO_INTERVAL,
+        ci=_on_scale(last_interval(running), arm.scores),
         expected=sum(expected) / len(expected) if expected else None,
         corrected=_corrected(usual, prior),
         prior=prior,
@@ -195,6 +195,13 @@ def _drawn(reads: tuple[Read, ...], orders: Sequence[Order], first: int) -> tupl
         return reads
     balanced: Collection[Order] = frozenset(orders[:first])
     return tuple(read for read in reads if read.shown in balanced)
+
+
+def _on_scale(ci: Interval, scores: Sequence[int]) -> Interval:
+    """The part of an interval that the scale can reach; no mean lies beyond it."""
+    if not (math.isfinite(ci.low) and scores):
+        return ci
+    return Interval(max(ci.low, min(scores)), min(ci.high, max(scores)))
 
 
 def _height(read: Read) -> tuple[float, float]:
@@ -243,7 +250,9 @@ def _criteria(
 ) -> CriteriaTrial:
     drawn = _drawn(reads, orders, first)
     every = math.factorial(len(orders[0]))
-    criteria = tuple(_criterion(name, drawn, orders[0], every) for name in orders[0])
+    criteria = tuple(
+        _criterion(name, drawn, orders[0], every, scale=arm.scores) for name in orders[0]
+    )
     by_call: dict[int, list[float]] = {}
     for read in reads:
         if read.score is not None:
@@ -268,7 +277,9 @@ def _criteria(
     )
 
 
-def _criterion(name: str, reads: Sequence[Read], usual: Order, every: int) -> CriterionTrial:
+def _criterion(
+    name: str, reads: Sequence[Read], usual: Order, every: int, *, scale: Sequence[int]
+) -> CriterionTrial:
     mine = [read for read in reads if _criterion_of(read) == name]
     known = [read.score for read in mine if read.score is not None]
     running = running_mean([read.score for read in mine], population=every)
@@ -277,7 +288,7 @@ def _criterion(name: str, reads: Sequence[Read], usual: Order, every: int) -> Cr
         name=name,
         usual=at_usual,
         mean=running.mean[-1] if running.mean else float("nan"),
-        ci=running.interval[-1] if running.interval else NO_INTERVAL,
+        ci=_on_scale(last_interval(running), scale),
         lowest=min(known, default=float("nan")),
         highest=max(known, default=float("nan")),
         reads=len(known),

@@ -25,7 +25,11 @@ class Entry(NamedTuple):
 
 
 NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
-    "": (Entry("home", "Home", ":material/home:"),),
+    "": (
+        Entry("home", "Home", ":material/home:"),
+        Entry("tryit", "Try it", ":material/bolt:"),
+        Entry("guide", "What position bias is", ":material/school:"),
+    ),
     "Set up": (
         Entry("data", "Data", ":material/table_rows:"),
         Entry("rubric", "Rubric", ":material/format_list_numbered:"),
@@ -41,6 +45,12 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
         Entry("debiasing", "Causes and cures", ":material/healing:"),
         Entry("perturbation", "Scoring bias", ":material/tune:"),
         Entry("comparison", "Pairs and lists", ":material/compare_arrows:"),
+    ),
+    "Look closer": (
+        Entry("compare", "Compare", ":material/difference:"),
+        Entry("judgments", "Judgments", ":material/manage_search:"),),
+    "Learn": (
+        Entry("definitions", "Definitions", ":material/menu_book:"),
         Entry("method", "Method check", ":material/verified:"),
     ),
 }
@@ -49,10 +59,10 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
 def enter(page: StreamlitPage) -> None:
     """Called by app.py before a page runs: marks the session and follows a deep link."""
     st.session_state["entered"] = True
-    wanted = st.session_state.pop("wanted", None)
+    wanted, asked = st.session_state.pop("wanted", (None, {}))
     known = {entry.file for entries in NAVIGATION.values() for entry in entries}
     if wanted in known and wanted != page.url_path:
-        st.switch_page(f"pages/{wanted}.py")
+        st.switch_page(f"pages/{wanted}.py", query_params=asked)
 
 
 @contextmanager
@@ -63,7 +73,8 @@ def page(file: str, title: str, lead: str) -> Iterator[None]:
     goes through app.py and comes back to itself.
     """
     if not st.session_state.get("entered"):
-        st.session_state["wanted"] = file
+        asked = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.session_state["wanted"] = file, asked
         st.switch_page("app.py")
     st.title(title)
     st.markdown(lead)

@@ -17,8 +17,8 @@ def show_options(read: Read, descriptions: Mapping[str, str | None], *, title: s
     """
     with st.container(border=True):
         st.markdown(f"**{ui.plain(title)}**")
-        lines = [_line(read, place, descriptions) for place in range(len(read.shown))]
-        st.markdown("\n".join(lines))
+        for place in range(len(read.shown)):
+            st.markdown(_line(read, place, descriptions))
         st.caption(_said(read))
 
 
@@ -26,12 +26,11 @@ def _line(read: Read, place: int, descriptions: Mapping[str, str | None]) -> str
     option = read.shown[place]
     label = read.labels[place] if read.labels else option
     about = descriptions.get(option) or ""
-    text = f"**{ui.plain(label)}** {ui.plain(about)}".strip()
-    share = f" :small[{read.probabilities[place]:.0%}]" if read.probabilities else ""
-    lit = read.position == place + 1
-    return (
-        f"{place + 1}. :orange-background[{text}]{share}" if lit else f"{place + 1}. {text}{share}"
-    )
+    said = f"{ui.plain(label)}\u2002{ui.plain(about)}".strip()
+    share = f" :gray[{read.probabilities[place]:.0%}]" if read.probabilities else ""
+    if read.position == place + 1:
+        return f":orange-background[:material/arrow_right: **{said}**]{share}"
+    return f"{said}{share}"
 
 
 def _said(read: Read) -> str:

@@ -1,0 +1,39 @@
+"""Try it: one text, judged live under one order after the other."""
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.forms import tryit as forms
+from rubriclab.trial import ORIGIN, start_trial
+from rubriclab.views import tryit as views
+
+LEAD = "One text, one rubric, and only the order changes. Watch what happens to the score."
+
+with ui.page("tryit", "Try it", LEAD):
+    wanted = st.query_params.get("run")
+    tried = {info.run: info for info in ui.store().runs() if info.origin == ORIGIN and info.axis}
+    info = tried.get(wanted) if wanted else None
+    if wanted and info is None:
+        st.warning(f"The link names “{ui.plain(wanted)}”, which this store does not have.",
+                   icon=":material/link_off:")  # fmt: skip
+    about = (
+        "Text, rubric and judge"
+        if info is None
+        else f"Another text, rubric or judge: {ui.plain(info.name.removeprefix('Try it: '))} …"
+    )
+    with st.expander(about, expanded=info is None, key=f"tryit-inputs-{info is None}"):
+        asked = forms.form()
+    if asked is not None:
+        with ui.faults():
+            run = start_trial(ui.manager(), asked.study, orders=asked.orders, secrets=ui.secrets())
+            st.session_state["tryit-filled"] = run.info.run
+            st.query_params["run"] = run.info.run
+            st.rerun()
+    if info is not None:
+        views.show(info)
+    elif asked is None:
+        st.caption(
+            "Press **Judge it**: the judge reads the same descriptions in ten orders, one after the "
+            "other. With the small model that comes with the lab this takes a few seconds (the first "
+            "time it fetches 93 MB)."
+        )
