@@ -16,6 +16,7 @@ from rubriclab.findings.alignment import AlignmentResult, ArmAlignment, alignmen
 from rubriclab.findings.recommendation import enough_reads
 from rubriclab.findings.sentences import alignment_sentence
 from rubriclab.report.charts import drawable, factors
+from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
 
 LEAD = "Do the scores go with what people say, and how many orders does it take?"
@@ -41,18 +42,19 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
         st.caption(f"{enough} of {arm.reads} reads already bring 95 % of what averaging brings.")
 
 
-def strategies(found: AlignmentResult) -> dict[str, Chart]:
+def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
     """All arms beside the humans, and every two strategies on the same items."""
     drawn: dict[str, Chart] = {}
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("By strategy", anchor=False, help=ui.about("strategy"))
         measure = uf.toggle("Correlation", ("Pearson", "Spearman"), key="alignment-measure",
+                            address="measure",
                             about=ui.about("spearman"))  # fmt: skip
         drawn["By strategy"] = forest(
             found.arms, measure="pearson" if measure == "Pearson" else "spearman"
         )
-        ui.chart(drawn["By strategy"], key="alignment-forest")
+        ui.chart(drawn["By strategy"], key="alignment-forest", info=info)
     with right:
         st.subheader("Difference on the same items", anchor=False, help=ui.about("paired"))
         if not found.comparisons:
@@ -64,7 +66,7 @@ def strategies(found: AlignmentResult) -> dict[str, Chart]:
     return drawn
 
 
-def orders(arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
+def orders(info: RunInfo, arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
     """What averaging more orders buys, and how single orders fare."""
     drawn: dict[str, Chart] = {}
     mine = [a for a in found.arms if uf.setting(a.arm) == uf.setting(arm.arm) and len(a.budget) > 1]
@@ -74,7 +76,7 @@ def orders(arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
         if mine:
             st.caption("Mean r over choices of k reads; the band holds 95 % of the choices.")
             drawn["Budget"] = budget_curves(mine)
-            ui.chart(drawn["Budget"], key="alignment-budget")
+            ui.chart(drawn["Budget"], key="alignment-budget", info=info)
         else:
             st.caption("Every item was read once, so there is no curve.")
     with right:
@@ -82,7 +84,7 @@ def orders(arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
         if len(arm.ordering_rank) > 1:
             st.caption("Each order by itself against the humans; ◆ is the usual order.")
             drawn["Single orders"] = ordering_dots(arm)
-            ui.chart(drawn["Single orders"], key="alignment-orders")
+            ui.chart(drawn["Single orders"], key="alignment-orders", info=info)
         else:
             st.caption("Choose a strategy that shows every item in the same several orders.")
     return drawn
@@ -111,11 +113,11 @@ with ui.page("alignment", "Human alignment", LEAD):
                        "bring your data; then run the study again.", target="data", action="To the data")  # fmt: skip
         st.stop()
     arms = {a.code: a for a in found.arms}
-    code = uf.pick("Judge and strategy", list(arms), key=f"alignment-arm-{info.run}",
+    code = uf.pick("Judge and strategy", list(arms), key=f"alignment-arm-{info.run}", address="arm",
                    name=lambda c: ui.arm_label(arms[c].arm))  # fmt: skip
     headline(found, arms[code])
     uf.cautions(arms[code].warnings, found.warnings)
-    drawn = strategies(found) | orders(arms[code], found)
+    drawn = strategies(info, found) | orders(info, arms[code], found)
     for factor in factors(tuple(a.arm for a in found.arms)):
         title = factor.replace("_", " ")
         st.subheader(f"By {title}", anchor=False, help=ui.about("sweep"))
@@ -124,9 +126,9 @@ with ui.page("alignment", "Human alignment", LEAD):
         drawn[f"r by {title}"] = sweep_lines(table)
         drawn[f"V by {title}"] = sweep_lines(table, measure="v")
         with left:
-            ui.chart(drawn[f"r by {title}"], key=f"alignment-{factor}-r")
+            ui.chart(drawn[f"r by {title}"], key=f"alignment-{factor}-r", info=info)
         with right:
-            ui.chart(drawn[f"V by {title}"], key=f"alignment-{factor}-v")
+            ui.chart(drawn[f"V by {title}"], key=f"alignment-{factor}-v", info=info)
     with st.expander("All numbers"):
         uf.table(frame(found), key="alignment-table",
                  forms={"%.3f": ["r", "r low", "r high", "rho", "rho low", "rho high"]})  # fmt: skip

@@ -67,9 +67,9 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     if not found.judges:
         uf.cautions(found.warnings)
         st.stop()
-    judges = list(range(len(found.judges)))
-    judge = found.judges[uf.pick("Judge", judges, key=f"comparison-judge-{info.run}",
-                                 name=lambda i: views.judge_label(found.judges[i]))]  # fmt: skip
+    by_code = {one.code: one for one in found.judges}
+    judge = by_code[uf.pick("Judge", list(by_code), key=f"comparison-judge-{info.run}", address="arm",
+                            name=lambda code: views.judge_label(by_code[code]))]  # fmt: skip
     headline(judge)
     uf.cautions(judge.warnings, found.warnings)
 
@@ -79,28 +79,28 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     for place, name, about in zip(st.columns(2, gap="large"), drawn, ("pc", "pf"), strict=True):
         with place:
             st.markdown(f"**{name}**", help=ui.about(about))
-            ui.chart(drawn[name], key=f"comparison-{name}")
+            ui.chart(drawn[name], key=f"comparison-{name}", info=info)
     left, right = st.columns(2, gap="large")
     drawn["Consistency and fairness"] = pc_against_pf(found)
     with left:
         st.markdown("**Consistency and fairness together**", help=ui.about("primacy"))
-        ui.chart(drawn["Consistency and fairness"], key="comparison-both")
+        ui.chart(drawn["Consistency and fairness"], key="comparison-both", info=info)
     with right:
         st.markdown("**Consistency by task**", help=ui.about("pc"))
         if len({group.name for one in found.judges for group in one.by_task}) > 2:
             drawn["By task"] = task_radar(found)
-            ui.chart(drawn["By task"], key="comparison-radar")
+            ui.chart(drawn["By task"], key="comparison-radar", info=info)
         else:
             st.caption("Three tasks or more make a radar; this run has fewer.")
     details(found, judge)
 
     st.subheader("Does a better candidate make it easier?", anchor=False,
                  help=ui.about("win_rate"))  # fmt: skip
-    drawn |= views.win_rates(found.judges)
+    drawn |= views.win_rates(info, found.judges)
     if found.together:
         st.subheader("Do the judges agree?", anchor=False, help=ui.about("agreement"))
         groups = list(range(len(found.together)))
-        chosen = uf.pick("Data set", groups, key=f"comparison-group-{info.run}",
+        chosen = uf.pick("Data set", groups, key=f"comparison-group-{info.run}", address="group",
                          name=lambda i: f"{found.together[i].dataset} · {found.together[i].strategy}")  # fmt: skip
         drawn |= views.together(info, found.together[chosen], uf.arms_of(info))
     views.regressions(found)

@@ -44,7 +44,7 @@ with ui.page("criteria", "Criterion order", LEAD):
         uf.cautions(found.warnings)
         st.stop()
     by_code = {a.code: a for a in sorted(found.arms, key=lambda a: (not a.tested, a.code))}
-    code = uf.pick("Judge and strategy", list(by_code), key=f"criteria-arm-{info.run}",
+    code = uf.pick("Judge and strategy", list(by_code), key=f"criteria-arm-{info.run}", address="arm",
                    name=lambda c: ui.arm_label(by_code[c].arm))  # fmt: skip
     arm = by_code[code]
     headline(arm)
@@ -53,7 +53,7 @@ with ui.page("criteria", "Criterion order", LEAD):
     if arm.tested:
         others = [a for c, a in by_code.items() if c != code and a.tested
                   and len(a.criteria) == len(arm.criteria)]  # fmt: skip
-        drawn["Criterion by position"] = views.heatmaps(info, arm, others, uf.arms_of(info))
+        drawn["Criterion by position"] = views.heatmaps(info, arm, others)
         st.subheader("Is it the order, or chance?", anchor=False, help=ui.about("friedman"))
         uf.table(views.effects(arm), key="criteria-effects", forms={
             "%.2g": ["p", "p (Holm)"],
@@ -67,7 +67,7 @@ with ui.page("criteria", "Criterion order", LEAD):
                 "Points that reading it adds to the next score, against the average neighbour."
             )
             drawn["Carryover"] = carryover_forest(arm)
-            ui.chart(drawn["Carryover"], key="criteria-carryover")
+            ui.chart(drawn["Carryover"], key="criteria-carryover", info=info)
         else:
             st.caption("These orders cannot show it: neighbours and positions always go together. "
                        "A Williams design separates them.")  # fmt: skip

@@ -9,6 +9,7 @@ from rubriclab.figures.choice import label_odds, neighbour_odds, position_odds
 from rubriclab.figures.style import Chart
 from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel, Source
 from rubriclab.findings.sentences import choice_sentence
+from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
 from rubriclab.views import debiasing as views
 
@@ -64,7 +65,7 @@ def headline(model: ChoiceModel) -> None:
     )
 
 
-def odds(model: ChoiceModel) -> dict[str, Chart]:
+def odds(info: RunInfo, model: ChoiceModel) -> dict[str, Chart]:
     """One forest an effect; where the design cannot show it, why."""
     drawn: dict[str, Chart] = {}
     effects = (
@@ -79,7 +80,8 @@ def odds(model: ChoiceModel) -> dict[str, Chart]:
             st.markdown(f"**{title}**", help=ui.about(TERM[name]))
             if levels:
                 drawn[title] = draw([model])
-                ui.chart(drawn[title], key=f"debiasing-{name}-{model.arm}-{model.source}")
+                ui.chart(drawn[title], info=info,
+                         key=f"debiasing-{name}-{model.arm}-{model.source}")  # fmt: skip
             else:
                 st.caption(
                     UNSEEN.get(str(model.identified.get(name)), "This design cannot show it.")
@@ -99,15 +101,16 @@ with ui.page("debiasing", "Causes and cures", LEAD):
     }
     views_offered = list(by_name) if uf.has_probabilities(info) else ["The score named"]
     outcome = uf.toggle("An answer counts as", views_offered, key=f"debiasing-outcome-{info.run}",
+                        address="answer",
                         about=ui.about("counts_as"))  # fmt: skip
     fit, source = by_name[outcome]
     arms = uf.arms_of(info)
     codes = sorted(uf.used_arms(info), key=lambda c: (arms[c].strategy in ONE_ORDER, c))
-    code = uf.pick("Judge and strategy", codes, key=f"debiasing-arm-{info.run}",
+    code = uf.pick("Judge and strategy", codes, key=f"debiasing-arm-{info.run}", address="arm",
                    name=lambda c: ui.arm_label(arms[c]))  # fmt: skip
     model = uf.found(info, views.fitted, probabilities=True, code=code, source=fit)
     headline(model)
     uf.cautions(model.warnings)
-    drawn = odds(model)
+    drawn = odds(info, model)
     more, table = views.correction(info, model, source)
     ui.export_row(drawn | more, {"Debiasing": table}, info=info, key="debiasing")

@@ -24,7 +24,7 @@ def findings() -> None:
     judges = list(dict.fromkeys(arm.judge for arm in ui.run_data(info).arms))
     gold = HUMAN
     if len(judges) > 1:
-        gold = uf.pick("Yardstick", [HUMAN, *judges], key="perturbation-gold")
+        gold = uf.pick("Yardstick", [HUMAN, *judges], key="perturbation-gold", address="yardstick")
     found = uf.found(info, perturbation, gold_judge=None if gold == HUMAN else gold)
     groups = [group for group in found.groups if len(group.perturbations) > 1]
     if not groups and not found.followed:
@@ -33,16 +33,16 @@ def findings() -> None:
         return
     drawn = {}
     if groups:
-        index = uf.pick("Judge and data set", list(range(len(groups))), key="perturbation-group",
+        index = uf.pick("Judge and data set", list(range(len(groups))), key="perturbation-group", address="group",
                         name=lambda i: f"{groups[i].judge} · {groups[i].dataset} · {len(groups[i].scores)} scores")  # fmt: skip
         group = groups[index]
         views.headline(group)
         told = (f"{form.name}: {w}" for form in group.perturbations for w in form.warnings)
         uf.cautions(group.warnings, told)
-        drawn = views.pictures(group, found)
+        drawn = views.pictures(info, group, found)
     for judge in dict.fromkeys(one.model.judge for one in found.followed):
         if not groups or judge == group.judge:
-            drawn |= views.followed(found, judge)
+            drawn |= views.followed(info, found, judge)
     with st.expander("All numbers"):
         st.caption(
             f"{found.n_tests} form(s) tested against their baseline, each kind of test corrected with "

@@ -14,6 +14,7 @@ from rubriclab.findings.sentences import ranking_sentence
 from rubriclab.model import Arm
 from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
+from rubriclab.views import judgments
 
 LEAD = "What the numbers say to do, and whether the order of the rubric decides who comes first."
 
@@ -66,9 +67,9 @@ def chosen_pair(found: RankingResult, about: uf.Setting) -> RankReversal | None:
     left, right = st.columns(2)
     tag = "ranking-" + "-".join(about)
     with left:
-        a = st.selectbox("Strategy", names, key=f"{tag}-a")
+        a = ui.choose("Strategy", names, key=f"{tag}-a", address="a")
     with right:
-        b = st.selectbox("against", [n for n in names if n != a], key=f"{tag}-{a}-b")
+        b = ui.choose("against", [n for n in names if n != a], key=f"{tag}-b", address="b")
     return next((p for p in mine if {p.a, p.b} == {a, b}), None)
 
 
@@ -99,7 +100,7 @@ def flips(info: RunInfo, pair: RankReversal, arms: tuple[Arm, ...]) -> None:
         code for code, arm in enumerate(arms)
         if uf.setting(arm) == uf.setting(pair) and arm.strategy in (pair.a, pair.b)
     ]  # fmt: skip
-    uf.judgments_of(info, pair.flips[rows[0]].items, codes, arms, key=f"{tag}-{rows[0]}")
+    judgments.judgments_of(info, pair.flips[rows[0]].items, codes, key=f"{tag}-{rows[0]}")
 
 
 with ui.page("ranking", "Ranking and advice", LEAD):
@@ -115,7 +116,8 @@ with ui.page("ranking", "Ranking and advice", LEAD):
         ui.empty_state("Nothing to advise on", "This run has no readable judgment under reordered "
                        "options or criteria.", target="study", action="Set up a study")  # fmt: skip
         st.stop()
-    about = uf.pick("Judge", settings, key=f"ranking-judge-{info.run}", name=uf.setting_label)
+    about = uf.pick("Judge", settings, key=f"ranking-judge-{info.run}", name=uf.setting_label,
+                    address="judge")  # fmt: skip
     if about in told:
         st.subheader("What to do", anchor=False)
         uf.advice(told[about].advice)
@@ -131,10 +133,10 @@ with ui.page("ranking", "Ranking and advice", LEAD):
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**How often the winner changes**", help=ui.about("strict_flip"))
-        ui.chart(bars, key="ranking-flips")
+        ui.chart(bars, key="ranking-flips", info=info)
     with right:
         st.markdown("**How far the rankings agree**", help=ui.about("tau"))
-        ui.chart(dots, key="ranking-tau")
+        ui.chart(dots, key="ranking-tau", info=info)
     flips(info, pair, uf.arms_of(info))
     ui.export_row({"Winner changes": bars, "Agreement of rankings": dots},
                   {"Flips": flip_frame(pair)}, info=info, key="ranking")  # fmt: skip

@@ -96,7 +96,7 @@ with ui.page("results", "Results", LEAD):
     cells, spread = heatmap(arm), score_distribution(list(found.arms))
     with left:
         st.markdown("**Position selected**, all arms that vary the order", help=ui.about("share"))
-        ui.chart(bars, key="results-bars")
+        ui.chart(bars, key="results-bars", info=info)
     with right:
         st.markdown("**Score × position**: click a cell to read its judgments",
                     help=ui.about("table"))  # fmt: skip
@@ -110,14 +110,15 @@ with ui.page("results", "Results", LEAD):
     with left:
         st.subheader("Scores given", anchor=False, help=ui.about("scores_given"))
         st.caption("A judge that always gives one score looks unbiased above: look here too.")
-        ui.chart(spread, key="results-scores")
+        ui.chart(spread, key="results-scores", info=info)
     costed = [arms[i] for i in moved or [code]]
-    costs = bias_cost({arm_name(a, costed): a.bias_cost for a in costed})
+    costs = bias_cost({arm_name(a, costed): a.bias_cost for a in costed},
+                      codes={arm_name(a, costed): a.code for a in costed})  # fmt: skip
     with right:
         st.subheader("Which single order is least biased", anchor=False,
                      help=ui.about("recommended_order"))  # fmt: skip
         st.caption("Bias Cost: how far a score's place in this order is from being picked evenly.")
-        ui.chart(costs, key="results-costs")
+        ui.chart(costs, key="results-costs", info=info)
 
     st.subheader("Judgments behind a cell", anchor="cell-judgments")
     views.cell_browser(info, code, arm.arm, event, key="results")

@@ -71,15 +71,17 @@ def show_recorded() -> None:
     )
     first, second, third = st.columns(3)
     arrays = [c for c in found.checks if c.way == "arrays"]
-    items = first.segmented_control("Items", sorted({c.n_items for c in arrays}), default=60,
-                                    key="method-items")  # fmt: skip
-    options = second.segmented_control("Score options", sorted({c.n_options for c in arrays}),
-                                       default=5, key="method-options")  # fmt: skip
-    unread = third.segmented_control(
-        "Unreadable replies", sorted({c.unread for c in arrays}), default=0.1,
-        format_func=lambda share: f"{share:.0%}", key="method-unread",
-    )  # fmt: skip
-    wanted = (items or 60, options or 5, 0.1 if unread is None else unread)
+    with first:
+        items = ui.choose("Items", sorted({c.n_items for c in arrays}), default=60, segments=True,
+                          key="method-items", address="items")  # fmt: skip
+    with second:
+        options = ui.choose("Score options", sorted({c.n_options for c in arrays}), default=5,
+                            segments=True, key="method-options", address="options")  # fmt: skip
+    with third:
+        unread = ui.choose("Unreadable replies", sorted({c.unread for c in arrays}), default=0.1,
+                           segments=True, key="method-unread", address="unread",
+                           name=lambda share: f"{share:.0%}")  # fmt: skip
+    wanted = (items, options, unread)
     chosen = [c for c in arrays if (c.n_items, c.n_options, c.unread) == wanted]
     order = list(JUDGES)
     chosen.sort(key=lambda c: (order.index(c.judge.split(",")[0]), c.judge))

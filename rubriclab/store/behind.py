@@ -30,7 +30,8 @@ class Condition:
 
     ``arm``, ``item``, ``call``: codes within the run. ``position``: 1-based, 0 a tie.
     ``status``: an outcome, or "unread" for all but ok. ``ordering``: what was shown, from the
-    first position on, one blank apart. ``item_id``: the item's own name.
+    first position on, one blank apart. ``item_id``: the item's own name; ``find``: a part of
+    it, capitals or not.
     """
 
     arm: int | None = None
@@ -42,6 +43,7 @@ class Condition:
     ordering: str | None = None
     call: int | None = None
     item_id: str | None = None
+    find: str | None = None
 
     @property
     def empty(self) -> bool:
@@ -118,6 +120,10 @@ def where(
         if value is not None:
             parts.append(f"j.item IN (SELECT item FROM items WHERE dataset = ? AND {name} = ?)")
             values += [dataset, value]
+    if asked.find is not None:
+        named = "SELECT item FROM items WHERE dataset = ? AND contains(lower(item_id), lower(?))"
+        parts.append(f"j.item IN ({named})")
+        values += [dataset, asked.find]
     return " AND ".join(parts), values
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -16,8 +16,17 @@ from rubriclab.ui.frame import plain
 from rubriclab.ui.runs import run_parquet
 
 
-def chart(shown: Chart, *, key: str, info: RunInfo | None = None, select: bool = False) -> Any:
+def chart(
+    shown: Chart,
+    *,
+    key: str,
+    info: RunInfo | None = None,
+    select: bool | Callable[[], None] = False,
+) -> Any:
     """A chart with its alt text; with ``select`` the points the user clicked come back.
+
+    A ``select`` to call is called before the page runs again, the points under ``key`` in the
+    session.
 
     With ``info`` (the run it shows) the points that have judgments behind them can be clicked,
     which offers the way to those judgments below the chart.
@@ -27,8 +36,11 @@ def chart(shown: Chart, *, key: str, info: RunInfo | None = None, select: bool =
     return _drawn(shown, key, select)
 
 
-def _drawn(shown: Chart, key: str, select: bool) -> Any:
-    options: dict[str, Any] = {"on_select": "rerun", "selection_mode": "points"} if select else {}
+def _drawn(shown: Chart, key: str, select: bool | Callable[[], None]) -> Any:
+    options: dict[str, Any] = {}
+    if select:
+        told = select if callable(select) else "rerun"
+        options = {"on_select": told, "selection_mode": "points"}
     return st.plotly_chart(
         shown.figure,
         width="stretch",
@@ -73,9 +85,17 @@ def judgments_address(behind: Behind, run: str) -> dict[str, str]:
 
 
 def export_row(
-    charts: Mapping[str, Chart], tables: Mapping[str, pd.DataFrame], *, info: RunInfo, key: str
+    charts: Mapping[str, Chart],
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    info: RunInfo,
+    key: str,
+    also: Sequence[RunInfo] = (),
 ) -> None:
-    """Download buttons: each chart as an HTML file of its own, tables as CSV, judgments as Parquet."""
+    """Download buttons: each chart as an HTML file of its own, tables as CSV, judgments as Parquet.
+
+    ``also``: further runs that the page shows, each with its own judgments.
+    """
     with st.popover("Export", icon=":material/download:"):
         for name, shown in charts.items():
             st.download_button(
@@ -89,10 +109,13 @@ def export_row(
                 data=partial(_csv, table),
                 file_name=f"{_file_name(name)}.csv", mime="text/csv",
             )  # fmt: skip
-        st.download_button(
-            "All judgments (Parquet)", key=f"{key}-parquet", on_click="ignore", width="stretch",
-            data=partial(run_parquet, info.run), file_name=f"{info.run}.parquet",
-        )  # fmt: skip
+        for one in (info, *also):
+            of = f" of {plain(one.name)}" if also else ""
+            tag = f"{key}-parquet-{one.run}" if also else f"{key}-parquet"
+            st.download_button(
+                f"All judgments{of} (Parquet)", key=tag, on_click="ignore", width="stretch",
+                data=partial(run_parquet, one.run), file_name=f"{one.run}.parquet",
+            )  # fmt: skip
 
 
 def _csv(table: pd.DataFrame) -> bytes:

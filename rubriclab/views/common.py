@@ -1,8 +1,7 @@
-"""What the findings pages share: named numbers, words for advice, warnings, judgments behind."""
+"""What the findings pages share: named numbers, words for advice, warnings, tables."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -17,7 +16,6 @@ from rubriclab.findings.recommendation import QUESTIONS, Advice
 from rubriclab.model import Arm, RunData
 from rubriclab.stats.inference import Interval
 from rubriclab.store import RunInfo
-from rubriclab.views.judgments import detail
 
 T = TypeVar("T", bound=Hashable)
 
@@ -134,7 +132,8 @@ def pick(
     address: str | None = None,
 ) -> T:
     """A choice that is only offered where there is more than one; with ``address`` in the link."""
-    if len(options) == 1:
+    asked = None if address is None else st.query_params.get(address)
+    if len(options) == 1 and asked in (None, _code(options[0])):
         return options[0]
     if address is not None:
         return ui.choose(label, options, key=key, address=address, name=name, code=_code)
@@ -190,50 +189,3 @@ def table(
         on_select="rerun", selection_mode="single-row", height=min(36 * len(frame) + 40, 320),
     )  # fmt: skip
     return list(event.selection.rows)
-
-
-# ---------------------------------------------------------------- judgments behind a finding
-
-
-def judgments_of(
-    info: RunInfo, items: Sequence[int], arms: Sequence[int], all_arms: Sequence[Arm], *, key: str
-) -> None:
-    """The judgments about some items under some arms, one openable at a time."""
-    frames = [
-        ui.store().judgments_behind(info.run, arm=arm, item=item) for item in items for arm in arms
-    ]
-    show_judgments(
-        info, pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(), all_arms, key=key
-    )
-
-
-def show_judgments(
-    info: RunInfo, frame: pd.DataFrame, all_arms: Sequence[Arm], *, key: str
-) -> None:
-    """Judgments as a table; the chosen one with its prompt and its reply, word for word."""
-    if frame.empty:
-        st.caption("No judgment here.")
-        return
-    frame = frame.assign(
-        order=[" ".join(map(str, json.loads(shown))) for shown in frame["shown"]],
-        judge=[all_arms[arm].judge for arm in frame["arm"]],
-        strategy=[all_arms[arm].strategy for arm in frame["arm"]],
-    )
-    names = [
-        "candidate",
-        "criterion",
-        "judge",
-        "strategy",
-        "order",
-        "score",
-        "position",
-        "status",
-        "text",
-    ]
-    shown = frame[
-        [n for n in names if frame[n].notna().any() and (n != "judge" or frame[n].nunique() > 1)]
-    ]
-    st.caption("Choose a row to read what was sent and what came back.")
-    rows = table(shown, key=f"{key}-table", select=True)
-    if rows and rows[0] < len(frame):
-        detail(info, {str(k): v for k, v in frame.iloc[rows[0]].items()})

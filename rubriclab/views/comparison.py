@@ -26,6 +26,7 @@ from rubriclab.model import Arm, RunData
 from rubriclab.stats.stepwise import POST_SELECTION, Stepwise
 from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
+from rubriclab.views import judgments
 
 
 def judge_label(judge: JudgeComparison) -> str:
@@ -122,9 +123,10 @@ def task_frame(result: ComparisonResult) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def win_rates(judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
+def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
     """PC and PF of every cell against its candidate's overall win rate or the quality gap."""
     against = uf.toggle("Against", ("Win rate", "Quality gap"), key="comparison-x",
+                        address="against",
                         about=ui.about("gap"))  # fmt: skip
     x = "owr" if against == "Win rate" else "gap"
     drawn = {
@@ -137,7 +139,7 @@ def win_rates(judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
     }
     for place, (name, chart) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):
         with place:
-            ui.chart(chart, key=f"comparison-{name}")
+            ui.chart(chart, key=f"comparison-{name}", info=info)
     st.caption(
         "A point is a candidate on a task; the curve is a parabola fitted to a judge's points."
     )
@@ -149,9 +151,8 @@ def win_rates(judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
 
 def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[str, Chart]:
     """Agreement, disagreement, the majority's own scores, and the hardest calls, openable."""
-    ties = uf.toggle(
-        "Calls that a judge called a tie", ("Counted", "Left out"), key="comparison-ties"
-    )
+    ties = uf.toggle("Calls that a judge called a tie", ("Counted", "Left out"),
+                     key="comparison-ties", address="ties")  # fmt: skip
     drawn = {
         "Agreement of judges": agreement_heatmap(group, ties=ties == "Counted"),
         "Disagreement": disagreement_curve(group),
@@ -194,7 +195,7 @@ def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
             code for code, arm in enumerate(arms)
             if arm.judge in group.judges and arm.dataset == group.dataset and arm.axis == group.axis
         ]  # fmt: skip
-        uf.judgments_of(info, [hard.item], codes, arms, key=f"comparison-hard-{chosen[0]}")
+        judgments.judgments_of(info, [hard.item], codes, key=f"comparison-hard-{chosen[0]}")
 
 
 # ---------------------------------------------------------------- what predicts PC and PF
@@ -258,8 +259,9 @@ def against_rubric(info: RunInfo) -> dict[str, Chart]:
         )
         return {}
     same = sorted(runs, key=lambda run: runs[run].dataset != info.dataset)
-    chosen = st.selectbox("The same answers, scored by rubric", [None, *same], key=f"comparison-rubric-{info.run}",
-                          format_func=lambda run: "choose a run" if run is None else ui.run_label(runs[run]))  # fmt: skip
+    chosen = ui.choose("The same answers, scored by rubric", [None, *same], address="rubric",
+                       key=f"comparison-rubric-{info.run}", code=lambda run: run or "",
+                       name=lambda run: "choose a run" if run is None else ui.run_label(runs[run]))  # fmt: skip
     if chosen is None:
         return {}
     other = runs[chosen]
@@ -273,7 +275,8 @@ def against_rubric(info: RunInfo) -> dict[str, Chart]:
         st.caption("No judge is in both runs.")
         return {}
     names = [one.judge for one in found]
-    one = found[names.index(uf.pick("Judge", names, key=f"comparison-rubric-judge-{chosen}"))]
+    judge = uf.pick("Judge", names, key=f"comparison-rubric-judge-{chosen}", address="judge")
+    one = found[names.index(judge)]
     st.markdown(ui.plain(_protocol_sentence(one)))
     uf.cautions(one.warnings)
     drawn = {"Pairs against rubric": protocols(one)}

@@ -8,26 +8,28 @@ import streamlit as st
 
 from rubriclab import ui
 from rubriclab.figures.criteria import shift_heatmap
-from rubriclab.figures.style import Chart
+from rubriclab.figures.style import Behind, Chart
 from rubriclab.findings.criteria import ArmCriteria, CriteriaResult
-from rubriclab.model import Arm
 from rubriclab.store import RunInfo
-from rubriclab.views import common as uf
+from rubriclab.ui.charts import behind_point
+from rubriclab.views import judgments
+
+MOST = 100
+"""Judgments of a cell that are listed below it."""
 
 
-def heatmaps(
-    info: RunInfo, arm: ArmCriteria, others: list[ArmCriteria], arms: tuple[Arm, ...]
-) -> Chart:
+def heatmaps(info: RunInfo, arm: ArmCriteria, others: list[ArmCriteria]) -> Chart:
     """Shift by criterion and position, on one scale with a second arm if one is chosen."""
     st.subheader("Where each criterion is scored higher or lower", anchor=False,
                  help=ui.about("shift"))  # fmt: skip
     st.caption("Points from the criterion's own mean. Click a cell to read its judgments.")
     beside = None
     if others:
-        names = [None, *range(len(others))]
-        chosen = st.selectbox("Compare with", names, key=f"criteria-beside-{arm.code}-{info.run}",
-                              format_func=lambda i: "nothing else" if i is None else ui.arm_label(others[i].arm))  # fmt: skip
-        beside = None if chosen is None else others[chosen]
+        by_code = {one.code: one for one in others}
+        chosen = ui.choose("Compare with", [None, *by_code], key=f"criteria-beside-{info.run}",
+                           address="beside", code=lambda code: "" if code is None else str(code),
+                           name=lambda code: "nothing else" if code is None else ui.arm_label(by_code[code].arm))  # fmt: skip
+        beside = None if chosen is None else by_code[chosen]
     both = [arm] if beside is None else [arm, beside]
     known = np.abs([effect.shift for one in both for effect in one.criteria]).ravel()
     limit = max(float(np.nanmax(known, initial=0.0)), 0.05)
@@ -37,25 +39,22 @@ def heatmaps(
         event = ui.chart(first, key=f"criteria-cells-{arm.code}", select=True)
     if beside is not None:
         with columns[1]:
-            ui.chart(shift_heatmap(beside, limit=limit), key=f"criteria-beside-{beside.code}")
-    points = (
-        [p["customdata"] for p in event.selection.points if p.get("customdata")] if event else []
-    )
-    if points:
-        read_cell(info, arm, str(points[0][0]), int(points[0][1]), arms)
+            ui.chart(
+                shift_heatmap(beside, limit=limit), key=f"criteria-with-{beside.code}", info=info
+            )
+    clicked = [behind_point(first, point) for point in event.selection.points] if event else []
+    if clicked and clicked[0] is not None:
+        read_cell(info, clicked[0])
     return first
 
 
-def read_cell(
-    info: RunInfo, arm: ArmCriteria, criterion: str, position: int, arms: tuple[Arm, ...]
-) -> None:
-    """The judgments that gave this criterion its score at this position."""
+def read_cell(info: RunInfo, cell: Behind) -> None:
+    """The judgments that gave a criterion its score at a position."""
     frame = ui.store().judgments_behind(
-        info.run, arm=arm.code, position=position, limit=100 * max(1, len(arm.criteria))
+        info.run, arm=cell.arm, criterion=cell.criterion, position=cell.position, limit=MOST
     )
-    st.markdown(f"**{ui.plain(criterion)}, read at position {position}**")
-    uf.show_judgments(info, frame[frame["criterion"] == criterion].head(100).reset_index(drop=True),
-                      arms, key=f"criteria-{arm.code}-{criterion}-{position}")  # fmt: skip
+    st.markdown(f"**{ui.plain(cell.criterion or '')}, read at position {cell.position}**")
+    judgments.browse(info, frame, key=f"criteria-{cell.arm}-{cell.criterion}-{cell.position}")
 
 
 def effects(arm: ArmCriteria) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def even_words(even: BreakEven) -> str:
     return f"One corrected call is worth {even.calls:.1f} {many}."
 
 
-def cures(found: Debiasing, mine: list[Debiased]) -> dict[str, Chart]:
+def cures(info: RunInfo, found: Debiasing, mine: list[Debiased]) -> dict[str, Chart]:
     """Distance to the mean over all orders against calls, and the break-even in words."""
     one = mine[0]
     evens = [e for e in found.break_even if (e.judge, e.dataset, e.variant, e.source)
@@ -42,7 +42,8 @@ def cures(found: Debiasing, mine: list[Debiased]) -> dict[str, Chart]:
     else:
         st.caption("No corrected call could be made here: the probe gave no position prior.")
     curve = debiasing_curve(mine)
-    ui.chart(curve, key=f"debiasing-curve-{one.judge}-{one.variant}-{one.source}")
+    ui.chart(curve, info=info,
+             key=f"debiasing-curve-{one.judge}-{one.variant}-{one.source}")  # fmt: skip
     return {"Calls and distance": curve}
 
 
@@ -94,7 +95,7 @@ def correction(
                "Nearer to 0 is better.", help=found.definition)  # fmt: skip
     drawn: dict[str, Chart] = {}
     if mine:
-        drawn = cures(found, mine)
+        drawn = cures(info, found, mine)
     thin = [f"{e.method}, {e.calls_per_item} calls" for e in every if e not in mine]
     uf.cautions(
         [f"Not drawn, because under half of the items have them: {', '.join(thin)}."]

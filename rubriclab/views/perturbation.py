@@ -23,6 +23,7 @@ from rubriclab.findings.perturbation import (
     PerturbationResult,
 )
 from rubriclab.findings.sentences import perturbation_sentence
+from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
 
 HOW = (
@@ -61,7 +62,9 @@ def headline(group: PerturbationGroup) -> None:
     )  # fmt: skip
 
 
-def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, Chart]:
+def pictures(
+    info: RunInfo, group: PerturbationGroup, found: PerturbationResult
+) -> dict[str, Chart]:
     """Agreement and distributions, shifts and flips, references."""
     drawn: dict[str, Chart] = {}
     tag = f"perturbation-{found.groups.index(group)}"
@@ -73,26 +76,27 @@ def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, C
                 "No item has a yardstick: give human ratings, or take another judge's scores as one."
             )
         else:
-            kind = uf.toggle("Correlation", ("Pearson", "Spearman"), key="perturbation-kind")
+            kind = uf.toggle("Correlation", ("Pearson", "Spearman"), key="perturbation-kind",
+                             address="measure")  # fmt: skip
             drawn["Agreement by form"] = agreement_forest(
                 group, "pearson" if kind == "Pearson" else "spearman"
             )
-            ui.chart(drawn["Agreement by form"], key=f"{tag}-forest-{kind}")
+            ui.chart(drawn["Agreement by form"], key=f"{tag}-forest-{kind}", info=info)
     with right:
         st.subheader("Scores given", anchor=False, help=ui.about("scores_given"))
         st.caption("Each row is one form of the prompt; -1 are judgments that failed.")
         drawn["Scores by form"] = distribution_heatmap(group)
-        ui.chart(drawn["Scores by form"], key=f"{tag}-heat")
+        ui.chart(drawn["Scores by form"], key=f"{tag}-heat", info=info)
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("Mean shift", anchor=False, help=ui.about("mean_shift"))
         drawn["Mean shift"] = shift_bars(group)
-        ui.chart(drawn["Mean shift"], key=f"{tag}-shift")
+        ui.chart(drawn["Mean shift"], key=f"{tag}-shift", info=info)
     with right:
         st.subheader("Flips", anchor=False, help=ui.about("flips"))
         st.caption("The dotted line is how often two reads of the baseline itself differ.")
         drawn["Flips"] = flip_bars(group)
-        ui.chart(drawn["Flips"], key=f"{tag}-flips")
+        ui.chart(drawn["Flips"], key=f"{tag}-flips", info=info)
     same = [
         other
         for other in found.groups
@@ -101,11 +105,11 @@ def pictures(group: PerturbationGroup, found: PerturbationResult) -> dict[str, C
     if same:  # without gold there is no agreement to draw
         st.subheader("With a reference answer of each score", anchor=False, help=ui.about("pull"))
         drawn["References"] = reference_lines(same)
-        ui.chart(drawn["References"], key=f"{tag}-references")
+        ui.chart(drawn["References"], key=f"{tag}-references", info=info)
     return drawn
 
 
-def followed(found: PerturbationResult, judge: str) -> dict[str, Chart]:
+def followed(info: RunInfo, found: PerturbationResult, judge: str) -> dict[str, Chart]:
     """Position against label, where labels were dealt out anew."""
     mine = [one for one in found.followed if one.model.judge == judge]
     drawn: dict[str, Chart] = {}
@@ -122,10 +126,10 @@ def followed(found: PerturbationResult, judge: str) -> dict[str, Chart]:
     models = [one.model for one in mine]
     with left:
         drawn["Odds by position"] = position_odds(models)
-        ui.chart(drawn["Odds by position"], key="perturbation-position")
+        ui.chart(drawn["Odds by position"], key="perturbation-position", info=info)
     with right:
         drawn["Odds by label"] = label_odds(models)
-        ui.chart(drawn["Odds by label"], key="perturbation-label")
+        ui.chart(drawn["Odds by label"], key="perturbation-label", info=info)
     return drawn
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +12,12 @@ from rubriclab import ui
 from rubriclab.findings.position import PositionArm
 from rubriclab.model import STATUSES, Arm
 from rubriclab.store import RunInfo
-from rubriclab.views.judgments import detail
+from rubriclab.views import judgments
+
+T = TypeVar("T")
+
+MOST = 100
+"""Judgments of a cell that are listed below it."""
 
 
 def table_frame(arm: PositionArm) -> pd.DataFrame:
@@ -39,33 +44,22 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
     clicked = (
         [p["customdata"] for p in event.selection.points if p.get("customdata")] if event else []
     )
+    wanted = (int(clicked[0][0]), int(clicked[0][1])) if clicked else (None, None)
+    tag = f"{key}-{code}-{wanted}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        scores = [None, *arm.scores]
-        positions = [None, *range(1, arm.n_positions + 1)]
-        wanted = (int(clicked[0][0]), int(clicked[0][1])) if clicked else (None, None)
-        tag = f"{key}-{code}-{wanted}"
-        score = st.selectbox("Score", scores, index=scores.index(wanted[0]), key=f"{tag}-score",
-                             placeholder="any",
-                             format_func=lambda s: "any" if s is None else str(s))  # fmt: skip
-        position = st.selectbox("Position", positions, index=positions.index(wanted[1]),
-                                key=f"{tag}-position", placeholder="any",
-                                format_func=lambda p: "any" if p is None else str(p))  # fmt: skip
-        status = st.selectbox("Outcome", [None, *STATUSES], key=f"{tag}-status", placeholder="any",
-                              format_func=lambda s: "any" if s is None else s)  # fmt: skip
+        score = _part("Score", arm.scores, wanted[0], key=f"{tag}-score")
+        position = _part("Position", range(1, arm.n_positions + 1), wanted[1],
+                         key=f"{tag}-position")  # fmt: skip
+        status = _part("Outcome", STATUSES, None, key=f"{tag}-status")
     frame = ui.store().judgments_behind(
-        info.run, arm=code, score=score, position=position, status=status, limit=100
+        info.run, arm=code, score=score, position=position, status=status, limit=MOST
     )
-    if frame.empty:
-        st.caption("No judgment here.")
-        return
-    frame["shown order"] = [" ".join(map(str, json.loads(shown))) for shown in frame["shown"]]
-    columns = ["item_id", "shown order", "score", "position", "status", "text", "mass", "expected"]
-    st.caption(f"{len(frame)} judgment(s){' (the first 100)' if len(frame) == 100 else ''}. "
-               "Choose a row to read the prompt and the reply.")  # fmt: skip
-    chosen = st.dataframe(
-        frame[columns], hide_index=True, width="stretch", key=f"{tag}-table",
-        on_select="rerun", selection_mode="single-row", height=min(38 * len(frame) + 40, 320),
-    )  # fmt: skip
-    rows = chosen.selection.rows
-    if rows:
-        detail(info, {str(k): v for k, v in frame.iloc[rows[0]].items()})
+    st.caption(f"{len(frame)} judgment(s){f' (the first {MOST})' if len(frame) == MOST else ''}.")
+    judgments.browse(info, frame, key=tag)
+
+
+def _part(label: str, options: Iterable[T], first: T | None, *, key: str) -> T | None:
+    """One of ``options`` or any; it starts where the clicked cell says."""
+    offered = [None, *options]
+    return st.selectbox(label, offered, index=offered.index(first), key=key, placeholder="any",
+                        format_func=lambda o: "any" if o is None else str(o))  # fmt: skip

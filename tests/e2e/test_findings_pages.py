@@ -95,7 +95,7 @@ def test_ranking_compares_any_two_strategies(runs: dict[str, str]) -> None:
     assert any("Is it biased here?" in m.value for m in app.markdown)
     tag = "ranking-leaning-answers-"
     healthy(app.selectbox(key=f"{tag}-a").set_value("fixed").run())
-    healthy(app.selectbox(key=f"{tag}-fixed-b").set_value("random").run())
+    healthy(app.selectbox(key=f"{tag}-b").set_value("random").run())
     said = headline(app)
     assert "fixed" in said
     assert "random" in said

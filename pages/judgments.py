@@ -1,0 +1,24 @@
+"""Judgments: the items behind any number, an item across all its orders, the words of a call."""
+
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.views import judgments as views
+
+LEAD = (
+    "Every number in the lab is made of single judgments. Narrow them down here, see one item under "
+    "all its orders, and read exactly what was sent and what came back."
+)
+
+with ui.page("judgments", "Judgments", LEAD):
+    info = ui.choose_run(axes=views.AXES, key="judgments")
+    if info is None:
+        ui.empty_state("Nothing judged yet", "Run the demo or a study of your own first.",
+                       target="home", action="To the demo")  # fmt: skip
+        st.stop()
+    asked = views.filters(info)
+    about = views.chosen_item(info)
+    if about is None:
+        views.items(info, asked)
+    else:
+        views.item(info, asked, about)
