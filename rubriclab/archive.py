@@ -1,25 +1,33 @@
-"""A run as one file that another lab can read, show, check and go on with.
+"""A run, or several, as one file that another lab can read, show, check and go on with.
 
-A zip of ``study.json`` (data, rubric, judges and design: everything that decides the
-calls), ``provenance.json`` and ``judgments.parquet`` (one row per judgment, with the
-judge's words). Keys tie the rows to the calls of the study, so reading an archive is
-planning the study again and handing out the answers.
+A zip with a folder for each run (a single run stands at its top). Of each run,
+``study.json`` (data, rubric, judges and design: everything that decides the calls),
+``provenance.json`` and ``judgments.parquet`` (one row per judgment, with the judge's words)
+are what this lab reads back: keys tie the rows to the calls of the study, so reading an
+archive is planning the study again and handing out the answers. A run that was imported has
+no study; ``run.json`` and ``items.parquet`` stand in for it. The other files are the same
+data for people and other tools; ``README.txt`` says what is what.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from rubriclab.ingest.rubrics import rubric_from_value, rubric_to_value
+from rubriclab.ingest.rubrics import dump_rubric, rubric_from_value, rubric_to_value
 from rubriclab.ingest.study import study_from_dict, study_to_dict
+from rubriclab.ingest.study_file import DATA_FILE, STUDY_FILE, study_parts
 from rubriclab.model import (
     STATUSES,
     Call,
@@ -28,56 +36,317 @@ from rubriclab.model import (
     Item,
     Judgment,
     LabError,
+    Ordering,
     Outcome,
     Reply,
+    RunData,
+    Study,
 )
 from rubriclab.plan import Plan, plan
 from rubriclab.provenance import provenance
-from rubriclab.store import P_COLUMNS, RunWriter, Store
+from rubriclab.store import P_COLUMNS, RunInfo, RunWriter, Store
+from rubriclab.store.objects import arm_of, run_name
 
-PARTS = ("study.json", "provenance.json", "judgments.parquet")
+STUDY, RUN, MADE_WITH = "study.json", "run.json", "provenance.json"
+JUDGMENTS, ITEMS, TIDY = "judgments.parquet", "items.parquet", "tidy.parquet"
+PARTS = (STUDY, MADE_WITH, JUDGMENTS)
+MAX_BYTES = 4_000_000_000
+"""Unpacked size that is still read; a run of two million judgments takes a fifth of it."""
+MAX_ROWS = 20_000_000
+MAX_RATIO, SMALL = 200, 20_000_000
+"""Beyond SMALL bytes, more than MAX_RATIO times its packed size is no honest archive."""
+
+README = """\
+What is in this bundle of {name}
+{line}
+Made by rubriclab {version}. Read it back with
+    python -m rubriclab import THIS.zip --kind run --store lab.duckdb
+or on the Data page, under judgments made elsewhere.
+
+{files}
+
+Keys of servers are not in here: a judge names the environment variable that holds its key.
+"""
+_ABOUT = {
+    STUDY_FILE: "the study as a file: unpack, then python -m rubriclab run study.toml",
+    DATA_FILE: "the items that were judged, one a line",
+    "rubric.yaml": "the rubric, its scores in ascending order",
+    TIDY: "one row a judgment, for any tool: judge, dataset, strategy, variant, item_id, "
+    "candidate, criterion, shown (the order as JSON, first position first), labels, read, repeat, "
+    "status, score (canonical, whatever the order), position (1 is first; 0 a tie, -1 unread), "
+    "expected, mass, human (mean rating), and the judge's words",
+    "versions.json": "versions of the lab, of Python and of the packages",
+    ITEMS: "the items with their texts, as this lab keeps them",
+    JUDGMENTS: "the judgments in codes, with all that is known of each reply: what the lab reads",
+    STUDY: "data, rubric, judges and design in one: what the lab reads",
+    RUN: "arms and orders of an imported run: what the lab reads",
+    MADE_WITH: "all that is known of how the run was made",
+}
 
 
 class ArchiveError(LabError):
     """A file that is not a run's archive, or one whose rows do not belong to its study."""
 
 
-def write_archive(store: Store, run: str) -> bytes:
-    """The archive of a run. Raises StoreError for an imported run, which has no study."""
-    study = store.study(run)
-    parts = {
-        "study.json": json.dumps(
-            {**study_to_dict(study), "data": _dataset_value(study.dataset)}, ensure_ascii=False
-        ),
-        "provenance.json": json.dumps(dict(store.run(run).provenance), ensure_ascii=False),
-    }
+# ---------------------------------------------------------------- writing
+
+
+def write_archive(store: Store, *runs: str) -> bytes:
+    """The archive of a run; of several, with a folder for each.
+
+    Raises StoreError where there is no run of that name.
+    """
+    found = [store.run(run) for run in dict.fromkeys(runs)]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
-        table = io.BytesIO()
-        store.archive_frame(run).to_parquet(table, index=False, compression="zstd")
-        archive.writestr("judgments.parquet", table.getvalue())
+        for info in found:
+            folder = f"{info.run}/" if len(found) > 1 else ""
+            for name, part in _parts(store, info).items():
+                packed = name.endswith(".parquet")  # Parquet packs by itself
+                kind = zipfile.ZIP_STORED if packed else zipfile.ZIP_DEFLATED
+                archive.writestr(folder + name, part, kind)
     return buffer.getvalue()
 
 
-def read_archive(store: Store, content: bytes) -> str:
-    """Keep the run of an archive; judgments that the store has already are left as they are.
+def _parts(store: Store, info: RunInfo) -> dict[str, str | bytes]:
+    """Every file of a run: those for people first, then those that the lab reads."""
+    made_with = dict(info.provenance)
+    known = ("rubriclab", "revision", "python", "platform", "packages")
+    versions = {name: made_with[name] for name in known if name in made_with}
+    tidy = store.export_frame(info.run).drop(columns=["instruction", "response", "arm", "item"])
+    parts: dict[str, str | bytes] = {}
+    if info.state == "imported":
+        parts |= {RUN: _run_json(store, info), ITEMS: _packed(store.item_table(info.run))}
+    else:
+        parts |= _study_files(store.study(info.run))
+    parts |= {
+        TIDY: _packed(tidy),
+        "versions.json": json.dumps(versions, indent=1),
+        JUDGMENTS: _packed(store.archive_frame(info.run)),
+        MADE_WITH: json.dumps(made_with, ensure_ascii=False),
+    }
+    files = "\n".join(f"{name}\n    {_ABOUT[name]}" for name in _ABOUT if name in parts)
+    line = "=" * (len(info.name) + len("What is in this bundle of "))
+    readme = README.format(
+        name=info.name, line=line, version=made_with.get("rubriclab", "?"), files=files
+    )
+    return {"README.txt": readme, **parts}
 
-    Returns the run's name. Raises ArchiveError for a broken file.
+
+def _study_files(study: Study) -> dict[str, str | bytes]:
+    """The study for the lab, and as files that a person edits and runs again."""
+    parts: dict[str, str | bytes] = {}
+    if isinstance(study.dataset.items[0], Item):
+        parts |= study_parts(study)
+    else:
+        lines = (json.dumps(asdict(item), ensure_ascii=False) for item in study.dataset.items)
+        parts[DATA_FILE] = "\n".join(lines) + "\n"
+    if study.rubric is not None:
+        parts["rubric.yaml"] = dump_rubric(study.rubric)
+    value = {**study_to_dict(study), "data": _dataset_value(study.dataset)}
+    parts[STUDY] = json.dumps(value, ensure_ascii=False)
+    return parts
+
+
+def _run_json(store: Store, info: RunInfo) -> str:
+    data = store.frame(info.run)
+    value = {
+        "run": info.run,
+        "name": info.name,
+        "arms": [asdict(arm) for arm in data.arms],
+        "orderings": [{"shown": o.shown, "labels": o.labels} for o in data.orderings],
+    }
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _packed(frame: pd.DataFrame) -> bytes:
+    table = io.BytesIO()
+    frame.to_parquet(table, index=False, compression="zstd")
+    return table.getvalue()
+
+
+# ---------------------------------------------------------------- reading
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A run as it came out of an archive, wholly checked; ``keep`` puts it into a store."""
+
+    run: str
+    keep: Callable[[Store], str]
+
+
+def read_archive(store: Store, content: bytes) -> tuple[str, ...]:
+    """Keep the runs of an archive; judgments that the store has already are left as they are.
+
+    Returns the runs' names. Raises ArchiveError for a file that is broken in any part; then
+    nothing of it is kept.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            value = json.loads(archive.read("study.json"))
-            study = study_from_dict(value, dataset=_dataset(value["data"]))
-            made_with = json.loads(archive.read("provenance.json"))
-            frame = pd.read_parquet(io.BytesIO(archive.read("judgments.parquet")))
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as fault:
+            _check_size(archive)
+            found = [_read(store, archive, folder) for folder in _folders(archive)]
+    except _BROKEN as fault:
         raise ArchiveError(
             f"This is not a run's archive: it should be a zip with {', '.join(PARTS)} ({fault})."
         ) from fault
-    prepared = plan(study)
-    return keep(store, prepared, _judgments(prepared, frame), made_with=made_with)
+    before = {info.run for info in store.runs()}
+    try:
+        return tuple(one.keep(store) for one in found)
+    except BaseException:
+        for run in {info.run for info in store.runs()} & {one.run for one in found} - before:
+            store.delete_run(run)
+        raise
+
+
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, AttributeError,
+    IndexError, OSError, RecursionError, NotImplementedError, RuntimeError, pa.ArrowException,
+)  # fmt: skip
+"""What a file that somebody else made, or that was cut off, raises on its way in."""
+
+
+def _check_size(archive: zipfile.ZipFile) -> None:
+    """Refuse what would unpack to more than any run has, before any of it is unpacked."""
+    packed = sum(part.compress_size for part in archive.infolist())
+    whole = sum(part.file_size for part in archive.infolist())
+    if whole > MAX_BYTES or (whole > SMALL and whole > MAX_RATIO * packed):
+        raise ArchiveError(
+            f"This archive would unpack to {whole / 1e9:.1f} GB from {packed / 1e6:.1f} MB, which "
+            "no run does. It is not read."
+        )
+
+
+def _folders(archive: zipfile.ZipFile) -> list[str]:
+    """Where the runs of an archive stand: its top, or a folder for each."""
+    heads = [name for name in archive.namelist() if name.split("/")[-1] in (STUDY, RUN)]
+    folders = list(dict.fromkeys(name.rpartition("/")[0] for name in heads))
+    if not folders:
+        raise KeyError(f"there is no {STUDY} in the archive")
+    return [f"{folder}/" if folder else "" for folder in folders]
+
+
+def _read(store: Store, archive: zipfile.ZipFile, folder: str) -> _Read:
+    made_with = json.loads(archive.read(folder + MADE_WITH))
+    if not isinstance(made_with, dict):
+        raise ValueError(f"{folder}{MADE_WITH} holds no table of values")
+    frame = _table(archive.read(folder + JUDGMENTS), folder + JUDGMENTS)
+    if folder + STUDY not in archive.namelist():
+        head = json.loads(archive.read(folder + RUN))
+        items = _table(archive.read(folder + ITEMS), folder + ITEMS)
+        return _read_imported(store, head, items, frame, made_with)
+    value = json.loads(archive.read(folder + STUDY))
+    prepared = plan(study_from_dict(value, dataset=_dataset(value["data"])))
+    answers = _judgments(prepared, frame)
+
+    def kept(into: Store) -> str:
+        return keep(into, prepared, answers, made_with=made_with)
+
+    return _Read(run_name(prepared.study), kept)
+
+
+def _table(content: bytes, name: str) -> pd.DataFrame:
+    """A Parquet file as a frame. Raises ArchiveError where it holds more than any run does."""
+    file = pq.ParquetFile(io.BytesIO(content))
+    size = 0
+    batches = []
+    if file.metadata.num_rows > MAX_ROWS:
+        raise ArchiveError(f"{name} has {file.metadata.num_rows:,} rows; {MAX_ROWS:,} are read.")
+    for batch in file.iter_batches(batch_size=16_384):
+        size += batch.nbytes
+        if size > MAX_BYTES:
+            raise ArchiveError(f"{name} unpacks to more than {MAX_BYTES / 1e9:.0f} GB.")
+        batches.append(batch)
+    frame: pd.DataFrame = pa.Table.from_batches(batches, schema=file.schema_arrow).to_pandas()
+    return frame
+
+
+# ---------------------------------------------------------------- an imported run
+
+
+def _read_imported(
+    store: Store,
+    head: Mapping[str, Any],
+    items: pd.DataFrame,
+    frame: pd.DataFrame,
+    made_with: Mapping[str, Any],
+) -> _Read:
+    """Judgments without a study: arms, orders and items come with them."""
+    run = str(head["run"])
+    if not re.fullmatch(r"[a-z0-9-]{1,64}", run):
+        raise ValueError(f"{run!r:.80} is no name of a run")
+    data = _run_data(head, items, frame)
+    replies = frame.drop_duplicates("call")[list(_REPLY)].rename(columns={"reply_kind": "kind"})
+    if run in {info.run for info in store.runs()} and not _same(store.frame(run), data):
+        raise ArchiveError(f"The store has another run named “{run}”, with other judgments.")
+
+    def kept(into: Store) -> str:
+        return into.import_run(data, provenance=made_with, run=run, replies=replies, texts=items)
+
+    return _Read(run, kept)
+
+
+_REPLY = (
+    "call", "key", "arm", "status", "text", "finish", "tokens_in", "tokens_out", "cached_tokens",
+    "latency", "model", "error", "reply_kind", "retryable", "attempts", "template", "asked",
+)  # fmt: skip
+_TOKENS = ("tokens_in", "tokens_out", "cached_tokens")
+_CODES = ("arm", "item", "ordering", "read", "repeat", "call", "status", "position")
+_NUMBERS = ("score", "expected", "mass")
+
+
+def _run_data(head: Mapping[str, Any], items: pd.DataFrame, frame: pd.DataFrame) -> RunData:
+    arms = tuple(arm_of(body) for body in head["arms"])
+    orderings = tuple(Ordering(tuple(o["shown"]), tuple(o["labels"])) for o in head["orderings"])
+    _check_codes(frame, {"arm": len(arms), "item": len(items), "ordering": len(orderings),
+                         "status": len(STATUSES)})  # fmt: skip
+    rows = pd.DataFrame(
+        {name: frame[name].to_numpy().astype(np.int64) for name in _CODES}
+        | {name: frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in _NUMBERS}
+    )
+    given = frame[list(P_COLUMNS)].to_numpy(dtype=np.float64, na_value=np.nan)
+    raters = [tuple(h) if isinstance(h, np.ndarray | list) else () for h in items["human"]]
+    more = [json.loads(m) if isinstance(m, str) else {} for m in items["more"]]
+    if frame["kind"].notna().any():
+        rows["kind"] = frame["kind"].astype(object).to_numpy()
+    return RunData(
+        run=str(head["run"]),
+        name=str(head["name"]),
+        arms=arms,
+        items=items.assign(
+            raters=pd.Series(raters, dtype=object),
+            human=[float(np.mean(r)) if r else float("nan") for r in raters],
+            candidates=pd.Series([tuple(m.get("candidates", ())) for m in more], dtype=object),
+        ),
+        orderings=orderings,
+        judgments=rows,
+        probabilities=given if np.isfinite(given).any() else None,
+        simulated=any(arm.simulated for arm in arms),
+    )
+
+
+def _same(one: RunData, other: RunData) -> bool:
+    """Are these the same judgments, in whatever order a call's rows stand?"""
+    if (one.arms, one.orderings, len(one.judgments)) != (
+        other.arms, other.orderings, len(other.judgments),
+    ):  # fmt: skip
+        return False
+    names = ["call", "item", "arm", "ordering", "status", "position", "score"]
+    mine, theirs = (
+        of.judgments[names].sort_values(names[:2]).to_numpy(dtype=np.float32) for of in (one, other)
+    )
+    return bool(np.array_equal(mine, theirs, equal_nan=True))
+
+
+def _check_codes(frame: pd.DataFrame, bounds: Mapping[str, int]) -> None:
+    for name, bound in bounds.items():
+        if not frame[name].between(0, bound - 1).all():
+            raise ArchiveError(
+                f"A judgment names {name} {frame[name].max()}, beyond the {bound:,}."
+            )
+
+
+# ---------------------------------------------------------------- a run of a study
 
 
 def keep(
@@ -160,6 +429,11 @@ def _judgments(prepared: Plan, frame: pd.DataFrame) -> dict[str, Callable[[Call]
         raise ArchiveError(f"A judgment names an item beyond the study's {items:,}.")
     if not frame["status"].between(0, len(STATUSES) - 1).all():
         raise ArchiveError("A judgment has a status that this rubriclab does not know.")
+    for name in ("latency", "attempts"):
+        if not np.isfinite(frame[name].to_numpy(dtype=np.float64, na_value=np.nan)).all():
+            raise ArchiveError(f"A judgment has no number for its {name}.")
+    for name in ("score", "expected", "mass", "position", *_TOKENS, *P_COLUMNS):
+        frame[name] = pd.to_numeric(frame[name])
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in frame.to_dict("records"):
         rows.setdefault(str(row["key"]), []).append({str(k): v for k, v in row.items()})

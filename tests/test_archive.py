@@ -47,7 +47,7 @@ def test_round_trip(name: str) -> None:
     about, text = STUDIES[name]
     store, run = stored(about, text)
     with store, Store(":memory:") as other:
-        again = read_archive(other, write_archive(store, run))
+        (again,) = read_archive(other, write_archive(store, run))
         assert again == run
         assert other.run(run).state == "finished"
         assert other.run(run).provenance == store.run(run).provenance

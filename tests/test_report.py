@@ -16,7 +16,7 @@ from rubriclab import __main__ as command
 from rubriclab.findings.alignment import sweep
 from rubriclab.findings.plain import plain
 from rubriclab.model import RunData
-from rubriclab.report import as_text, html_report, results
+from rubriclab.report import Source, as_text, html_report, results, source
 from rubriclab.report.charts import drawable, factors
 from rubriclab.report.gather import varies_form
 from rubriclab.store import Store
@@ -183,8 +183,8 @@ def test_sweeps_draw_only_lines_with_levels_in_order() -> None:
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
     return {
-        kind: html_report(data_of(kind), provenance={"revision": "abc<b>"})
-        for kind in ("options", "criteria", "pairs")
+        kind: html_report([Source(data_of(kind), provenance={"revision": "abc<b>"})])
+        for kind in ("options", "criteria", "pairs", "forms")
     }
 
 
@@ -202,7 +202,7 @@ def test_html_is_one_file_with_the_library_once(pages: dict[str, str], kind: str
 def test_html_gives_every_chart_its_words(pages: dict[str, str]) -> None:
     labels = re.findall(r'role="img" aria-label="([^"]*)"', pages["options"])
     assert all(len(unescape(label)) > 20 for label in labels)
-    captions = re.findall(r"<figcaption>(.*?)</figcaption>", pages["options"])
+    captions = re.findall(r"<figcaption dir=\"auto\">(.*?)</figcaption>", pages["options"])
     assert captions == labels
 
 
@@ -210,16 +210,16 @@ def test_html_escapes_what_others_wrote() -> None:
     data = data_of("plain")
     hostile = '"><script>alert(1)</script>'
     arms = tuple(replace(arm, judge=hostile) for arm in data.arms)
-    page = html_report(replace(data, arms=arms, name=hostile))
+    page = html_report([Source(replace(data, arms=arms, name=hostile))])
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
-    assert HOSTILE not in html_report(data_of("options"))
+    assert HOSTILE not in html_report([Source(data_of("options"))])
 
 
 def test_html_of_a_run_without_readable_judgments() -> None:
     data: RunData = data_of("plain")
     silent = data.judgments.assign(status=1, score=np.nan, position=-1)
-    page = html_report(replace(data, judgments=silent, probabilities=None))
+    page = html_report([Source(replace(data, judgments=silent, probabilities=None))])
     assert "could be read" in page
 
 

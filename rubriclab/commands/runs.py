@@ -13,7 +13,9 @@ from rubriclab.commands.common import (
     existing_store,
     print_results,
     say,
+    tell,
 )
+from rubriclab.commands.report import write, write_html
 from rubriclab.model import LabError
 
 
@@ -35,7 +37,7 @@ def add_import(parsers: Any) -> None:
                       help="scores: judge, dataset, item_id, ordering, score; "
                       "criteria: judge, dataset, text_id, ordering, criterion, score; "
                       "pairs: judge, question_id, task, first, second, choice; "
-                      "run: an archive written by export")  # fmt: skip
+                      "run: an archive written by export or report, of one run or of several")  # fmt: skip
     made.add_argument("--name", help="a name for the run (default: the file's)")
 
 
@@ -53,21 +55,9 @@ def results(arguments: argparse.Namespace) -> int:
     with existing_store(arguments.store) as store:
         info = store.run(arguments.run)
         if arguments.html is not None:
-            _write_html(store, info, arguments.html)
+            write_html(store, [info.run], arguments.html)
         print_results(store, info.run, arguments.json)
     return EXIT_OK
-
-
-def _write_html(store: Any, info: Any, path: Path) -> None:
-    """The run as one HTML file. Raises LabError where it cannot be written."""
-    from rubriclab.report import html_report
-
-    page = html_report(store.frame(info.run, probabilities=True), provenance=info.provenance)
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as fault:
-        raise LabError(f"{path} cannot be written: {fault.strerror}.") from fault
-    say(f"{path}: {len(page.encode()) / 1e6:.1f} MB, opens without a network.")
 
 
 def import_file(arguments: argparse.Namespace) -> int:
@@ -92,12 +82,19 @@ def import_file(arguments: argparse.Namespace) -> int:
 
 def _import_archive(content: bytes, arguments: argparse.Namespace) -> int:
     from rubriclab.archive import read_archive
+    from rubriclab.report import as_text, results
     from rubriclab.store import Store
 
     with Store(arguments.store) as store:
-        info = store.run(read_archive(store, content))
-        say(f"Run {info.run}: {info.done:,} of {info.planned:,} calls are here, {info.state}.")
-        print_results(store, info.run, arguments.json)
+        runs = read_archive(store, content)
+        for run in runs:
+            info = store.run(run)
+            say(f"Run {info.run}: {info.done:,} of {info.planned:,} calls are here, {info.state}.")
+        documents = [results(store.frame(run, probabilities=True)) for run in runs]
+    if arguments.json:
+        tell(documents[0] if len(documents) == 1 else documents)
+    else:
+        print("\n\n".join(map(as_text, documents)))
     return EXIT_OK
 
 
@@ -106,12 +103,7 @@ def export(arguments: argparse.Namespace) -> int:
 
     with existing_store(arguments.store) as store:
         run = store.run(arguments.run).run
-        try:
-            arguments.out.write_bytes(write_archive(store, run))
-        except OSError as fault:
-            raise LabError(f"{arguments.out} cannot be written: {fault.strerror}.") from fault
+        write(arguments.out, write_archive(store, run))
     if arguments.json:
         print(json.dumps({"run": run, "file": str(arguments.out)}))
-    else:
-        say(f"Run {run} written to {arguments.out}.")
     return EXIT_OK

@@ -115,7 +115,7 @@ def _setting(of: Arm | StrategyDifference | RankReversal) -> tuple[str, str, str
     return of.judge, of.dataset, str(of.variant)
 
 
-def _clearest(arms: Sequence[PositionArm]) -> PositionArm | None:
+def clearest(arms: Sequence[PositionArm]) -> PositionArm | None:
     """The arm that tells position from score best: by its strategy, then by its data."""
     usable = [a for a in arms if a.position.verdict != "position and score cannot be told apart"]
 
@@ -129,7 +129,7 @@ def _clearest(arms: Sequence[PositionArm]) -> PositionArm | None:
 def _bias(arms: Sequence[PositionArm]) -> Iterator[Advice]:
     if not arms:
         return
-    arm = _clearest(arms)
+    arm = clearest(arms)
     if arm is None:
         yield Advice(
             "bias",
@@ -249,7 +249,7 @@ def _budget(found: Sequence[ArmAlignment]) -> Iterator[Advice]:
 
 
 def _single_order(places: Sequence[PositionArm], found: Sequence[ArmAlignment]) -> Iterator[Advice]:
-    arm = _clearest(places)
+    arm = clearest(places)
     if arm is None or not np.isfinite(arm.bias_cost.best.cost):
         return
     best, default = arm.bias_cost.best, arm.bias_cost.default

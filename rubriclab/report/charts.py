@@ -1,42 +1,65 @@
-"""Which charts a run has, under which heading: the HTML file's and anyone's who wants them all."""
+"""Which charts a run has, under which heading, with what they show in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 from rubriclab.figures import alignment as align
 from rubriclab.figures import choice as odds
 from rubriclab.figures import comparison as compare
 from rubriclab.figures import criteria as ordered
+from rubriclab.figures import perturbation as forms
 from rubriclab.figures import position as place
 from rubriclab.figures import ranking as rank
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.style import Chart
-from rubriclab.findings.alignment import Sweep, SweepPoint, sweep
+from rubriclab.findings.alignment import Sweep, SweepPoint
 from rubriclab.findings.debiasing import Debiased
-from rubriclab.findings.position import PositionArm
+from rubriclab.findings.perturbation import PerturbationResult
+from rubriclab.findings.sentences import choice_sentence, perturbation_sentence
 from rubriclab.model import Arm
 from rubriclab.report.gather import Gathered
 
 CONFOUNDED = "position and score cannot be told apart"
-Section = tuple[str, list[tuple[str, Chart]]]
 
 
-def charts(found: Gathered) -> Iterator[Section]:
-    """(heading, [(caption, chart)]) for every topic of the run, in the order of the pages."""
+class Drawn(NamedTuple):
+    """A chart under its caption. ``terms``: what has to be known to read it, by glossary key."""
+
+    caption: str
+    chart: Chart
+    terms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """One topic of a run: its charts, and sentences that no other part of the report says."""
+
+    title: str
+    drawn: tuple[Drawn, ...]
+    said: tuple[str, ...] = ()
+
+
+def sections(found: Gathered) -> Iterator[Section]:
+    """Every topic that the run has a chart for, in the order of the pages."""
     if "options" in found.axes:
-        yield "Where the judge picks", list(_position(found))
-        yield "Agreement with humans", list(_alignment(found))
-        yield "Causes and cures", list(_causes(found))
+        yield Section("Where the judge picks", tuple(_position(found)))
+        yield Section("Agreement with people", tuple(_alignment(found)))
+        models = [model for model in found.choice.arms if model.position]
+        said = tuple(dict.fromkeys(choice_sentence(model) for model in models))
+        yield Section("Causes and cures", tuple(_causes(found)), said[:6])
+    if found.perturbation is not None:
+        yield _forms(found.perturbation)
     if "criteria" in found.axes:
-        yield "Order of the criteria", list(_criteria(found))
+        yield Section("Order of the criteria", tuple(_criteria(found)))
     if found.axes & {"options", "criteria"}:
-        yield "Who wins", list(_ranking(found))
+        yield Section("Who wins", tuple(_ranking(found)))
     if found.axes & {"pairwise", "listwise"}:
-        yield "Pairs and lists", list(_comparison(found))
+        yield Section("Pairs and lists", tuple(_comparison(found)))
 
 
 def factors(arms: tuple[Arm, ...]) -> tuple[str, ...]:
@@ -61,86 +84,130 @@ def drawable(table: Sweep) -> Sweep:
     return replace(table, levels=levels, points=tuple(chain.from_iterable(kept)))
 
 
-def _position(found: Gathered) -> Iterator[tuple[str, Chart]]:
+def _position(found: Gathered) -> Iterator[Drawn]:
     arms = found.position.arms
     moved = [arm for arm in arms if arm.position.verdict != CONFOUNDED and arm.n_used]
     if moved:
-        yield (
-            "Position selected; without a bias all bars touch the dotted line",
-            place.selection_bars(moved),
-        )
+        yield Drawn("Position selected. Without a bias all bars touch the dotted line",
+                    place.selection_bars(moved), ("share", "v"))  # fmt: skip
     for arm in moved:
-        yield f"Score × position: {_label(arm)}", place.heatmap(arm)
+        yield Drawn(f"Score × position: {arm.arm}", place.heatmap(arm), ("table",))
     if arms:
-        yield "Scores given", place.score_distribution(arms)
+        yield Drawn("Scores given", place.score_distribution(arms), ("scores_given", "read"))
     if moved:
-        yield "Bias Cost of orders", bias_cost({_label(arm): arm.bias_cost for arm in moved})
+        yield Drawn("Bias Cost of single orders",
+                    bias_cost({str(arm.arm): arm.bias_cost for arm in moved}),
+                    ("bias_cost", "recommended_order"))  # fmt: skip
 
 
-def _label(arm: PositionArm) -> str:
-    return str(arm.arm)
-
-
-def _alignment(found: Gathered) -> Iterator[tuple[str, Chart]]:
+def _alignment(found: Gathered) -> Iterator[Drawn]:
     result = found.alignment
     if not result.arms:
         return
-    yield "Correlation with humans by strategy", align.forest(result.arms)
+    yield Drawn("Correlation with human ratings, by strategy", align.forest(result.arms),
+                ("pearson", "used"))  # fmt: skip
     if result.comparisons:
-        yield "Paired differences", align.difference_forest(result.comparisons)
+        yield Drawn("Difference of two strategies on the same items",
+                    align.difference_forest(result.comparisons), ("paired",))  # fmt: skip
     if any(len(arm.budget) > 1 for arm in result.arms):
-        yield "What averaging more orders buys", align.budget_curves(result.arms)
+        yield Drawn("What averaging more orders buys", align.budget_curves(result.arms),
+                    ("budget",))  # fmt: skip
     for arm in result.arms:
         if len(arm.ordering_rank) > 1:
-            yield f"Single orders: {arm.arm}", align.ordering_dots(arm)
+            yield Drawn(f"Single orders: {arm.arm}", align.ordering_dots(arm), ("order_rank",))
     for factor in factors(found.data.arms):
-        table = drawable(sweep(found.data, factor, seed=found.seed))
-        yield f"Agreement by {factor.replace('_', ' ')}", align.sweep_lines(table)
-        yield f"Position bias by {factor.replace('_', ' ')}", align.sweep_lines(table, measure="v")
+        table, name = found.sweep(factor), factor.replace("_", " ")
+        yield Drawn(f"Agreement by {name}", align.sweep_lines(drawable(table)), ("sweep",))
+        yield Drawn(f"Position bias by {name}", align.sweep_lines(drawable(table), measure="v"),
+                    ("sweep",))  # fmt: skip
 
 
-def _causes(found: Gathered) -> Iterator[tuple[str, Chart]]:
+def _causes(found: Gathered) -> Iterator[Drawn]:
     models = found.choice.arms
     if any(model.position for model in models):
-        yield "Odds by position", odds.position_odds(models)
+        yield Drawn("Odds by position", odds.position_odds(models), ("odds", "informative_pairs"))
     if any(model.label for model in models):
-        yield "Odds by label", odds.label_odds(models)
+        yield Drawn("Odds by label", odds.label_odds(models), ("label_odds",))
     if any(model.neighbour for model in models):
-        yield "Odds by the score read just before", odds.neighbour_odds(models)
+        yield Drawn("Odds by the score read just before", odds.neighbour_odds(models),
+                    ("neighbour_odds",))  # fmt: skip
     groups: dict[str, list[Debiased]] = {}
     for entry in found.debiasing.entries:
         name = " · ".join(p for p in (entry.judge, entry.dataset, entry.variant, entry.source) if p)
         groups.setdefault(name, []).append(entry)
     for name, entries in groups.items():
-        yield f"One corrected call: {name}", debiasing_curve(entries)
+        yield Drawn(f"One corrected call: {name}", debiasing_curve(entries),
+                    ("prior", "debiased", "break_even"))  # fmt: skip
 
 
-def _criteria(found: Gathered) -> Iterator[tuple[str, Chart]]:
+def _forms(result: PerturbationResult) -> Section:
+    """Does the form of the prompt move the scores: all groups that have a form to compare."""
+    groups = [group for group in result.groups if len(group.perturbations) > 1]
+    said = [perturbation_sentence(group) for group in groups]
+    said += [one.sentence for one in result.followed]
+    drawn: list[Drawn] = []
+    for group in groups:
+        name = f"{group.judge} · {group.dataset}"
+        if group.gold is not None:
+            drawn.append(Drawn(f"Agreement with gold by form: {name}",
+                               forms.agreement_forest(group), ("yardstick", "change")))  # fmt: skip
+        drawn += [
+            Drawn(f"Scores by form of the prompt: {name}", forms.distribution_heatmap(group),
+                  ("scores_given",)),
+            Drawn(f"Mean shift against the baseline: {name}", forms.shift_bars(group),
+                  ("mean_shift", "stable_form")),
+            Drawn(f"Scores that differ from the baseline's: {name}", forms.flip_bars(group),
+                  ("flips",)),
+        ]  # fmt: skip
+    told = [group for group in result.groups if group.reference and group.gold]
+    if told:
+        drawn.append(
+            Drawn("With a reference answer of each score", forms.reference_lines(told), ("pull",))
+        )
+    models = [one.model for one in result.followed]
+    if any(model.label for model in models):
+        drawn.append(
+            Drawn("Odds by label, labels dealt out anew", odds.label_odds(models), ("label_odds",))
+        )
+    return Section("Scoring bias: the form of the prompt", tuple(drawn), tuple(said))
+
+
+def _criteria(found: Gathered) -> Iterator[Drawn]:
     arms = [arm for arm in found.criteria.arms if arm.reads > 1]
     for arm in arms:
-        yield f"Shift by criterion and position: {arm.arm}", ordered.shift_heatmap(arm)
+        yield Drawn(f"Shift by criterion and position: {arm.arm}", ordered.shift_heatmap(arm),
+                    ("shift", "delta", "friedman"))  # fmt: skip
         if arm.carryover and arm.carryover_separable:
-            yield f"The criterion read just before: {arm.arm}", ordered.carryover_forest(arm)
+            yield Drawn(f"The criterion read just before: {arm.arm}",
+                        ordered.carryover_forest(arm), ("carryover",))  # fmt: skip
+    if found.criteria.comparisons:
+        yield Drawn("Agreement with people: difference of two strategies",
+                    align.difference_forest(found.criteria.comparisons),
+                    ("macro", "paired"))  # fmt: skip
 
 
-def _ranking(found: Gathered) -> Iterator[tuple[str, Chart]]:
+def _ranking(found: Gathered) -> Iterator[Drawn]:
     pairs = found.ranking.pairs
     if pairs:
-        yield "Prompts whose winner changes", rank.flip_bars(pairs)
-        yield "How far the rankings agree", rank.tau_dots(pairs)
+        yield Drawn("Prompts whose winner changes", rank.flip_bars(pairs), ("flip", "strict_flip"))
+        yield Drawn("How far the rankings agree", rank.tau_dots(pairs), ("tau",))
 
 
-def _comparison(found: Gathered) -> Iterator[tuple[str, Chart]]:
+def _comparison(found: Gathered) -> Iterator[Drawn]:
     result = found.comparison
     if not result.judges:
         return
-    yield "Position consistency", compare.consistency_bars(result)
-    yield "Preference fairness", compare.fairness_bars(result)
-    yield "Consistency and fairness", compare.pc_against_pf(result)
-    yield "Consistency against the win rate", compare.against_win_rate(result.judges)
-    yield "Fairness against the win rate", compare.against_win_rate(result.judges, measure="pf")
+    yield Drawn("Position consistency", compare.consistency_bars(result), ("pc", "rs", "error"))
+    yield Drawn("Preference fairness", compare.fairness_bars(result), ("pf", "primacy"))
+    yield Drawn("Consistency and fairness", compare.pc_against_pf(result), ("pc", "pf"))
+    yield Drawn("Consistency against the win rate", compare.against_win_rate(result.judges),
+                ("win_rate", "gap"))  # fmt: skip
+    yield Drawn("Fairness against the win rate",
+                compare.against_win_rate(result.judges, measure="pf"), ("win_rate",))  # fmt: skip
     if any(len(judge.by_task) > 2 for judge in result.judges):
-        yield "Consistency by task", compare.task_radar(result)
+        yield Drawn("Consistency by task", compare.task_radar(result), ("pc",))
     for group in result.together:
-        yield f"Agreement of judges on {group.dataset}", compare.agreement_heatmap(group)
-        yield f"Disagreement on {group.dataset}", compare.disagreement_curve(group)
+        yield Drawn(f"Agreement of judges on {group.dataset}", compare.agreement_heatmap(group),
+                    ("agreement",))  # fmt: skip
+        yield Drawn(f"Disagreement on {group.dataset}", compare.disagreement_curve(group),
+                    ("disagreement",))  # fmt: skip

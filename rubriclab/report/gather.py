@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from rubriclab.findings.alignment import AlignmentResult, alignment
+from rubriclab.findings.alignment import AlignmentResult, Sweep, alignment, sweep
 from rubriclab.findings.choice import ChoiceResult, choice
 from rubriclab.findings.comparison import ComparisonResult, Predictors, comparison, predictors
 from rubriclab.findings.criteria import CriteriaResult, criteria
@@ -43,6 +43,10 @@ class Gathered:
     @cached_property
     def alignment(self) -> AlignmentResult:
         return alignment(self.data, seed=self.seed)
+
+    def sweep(self, factor: str) -> Sweep:
+        """Agreement and bias by the levels of a factor that the run varies."""
+        return sweep(self.data, factor, seed=self.seed)
 
     @cached_property
     def ranking(self) -> RankingResult:

@@ -582,21 +582,31 @@ class Store:
         probabilities = ", ".join(f"j.{name}" for name in P_COLUMNS)
         return self._frame(
             f"""
-            SELECT p.key, j.item, j.status, j.score, j.position, j.expected, j.mass, j.kind,
-                   {probabilities}, p.text, p.finish, p.tokens_in, p.tokens_out, p.cached_tokens,
-                   p.latency, p.model, p.error, p.kind AS reply_kind, p.retryable, p.attempts,
-                   p.template, p.asked
+            SELECT p.key, j.call, j.arm, j.item, j.ordering, j.read, j.repeat, j.status, j.score,
+                   j.position, j.expected, j.mass, j.kind, {probabilities}, p.text, p.finish,
+                   p.tokens_in, p.tokens_out, p.cached_tokens, p.latency, p.model, p.error,
+                   p.kind AS reply_kind, p.retryable, p.attempts, p.template, p.asked
             FROM judgments j JOIN replies p ON p.run_no = j.run_no AND p.call = j.call
             WHERE j.run_no = ? ORDER BY j.call, j.position
             """,
             [self.run(run).run_no],
         )
 
+    def item_table(self, run: str) -> pd.DataFrame:
+        """The items of a run as they are kept, texts and all, in the order of their codes."""
+        frame = self._frame(
+            "SELECT i.* EXCLUDE (dataset) FROM items i JOIN runs r USING (dataset) "
+            "WHERE r.run_no = ? ORDER BY i.item",
+            [self.run(run).run_no],
+        )
+        return frame.rename(columns={"name": "dataset"})
+
     def import_run(
         self,
         data: RunData,
         *,
         provenance: Mapping[str, Any],
+        run: str | None = None,
         replies: pd.DataFrame | None = None,
         study: Mapping[str, Any] | None = None,
         texts: pd.DataFrame | None = None,
@@ -604,9 +614,10 @@ class Store:
         """Keep judgments made elsewhere as a run. The same data twice is the same run.
 
         ``texts`` may bring instruction, response and more for the items, ``replies`` the
-        words (columns of the replies table but for run_no). Returns the run's name.
+        words (columns of the replies table but for run_no), ``run`` the name that the run had
+        in another lab. Returns the run's name.
         """
-        run = f"{slug(data.name)}-{data_id(data)[:8]}"
+        run = run or f"{slug(data.name)}-{data_id(data)[:8]}"
         if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
             return run
         dataset = fingerprint({"import": run})

@@ -15,11 +15,11 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab import ui
 from rubriclab.cost import calls_per_second, subset, text_groups
-from rubriclab.forms.export import study_files
 from rubriclab.forms.judges import json_object, refuse_key
 from rubriclab.forms.rubric import from_tables
 from rubriclab.ingest.sample import embedded_judge, sample_dataset, sample_rubrics
 from rubriclab.ingest.study import load_study
+from rubriclab.ingest.study_file import study_files
 from rubriclab.model import (
     Dataset,
     Design,

@@ -52,7 +52,7 @@ from rubriclab.model import (
     Strategy,
     Study,
 )
-from rubriclab.report import as_text, html_report
+from rubriclab.report import Source, as_text, html_report
 from rubriclab.report.document import document
 from rubriclab.report.gather import Gathered
 from rubriclab.runner import RunManager
@@ -599,7 +599,7 @@ def test_results_have_the_agreed_keys(options: Done, criteria: Done) -> None:
 
 def test_the_report_holds_the_tables_and_the_advice(options: Done, criteria: Done) -> None:
     for run in (options, criteria):
-        text, page = as_text(run.document), html_report(run.data)
+        text, page = as_text(run.document), html_report([Source(run.data)])
         for judge in run.study.judges:
             assert judge.name in text
             assert judge.name in page

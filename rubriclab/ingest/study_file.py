@@ -1,4 +1,4 @@
-"""A study set up on the page as files for the command line: the same calls, the same run."""
+"""A study as files for the command line: the same calls, the same run."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ def study_files(study: Study) -> bytes:
 
     Raises StudyError for comparisons, which a study file makes from single responses.
     """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in study_parts(study).items():
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+def study_parts(study: Study) -> dict[str, str]:
+    """The files themselves, by name. Raises StudyError for comparisons."""
     items = [item for item in study.dataset.items if isinstance(item, Item)]
     if len(items) < len(study.dataset):
         raise StudyError("A study of ready-made comparisons cannot be written as a study file.")
@@ -40,11 +49,7 @@ def study_files(study: Study) -> bytes:
     columns["human"] = ["human"] if any(item.human for item in items) else []
     columns["references"] = {str(score): f"reference_{score}" for score in scores}
     lines = [json.dumps(_line(item, used, scores), ensure_ascii=False) for item in items]
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(STUDY_FILE, study_toml(study, columns))
-        archive.writestr(DATA_FILE, "\n".join(lines) + "\n")
-    return buffer.getvalue()
+    return {STUDY_FILE: study_toml(study, columns), DATA_FILE: "\n".join(lines) + "\n"}
 
 
 def _line(item: Item, used: list[str], scores: list[int]) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""What a report says of a run besides its findings: what was shown to the judge, and how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rubriclab.model import Call, LabError, Rubric, RunData
+from rubriclab.plan import plan
+from rubriclab.store import Store
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The rubric in its canonical order, and one call as it was sent and answered.
+
+    No ``messages``: the templates have changed since, so they cannot be shown as they were.
+    """
+
+    rubric: Rubric | None
+    arm: str
+    item: str
+    ordering: str
+    messages: tuple[tuple[str, str], ...]
+    reply: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run as a report takes it. ``shown`` is None where the lab did not send the prompts.
+
+    ``usage``: totals of calls, tokens and seconds; ``planned`` and ``done`` count calls.
+    """
+
+    data: RunData
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    dataset: str = ""
+    state: str = ""
+    created: datetime | None = None
+    planned: int = 0
+    done: int = 0
+    usage: Mapping[str, float] = field(default_factory=dict)
+    shown: Shown | None = None
+
+
+def source(store: Store, run: str) -> Source:
+    """All that the store knows of a run. Raises StoreError where there is none of that name."""
+    info = store.run(run)
+    return Source(
+        data=store.frame(info.run, probabilities=True),
+        provenance=info.provenance,
+        dataset=info.dataset,
+        state=info.state,
+        created=info.created,
+        planned=info.planned,
+        done=info.done,
+        usage=store.usage(info.run),
+        shown=None if info.state == "imported" else _shown(store, info.run),
+    )
+
+
+def _shown(store: Store, run: str) -> Shown | None:
+    """The rubric and the first call of the first arm; without messages where the call's key says
+    that what was sent cannot be made again."""
+    try:
+        prepared = plan(store.study(run))
+        call = prepared.first_call(0)
+    except LabError:
+        return None  # a plan that this version no longer makes: the findings stand without it
+    known = store.done_keys(run)
+    sent = call.key in known or not known  # else its templates are no longer the run's
+    return Shown(
+        rubric=prepared.study.rubric,
+        arm=str(prepared.arms[0]),
+        item=prepared.study.dataset.items[call.items[0]].item_id,
+        ordering=" ".join(map(str, call.ordering.shown)),
+        messages=tuple((m["role"], m["content"]) for m in call.messages) if sent else (),
+        reply=_reply(store, run, call) if sent else "",
+    )
+
+
+def _reply(store: Store, run: str, call: Call) -> str:
+    rows = store.judgments_behind(run, arm=call.arm, item=call.items[0], limit=1000)
+    mine = rows[rows["key"] == call.key]
+    if mine.empty:
+        return ""
+    said = mine.iloc[0]["text"]
+    return said if isinstance(said, str) else ""
