@@ -34,13 +34,16 @@ def reads_strip(
     scores: Sequence[int] = (),
     columns: int = 0,
     usual: bool = False,
+    marked: int | None = None,
+    marked: int | None = None,
 ) -> Chart:
     """One column a read: the options by position, shaded by probability, the chosen one framed.
 
     ``running`` adds a panel above with each read's score and the mean so far, with its interval;
     ``scores`` are then the limits of its axis. ``columns``: room for so many reads at least, so
-    that nothing jumps while they come in. ``usual``: the first read is of the usual order. The
-    cells answer clicks; their ``customdata`` is [index of the read, position].
+    that nothing jumps while they come in. ``usual``: the first read is of the usual order.
+    ``marked``: a read (its index) to point at. The cells answer clicks; their ``customdata`` is [index of the read, position]. ``marked``: the
+    read (its index) that is being read.
     """
     n = max((len(read.shown) for read in reads), default=len(scores) or 1)
     columns = max(columns, len(reads), 1)
@@ -64,6 +67,11 @@ def reads_strip(
     figure.update_xaxes(
         title_text="Order asked", tickmode="array", tickvals=ticks, ticktext=names, row=row, col=1
     )
+    if marked is not None:
+        figure.add_vrect(
+            x0=marked + 0.5, x1=marked + 1.5, fillcolor="rgba(128,128,128,0.12)",
+            line={"color": EVEN_LINE, "width": 1.5}, row="all", col=1,
+        )  # fmt: skip
     figure.update_layout(showlegend=False, clickmode="event+select", dragmode=False)
     behind = [_behind(reads[i]) for i, _ in cells.customdata]
     return Chart(figure, _alt(reads, running), {len(figure.data) - 1: behind})
