@@ -26,11 +26,11 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
     uf.answer(alignment_sentence(found, arm))
     raters, enough = arm.raters, enough_reads(arm.budget)
     uf.metrics(
-        ("Pearson r", uf.number(arm.pearson.r, ".3f"), uf.span(arm.pearson.ci, ".3f"), ui.about("pearson")),
+        ("Pearson r", uf.number(arm.pearson.r, ".3f"), uf.span(arm.pearson.ci, ".3f"), ui.about("pearson", also=("interval",))),
         ("Spearman rho", uf.number(arm.spearman.r, ".3f"), uf.span(arm.spearman.ci, ".3f"), ui.about("spearman")),
         ("One rater against the others", uf.number(raters.leave_one_out_r if raters else None, ".3f"),
          f"alpha {uf.number(raters.alpha, '.2f')}, {raters.raters} raters" if raters else "one rating an item",
-         ui.about("ceiling")),
+         ui.about("ceiling", also=("alpha",))),
         ("Items", f"{arm.n_items:,}", f"{arm.excluded:,} left out", ui.about("used")),
     )  # fmt: skip
     if arm.expected is not None:

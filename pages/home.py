@@ -17,7 +17,7 @@ OWN = (
     ("data", "Bring responses", ":material/table_rows:"),
     ("rubric", "Write a rubric", ":material/format_list_numbered:"),
     ("judges", "Choose judges", ":material/gavel:"),
-    ("study", "Choose orders, see the cost", ":material/science:"),
+    ("study", "Choose orders, launch", ":material/science:"),
 )
 
 
@@ -29,7 +29,9 @@ def first_steps() -> None:
                      icon=":material/school:", width="stretch"):  # fmt: skip
             st.switch_page("pages/guide.py")
     with st.container(border=True, key="home-try"):
-        st.markdown("**Watch it live.** A text of your own, and its score moves order by order.")
+        st.markdown(
+            "**Watch it live.** A text of your own, one order after the other: does the score move?"
+        )
         if st.button("Try it", key="home-tryit", icon=":material/bolt:", width="stretch"):
             st.switch_page("pages/tryit.py")
     with st.container(border=True, key="home-demo"):

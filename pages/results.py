@@ -28,14 +28,14 @@ def headline(arm: PositionArm) -> None:
     second.metric("Cramér's V", number(where.cramers_v, ".3f"),
                   f"{number(where.cramers_v_ci.low, '.2f')} to {number(where.cramers_v_ci.high, '.2f')}; "
                   f"noise alone {number(where.v_from_noise, '.2f')}",
-                  delta_color="off", delta_arrow="off", help=ui.about("v"))  # fmt: skip
+                  delta_color="off", delta_arrow="off", help=ui.about("v", also=("v_interval", "v_noise")))  # fmt: skip
     cost = arm.bias_cost
     third.metric("Bias Cost, default order", f"{number(cost.default.cost, '.1f')} points",
                  f"best of all orders {number(cost.best.cost, '.1f')}",
                  delta_color="off", delta_arrow="off", help=ui.about("bias_cost"))  # fmt: skip
     fourth.metric("Read", f"{arm.n_used:,} of {arm.n_used + arm.n_excluded:,}",
                   f"{arm.n_items:,} items", delta_color="off", delta_arrow="off",
-                  help=ui.about("read"))  # fmt: skip
+                  help=ui.about("read", also=("mass", "expected")))  # fmt: skip
 
 
 def tests(arm: PositionArm) -> None:
@@ -58,14 +58,16 @@ def tests(arm: PositionArm) -> None:
     st.caption(
         f"Holm over {where.n_tests} test(s) of each kind in this run. Intervals resample "
         f"{arm.n_units:,} {arm.unit}s. With 80 % power this run could see a departure of "
-        f"{number(100 * seen.share, '.1f')} points at one position (V about {number(seen.v, '.2f')})."
+        f"{number(100 * seen.share, '.1f')} points at one position (V about {number(seen.v, '.2f')}).",
+        help=ui.about("visible", also=("power", "interval")),
     )
     if floor is not None:
         st.caption(
             f"Noise floor, from the {floor.strategy} arm: two reads of one item in one order differ "
             f"{number(floor.own, '.0%')} of the time; across orders {number(floor.reordered, '.0%')}, so the "
             f"order itself adds {number(100 * floor.excess, '.0f')} points "
-            f"({number(100 * floor.excess_ci.low, '.0f')} to {number(100 * floor.excess_ci.high, '.0f')})."
+            f"({number(100 * floor.excess_ci.low, '.0f')} to {number(100 * floor.excess_ci.high, '.0f')}).",
+            help=ui.about("noise_floor", also=("within_sd",)),
         )
 
 
@@ -103,7 +105,8 @@ with ui.page("results", "Results", LEAD):
         event = ui.chart(cells, key=f"results-cells-{code}", select=True)
         if event and event.selection.points:
             st.markdown(":material/arrow_downward: [Read this cell's judgments](#cell-judgments)")
-    st.subheader("Is it the order, or chance?", anchor=False, help=ui.about("average_effect"))
+    st.subheader("Is it the order, or chance?", anchor=False,
+                 help=ui.about("average_effect", also=("any_order", "chi2", "holm")))  # fmt: skip
     tests(arm)
 
     left, right = st.columns(2, gap="large")

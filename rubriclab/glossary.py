@@ -17,7 +17,8 @@ REFERENCES: Mapping[str, str] = MappingProxyType(
     {
         XU1: "Y. Xu, T. Hirasawa, T. Kozuno, Y. Ushiku: Am I More Pointwise or Pairwise? Revealing "
         "Position Bias in Rubric-Based LLM-as-a-Judge. 2026, first version.",
-        XU2: "The same, second version, with criterion order, scales and rank reversal.",
+        XU2: "Y. Xu, T. Hirasawa, T. Kozuno, Y. Ushiku: Am I More Pointwise or Pairwise? Revealing "
+        "Position Bias in Rubric-Based LLM-as-a-Judge. 2026, second version.",
         SHI: "L. Shi, C. Ma, W. Liang, X. Diao, W. Ma, S. Vosoughi: Judging the Judges: A Systematic "
         "Study of Position Bias in LLM-as-a-Judge. arXiv 2406.07791, 2024.",
         LI: "Q. Li, S. Dou, K. Shao, C. Chen, H. Hu: Evaluating Scoring Bias in LLM-as-a-Judge. "
@@ -258,7 +259,7 @@ _SURE = (
     Term(
         key="simultaneous", name="Intervals that hold together", topic=SURE,
         sentence="Wider intervals for many numbers at once, made so that all of them hold the true values together in about 95 of 100 studies.",
-        definition="Of many 95 % intervals some miss by chance. Here the same resamples of items serve all numbers; in each the largest departure, counted in standard errors, is noted, and the 95th percentile of these largest departures is the reach of every interval.",
+        definition="Of many 95 % intervals some miss by chance. Here the same resamples of items serve all numbers; in each the largest departure, counted in standard errors, is noted, and the 95th percentile of these largest departures, widened a little for few items (Student's t), is the reach of every interval.",
         formula=r"\hat\theta_j \pm c\,\widehat{\mathrm{se}}_j", plain="estimate ± c × its standard error, c the 95th percentile of the largest |departure| / standard error",
         source="Westfall and Young 1993, Resampling-Based Multiple Testing (max-T)",
     ),

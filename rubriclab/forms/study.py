@@ -468,8 +468,7 @@ def _width_step(axis: Axis) -> float | None:
         width = st.number_input(
             "Stop when the interval on Cramér's V is narrower than", 0.01, 0.99,
             key=_kept("stop-width", None), placeholder="never", step=0.05,
-            help="Looked at again and again while the run goes; the interval stays valid for all "
-            "looks together (Hotelling's region, the error spent as 6 alpha / (pi² k²) at look k).",
+            help=ui.about("stop_rule"),
         )  # fmt: skip
     return cast(float | None, width)
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import groupby
 
-from rubriclab.glossary import LI, SHI, TERMS, XU1, XU2, Term
+from rubriclab.glossary import REFERENCES, TERMS, Term
 from rubriclab.report import markup as m
-
-PAPERS = (XU1, XU2, SHI, LI)
-"""Works that several definitions cite; the others stand in full beside their definition."""
 
 _ALWAYS = ("bias", "ordering", "strategy", "arm", "read", "interval", "holm")
 _BY_AXIS = {
@@ -37,7 +34,7 @@ def methods(keys: Collection[str]) -> str:
 def references(keys: Collection[str]) -> str:
     """The papers that the definitions cite by section."""
     sources = " ".join(term.source for term in TERMS if term.key in keys)
-    return m.listing(paper for paper in PAPERS if paper in sources)
+    return m.listing(f"{short}: {full}" for short, full in REFERENCES.items() if short in sources)
 
 
 def _term(term: Term) -> str:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from rubriclab.glossary import term
+from rubriclab.glossary import Term, term
 from rubriclab.ui.frame import plain
 
 DEFINITIONS = "definitions"
 """The page of all definitions, as its address ends; relative, so any base path before it will do."""
 
 
-def about(key: str, more: str = "") -> str:
+def about(key: str, more: str = "", *, also: tuple[str, ...] = ()) -> str:
     """The tooltip of a term as Markdown. ``more``: plain text that this place adds.
 
+    ``also``: keys of terms that the same place speaks of; their definitions are linked too.
     Raises KeyError for a key that the glossary does not have.
     """
     told = term(key)
     added = f" {plain(more)}" if more else ""
-    return f"{plain(told.sentence)}{added}\n\n[Definition]({DEFINITIONS}?term={told.key})"
+    links = [_link(told, "Definition"), *(_link(term(other)) for other in also)]
+    return f"{plain(told.sentence)}{added}\n\n{' · '.join(links)}"
+
+
+def _link(to: Term, text: str = "") -> str:
+    return f"[{text or plain(to.name)}]({DEFINITIONS}?term={to.key})"

@@ -34,7 +34,7 @@ def choose(
 
     ``default``: chosen where the address says nothing (None: the first). An option whose code
     is empty is what an address without this part means. ``segments`` lays few options out side
-    by side instead of in a list. A link that asks for what is not among the options is said.
+    by side instead of in a list. None cannot be an option: Streamlit shows it as no choice. A link that asks for what is not among the options is said.
     """
     first = options[0] if default is None or default not in options else default
     nothing = "" if any(code(option) == "" for option in options) else None
@@ -108,12 +108,7 @@ def search(label: str, *, key: str, address: str, hint: str = "") -> str:
     if key not in st.session_state or wanted != st.session_state.get(f"{key}@told", ""):
         st.session_state[key] = wanted
     typed = st.text_input(label, key=key, placeholder=hint, icon=":material/search:").strip()
-    if typed:
-        _tell(key, address, typed)
-    else:
-        st.session_state[f"{key}@told"] = ""
-        if address in st.query_params:
-            del st.query_params[address]
+    _tell(key, address, typed)
     return typed
 
 
@@ -128,12 +123,12 @@ def _follow(key: str, options: Sequence[T], first: T, wanted: str | None, code: 
     known = st.session_state.get(key)
     lost = key not in st.session_state or known not in options
     if lost or (wanted is not None and wanted != st.session_state.get(f"{key}@told")):
-        asked = next((o for o in options if code(o) == wanted), None)
-        if asked is not None:
-            st.session_state[key] = asked
+        asked = [option for option in options if code(option) == wanted]
+        if asked:
+            st.session_state[key] = asked[0]
         elif lost:
             st.session_state[key] = first
-        return asked is not None or wanted is None
+        return bool(asked) or wanted is None
     return True
 
 

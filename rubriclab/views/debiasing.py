@@ -83,7 +83,11 @@ def corrected(data: RunData, *, codes: tuple[int, ...]) -> Debiasing:
 def correction(
     info: RunInfo, model: ChoiceModel, source: str
 ) -> tuple[dict[str, Chart], pd.DataFrame]:
-    st.subheader("One corrected call against many", anchor=False, help=ui.about("debiased"))
+    st.subheader(
+        "One corrected call against many",
+        anchor=False,
+        help=ui.about("debiased", also=("prior", "break_even")),
+    )
     codes = tuple(
         c for c, arm in enumerate(uf.arms_of(info)) if uf.setting(arm) == uf.setting(model)
     )

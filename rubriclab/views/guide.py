@@ -174,7 +174,7 @@ def ways_on(info: RunInfo) -> None:
     """Three ways on from here, as equal cards."""
     st.subheader("Now you", anchor=False)
     ways: tuple[tuple[str, str, str, str, str, dict[str, str]], ...] = (
-        ("Watch it live", "Paste a text of your own and see its score move, order by order.",
+        ("Watch it live", "Paste a text of your own: does its score move with the order?",
          "tryit", "Try it", ":material/play_circle:", {}),
         ("Look into this run", "Every number of the recorded run, down to each reply.",
          "results", "Open its results", ":material/grid_on:", {"run": info.run}),
