@@ -35,15 +35,14 @@ def reads_strip(
     columns: int = 0,
     usual: bool = False,
     marked: int | None = None,
-    marked: int | None = None,
 ) -> Chart:
     """One column a read: the options by position, shaded by probability, the chosen one framed.
 
     ``running`` adds a panel above with each read's score and the mean so far, with its interval;
     ``scores`` are then the limits of its axis. ``columns``: room for so many reads at least, so
     that nothing jumps while they come in. ``usual``: the first read is of the usual order.
-    ``marked``: a read (its index) to point at. The cells answer clicks; their ``customdata`` is [index of the read, position]. ``marked``: the
-    read (its index) that is being read.
+    ``marked``: the read (its index) that is being looked at. The cells answer clicks; their
+    ``customdata`` is [index of the read, position].
     """
     n = max((len(read.shown) for read in reads), default=len(scores) or 1)
     columns = max(columns, len(reads), 1)
@@ -69,8 +68,8 @@ def reads_strip(
     )
     if marked is not None:
         figure.add_vrect(
-            x0=marked + 0.5, x1=marked + 1.5, fillcolor="rgba(128,128,128,0.12)",
-            line={"color": EVEN_LINE, "width": 1.5}, row="all", col=1,
+            x0=marked + 0.5, x1=marked + 1.5, fillcolor="rgba(0,0,0,0)",
+            line={"color": EVEN_LINE, "width": 2}, row="all", col=1,
         )  # fmt: skip
     figure.update_layout(showlegend=False, clickmode="event+select", dragmode=False)
     behind = [_behind(reads[i]) for i, _ in cells.customdata]
