@@ -27,7 +27,6 @@ from rubriclab.findings.frame import (
     units,
 )
 from rubriclab.findings.matching import Matched, item_keys, matched, resampled, why_not
-from rubriclab.findings.ordering import CONFOUNDED
 from rubriclab.findings.plain import plain
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series, dense
 from rubriclab.model import Arm, LabError, RunData
@@ -385,12 +384,15 @@ def _position_deltas(a: _Table, b: _Table, items: int, match: Matched) -> list[D
         for p in range(len(share_a))
     ]
     v_a, v_b = stats.without_noise(share_a, draws_a), stats.without_noise(share_b, draws_b)
-    return [*found, _delta("Cramér's V, noise taken out", "strength", v_a, v_b, items, match.units)]
+    return [*found, _delta("V, noise taken out", "strength", v_a, v_b, items, match.units)]
 
 
 def _option_warnings(one: _Options, two: _Options, moved: bool, whole: int) -> Iterator[str]:
     if not moved:
-        yield f"{CONFOUNDED} So positions are not compared here."
+        yield (
+            "One of the two kept to one order, so position and score cannot be told apart in it: "
+            "positions are not compared."
+        )
     if whole > 1 and one.reads != two.reads:
         yield (
             f"The budgets differ: {one.reads} against {two.reads} reads an item; more reads "
@@ -647,3 +649,44 @@ _RATES: tuple[tuple[str, str, Kind], ...] = (
     ("unreadable", "error", "rate"),
     ("fairness (PF)", "pf", "fairness"),
 )
+
+
+# ---------------------------------------------------------------- in words
+
+
+def contrast_sentence(found: Contrast, a: str, b: str) -> str:
+    """The largest difference that is more than chance, with ``a`` and ``b`` the arms' names."""
+    if (found.run_a, found.code_a) == (found.run_b, found.code_b):
+        return "This is one arm on both sides: every difference is exactly 0."
+    sure = [one for one in found.deltas if one.ci.low > 0 or one.ci.high < 0]
+    places = [one for one in sure if one.kind == "share"]
+    if places:
+        top = max(places, key=lambda one: abs(one.delta))
+        return (
+            f"{a} picks {top.measure} in {top.a:.0%} of judgments, {b} in {top.b:.0%}: "
+            f"{_points(top)}."
+        )
+    rates = [one for one in sure if one.kind in ("rate", "fairness")]
+    if rates:
+        return "; ".join(_rate_words(one, a, b) for one in rates[:2]) + "."
+    marked = int(found.cells.clear.sum()) if found.cells else 0
+    if found.cells and found.cells.kind == "criterion" and marked:
+        return f"The place of a criterion moves {marked} of {found.cells.tested} cells otherwise in {a} than in {b}."
+    if found.cells or found.arm_a.axis in ("pairwise", "listwise"):
+        return f"No difference in how the order moves {a} and {b} can be told from chance."
+    scores = next((one for one in sure if one.kind == "score"), None)
+    if scores:
+        return f"{a} scores {scores.a:.2f} on average, {b} {scores.b:.2f}; positions cannot be compared."
+    return f"Positions cannot be compared, and {a} and {b} score alike as far as can be told."
+
+
+def _points(one: Delta) -> str:
+    more = "more" if one.delta > 0 else "fewer"
+    low, high = sorted((abs(100 * one.ci.low), abs(100 * one.ci.high)))
+    return f"{abs(100 * one.delta):.0f} points {more} ({low:.0f} to {high:.0f})"
+
+
+def _rate_words(one: Delta, a: str, b: str) -> str:
+    if one.kind == "fairness":
+        return f"{one.measure} is {one.a:+.2f} in {a} and {one.b:+.2f} in {b}"
+    return f"{one.measure} is {one.a:.0%} in {a} and {one.b:.0%} in {b}"

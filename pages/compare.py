@@ -1,0 +1,47 @@
+"""Compare: any runs, judges and strategies side by side on shared scales, and one difference."""
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.figures.style import Chart
+from rubriclab.views import common as uf
+from rubriclab.views import compare as views
+
+LEAD = (
+    "Judges, strategies and runs side by side: which one does the order move, and by how much more?"
+)
+
+
+with ui.page("compare", "Compare", LEAD):
+    chosen = views.choose_arms()
+    if chosen is None:
+        ui.empty_state("Nothing to compare yet", "Run the demo or a study of your own first.",
+                       target="home", action="To the demo")  # fmt: skip
+        st.stop()
+    if not chosen.lines:
+        st.info("Choose a run, and judges or strategies of it.", icon=":material/info:")
+        st.stop()
+    views.simulated_note(chosen)
+    axes = [axis for axis in views.AXES if any(line.arm.axis == axis for line in chosen.lines)]
+    if len(axes) > 1:
+        st.caption("These runs are about different things, so each kind has a section of its own.")
+    charts: dict[str, Chart] = {}
+    tables: dict[str, pd.DataFrame] = {}
+    for axis in axes:
+        told = [line for line in chosen.lines if line.arm.axis == axis]
+        if len(axes) > 1:
+            st.subheader(views.SECTIONS[axis], anchor=False, divider="gray")
+        said = views.headline(told)
+        if said:
+            uf.answer(said)
+        tables[f"Summary, {views.SECTIONS[axis].lower()}"] = views.summary_table(
+            told, key=f"compare-table-{axis}"
+        )
+        charts |= views.together(chosen, told, axis)
+    st.subheader("Difference of two", anchor=False, divider="gray")
+    drawn, frame = views.difference(chosen)
+    if frame is not None:
+        tables["Differences"] = frame
+    first, *more = chosen.infos.values()
+    ui.export_row(charts | drawn, tables, info=first, also=more, key="compare")

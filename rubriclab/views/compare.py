@@ -1,0 +1,479 @@
+"""Arms of any runs side by side: what is chosen, the table, small multiples, one difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rubriclab import ui
+from rubriclab.figures import contrast as draw
+from rubriclab.figures.style import Chart
+from rubriclab.findings.alignment import alignment
+from rubriclab.findings.comparison import comparison
+from rubriclab.findings.contrast import FEW, Contrast, contrast, contrast_sentence
+from rubriclab.findings.criteria import criteria
+from rubriclab.findings.matching import why_not
+from rubriclab.findings.position import position
+from rubriclab.findings.summary import (
+    ComparisonLine,
+    CriteriaLine,
+    Found,
+    Line,
+    OptionsLine,
+    lines,
+    moves,
+    short_names,
+)
+from rubriclab.model import RunData
+from rubriclab.store import RunInfo
+from rubriclab.ui.charts import behind_point, judgments_address
+from rubriclab.views import common as uf
+
+MOST_RUNS, MOST_ARMS = 6, 12
+AXES = ("options", "criteria", "pairwise", "listwise")
+SECTIONS = {
+    "options": "Order of score options",
+    "criteria": "Order of criteria",
+    "pairwise": "Pairs",
+    "listwise": "Lists",
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the page is about: the runs with their findings, and the chosen arms in order."""
+
+    infos: Mapping[str, RunInfo]
+    found: Mapping[str, Found]
+    lines: tuple[Line, ...]
+    names: Mapping[str, tuple[str, ...]]
+
+    def label(self, line: Line) -> str:
+        return " · ".join(self.names[code_of(line)])
+
+
+def code_of(line: Line) -> str:
+    """An arm as the address holds it: its run and its number there."""
+    return f"{line.run}:{line.code}"
+
+
+def choose_arms() -> Chosen | None:
+    """The runs and the arms to set side by side, both in the address; None without a run."""
+    runs = {info.run: info for info in ui.store().runs() if info.axis in AXES and info.done}
+    if not runs:
+        return None
+    names = list(runs)
+    picked = ui.choose_many("Runs", names, key="compare-runs", address="run", most=MOST_RUNS,
+                            default=_newest(list(runs.values())),
+                            name=lambda run: ui.run_label(runs[run]))  # fmt: skip
+    infos = {run: runs[run] for run in picked}
+    found = {run: _found(info) for run, info in infos.items()}
+    every = {code_of(line): line for one in found.values() for line in lines(one).values()}
+    if not every:
+        return Chosen(infos, found, (), {})
+    told = dict(zip(every, short_names(list(every.values())), strict=True))
+    arms = ui.choose_many("Judges and strategies", list(every), key=f"compare-arms-{'-'.join(picked)}",
+                          address="arm", most=MOST_ARMS, default=list(every)[:MOST_ARMS],
+                          name=lambda code: " · ".join(told[code]))  # fmt: skip
+    some = [every[code] for code in arms]
+    shown = dict(zip(arms, short_names(some), strict=True)) if some else {}
+    return Chosen(infos, found, tuple(some), shown)
+
+
+def _newest(infos: Sequence[RunInfo]) -> list[str]:
+    """The newest two runs of one axis; the newest one where its axis has no other."""
+    first = infos[0]
+    second = next((one for one in infos[1:] if one.axis == first.axis), None)
+    return [first.run] + ([second.run] if second else [])
+
+
+def _found(info: RunInfo) -> Found:
+    """The findings that a run's lines are made of, from the cache of all pages."""
+    axes = {arm.axis for arm in uf.arms_of(info)}
+    results: dict[str, Any] = {}
+    if "options" in axes:
+        results["position"] = ui.finding(info, position)
+        results["alignment"] = ui.finding(info, alignment)
+    if "criteria" in axes:
+        results["criteria"] = ui.finding(info, criteria)
+    if axes & {"pairwise", "listwise"}:
+        results["comparison"] = ui.finding(info, comparison)
+    return Found(run=info.run, name=info.name, arms=uf.arms_of(info), **results)
+
+
+def simulated_note(chosen: Chosen) -> None:
+    """Which of the chosen judges are simulated, said once."""
+    judges = list(dict.fromkeys(line.arm.judge for line in chosen.lines if line.arm.simulated))
+    if judges:
+        listed = ", ".join(ui.plain(name) for name in judges)
+        st.warning(
+            f"**Simulated**: {listed}. Their numbers show how the method works, not how any "
+            "model behaves.",
+            icon=":material/science:",
+        )
+
+
+# ---------------------------------------------------------------- the table
+
+
+def summary_frame(told: Sequence[Line]) -> pd.DataFrame:
+    """One row an arm of one axis, a column a number, intervals as low and high."""
+    return pd.DataFrame([_row(line) for line in told])
+
+
+def _row(line: Line) -> dict[str, Any]:
+    return {
+        "Judge": line.arm.judge,
+        "Strategy": line.arm.strategy,
+        "Setting": str(line.arm.variant),
+        **_numbers(line),
+        _COUNTED[line.arm.axis]: line.n_items,
+        "Read": line.read,
+        "Data set": line.arm.dataset,
+        "Run": line.run_name,
+        "Simulated": line.arm.simulated,
+    }
+
+
+_COUNTED = {
+    "options": "Items",
+    "criteria": "Texts",
+    "pairwise": "Questions",
+    "listwise": "Questions",
+}
+
+
+def _numbers(line: Line) -> dict[str, float]:
+    if isinstance(line, OptionsLine):
+        return {
+            "Mean score": line.mean_score,
+            "Position 1": line.first,
+            "V": line.v,
+            "V low": line.v_ci.low,
+            "V high": line.v_ci.high,
+            "Bias Cost": line.bias_cost,
+            "r": line.r,
+            "r low": line.r_ci.low,
+            "r high": line.r_ci.high,
+            "Within-item sd": line.within_item_sd,
+        }
+    if isinstance(line, CriteriaLine):
+        return {
+            "Criteria moved": line.moved,
+            "of": line.tested,
+            "Shift mean": line.shift_mean,
+            "Shift max": line.shift_max,
+            "r": line.r,
+            "r low": line.r_ci.low,
+            "r high": line.r_ci.high,
+        }
+    if isinstance(line, ComparisonLine):
+        parts = {"PC": (line.pc, line.pc_ci), "PF": (line.pf, line.pf_ci),
+                 "RS": (line.rs, line.rs_ci), "Unreadable": (line.error, line.error_ci)}  # fmt: skip
+        return {
+            f"{name}{end}": value
+            for name, (point, ci) in parts.items()
+            for end, value in (("", point), (" low", ci.low), (" high", ci.high))
+        }
+    raise TypeError(f"no columns for {type(line).__name__}")
+
+
+_TERMS = {
+    "Position 1": ("share", "%.3f"), "V": ("v", "%.3f"), "Bias Cost": ("bias_cost", "%.1f"),
+    "r": ("pearson", "%.3f"), "Within-item sd": ("within_sd", "%.2f"), "Read": ("read", "percent"),
+    "Shift mean": ("delta", "%.2f"), "Shift max": ("delta", "%.2f"),
+    "Criteria moved": ("friedman", "%d"), "PC": ("pc", "%.3f"), "PF": ("pf", "%.3f"),
+    "RS": ("rs", "%.3f"), "Unreadable": ("error", "%.3f"), "Mean score": ("", "%.2f"),
+}  # fmt: skip
+
+
+def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
+    """The table on the page, sortable by every column; the whole frame for an export."""
+    frame = summary_frame(told)
+    idle = [name for name in ("Setting", "Simulated") if not frame[name].any()]
+    idle += [name for name in frame.columns if frame[name].isna().all()]
+    config: dict[str, Any] = {"Judge": st.column_config.TextColumn(pinned=True)}
+    for name in map(str, frame.columns):
+        term, form = _TERMS.get(name.removesuffix(" low").removesuffix(" high"), ("", ""))
+        if form:
+            about = ui.about(term) if term and name in _TERMS else None
+            config[name] = st.column_config.NumberColumn(format=form, help=about)
+    st.dataframe(frame.drop(columns=idle), hide_index=True, width="stretch", key=key,
+                 column_config=config, placeholder="–")  # fmt: skip
+    return frame
+
+
+# ---------------------------------------------------------------- small multiples
+
+
+def scales(told: Sequence[Line]) -> list[list[Line]]:
+    """Arms that can be drawn on one scale, the largest group first."""
+    groups: list[list[Line]] = []
+    for line in told:
+        home = next((g for g in groups if not why_not(g[0].arm, line.arm)), None)
+        if home is None:
+            groups.append([line])
+        else:
+            home.append(line)
+    return sorted(groups, key=len, reverse=True)
+
+
+def together(chosen: Chosen, told: Sequence[Line], axis: str) -> dict[str, Chart]:
+    """The chosen arms of one axis, drawn on shared scales."""
+    groups = scales(told)
+    index = 0
+    if len(groups) > 1:
+        index = ui.choose("Scale", list(range(len(groups))), key=f"compare-scale-{axis}",
+                          address=f"scale-{axis}", segments=True,
+                          name=lambda i: _scale_name(groups[i][0]))  # fmt: skip
+        other = next(group for k, group in enumerate(groups) if k != index)
+        st.caption(
+            f"Drawn apart, because they cannot be compared. {why_not(groups[index][0].arm, other[0].arm)}"
+        )
+    group = groups[index]
+    info = chosen.infos[group[0].run]
+    tag = f"{axis}-{index}"
+    if axis == "options":
+        return _options_together(chosen, group, info, tag)
+    if axis == "criteria":
+        return _criteria_together(chosen, group, info, tag)
+    some = [line for line in group if isinstance(line, ComparisonLine)]
+    drawn = draw.rates(some, [chosen.names[code_of(line)] for line in some])
+    ui.chart(drawn, key=f"compare-rates-{tag}", info=info)
+    return {f"Consistency and fairness, {SECTIONS[axis].lower()}": drawn}
+
+
+def _options_together(
+    chosen: Chosen, group: Sequence[Line], info: RunInfo, tag: str
+) -> dict[str, Chart]:
+    moved = [line for line in group if moves(line)]
+    _left_out(chosen, [line for line in group if line not in moved],
+              "kept to one order, so position and score cannot be told apart")  # fmt: skip
+    if not moved:
+        return {}
+    facets = _facets(chosen, moved)
+    cells, lines_drawn = draw.heatmaps(facets), draw.shares(facets)
+    left, right = st.columns(2, gap="large")
+    with left:
+        even = 1.0 / len(moved[0].arm.scores)
+        st.markdown(
+            f"**Score × position** in per cent, one scale; even is {100 * even:.0f}",
+            help=ui.about("table"),
+        )
+        ui.chart(cells, key=f"compare-cells-{tag}", info=info)
+    with right:
+        st.markdown("**Position selected**, 95 % intervals", help=ui.about("share"))
+        ui.chart(lines_drawn, key=f"compare-shares-{tag}", info=info)
+    return {"Score by position": cells, "Positions": lines_drawn}
+
+
+def _criteria_together(
+    chosen: Chosen, group: Sequence[Line], info: RunInfo, tag: str
+) -> dict[str, Chart]:
+    moved = [line for line in group if moves(line)]
+    _left_out(chosen, [line for line in group if line not in moved],
+              "kept every criterion at one place")  # fmt: skip
+    if not moved:
+        return {}
+    cells = draw.shift_heatmaps(_facets(chosen, moved))
+    st.markdown(
+        "**Criterion × position**, points from the criterion's mean, one scale",
+        help=ui.about("shift"),
+    )
+    ui.chart(cells, key=f"compare-shifts-{tag}", info=info)
+    return {"Criterion by position": cells}
+
+
+def _facets(chosen: Chosen, told: Sequence[Line]) -> list[draw.Facet]:
+    names = short_names(told)
+    return [
+        draw.Facet(line.run, name, _arm_found(chosen.found[line.run], line))
+        for line, name in zip(told, names, strict=True)
+    ]
+
+
+def _arm_found(found: Found, line: Line) -> Any:
+    result = found.position if isinstance(line, OptionsLine) else found.criteria
+    arms = result.arms if result else ()
+    return next(arm for arm in arms if arm.code == line.code)
+
+
+def _left_out(chosen: Chosen, told: Sequence[Line], why: str) -> None:
+    if told:
+        listed = "; ".join(ui.plain(chosen.label(line)) for line in told)
+        st.caption(f"Not drawn: {listed} ({why}).")
+
+
+def _scale_name(line: Line) -> str:
+    arm = line.arm
+    if arm.axis == "options":
+        return f"{len(arm.scores)} options, {arm.scores[0]} to {arm.scores[-1]}"
+    if arm.axis == "criteria":
+        scale = f", scores {arm.scores[0]} to {arm.scores[-1]}" if arm.scores else ""
+        return f"{arm.n_positions} criteria{scale}"
+    return f"lists of {arm.n_positions}"
+
+
+# ---------------------------------------------------------------- one difference
+
+
+def difference(chosen: Chosen) -> tuple[dict[str, Chart], pd.DataFrame | None]:
+    """Two arms chosen, one less the other; its charts and its table."""
+    by_code = {code_of(line): line for line in chosen.lines}
+    partners = {code: _partners(line, chosen.lines) for code, line in by_code.items()}
+    able = [code for code in by_code if partners[code]]
+    if not able:
+        st.caption(
+            "Choose two judges or strategies that can be compared: the same axis, the same "
+            "number of options and the same range of scores."
+        )
+        return {}, None
+    first = next((code for code in able if moves(by_code[code])), able[0])
+    left, right = st.columns(2)
+    with left:
+        a = by_code[_side("First (a)", able, first, "a", chosen, by_code)]
+    others = [code_of(line) for line in partners[code_of(a)]]
+    with right:
+        second = next((code for code in others if moves(by_code[code])), others[0])
+        b = by_code[_side("less the second (b)", others, second, "b", chosen, by_code)]
+    _refused(chosen, a)
+    found = found_difference(chosen.infos[a.run], a.code, chosen.infos[b.run], b.code)
+    (name_a, name_b) = (" · ".join(name) for name in short_names([a, b]))
+    uf.answer(contrast_sentence(found, name_a, name_b))
+    st.caption(_basis(found))
+    uf.cautions(found.warnings)
+    return _difference_charts(found, a, b), difference_frame(found)
+
+
+def found_difference(info_a: RunInfo, code_a: int, info_b: RunInfo, code_b: int) -> Contrast:
+    """The difference of two arms, worked out once per revision of their runs."""
+    other = ui.run_data(info_b)
+
+    def compared(data: RunData) -> Contrast:
+        return contrast(data, code_a, other, code_b)
+
+    compared.__module__ = contrast.__module__
+    revision = ui.store().revision(info_b.run)
+    compared.__qualname__ = f"contrast,{code_a},{info_b.run},{revision},{code_b}"
+    found: Contrast = ui.finding(info_a, compared)
+    return found
+
+
+def _side(
+    label: str, codes: Sequence[str], default: str, address: str, chosen: Chosen,
+    by_code: Mapping[str, Line],
+) -> str:  # fmt: skip
+    return ui.choose(label, codes, key=f"compare-{address}", address=address, default=default,
+                     name=lambda code: chosen.label(by_code[code]))  # fmt: skip
+
+
+def _partners(line: Line, every: Sequence[Line]) -> list[Line]:
+    return [one for one in every if one is not line and not why_not(line.arm, one.arm)]
+
+
+def _refused(chosen: Chosen, a: Line) -> None:
+    """Why the other chosen arms are not on offer against ``a``."""
+    whys: dict[str, list[str]] = {}
+    for line in chosen.lines:
+        why = why_not(a.arm, line.arm)
+        if why:
+            whys.setdefault(why, []).append(ui.plain(chosen.label(line)))
+    for why, names in whys.items():
+        st.caption(f"Not offered against it: {'; '.join(names)}. {why}")
+
+
+def _basis(found: Contrast) -> str:
+    """On how many items the difference rests, and how they were brought together."""
+    what = "comparisons" if found.arm_a.axis in ("pairwise", "listwise") else "items"
+    left = found.left_out_a, found.left_out_b
+    out = f" Left out: {left[0]:,} of a, {left[1]:,} of b." if any(left) else " None left out."
+    if found.paired:
+        how = f"Paired: both judged the same {found.n_a:,} {what}."
+    else:
+        how = f"Independent: {found.n_a:,} {what} of a against {found.n_b:,} others of b."
+    return f"{how}{out} Intervals resample {found.units:,} {found.unit}s, {found.n_boot:,} times."
+
+
+def _difference_charts(found: Contrast, a: Line, b: Line) -> dict[str, Chart]:
+    tag = f"{code_of(a)}-{code_of(b)}"
+    drawn: dict[str, Chart] = {}
+    forest = draw.difference_forest(found)
+    if found.cells is None:
+        drawn["Differences"] = forest
+        _two_ways(forest, a, b, key=f"compare-forest-{tag}")
+        return drawn
+    drawn["Difference by cell"] = draw.difference_heatmap(found)
+    drawn["Differences"] = forest
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Cell by cell**, a less b in points", help=ui.about("simultaneous"))
+        _two_ways(drawn["Difference by cell"], a, b, key=f"compare-difference-{tag}")
+        st.caption(
+            f"Outlined: differs beyond chance, all {found.cells.tested} cells taken together "
+            f"({int(found.cells.clear.sum())} here). Orange: more in a; blue: more in b. Without a "
+            f"colour: fewer than {FEW} {found.unit}s to go by in one of the two."
+        )
+    with right:
+        st.markdown("**Overall**, a less b with 95 % intervals",
+                    help=ui.about("arm_difference", also=("interval",)))  # fmt: skip
+        _two_ways(forest, a, b, key=f"compare-forest-{tag}")
+        st.caption("Each interval stands for itself. Grey: 0 is inside, no difference to be told.")
+    return drawn
+
+
+@st.fragment  # a click redraws the chart and its links, not the page
+def _two_ways(shown: Chart, a: Line, b: Line, *, key: str) -> None:
+    """A chart of two arms: a clicked point leads to the judgments of either."""
+    event = ui.chart(shown, key=key, select=True)
+    for point in event.selection.points[:3]:
+        behind = behind_point(shown, point)
+        if behind is None:
+            continue
+        for letter, line in (("a", a), ("b", b)):
+            mine = replace(behind, arm=line.code, run=line.run)
+            st.page_link(
+                "pages/judgments.py",
+                label=f"Judgments of {letter} behind: {ui.plain(behind.name)}",
+                icon=":material/arrow_forward:",
+                query_params=judgments_address(mine, line.run),
+            )
+
+
+def difference_frame(found: Contrast) -> pd.DataFrame:
+    """Every difference with its interval: rates first, then the cells of the table."""
+    rows: list[dict[str, Any]] = [
+        {"measure": one.measure, "row": "", "position": None, "a": one.a, "b": one.b,
+         "difference": one.delta, "low": one.ci.low, "high": one.ci.high}
+        for one in found.deltas
+    ]  # fmt: skip
+    cells = found.cells
+    if cells is not None:
+        rows += [
+            {"measure": cells.kind, "row": name, "position": position, "a": cells.a[r, c],
+             "b": cells.b[r, c], "difference": cells.delta[r, c], "low": cells.low[r, c],
+             "high": cells.high[r, c], "low, all cells": cells.low_all[r, c],
+             "high, all cells": cells.high_all[r, c], "beyond chance": bool(cells.clear[r, c])}
+            for r, name in enumerate(cells.rows) for c, position in enumerate(cells.positions)
+        ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def headline(told: Sequence[Line]) -> str:
+    """Which of the chosen arms of one axis the order moves most and least."""
+    measures = {"options": "v", "criteria": "shift_max", "pairwise": "pc", "listwise": "pc"}
+    value = measures[told[0].arm.axis]
+    known = [line for line in told if np.isfinite(getattr(line, value))]
+    if len(known) < 2:
+        return ""
+    ranked = sorted(known, key=lambda line: float(getattr(line, value)))
+    low, high = (" · ".join(name) for name in short_names([ranked[0], ranked[-1]]))
+    words = {"v": "The order moves {high} most (V {top:.2f}) and {low} least (V {bottom:.2f}).",
+             "shift_max": "The place of a criterion moves {high} most (up to {top:.2f} points) and {low} least ({bottom:.2f}).",
+             "pc": "{high} stays with its choice most often (PC {top:.0%}), {low} least ({bottom:.0%})."}  # fmt: skip
+    bottom, top = (getattr(line, value) for line in (ranked[0], ranked[-1]))
+    return words[value].format(high=high, low=low, top=top, bottom=bottom)
