@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import asdict
 from typing import Any
 
@@ -114,7 +114,9 @@ def imported_items(items: pd.DataFrame, texts: pd.DataFrame | None) -> pd.DataFr
     raters = items["raters"] if "raters" in items else pd.Series([()] * len(items), dtype=object)
     human = items["human"].to_numpy()
     rated = [
-        list(map(float, r)) if len(r) else (None if np.isnan(h) else [float(h)])
+        list(map(float, r))
+        if isinstance(r, Sized) and len(r)
+        else (None if np.isnan(h) else [float(h)])
         for r, h in zip(raters, human, strict=True)
     ]
     frame["human"] = pd.Series(rated, dtype=object)
