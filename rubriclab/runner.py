@@ -32,6 +32,9 @@ Opener = Callable[
     [Judge, Study, Mapping[str, str] | None, Callable[[int, int], None] | None], Asking
 ]
 
+AGENDA_DONE = "all that was wanted has been asked"
+"""How the reason of a run begins that came to the end of its agenda."""
+
 SILENT_KINDS = frozenset({"connect", "timeout", "reset"})
 """Faults that are no sign of life: all others were said by a server that is up."""
 OUTAGE_PAUSE = 5.0
@@ -206,7 +209,7 @@ class Run:
         if self._only is not None and left > 0:
             return "paused", f"the failed calls were asked again; {left:,} calls are left to ask"
         if self._agenda is not None and left > 0:
-            return "paused", f"asked what was wanted; {left:,} calls of the study are left"
+            return "paused", f"{AGENDA_DONE}; {left:,} calls of the study are left"
         return "finished", ""
 
     def _save_rest(self, state: str, reason: str) -> tuple[str, str]:

@@ -79,10 +79,11 @@ def reads_strip(
 def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Chart:
     """One column a call, one row a criterion: the score it got, with its position in the hover.
 
-    ``reads``: the outcomes of criteria calls, one a criterion and call.
+    ``reads``: the outcomes of criteria calls, one a criterion and call; the criteria stand in
+    the order of the first call.
     """
     calls = list(dict.fromkeys(read.call for read in reads))
-    names = list(dict.fromkeys(name for read in reads[:1] for name in sorted(read.shown)))
+    names = list(min(reads, key=lambda read: read.call).shown) if reads else []
     low, high = (min(scores), max(scores)) if scores else (1, 5)
     grid = np.full((len(names), len(calls)), np.nan)
     cells = []
@@ -95,13 +96,13 @@ def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Char
         cells.append((at, read, name))
     figure = house_style(go.Figure(), height=90 + ROW * max(1, len(names)))
     figure.add_heatmap(
-        z=grid, x=[i + 1 for i in range(len(calls))], y=[_short(name) for name in names],
+        z=grid, x=[i + 1 for i in range(len(calls))], y=[escape(_short(name, 24)) for name in names],
         zmin=low, zmax=high, colorscale=SEQUENTIAL, xgap=2, ygap=2, hoverinfo="skip",
         showscale=False,
     )  # fmt: skip
     figure.add_scatter(
         x=[at[1] + 1 for at, _, _ in cells],
-        y=[_short(names[at[0]]) for at, _, _ in cells],
+        y=[escape(_short(names[at[0]], 24)) for at, _, _ in cells],
         mode="text",
         text=["–" if read.score is None else f"{read.score:g}" for _, read, _ in cells],
         textfont={"size": 13, "color": [_ink_of(read.score, low, high) for _, read, _ in cells]},
@@ -136,7 +137,7 @@ def order_text(read: Read) -> str:
 def _panels(n: int, *, with_mean: bool) -> go.Figure:
     below = ROW * n
     if not with_mean:
-        return house_style(go.Figure(), height=below + 90)
+        return house_style(make_subplots(rows=1, cols=1), height=below + 90)
     figure = make_subplots(
         rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.06, row_heights=[TOP, below]
     )
@@ -283,8 +284,8 @@ def _behind(read: Read) -> Behind:
     )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _short(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _span(low: float, high: float) -> str:

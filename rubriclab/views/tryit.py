@@ -14,6 +14,7 @@ from rubriclab.figures.reads import criteria_strip, order_text, reads_strip
 from rubriclab.findings.reads import Read
 from rubriclab.findings.trial import CriteriaTrial, OptionsTrial, PairTrial, Prior, Trial
 from rubriclab.model import Comparison, Study
+from rubriclab.runner import AGENDA_DONE
 from rubriclab.store import RunInfo
 from rubriclab.trial import FLIP_CALLS, first_reads, measured_priors, read_trial, start_flip
 from rubriclab.views import common as uf
@@ -47,7 +48,7 @@ def _live(info: RunInfo) -> None:
 
 def _ended(info: RunInfo) -> None:
     run = ui.manager().get(info.run)
-    if run is not None and (why := run.snapshot().reason) and not why.startswith("asked what"):
+    if run is not None and (why := run.snapshot().reason) and not why.startswith(AGENDA_DONE):
         st.warning(ui.plain(why), icon=":material/warning:")
     found, study = _told(info, info.done), _study(info)
     _beside(found, study, info, live=False)
@@ -96,6 +97,13 @@ def _options(one: OptionsTrial, study: Study, info: RunInfo, *, live: bool, alon
         "the frame is its choice. Above: the score it gave (dot) and the mean so far (line) with "
         "its 95 % interval (band)."
     )
+    searched = [read for read in one.reads if read not in one.drawn]
+    if searched:
+        st.markdown(
+            f"**The search: {len(searched)} further orders**, chosen to give extreme scores"
+        )
+        ui.chart(reads_strip(searched, scores=one.scores), key=f"{key}-search",
+                 info=None if live else info)  # fmt: skip
     if one.could_differ is not None:
         st.caption(
             f"All agree so far: up to {one.could_differ:.0%} of all {one.orders:,} orders might "
@@ -239,7 +247,7 @@ def _found(one: Trial) -> str:
         for call in (one.highest, one.lowest):
             mine = [read for read in one.reads if read.call == call and read.score is not None]
             mean = sum(read.score or 0.0 for read in mine) / len(mine)
-            ends.append(f"{mean:.2f} with {order_text(mine[0])}")
+            ends.append(f"{mean:.2f} with {', '.join(mine[0].shown)}")
         return f"{one.judge}: highest mean over the criteria {ends[0]}; lowest {ends[1]}."
     return ""
 
