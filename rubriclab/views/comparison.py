@@ -259,10 +259,10 @@ def against_rubric(info: RunInfo) -> dict[str, Chart]:
         )
         return {}
     same = sorted(runs, key=lambda run: runs[run].dataset != info.dataset)
-    chosen = ui.choose("The same answers, scored by rubric", [None, *same], address="rubric",
-                       key=f"comparison-rubric-{info.run}", code=lambda run: run or "",
-                       name=lambda run: "choose a run" if run is None else ui.run_label(runs[run]))  # fmt: skip
-    if chosen is None:
+    chosen = ui.choose("The same answers, scored by rubric", ["", *same], address="rubric",
+                       key=f"comparison-rubric-{info.run}",
+                       name=lambda run: ui.run_label(runs[run]) if run else "choose a run")  # fmt: skip
+    if not chosen:
         return {}
     other = runs[chosen]
 

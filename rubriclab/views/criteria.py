@@ -25,11 +25,11 @@ def heatmaps(info: RunInfo, arm: ArmCriteria, others: list[ArmCriteria]) -> Char
     st.caption("Points from the criterion's own mean. Click a cell to read its judgments.")
     beside = None
     if others:
-        by_code = {one.code: one for one in others}
-        chosen = ui.choose("Compare with", [None, *by_code], key=f"criteria-beside-{info.run}",
-                           address="beside", code=lambda code: "" if code is None else str(code),
-                           name=lambda code: "nothing else" if code is None else ui.arm_label(by_code[code].arm))  # fmt: skip
-        beside = None if chosen is None else by_code[chosen]
+        by_code = {str(one.code): one for one in others}
+        chosen = ui.choose("Compare with", ["", *by_code], key=f"criteria-beside-{info.run}",
+                           address="beside",
+                           name=lambda code: ui.arm_label(by_code[code].arm) if code else "nothing else")  # fmt: skip
+        beside = by_code.get(chosen)
     both = [arm] if beside is None else [arm, beside]
     known = np.abs([effect.shift for one in both for effect in one.criteria]).ravel()
     limit = max(float(np.nanmax(known, initial=0.0)), 0.05)

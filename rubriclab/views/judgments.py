@@ -76,11 +76,16 @@ def _any(
     """One of ``options`` or all of them; not asked where there is nothing to choose."""
     if len(options) < 2 and address not in st.query_params:
         return None
-    return ui.choose(
-        label, [None, *options], key=f"judgments-{address}", address=address,
-        name=lambda option: "all" if option is None else name(option),
-        code=lambda option: "" if option is None else str(option),
-    )  # fmt: skip
+    by_code = {"": None, **{str(option): option for option in options}}
+
+    def named(code: str) -> str:
+        option = by_code[code]
+        return "all" if option is None else name(option)
+
+    chosen = ui.choose(
+        label, list(by_code), key=f"judgments-{address}", address=address, name=named
+    )
+    return by_code[chosen]
 
 
 def _few(orderings: Sequence[str]) -> Sequence[str]:
@@ -385,7 +390,8 @@ def _all_reads(
                     asked.status is not None, asked.ordering is not None))  # fmt: skip
     if narrowed:
         shown.insert(0, "meets the filters", fits.to_numpy())
-    st.caption("Choose a row to read it above.")
+    none = " No judgment of this item meets all the filters." if not fits.any() else ""
+    st.caption(f"Choose a row to read it above.{none}")
     key = f"judgments-reads-{frame['item'].iat[0]}"
     st.dataframe(
         shown, hide_index=True, width="stretch", key=key, selection_mode="single-row",
@@ -402,7 +408,7 @@ def _open_row(calls: Sequence[int], key: str) -> None:
 
 FORMATS = {
     "expected": st.column_config.NumberColumn(format="%.2f"),
-    "probability": st.column_config.NumberColumn(format="percent"),
+    "probability": st.column_config.NumberColumn(format="%.0f %%"),
 }
 
 
@@ -422,7 +428,7 @@ def reads_frame(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
             "score": [read.score for read in reads],
             "position": [read.position for read in reads],
             "probability": [
-                read.probabilities[read.position - 1]
+                100 * read.probabilities[read.position - 1]
                 if read.probabilities and read.position else None
                 for read in reads
             ],
