@@ -34,8 +34,8 @@ KIND_HELP = {
     "criteria": "Columns `judge, dataset, text_id, ordering, criterion, score`; `ordering` is the "
     "order in which the criteria stood in the call.",
     "pairs": "Columns `judge, question_id, task, first, second, choice`.",
-    "archive": "Made with “Run as an archive” on the Runs page of any lab. It brings its data, "
-    "rubric and judgments, and can be gone on with.",
+    "archive": "Made with “Run as an archive” or on the Report page of any lab, of one run or "
+    "several. It brings its data, rubric and judgments, and can be gone on with.",
 }
 _MAIN: tuple[tuple[str, str, str], ...] = (
     ("response", "Response", "The text to judge. The only column that must be there."),

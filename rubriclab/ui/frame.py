@@ -48,7 +48,9 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
     ),
     "Look closer": (
         Entry("compare", "Compare", ":material/difference:"),
-        Entry("judgments", "Judgments", ":material/manage_search:"),),
+        Entry("judgments", "Judgments", ":material/manage_search:"),
+        Entry("report", "Report", ":material/description:"),
+    ),
     "Learn": (
         Entry("definitions", "Definitions", ":material/menu_book:"),
         Entry("method", "Method check", ":material/verified:"),

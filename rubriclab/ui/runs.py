@@ -136,11 +136,11 @@ def _run_controls(info: RunInfo, state: str, key: str) -> None:
             ):
                 manager().go_on(info.run, secrets=secrets(), only_failed=True)
                 st.rerun()
-            st.download_button(
-                "Run as an archive (zip)", key=f"{key}-zip-{info.run}", on_click="ignore",
-                data=partial(write_archive, store(), info.run), file_name=f"{info.run}.zip",
-                width="stretch",
-            )  # fmt: skip
+        st.download_button(
+            "Run as an archive (zip)", key=f"{key}-zip-{info.run}", on_click="ignore",
+            data=partial(write_archive, store(), info.run), file_name=f"{info.run}.zip",
+            width="stretch",
+        )  # fmt: skip
         st.download_button(
             "Judgments (Parquet)", key=f"{key}-parquet-{info.run}", on_click="ignore",
             data=partial(run_parquet, info.run), file_name=f"{info.run}.parquet", width="stretch",
