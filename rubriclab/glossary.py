@@ -123,7 +123,7 @@ _WHERE = (
         definition="V is a length, and resampling pushes a length upward, so a plain percentile interval would rarely hold 0. The lab "
         "resamples items (texts, where items share one) and keeps every size of effect, along the direction seen, under "
         "which a V like the observed one is not too rare. At an effect of 0 the whole 5 % is spent on the upper side.",
-        source=f"{OWN}; {XU2} gives no interval for V",
+        source=f"{OWN}; {XU2}, Table 4, gives V without an interval",
     ),
     Term(
         key="v_noise", name="V from noise alone", topic=WHERE,
@@ -135,7 +135,7 @@ _WHERE = (
     ),
     Term(
         key="average_effect", name="Test of a common direction (average position effect)", topic=WHERE,
-        sentence="Tests whether the items' position shares, averaged, depart from even: does the judge lean to the same places on the whole?",
+        sentence="Tests whether the items' position shares, averaged, depart from even, so whether the judge leans to the same places on the whole.",
         definition="Each item (or text, where items share one) gives one vector: the share of its reads at each position less what no effect would give (1/n under balanced orders). "
         "Hotelling's T² tests that the mean vector is 0, with its F reference; directions that never vary are left out or answered by an exact "
         "bound. With fewer than 3n items a test that flips the signs of whole items stands in. Reads of one item may depend on each other in any way.",
@@ -475,9 +475,9 @@ _PAIRS = (
     Term(
         key="pc", name="Position consistency (PC)", topic=PAIRS,
         sentence="Of the comparisons read in every order, the share in which the same candidate wins all of them, or all are ties.",
-        definition="Consistent over consistent, primacy and recency, pooled over the judge's comparisons; one with an unreadable reply is in no class. The interval resamples questions; ± is the paper's spread over candidate and task cells (population standard deviation), not an error. "
+        definition="Consistent over all comparisons that could be read in every order (consistent, primacy and recency, in lists also those that favour neither end), pooled; one with an unreadable reply is in no class. The interval resamples questions; ± is the paper's spread over candidate and task cells (population standard deviation), not an error. "
         "Example: of 10 pairs 6 are consistent, 3 primacy and 1 recency: PC is 0.60.",
-        formula=r"PC = \frac{\text{consistent}}{\text{consistent} + \text{primacy} + \text{recency}}", plain="PC = consistent / (consistent + primacy + recency)",
+        formula=r"PC = \frac{\text{consistent}}{\text{read in every order}}", plain="PC = consistent / comparisons read in every order",
         source=f"{SHI}, section 2.2",
     ),
     Term(
