@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -115,7 +115,7 @@ def imported_items(items: pd.DataFrame, texts: pd.DataFrame | None) -> pd.DataFr
     human = items["human"].to_numpy()
     rated = [
         list(map(float, r))
-        if isinstance(r, Sized) and len(r)
+        if isinstance(r, tuple | list | np.ndarray) and len(r)
         else (None if np.isnan(h) else [float(h)])
         for r, h in zip(raters, human, strict=True)
     ]

@@ -16,7 +16,7 @@ from rubriclab.store import RunInfo, Store
 MOST_RUNS = 12
 LIBRARY_MB, RUN_MB = 4.85, 0.1
 """The drawing library, and what the figures and words of a run add to it."""
-SECONDS, SECONDS_A_JUDGMENT = 0.5, 1.1e-5
+SECONDS, SECONDS_A_JUDGMENT = 0.5, 1.6e-5
 """Of a small run, and for every judgment: measured on runs of 960 to 400,000 judgments."""
 TOPICS = {
     "options": "where the judge picks, agreement with people, causes and cures, who wins",
