@@ -286,8 +286,8 @@ def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) ->
     if len(codes) == 1:
         _strip(frame, arms[codes[0]], at, alone=True)
         return
-    current = frame["arm"].iat[at]
-    shown = sorted(codes, key=lambda code: code != current)[:STRIPS]
+    current = int(frame["arm"].iat[at])
+    shown = codes[:STRIPS] if current in codes[:STRIPS] else [*codes[: STRIPS - 1], current]
     for start in range(0, len(shown), 2):
         for place, code in zip(st.columns(2, gap="large"), shown[start : start + 2], strict=False):
             with place:
@@ -375,9 +375,15 @@ def _answer(read: Read, axis: str) -> str:
         return f"score {read.score:g} at position {read.position}" if read.score is not None else ""
     if read.position == 0:
         return "a tie"
-    chosen = read.shown[read.position - 1] if read.position <= len(read.shown) else "?"
     what = "score" if axis == "options" else "chose"
-    return f"{what} {chosen} at position {read.position}"
+    return f"{what} {_chosen(read)} at position {read.position}"
+
+
+def _chosen(read: Read) -> str | None:
+    """What stood at the place that was chosen; None where nothing was."""
+    if read.position is None or read.position > len(read.shown):
+        return None
+    return read.shown[read.position - 1] if read.position else "a tie"
 
 
 def _all_reads(
@@ -424,7 +430,7 @@ def reads_frame(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
             "strategy": [arms[read.arm].strategy for read in reads],
             "setting": [str(arms[read.arm].variant) for read in reads],
             "order shown": [" ".join(read.shown) for read in reads],
-            "answer": [_answer(read, "pairwise") if compared else None for read in reads],
+            "answer": [_chosen(read) if compared else None for read in reads],
             "score": [read.score for read in reads],
             "position": [read.position for read in reads],
             "probability": [
