@@ -85,28 +85,30 @@ def heatmaps(facets: Sequence[Facet]) -> Chart:
     even = 1.0 / len(panels[0].rows)
     reach = max(float(np.nanmax(np.abs(p.values - even), initial=0.05)) for p in panels)
     low, high = max(0.0, even - reach), min(1.0, even + reach)
-    scale = {"cmin": low, "cmax": high, "colorscale": centred_at((even - low) / (high - low))}
+    scale = _Scale(low, even, high, ".0%", rows="Score")
     told = ", ".join(f"{p.facet.title} up to {_largest(p)}" for p in panels[:6])
     alt = (
         "Heatmaps on one colour scale: for each score, the share of its choices made at each "
         f"position, {even:.0%} for an even judge. {told}."
     )
-    return _multiples(panels, scale, ".0%", ("Score", "Position"), alt)
+    return _multiples(panels, scale, alt)
 
 
 def shift_heatmaps(facets: Sequence[Facet]) -> Chart:
     """Shift of each criterion's mean score by position, several arms on one scale around 0."""
     panels = [_criteria_panel(facet) for facet in facets]
     reach = max(float(np.nanmax(np.abs(p.values), initial=0.05)) for p in panels)
-    scale = {"cmin": -reach, "cmax": reach, "colorscale": DIVERGING}
+    scale = _Scale(-reach, 0.0, reach, "+.2f")
     told = ", ".join(f"{p.facet.title} up to {_largest(p, sign=True)}" for p in panels[:6])
     alt = f"Heatmaps on one colour scale: shift of mean scores by criterion and position. {told}."
-    return _multiples(panels, scale, "+.2f", ("", "Position of the criterion"), alt)
+    return _multiples(panels, scale, alt)
 
 
 def shares(facets: Sequence[Facet]) -> Chart:
     """Share of judgments at each position, a line an arm with 95 % intervals, and 1/n."""
-    figure = new_figure(x="Position shown", y="Share of judgments", height=340)
+    figure = new_figure(
+        x="Position shown", y="Share of judgments", height=340 + 20 * max(0, len(facets) - 2)
+    )
     arms = [(f, f.found) for f in facets if isinstance(f.found, PositionArm)]
     behind: dict[int, list[Behind]] = {}
     for index, (facet, arm) in enumerate(arms):
@@ -243,6 +245,8 @@ def difference_forest(found: Contrast) -> Chart:
     panels: dict[str, list[Delta]] = {}
     for one in known:
         panels.setdefault(PANELS[one.kind], []).append(one)
+    if "V and r" in panels and all(one.kind == "agreement" for one in panels["V and r"]):
+        panels = {"r" if title == "V and r" else title: rows for title, rows in panels.items()}
     sizes = [len(rows) for rows in panels.values()] or [1]
     gap, plot = 58, ROW * sum(sizes) + 10 * len(sizes)
     whole = plot + gap * (len(sizes) - 1)
@@ -271,20 +275,40 @@ def difference_forest(found: Contrast) -> Chart:
 # ---------------------------------------------------------------- small multiples
 
 
-def _multiples(
-    panels: Sequence[_Panel], scale: Mapping[str, Any], form: str,
-    titles: tuple[str, str], alt: str,
-) -> Chart:  # fmt: skip
-    """Panels two a row where their cells are readable on a narrow screen, else one.
+@dataclass(frozen=True)
+class _Scale:
+    """One colour scale for all panels, neutral at ``middle``; ``form``: its numbers, as in d3.
 
-    ``form``: how numbers stand on the colour scale.
+    ``rows``: the title of the rows' axis. Named criteria need none and are read from the top.
     """
+
+    low: float
+    middle: float
+    high: float
+    form: str
+    rows: str = ""
+
+    def coloraxis(self) -> dict[str, Any]:
+        """Below the panels, where it takes no width from them."""
+        whole = self.high - self.low
+        return {
+            "cmin": self.low, "cmax": self.high,
+            "colorscale": centred_at((self.middle - self.low) / whole),
+            "colorbar": {
+                "orientation": "h", "thickness": 8, "len": 0.7, "outlinewidth": 0, "ypad": 6,
+                "yref": "container", "y": 0.0, "yanchor": "bottom", "tickformat": self.form,
+                "tickvals": [self.low, self.middle, self.high],
+            },
+        }  # fmt: skip
+
+
+def _multiples(panels: Sequence[_Panel], scale: _Scale, alt: str) -> Chart:
+    """Panels two a row where their numbers are readable on a narrow screen, else one."""
     wide = max(panel.values.shape[1] for panel in panels)
-    columns = min(len(panels), 2 if wide <= 6 else 1)
+    columns = min(len(panels), 2 if wide <= (6 if scale.rows else 4) else 1)
     rows = -(-len(panels) // columns)
-    tallest = max(len(panel.rows) for panel in panels)
     head = LINE * max(len(panel.facet.name) for panel in panels) + 8
-    body, gap = CELL * tallest, head + 34
+    body, gap = CELL * max(len(panel.rows) for panel in panels), head + 34
     whole = rows * body + (rows - 1) * gap
     same = len({panel.rows for panel in panels}) == 1
     figure = make_subplots(
@@ -295,33 +319,25 @@ def _multiples(
     )  # fmt: skip
     house_style(figure, height=whole + head + 96, showlegend=False)
     figure.update_annotations(font_size=12.5, yshift=2)
-    behind: dict[int, list[Behind]] = {}
     for k, panel in enumerate(panels):
         place = {"row": k // columns + 1, "col": k % columns + 1}
         figure.add_trace(_fill(panel), **place)
         figure.add_trace(_targets(panel), **place)
-        behind[2 * k + 1] = panel.behind
-        figure.update_xaxes(dtick=1, range=[0.5, panel.values.shape[1] + 0.5], **place)
-        figure.update_yaxes(
-            tickvals=list(range(len(panel.rows))),
-            ticktext=[escape(_cut(name, 12)) for name in panel.rows], showgrid=False, **place,
-            range=[-0.5, len(panel.rows) - 0.5] if titles[0] else [len(panel.rows) - 0.5, -0.5],
-        )  # fmt: skip
-        if k // columns == rows - 1 or k + columns >= len(panels):
-            figure.update_xaxes(title_text=titles[1], title_standoff=4, **place)
-        if k % columns == 0:
-            figure.update_yaxes(title_text=titles[0], title_standoff=6, **place)
-    figure.update_layout(
-        margin={"t": head + 6, "b": 90},
-        coloraxis={
-            **scale,
-            "colorbar": {
-                "tickformat": form, "orientation": "h", "thickness": 8, "len": 0.7, "yref": "container",
-                "y": 0.0, "yanchor": "bottom", "nticks": 5, "ypad": 6, "outlinewidth": 0,
-            },
-        },
+        _axes(figure, panel, scale, place)
+        if k + columns >= len(panels):
+            figure.update_xaxes(title_text="Position", title_standoff=4, **place)
+    figure.update_layout(margin={"t": head + 6, "b": 90}, coloraxis=scale.coloraxis())
+    return with_behind(figure, alt, {2 * k + 1: panel.behind for k, panel in enumerate(panels)})
+
+
+def _axes(figure: go.Figure, panel: _Panel, scale: _Scale, place: Mapping[str, int]) -> None:
+    rows, columns = panel.values.shape
+    figure.update_xaxes(dtick=1, range=[0.5, columns + 0.5], ticks="", **place)
+    figure.update_yaxes(
+        tickvals=list(range(rows)), ticktext=[escape(_cut(name, 12)) for name in panel.rows],
+        range=[-0.5, rows - 0.5] if scale.rows else [rows - 0.5, -0.5], showgrid=False, ticks="",
+        title_text=scale.rows if place["col"] == 1 else "", title_standoff=6, **place,
     )  # fmt: skip
-    return with_behind(figure, alt, behind)
 
 
 def _fill(panel: _Panel) -> go.Heatmap:
@@ -436,7 +452,10 @@ def _cell_text(cells: Cells, r: int, c: int) -> str:
     value = cells.delta[r, c]
     if np.isnan(value):
         return "–"
-    text = f"{100 * value:+.0f}" if cells.kind == "score" else f"{value:+.2f}"
+    # Rounded first, so that a small negative number is no "-0".
+    whole = round(100 * value) / (1 if cells.kind == "score" else 100)
+    form = "+.0f" if cells.kind == "score" else "+.2f"
+    text = f"{whole:{form}}" if whole else "0"
     return f"<b>{text}</b>" if cells.clear[r, c] else text
 
 

@@ -671,7 +671,10 @@ def contrast_sentence(found: Contrast, a: str, b: str) -> str:
         return "; ".join(_rate_words(one, a, b) for one in rates[:2]) + "."
     marked = int(found.cells.clear.sum()) if found.cells else 0
     if found.cells and found.cells.kind == "criterion" and marked:
-        return f"The place of a criterion moves {marked} of {found.cells.tested} cells otherwise in {a} than in {b}."
+        return (
+            f"The order of the criteria acts on {a} otherwise than on {b} in {marked} of "
+            f"{found.cells.tested} cells."
+        )
     if found.cells or found.arm_a.axis in ("pairwise", "listwise"):
         return f"No difference in how the order moves {a} and {b} can be told from chance."
     scores = next((one for one in sure if one.kind == "score"), None)

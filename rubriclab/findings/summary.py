@@ -204,7 +204,7 @@ def _compared(found: Found, one: JudgeComparison) -> ComparisonLine:
 
 
 def short_names(told: Sequence[Line]) -> list[tuple[str, ...]]:
-    """What tells each of these arms from the others; the judge and strategy where nothing does.
+    """What tells each of these arms from the others, with the judge named first.
 
     Parts in the order judge, data set, strategy, setting, run. A simulated judge is named as one.
     """
@@ -221,8 +221,16 @@ def short_names(told: Sequence[Line]) -> list[tuple[str, ...]]:
         )
         for line in told
     ]
-    differing = [len({row[part] for row in rows}) > 1 for part in range(5)]
-    if not any(differing):
-        return [(row[0], row[2]) for row in rows]
-    return [tuple(text for text, tells in zip(row, differing, strict=True) if tells and text)
-            for row in rows]  # fmt: skip
+    tells = [part == 0 or len({row[part] for row in rows}) > 1 for part in range(5)]
+    tells[2] = tells[2] or not any(tells[1:])
+    for part in (4, 1):  # a run or a data set is named only where the rest leaves a doubt
+        fewer = [*tells[:part], False, *tells[part + 1 :]]
+        if any(fewer) and len(set(_parts(rows, fewer))) == len(set(_parts(rows, tells))):
+            tells = fewer
+    return _parts(rows, tells)
+
+
+def _parts(rows: Sequence[tuple[str, ...]], wanted: Sequence[bool]) -> list[tuple[str, ...]]:
+    return [
+        tuple(text for text, want in zip(row, wanted, strict=True) if want and text) for row in rows
+    ]

@@ -77,9 +77,11 @@ def choose_arms() -> Chosen | None:
     if not every:
         return Chosen(infos, found, (), {})
     told = dict(zip(every, short_names(list(every.values())), strict=True))
+    default = _kept(picked, list(every))
     arms = ui.choose_many("Judges and strategies", list(every), key=f"compare-arms-{'-'.join(picked)}",
-                          address="arm", most=MOST_ARMS, default=list(every)[:MOST_ARMS],
+                          address="arm", most=MOST_ARMS, default=default,
                           name=lambda code: " · ".join(told[code]))  # fmt: skip
+    st.session_state["compare-before"] = (picked, arms)
     some = [every[code] for code in arms]
     shown = dict(zip(arms, short_names(some), strict=True)) if some else {}
     return Chosen(infos, found, tuple(some), shown)
@@ -90,6 +92,17 @@ def _newest(infos: Sequence[RunInfo]) -> list[str]:
     first = infos[0]
     second = next((one for one in infos[1:] if one.axis == first.axis), None)
     return [first.run] + ([second.run] if second else [])
+
+
+def _kept(runs: Sequence[str], every: Sequence[str]) -> list[str]:
+    """Which arms to show until the user chooses: all, or after a change of runs those shown
+    before and all of the runs that came in."""
+    before: tuple[list[str], list[str]] | None = st.session_state.get("compare-before")
+    if before is None or before[0] == list(runs):
+        return list(every)[:MOST_ARMS]
+    ui.forget_address(but="run")  # what else it says was about the runs before
+    new = [code for code in every if code.rpartition(":")[0] not in before[0]]
+    return [*(code for code in before[1] if code in every), *new][:MOST_ARMS]
 
 
 def _found(info: RunInfo) -> Found:
@@ -339,12 +352,11 @@ def difference(chosen: Chosen) -> tuple[dict[str, Chart], pd.DataFrame | None]:
         a = by_code[_side("First (a)", able, first, "a", chosen, by_code)]
     others = [code_of(line) for line in partners[code_of(a)]]
     with right:
-        second = next((code for code in others if moves(by_code[code])), others[0])
+        second = _natural(a, [by_code[code] for code in others])
         b = by_code[_side("less the second (b)", others, second, "b", chosen, by_code)]
     _refused(chosen, a)
     found = found_difference(chosen.infos[a.run], a.code, chosen.infos[b.run], b.code)
-    (name_a, name_b) = (" · ".join(name) for name in short_names([a, b]))
-    uf.answer(contrast_sentence(found, name_a, name_b))
+    uf.answer(contrast_sentence(found, chosen.label(a), chosen.label(b)))
     st.caption(_basis(found))
     uf.cautions(found.warnings)
     return _difference_charts(found, a, b), difference_frame(found)
@@ -374,6 +386,20 @@ def _side(
 
 def _partners(line: Line, every: Sequence[Line]) -> list[Line]:
     return [one for one in every if one is not line and not why_not(line.arm, one.arm)]
+
+
+def _natural(a: Line, others: Sequence[Line]) -> str:
+    """The arm one would first set ``a`` against: another judge, in the same way."""
+    return code_of(
+        min(
+            others,
+            key=lambda line: (
+                not moves(line),
+                (line.arm.judge, line.run) == (a.arm.judge, a.run),
+                line.arm.strategy != a.arm.strategy,
+            ),
+        )
+    )
 
 
 def _refused(chosen: Chosen, a: Line) -> None:
@@ -464,14 +490,15 @@ def difference_frame(found: Contrast) -> pd.DataFrame:
 
 
 def headline(told: Sequence[Line]) -> str:
-    """Which of the chosen arms of one axis the order moves most and least."""
+    """Which of the chosen arms of one axis (and scale) the order moves most and least."""
     measures = {"options": "v", "criteria": "shift_max", "pairwise": "pc", "listwise": "pc"}
     value = measures[told[0].arm.axis]
-    known = [line for line in told if np.isfinite(getattr(line, value))]
+    known = [line for line in scales(told)[0] if np.isfinite(getattr(line, value))]
     if len(known) < 2:
         return ""
     ranked = sorted(known, key=lambda line: float(getattr(line, value)))
-    low, high = (" · ".join(name) for name in short_names([ranked[0], ranked[-1]]))
+    names = [" · ".join(name) for name in short_names(known)]
+    low, high = (names[known.index(line)] for line in (ranked[0], ranked[-1]))
     words = {"v": "The order moves {high} most (V {top:.2f}) and {low} least (V {bottom:.2f}).",
              "shift_max": "The place of a criterion moves {high} most (up to {top:.2f} points) and {low} least ({bottom:.2f}).",
              "pc": "{high} stays with its choice most often (PC {top:.0%}), {low} least ({bottom:.0%})."}  # fmt: skip
