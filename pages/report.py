@@ -3,7 +3,6 @@
 import streamlit as st
 
 from rubriclab import ui
-from rubriclab.report import PARTS
 from rubriclab.views import report as views
 
 LEAD = "A document that opens anywhere without a network, and the data behind it for another lab."
@@ -31,15 +30,15 @@ with ui.page("report", "Report", LEAD):
         st.warning("A **simulated** judge is among these runs; the report says so at its top.",
                    icon=":material/science:")  # fmt: skip
 
+    parts = ui.choose_many(
+        "What goes in", list(views.PART_NAMES), key="report-parts", address="with",
+        default=list(views.PART_NAMES), name=views.PART_NAMES.__getitem__,
+        about="The answer, the advice, the key numbers and what limits them are always in.",
+    )  # fmt: skip
     left, right = st.columns([3, 2], gap="large")
     with left:
         title = st.text_input("Title", key="report-title", max_chars=120,
                               placeholder=" · ".join(info.name for info in runs)[:120])  # fmt: skip
-        parts = ui.choose_many(
-            "What goes in", list(PARTS), key="report-parts", address="with", default=list(PARTS),
-            name=views.part_name,
-            about="The answer, the advice, the key numbers and what limits them are always in.",
-        )  # fmt: skip
         st.download_button(
             "Report (HTML)", views.html_maker(store, chosen, title=title.strip(), parts=parts),
             file_name=views.file_name(title, runs, ".html"), mime="text/html", key="report-html",

@@ -23,7 +23,7 @@ a { color: var(--accent); } :focus-visible { outline: 3px solid var(--accent); o
 .skip:focus { left: 0; }
 .sheet { max-width: 78rem; margin: 0 auto; padding: 2.5rem 1.5rem 5rem; display: grid; gap: 0 3.5rem;
   grid-template-columns: 13rem minmax(0, 1fr); grid-template-areas: "head head" "toc main"; }
-header { grid-area: head; } main { grid-area: main; max-width: 58rem; } nav { grid-area: toc; }
+header { grid-area: head; } main { grid-area: main; } nav { grid-area: toc; }
 nav > div { position: sticky; top: 1.5rem; max-height: calc(100vh - 3rem); overflow-y: auto; padding-top: 2rem; }
 nav p { margin: 0 0 .5rem; font-size: .78rem; letter-spacing: .06em; text-transform: uppercase; color: var(--quiet); }
 nav ol { list-style: none; margin: 0; padding: 0; font-size: .9rem; line-height: 1.35; }
@@ -54,8 +54,8 @@ table { border-collapse: collapse; width: 100%; font-size: .9rem; line-height: 1
 caption { text-align: left; padding: .7rem .8rem .2rem; }
 th, td { text-align: left; padding: .5rem .8rem; border-top: 1px solid var(--line); vertical-align: top; min-width: 5.5rem; overflow-wrap: break-word; }
 thead th { border-top: 0; color: var(--quiet); font-weight: 600; vertical-align: bottom; }
-tbody th { font-weight: 600; min-width: 11rem; max-width: 24rem; overflow-wrap: anywhere; } td { font-variant-numeric: tabular-nums; max-width: 26rem; }
-td bdi { white-space: pre-line; } .number { text-align: right; } td.number bdi { white-space: pre; } td:not(.number) { min-width: 10rem; }
+tbody th { font-weight: 600; min-width: 10rem; max-width: 24rem; overflow-wrap: anywhere; } td { font-variant-numeric: tabular-nums; max-width: 26rem; }
+td bdi { white-space: pre-line; } .number { text-align: right; } td.number bdi { white-space: pre; } td:not(.number) { min-width: 8.5rem; }
 figure { margin: 1rem 0 2rem; } figure.chart { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 1rem 1rem .8rem; }
 figure.chart h3, figure.chart h4 { margin: 0 0 .3rem; font-size: 1rem; } .plot { width: 100%; }
 figcaption { margin-top: .4rem; }

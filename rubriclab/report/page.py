@@ -125,11 +125,12 @@ def _titles(sources: Sequence[Source]) -> list[str]:
 def _head(title: str, runs: Sequence[_Part]) -> str:
     said = f'<header><h1 dir="auto">{m.text(title)}</h1>'
     said += _facts(runs[0]) if len(runs) == 1 else m.paragraph(f"{len(runs)} runs", kind="small")
-    if any(run.of.data.simulated for run in runs):
-        whose = "This report" if len(runs) > 1 else "This run"
+    planted = [a.judge for run in runs for a in run.of.data.arms if a.simulated]
+    if planted:
+        names = _listed(list(dict.fromkeys(planted)))
         said += (
-            f'<p class="simulated" role="note">{whose} has a <strong>simulated</strong> judge: its '
-            "numbers show how the method works, not how any model behaves.</p>"
+            f'<p class="simulated" role="note"><strong>Simulated:</strong> {m.name(names)}. Numbers '
+            "of a simulated judge show how the method works, not how any model behaves.</p>"
         )
     return said + "</header>"
 

@@ -235,5 +235,6 @@ def arm_label(one: Mapping[str, Any]) -> str:
     variant = one["variant"]
     if isinstance(variant, Mapping):
         variant = ", ".join(f"{name}={level}" for name, level in variant.items())
-    parts = (one["judge"], one["dataset"], one["strategy"], variant)
+    judge = f"{one['judge']} (simulated)" if one.get("simulated") else one["judge"]
+    parts = (judge, one["dataset"], one["strategy"], variant)
     return " · ".join(str(part) for part in parts if part)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rubriclab import ui
 from rubriclab.archive import write_archive
-from rubriclab.report import PARTS, html_report, source
+from rubriclab.report import html_report, source
 from rubriclab.store import RunInfo, Store
 
 MOST_RUNS = 12
@@ -18,6 +18,14 @@ LIBRARY_MB, RUN_MB = 4.85, 0.1
 """The drawing library, and what the figures and words of a run add to it."""
 SECONDS, SECONDS_A_JUDGMENT = 0.5, 1.6e-5
 """Of a small run, and for every judgment: measured on runs of 960 to 400,000 judgments."""
+PART_NAMES = {
+    "charts": "Charts",
+    "shown": "Prompt and rubric",
+    "methods": "Methods",
+    "provenance": "Provenance",
+    "numbers": "Numbers as text",
+}
+"""Parts that may be left out, as short as a row of them asks."""
 TOPICS = {
     "options": "where the judge picks, agreement with people, causes and cures, who wins",
     "criteria": "shifts by criterion and position, the criterion read before, who wins",
@@ -102,7 +110,3 @@ def bundle_maker(store: Store, runs: Sequence[str]) -> Callable[[], bytes]:
         return write_archive(store, *runs)
 
     return made
-
-
-def part_name(part: str) -> str:
-    return PARTS[part]
