@@ -73,7 +73,7 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     headline(judge)
     uf.cautions(judge.warnings, found.warnings)
 
-    st.subheader("Judges beside each other", anchor=False)
+    st.subheader("Judges beside each other", anchor=False, help=ui.about("arm"))
     full = views.show_judges(found)
     drawn = {"Consistency": consistency_bars(found), "Fairness": fairness_bars(found)}
     for place, name, about in zip(st.columns(2, gap="large"), drawn, ("pc", "pf"), strict=True):

@@ -86,7 +86,7 @@ with ui.page("criteria", "Criterion order", LEAD):
             uf.table(
                 views.agreement(found),
                 key="criteria-agreement",
-                forms={"%.3f": ["r", "low", "high", "rho"]},
+                forms={"%.3f": ["macro r", "low", "high", "macro rho"]},
             )
     ui.export_row(
         drawn,

@@ -119,7 +119,7 @@ with ui.page("ranking", "Ranking and advice", LEAD):
     about = uf.pick("Judge", settings, key=f"ranking-judge-{info.run}", name=uf.setting_label,
                     address="judge")  # fmt: skip
     if about in told:
-        st.subheader("What to do", anchor=False)
+        st.subheader("What to do", anchor=False, help=ui.about("advice"))
         uf.advice(told[about].advice)
     st.subheader("Who wins, under two strategies", anchor=False, help=ui.about("strategy"))
     pair = chosen_pair(found, about)

@@ -50,7 +50,8 @@ def tests(arm: PositionArm) -> None:
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["Question", "Test", "p", "p (Holm)", "Note"])
     st.dataframe(frame.drop(columns="Note"), hide_index=True, placeholder="–", width="stretch",
-                 column_config={c: st.column_config.NumberColumn(format="%.2g") for c in ("p", "p (Holm)")})  # fmt: skip
+                 column_config={"p": st.column_config.NumberColumn(format="%.2g"), "p (Holm)":
+                                st.column_config.NumberColumn(format="%.2g", help=ui.about("holm"))})  # fmt: skip
     for question, note in zip(frame["Question"], frame["Note"], strict=True):
         if note:
             st.caption(ui.plain(f"{question}: {note}"))
@@ -91,7 +92,9 @@ with ui.page("results", "Results", LEAD):
     for warning in arm.warnings:
         st.info(ui.plain(warning), icon=":material/info:")
 
-    st.subheader("Where it picks", anchor=False)
+    st.subheader(
+        "Where it picks", anchor=False, help=ui.about("bias", also=("ordering", "strategy"))
+    )
     together = [arms[i] for i in moved if arms[i].arm.scores == arm.arm.scores] or [arm]
     left, right = st.columns(2, gap="large")
     bars = selection_bars(together if arm in together else [arm])

@@ -273,7 +273,7 @@ _SURE = (
         key="running_mean", name="Running mean over orders", topic=SURE,
         sentence="The mean of the scores that one answer got under the orders asked so far, with the range in which the mean over all orders lies.",
         definition="After k readable reads: their mean, and Student's t interval of the mean over all N orders there are, from the reads' standard deviation with k - 1 degrees of freedom. The reads are taken as a random draw without replacement, "
-        "so the interval closes on the mean once all orders are read; under a balanced set it is on the wide side. Where all reads agree there is no interval. It says nothing about other answers. "
+        "so the interval closes on the mean once all orders are read; under a balanced set it is on the wide side. Where all reads agree there is no interval, but a limit: the largest share of orders that might still give another score, 1 - 0.05^(1/k). Orders that a search picked for their extremes are left out. It says nothing about other answers. "
         "Example: reads 3, 5, 4 of 10 different orders give 4.00 with an interval from 1.92 to 6.08.",
         formula=r"\bar y_k \pm t_{0.975,\,k-1}\, \frac{s_k}{\sqrt{k}} \sqrt{1 - \frac{k}{N}}", plain="mean ± t(0.975, k - 1) × s / sqrt(k) × sqrt(1 - k / N)",
         source=OWN,
@@ -364,6 +364,14 @@ _WINS = (
         key="pick", name="Best of N: pick differs", topic=WINS,
         sentence="How often the one candidate that would be picked is another one under the other strategy.",
         definition="The candidate with the highest mean score; ties go to the first listed, as a program that takes the maximum would do.",
+        source=OWN,
+    ),
+    Term(
+        key="advice", name="Advice: fine, watch, act, cannot say", topic=WINS,
+        sentence="What the findings say to do, by fixed rules: fine asks for nothing, watch for care, act for a change; cannot say means that the data are too few.",
+        definition="Biased here: act where there is a common direction and V is 0.05 or more, watch where V is smaller or where effects cancel out. Varying the order: act where it agrees better with humans than the fixed order and the interval of the difference lies above 0, watch where it lies below. "
+        "Who wins: fine below 5 % of changed winners, watch below 15 %, act from there. How many orders: the fewest that bring 95 % of what all of them add to r; one is enough where all of them add less than 0.01. "
+        "One order only: act where the interval of the least Bias Cost lies below that of the usual order. Criteria: act where one is moved after correction. The limits are conventions of the lab, not laws.",
         source=OWN,
     ),
     Term(
@@ -531,6 +539,13 @@ _PAIRS = (
         sentence="On how many comparisons so many judges, or fewer, differ from the commonest answer.",
         definition="For each comparison the readable judgments that differ from the commonest one; the curve is the share of comparisons with at most that many. Unreadable replies neither vote nor disagree.",
         source=f"{SHI}, appendix C.2 and Figure 3",
+    ),
+    Term(
+        key="protocols", name="Pairs against rubric", topic=PAIRS,
+        sentence="Whether judging the same answers by pairs and by rubric ranks the candidates alike, and which of the two buys more decisions that survive another order.",
+        definition="Kendall's tau-b of the two rankings over the prompts and candidates that both runs share, its interval resampling prompts. A decision flips if two looks at the same two answers in different orders disagree on which is better; a tie is an answer of its own. "
+        "A call on a pair makes one decision, a call of the rubric (c - 1) / 2 where c candidates are scored; stable decisions a call are decisions a call times one less the share that flips.",
+        source=OWN,
     ),
     Term(
         key="predictors", name="What goes with PC and PF", topic=PAIRS,

@@ -17,6 +17,7 @@ from rubriclab.stats.ordering import bias_cost
 from rubriclab.stats.position import selection
 from rubriclab.stats.ranking import kendall_tau_b
 from rubriclab.stats.reads import mean_interval
+from rubriclab.views.common import COLUMN_TERMS
 
 ROOT = Path(__file__).resolve().parents[1]
 KEYS = {one.key for one in TERMS}
@@ -110,6 +111,10 @@ def test_every_key_that_is_asked_for_exists() -> None:
     assert asked <= KEYS
     with pytest.raises(KeyError):
         term("no such term")
+
+
+def test_columns_of_tables_mean_terms() -> None:
+    assert set(COLUMN_TERMS.values()) <= KEYS
 
 
 def test_no_term_is_dead() -> None:

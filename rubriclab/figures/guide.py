@@ -63,7 +63,7 @@ def position_bars(found: Sequence[PickedPositions], *, top: float) -> Chart:
     n = max((len(one.share) for one in found), default=1)
     figure.add_hline(
         y=1 / n, line={"color": EVEN_LINE, "width": 2, "dash": "dot"},
-        annotation={"text": f"even: {1 / n:.0%}", "font": {"color": EVEN_LINE},
+        annotation={"text": "even", "font": {"color": EVEN_LINE},
                     "xanchor": "right", "yanchor": "bottom"},
     )  # fmt: skip
     figure.update_xaxes(dtick=1, range=[0.5, n + 0.5])

@@ -165,6 +165,21 @@ def setting_label(parts: Setting) -> str:
     return " · ".join(part for part in parts if part)
 
 
+COLUMN_TERMS: Mapping[str, str] = MappingProxyType(
+    {
+        "p (Holm)": "holm", "low": "interval", "high": "interval",
+        "r": "pearson", "rho": "spearman", "p (Holm) of r": "holm", "change of r": "paired", "macro r": "macro",
+        "Δ position": "delta", "Friedman": "friedman", "r with humans": "pearson",
+        "PC": "pc", "PF": "pf", "RS": "rs", "error": "error", "PC interval": "interval",
+        "PF interval": "interval", "PF p (Holm)": "holm", "win rate": "win_rate",
+        "mean shift": "mean_shift", "flips": "flips",
+        "distance": "debiased", "AIC": "predictors", "AIC rises by": "predictors",
+        "differ": "disagreement",
+    }
+)  # fmt: skip
+"""What a column of a table means, by its heading: the same name means the same everywhere."""
+
+
 def table(
     frame: pd.DataFrame,
     *,
@@ -176,8 +191,12 @@ def table(
 
     ``forms``: a number format (as ``%.3f``) with the columns that take it.
     """
-    config = {
-        name: st.column_config.NumberColumn(format=form)
+    told = {name: ui.about(COLUMN_TERMS[name]) for name in frame.columns if name in COLUMN_TERMS}
+    config: dict[str, Any] = {
+        name: st.column_config.Column(help=about) for name, about in told.items()
+    }
+    config |= {
+        name: st.column_config.NumberColumn(format=form, help=told.get(name))
         for form, names in forms.items()
         for name in names
     }

@@ -248,7 +248,7 @@ def _regression(title: str, fit: Stepwise, *, key: str) -> None:
 
 def against_rubric(info: RunInfo) -> dict[str, Chart]:
     """The same candidates by pairs and by rubric: a second run is chosen here."""
-    st.subheader("Pairs against rubric", anchor=False)
+    st.subheader("Pairs against rubric", anchor=False, help=ui.about("protocols"))
     if info.axis != "pairwise":
         st.caption("Choose a run of pairs to set it beside rubric scores.")
         return {}

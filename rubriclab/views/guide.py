@@ -60,9 +60,6 @@ def same_answer(info: RunInfo, code: int, arm: Arm) -> None:
         if text is not None:
             ui.verbatim(text.instruction, label="Question")
             ui.verbatim(text.response, label="Answer")
-        st.caption(
-            "Of the answers in the run this is the one that the order moved most; others moved less."
-        )
 
 
 def _reads(info: RunInfo, code: int, item: int) -> tuple[Read, ...]:
@@ -82,7 +79,8 @@ def _jump(reads: tuple[Read, ...]) -> str:
     known = [read.score for read in reads if read.score is not None]
     return (
         f"Lowest score **{min(known):g}**, highest **{max(known):g}**, for the very same answer: "
-        "the order had a say in it."
+        "the order had a say in it. (Of the answers in the run it is the one that the order moves "
+        "most; the third picture shows them all.)"
     )
 
 
