@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 
 from rubriclab import __version__
-from rubriclab.commands import compare, elsewhere, methods, report, runs, studies, tryit
+from rubriclab.commands import compare, elsewhere, judgments, methods, report, runs, studies, tryit
 from rubriclab.commands.common import EPILOG, EXIT_FAULT, EXIT_OK
 from rubriclab.model import LabError
 
 COMMANDS = (
     studies.add_demo, tryit.add_try, studies.add_plan, studies.add_run, runs.add_results,
-    report.add_report, compare.add_compare, runs.add_import,
+    report.add_report, compare.add_compare, judgments.add_judgments, runs.add_import,
     elsewhere.add_batch, elsewhere.add_spread, runs.add_export, methods.add_check,
     studies.add_references,
 )  # fmt: skip

@@ -286,7 +286,7 @@ def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) ->
     if len(codes) == 1:
         _strip(frame, arms[codes[0]], at, alone=True)
         return
-    current = int(frame["arm"].iat[at])
+    current = frame["arm"].tolist()[at]
     shown = codes[:STRIPS] if current in codes[:STRIPS] else [*codes[: STRIPS - 1], current]
     for start in range(0, len(shown), 2):
         for place, code in zip(st.columns(2, gap="large"), shown[start : start + 2], strict=False):
