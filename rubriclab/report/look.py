@@ -73,7 +73,7 @@ dt { font-weight: 650; margin-top: 1.2rem; } dd { margin: .2rem 0 0; } dd.about 
 SCRIPT = """
 (() => {
   "use strict";
-  const dark = matchMedia("(prefers-color-scheme: dark)"), coarse = matchMedia("(pointer: coarse)");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
   const plots = [...document.querySelectorAll(".plot")], waiting = new Set(plots);
   const config = {displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"]};
   const look = paper => {
@@ -89,7 +89,6 @@ SCRIPT = """
     waiting.delete(plot);
     const figure = JSON.parse(document.getElementById(plot.dataset.figure).textContent);
     const layout = {...figure.layout, template: look(false), autosize: true};
-    if (coarse.matches) layout.dragmode = false;
     Plotly.newPlot(plot, figure.data, layout, config);
   };
   const again = paper => plots.forEach(plot => {
