@@ -17,7 +17,7 @@ import numpy as np
 
 from rubriclab import designs
 from rubriclab.findings.debiasing import place_prior
-from rubriclab.findings.reads import reads_of
+from rubriclab.findings.reads import Read, reads_of
 from rubriclab.findings.trial import Prior, Trial, trial
 from rubriclab.model import (
     Call,
@@ -37,7 +37,7 @@ from rubriclab.model import (
 from rubriclab.plan import Plan, plan
 from rubriclab.runner import Limits, Run, RunManager
 from rubriclab.stats.inference import Ints
-from rubriclab.stats.search import next_order
+from rubriclab.stats.search import next_choice, next_mean
 from rubriclab.store import Store, run_name
 
 ORIGIN = "try it"
@@ -46,6 +46,8 @@ ALL_ORDERS = 120
 """Up to so many orders (5 options) a trial's list holds them all; beyond, so many of them."""
 FLIP_CALLS = 12
 STRATEGY = "orders tried"
+_MOST = 100_000
+"""More judgments than any trial has."""
 CANDIDATES = ("Response 1", "Response 2")
 
 Kind = Literal["options", "criteria", "pairwise"]
@@ -170,7 +172,7 @@ def read_trial(
     prepared = plan(study)
     orders = orders_of(study)
     return trial(
-        reads_of(store.judgments_behind(run, limit=ALL_ORDERS * len(prepared.arms) * 20)),
+        reads_of(store.judgments_behind(run, limit=_MOST)),
         prepared.arms,
         orders=orders,
         first=first_reads(len(orders[0])),
@@ -283,8 +285,7 @@ class FirstOrders:
 class ExtremeSearch:
     """An agenda: for the highest and the lowest score in turn, the order that promises most.
 
-    ``known``: (judge, order) -> the reads there are. The scores compared are expected scores
-    where the judge tells probabilities, means over criteria in criteria calls.
+    ``known``: (judge, order) -> what the reads that there are said.
     """
 
     def __init__(self, prepared: Plan, calls: int, *, known: Mapping[Asked, Told]) -> None:
@@ -293,40 +294,79 @@ class ExtremeSearch:
 
     def heard(self, judgment: Judgment) -> None:
         call = judgment.call
-        parts = [(outcome.expected, outcome.score) for outcome in judgment.outcomes]
-        self._told[call.judge, call.ordering.shown] = Told.of(parts)
+        scores = [outcome.score for outcome in judgment.outcomes]
+        chances = judgment.outcomes[0].probabilities
+        self._told[call.judge, call.ordering.shown] = Told.of(scores, chances)
 
     def calls(self, judge: int) -> Iterator[Call]:
         every = list(self._plan.calls(judge))
-        codes = {option: i for i, option in enumerate(every[0].ordering.shown)}
+        options = self._options(every[0])
+        codes = {option: i for i, option in enumerate(options)}
         rows = np.array([[codes[option] for option in call.ordering.shown] for call in every])
         asked = {i for i, call in enumerate(every) if (judge, call.ordering.shown) in self._told}
+        pick = self._next_score if self._plan.study.design.axis == "options" else self._next_mean
         for turn in range(self._calls):
             left = [i for i in range(len(every)) if i not in asked]
-            if not left or self._whole_scale(judge, every[0]):
+            told = [
+                (i, read)
+                for i, call in enumerate(every)
+                if (read := self._told.get((judge, call.ordering.shown))) is not None
+                and read.scores
+            ]
+            row = pick(rows, left, told, options, highest=turn % 2 == 0) if left else None
+            if row is None:
                 return
-            pick = self._pick(judge, every, rows, left, highest=turn % 2 == 0)
-            asked.add(pick)
-            yield every[pick]
+            asked.add(row)
+            yield every[row]
 
-    def _pick(
-        self, judge: int, every: list[Call], rows: Ints, left: list[int], *, highest: bool
-    ) -> int:
-        """The unasked order (its row) that promises most, or the next one while nothing is known."""
-        found = [(i, self._told.get((judge, call.ordering.shown))) for i, call in enumerate(every)]
-        told = [(i, read.value) for i, read in found if read is not None and read.value is not None]
+    def _options(self, call: Call) -> list[Any]:
+        """What changes places, in canonical order: scores ascending, criteria as they stand."""
+        if self._plan.study.design.axis == "options":
+            return sorted(call.ordering.shown)
+        return list(call.ordering.shown)
+
+    @staticmethod
+    def _next_score(
+        rows: Ints,
+        left: list[int],
+        told: list[tuple[int, Told]],
+        options: list[Any],
+        *,
+        highest: bool,
+    ) -> int | None:
+        """The order to ask next; None once both ends of the scale have been given."""
         if not told:
             return left[0]
-        seen, values = rows[[i for i, _ in told]], np.array([value for _, value in told])
-        return left[next_order(seen, values, rows[left], highest=highest)]
+        chosen = [options.index(read.scores[0]) for _, read in told]
+        low, high = min(chosen), max(chosen)
+        if low == 0 and high == len(options) - 1:
+            return None
+        highest = low == 0 or (highest and high < len(options) - 1)
+        target = np.eye(len(options))[chosen]
+        for k, (row, read) in enumerate(told):
+            if read.chances is not None:
+                target[k, rows[row]] = read.chances
+        places = np.argsort(rows, axis=1)
+        seen = places[[row for row, _ in told]]
+        best = high if highest else low
+        return left[next_choice(seen, target, places[left], best=best, highest=highest)]
 
-    def _whole_scale(self, judge: int, call: Call) -> bool:
-        """Were both ends of the scale given already? Then there is nothing further to find."""
-        if self._plan.study.design.axis != "options":
-            return False
-        scale = {int(str(score)) for score in call.ordering.shown}
-        given = {s for (who, _), read in self._told.items() if who == judge for s in read.scores}
-        return {min(scale), max(scale)} <= given
+    @staticmethod
+    def _next_mean(
+        rows: Ints,
+        left: list[int],
+        told: list[tuple[int, Told]],
+        options: list[Any],
+        *,
+        highest: bool,
+    ) -> int | None:
+        """The order of criteria to ask next, by the mean score over as many criteria as any read."""
+        most = max((len(read.scores) for _, read in told), default=0)
+        whole = [(row, read) for row, read in told if len(read.scores) == most]
+        if not whole or len(options) < 2:
+            return left[0]
+        values = np.array([sum(read.scores) / most for _, read in whole])
+        return left[next_mean(rows[[row for row, _ in whole]], values, rows[left], highest=highest)]
 
 
 Asked = tuple[int, tuple[Any, ...]]
@@ -335,18 +375,15 @@ Asked = tuple[int, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Told:
-    """What one call said: ``value``, the score to compare orders by (None: unread); ``scores``."""
+    """What one call said: its scores (none where it was unread) and chances by position, if any."""
 
-    value: float | None
     scores: tuple[int, ...]
+    chances: tuple[float, ...] | None
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[float | None, float | None]]) -> Told:
-        """From (expected score, score named) of each of the call's outcomes."""
-        named = tuple(int(score) for _, score in parts if score is not None)
-        values = [score if expected is None else expected for expected, score in parts]
-        known = [float(value) for value in values if value is not None]
-        return cls(sum(known) / len(known) if known else None, named)
+    def of(cls, scores: Sequence[float | None], chances: Sequence[float] | None) -> Told:
+        named = tuple(int(score) for score in scores if score is not None)
+        return cls(named, None if chances is None else tuple(chances))
 
 
 def _known(store: Store, prepared: Plan) -> dict[Asked, Told]:
@@ -354,17 +391,16 @@ def _known(store: Store, prepared: Plan) -> dict[Asked, Told]:
     run = run_name(prepared.study)
     if all(info.run != run for info in store.runs()):
         return {}
-    data = store.frame(run)
     codes = {judge.name: i for i, judge in enumerate(prepared.study.judges)}
-    parts: dict[Asked, list[tuple[float | None, float | None]]] = {}
-    rows = data.judgments
-    for arm, ordering, expected, score in zip(
-        rows["arm"], rows["ordering"], rows["expected"], rows["score"], strict=True
-    ):
-        key = (codes[data.arms[arm].judge], tuple(data.orderings[ordering].shown))
-        parts.setdefault(key, []).append((_finite(expected), _finite(score)))
-    return {key: Told.of(told) for key, told in parts.items()}
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    as_shown = {
+        tuple(map(str, order)): order for order in prepared.study.design.strategies[0].orderings
+    }
+    by_call: dict[int, list[Read]] = {}
+    for read in reads_of(store.judgments_behind(run, limit=_MOST)):
+        by_call.setdefault(read.call, []).append(read)
+    return {
+        (codes[prepared.arms[mine[0].arm].judge], as_shown[mine[0].shown]): Told.of(
+            [read.score for read in mine], mine[0].probabilities
+        )
+        for mine in by_call.values()
+    }

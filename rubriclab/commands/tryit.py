@@ -71,7 +71,7 @@ def _stopped(ended: Any) -> bool:
 def _study(arguments: argparse.Namespace, store: Any) -> Any:
     from rubriclab.ingest.rubrics import read_rubric
     from rubriclab.ingest.sample import sample_dataset, sample_rubrics
-    from rubriclab.trial import Text, trial_study
+    from rubriclab.trial import Kind, Text, trial_study
 
     sample = sample_dataset().items[0]
     responses = tuple(map(_text, arguments.response or [sample.response]))  # type: ignore[union-attr]
@@ -80,7 +80,9 @@ def _study(arguments: argparse.Namespace, store: Any) -> Any:
         instruction = "" if arguments.response else sample.instruction  # type: ignore[union-attr]
     if arguments.criteria and len(responses) > 1:
         raise LabError("--criteria judges one response; two are compared without it.")
-    kind = "criteria" if arguments.criteria else "options" if len(responses) == 1 else "pairwise"
+    kind: Kind = (
+        "criteria" if arguments.criteria else "options" if len(responses) == 1 else "pairwise"
+    )
     shipped = [r for r in sample_rubrics() if kind == "options" or len(r.criteria) > 1]
     rubric = shipped[0]
     if arguments.rubric is not None:

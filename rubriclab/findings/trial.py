@@ -185,7 +185,7 @@ def _options(
         lowest=min(told, key=_height, default=None),
         differ=_share_differing(usual, others),
         could_differ=all_agree_limit(len(named)) if agree else None,
-        sentence=_options_sentence(arm.judge, usual, told),
+        sentence=_options_sentence(arm.judge, usual, told, len(reads)),
     )
 
 
@@ -228,7 +228,7 @@ def _corrected(usual: Read | None, prior: Prior | None) -> float | None:
     return float(expected_score(chances, shown)[0])
 
 
-def _options_sentence(who: str, usual: Read | None, told: Sequence[Read]) -> str:
+def _options_sentence(who: str, usual: Read | None, told: Sequence[Read], asked: int) -> str:
     if not told:
         return f"{who} has given no score that can be read yet."
     scores = sorted({read.score for read in told if read.score is not None})
@@ -237,7 +237,8 @@ def _options_sentence(who: str, usual: Read | None, told: Sequence[Read]) -> str
     if len(told) < 2:
         return f"{start}."
     if len(scores) == 1:
-        return f"{who} gives {scores[0]:g} in every one of {len(told)} orders."
+        read = " that could be read" if len(told) < asked else ""
+        return f"{who} gives {scores[0]:g} in every one of the {len(told)} orders{read}."
     listed = " and ".join([", ".join(f"{s:g}" for s in scores[:-1]), f"{scores[-1]:g}"])
     return f"{start}; over {len(told)} orders of the same descriptions it gives {listed}."
 

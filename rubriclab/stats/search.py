@@ -1,53 +1,78 @@
-"""Which order to try next: a guess at every order's score from the orders read so far."""
+"""Which order to try next, when looking for the one that gives the highest or the lowest score."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from scipy import optimize, special
 
 from rubriclab.stats.inference import Floats, Ints
 
+RIDGE = 0.1
+"""Pulls the preferences towards none: without it a judge that chose the same place every time
+would be given an infinite one."""
+NOISE = 0.15
+"""The variance of one read about its order's mean, as a share of the variance of all reads."""
 
-class Guess(NamedTuple):
-    """For each candidate order the expected score and its standard deviation, both (m,)."""
 
-    mean: Floats
-    sd: Floats
+def next_choice(
+    position: Ints, target: Floats, candidates: Ints, *, best: int, highest: bool
+) -> int:
+    """Which candidate order (its row) promises most to be given a score beyond the best so far.
+
+    ``position``: (k, n) where each option stood in the orders read; ``target``: (k, n) how much of
+    each read went to each option, ascending by score (token probabilities, or 1 for the choice);
+    ``candidates``: (m, n) like ``position``. ``best``: the option (its index) chosen so far that
+    is the highest, or the lowest. The judge is taken to choose by the sum of a preference for
+    the option and one for the place; the candidate is picked where an option beyond ``best``
+    comes nearest to, or goes farthest over, all others. Raises ValueError where ``best`` is the
+    end of the scale already.
+    """
+    n = position.shape[1]
+    beyond = np.arange(n) > best if highest else np.arange(n) < best
+    if not beyond.any():
+        raise ValueError("the end of the scale has been chosen already: nothing lies beyond it")
+    content, place = preferences(position, target)
+    utility = content + place[candidates]
+    lead = utility[:, beyond].max(axis=1) - utility[:, ~beyond].max(axis=1)
+    return int(np.argmax(np.round(lead, 9)))
 
 
-def guess(seen: Ints, values: Floats, candidates: Ints, *, noise: float = 0.15) -> Guess:
-    """A Gaussian process over orders, in which orders are alike as far as they agree by position.
+def preferences(position: Ints, target: Floats, *, ridge: float = RIDGE) -> tuple[Floats, Floats]:
+    """(log-preference for each option, for each place), both (n,), from a few reads of one item.
 
-    ``seen``: (k, n) and ``candidates``: (m, n), option codes by position; ``values``: (k,) scores.
-    The covariance of two orders is the share of positions at which both show the same option,
-    times the variance of ``values``: a sum of independent effects "option at position", which
-    is what a position bias makes (Rasmussen and Williams 2006, equations 2.23 and 2.24).
-    ``noise``: variance of a single read as a share of that of ``values``. Raises ValueError for
-    no reads.
+    The multinomial logit utility[option] = content[option] + place[its position], fitted to
+    ``target`` by penalised maximum likelihood (``ridge`` times half the squared preferences).
+    Arrays as in :func:`next_choice`.
+    """
+    k, n = position.shape
+    design = np.zeros((k, n, 2 * n))
+    design[:, np.arange(n), np.arange(n)] = 1.0
+    design[np.arange(k)[:, None], np.arange(n), n + position] = 1.0
+
+    def cost(weights: Floats) -> tuple[float, Floats]:
+        utility = design @ weights
+        total = special.logsumexp(utility, axis=1)
+        missed = target - np.exp(utility - total[:, None])
+        value = float(total.sum() - (target * utility).sum() + 0.5 * ridge * weights @ weights)
+        return value, ridge * weights - np.einsum("kn,knd->d", missed, design)
+
+    found = optimize.minimize(cost, np.zeros(2 * n), jac=True, method="L-BFGS-B").x
+    return np.asarray(found[:n]), np.asarray(found[n:])
+
+
+def next_mean(seen: Ints, values: Floats, candidates: Ints, *, highest: bool) -> int:
+    """Which candidate order (its row) promises the highest or lowest value of a mean.
+
+    ``seen``: (k, n) and ``candidates``: (m, n), option codes by position; ``values``: (k,). The
+    mean of a Gaussian process in which orders are alike by the share of positions at which they
+    show the same option: a sum of effects "this option at this position" (Rasmussen and Williams
+    2006, equation 2.23). Raises ValueError for no reads.
     """
     if len(values) == 0:
         raise ValueError("nothing has been read yet: there is nothing to guess from")
-    scale = float(np.var(values)) or 1.0
-    alike = _agreement(seen, seen) + noise * np.eye(len(seen))
-    across = _agreement(candidates, seen)
-    weights = np.linalg.solve(alike, np.column_stack([values - values.mean(), across.T]))
-    mean = values.mean() + across @ weights[:, 0]
-    left = 1.0 - np.einsum("mk,km->m", across, weights[:, 1:])
-    return Guess(np.asarray(mean), np.sqrt(scale * np.clip(left, 0.0, None)))
-
-
-def next_order(
-    seen: Ints, values: Floats, candidates: Ints, *, highest: bool, curiosity: float = 0.5
-) -> int:
-    """Which candidate (its row) to read next when looking for the highest or lowest score.
-
-    The largest mean + curiosity * sd (for the lowest: the smallest mean - curiosity * sd;
-    Srinivas et al. 2010, upper confidence bound). The first of equals.
-    """
-    found = guess(seen, values, candidates)
-    sign = 1.0 if highest else -1.0
-    return int(np.argmax(np.round(sign * found.mean + curiosity * found.sd, 9)))
+    alike = _agreement(seen, seen) + NOISE * np.eye(len(seen))
+    mean = _agreement(candidates, seen) @ np.linalg.solve(alike, values - values.mean())
+    return int(np.argmax(np.round(mean if highest else -mean, 9)))
 
 
 def _agreement(a: Ints, b: Ints) -> Floats:
