@@ -221,8 +221,10 @@ def short_names(told: Sequence[Line]) -> list[tuple[str, ...]]:
         )
         for line in told
     ]
-    tells = [part == 0 or len({row[part] for row in rows}) > 1 for part in range(5)]
-    tells[2] = tells[2] or not any(tells[1:])
+    tells = [len({row[part] for row in rows}) > 1 for part in range(5)]
+    if not any(tells):
+        tells[2] = True
+    tells[0] = True
     for part in (4, 1):  # a run or a data set is named only where the rest leaves a doubt
         fewer = [*tells[:part], False, *tells[part + 1 :]]
         if any(fewer) and len(set(_parts(rows, fewer))) == len(set(_parts(rows, tells))):

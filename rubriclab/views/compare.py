@@ -34,7 +34,7 @@ from rubriclab.store import RunInfo
 from rubriclab.ui.charts import behind_point, judgments_address
 from rubriclab.views import common as uf
 
-MOST_RUNS, MOST_ARMS = 6, 12
+MOST_RUNS, MOST_ARMS = 6, 16
 AXES = ("options", "criteria", "pairwise", "listwise")
 SECTIONS = {
     "options": "Order of score options",
@@ -99,10 +99,18 @@ def _kept(runs: Sequence[str], every: Sequence[str]) -> list[str]:
     before and all of the runs that came in."""
     before: tuple[list[str], list[str]] | None = st.session_state.get("compare-before")
     if before is None or before[0] == list(runs):
-        return list(every)[:MOST_ARMS]
+        return fair(every)
     ui.forget_address(but="run")  # what else it says was about the runs before
     new = [code for code in every if code.rpartition(":")[0] not in before[0]]
-    return [*(code for code in before[1] if code in every), *new][:MOST_ARMS]
+    return fair([*(code for code in before[1] if code in every), *new])
+
+
+def fair(every: Sequence[str]) -> list[str]:
+    """As many arms as are shown at once: the first of every run, then the second, ..."""
+    runs = [code.rpartition(":")[0] for code in every]
+    turn = [runs[:k].count(run) for k, run in enumerate(runs)]
+    first = sorted(range(len(every)), key=lambda k: (turn[k], k))[:MOST_ARMS]
+    return [every[k] for k in sorted(first)]
 
 
 def _found(info: RunInfo) -> Found:
