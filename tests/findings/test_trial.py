@@ -51,7 +51,7 @@ def test_a_place_lover() -> None:
     assert found.usual is not None
     assert found.usual.score == 1.0
     assert found.mean == pytest.approx((1 + 3 + 2) / 3)
-    assert found.ci.low == 1.0 and found.ci.high == 3.0, "cut at the ends of the scale"
+    assert tuple(found.ci) == (1.0, 3.0), "cut at the ends of the scale"
     assert found.differ == 1.0
     assert found.highest is not None
     assert found.highest.shown == ORDERS[1]

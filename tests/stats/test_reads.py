@@ -43,7 +43,7 @@ def test_all_agree_limit() -> None:
 def test_covers_the_mean_over_all_orders(balanced: bool, least: float) -> None:
     """Judges with a planted place preference, ten orders: drawn at random, or the balanced set.
 
-    Measured over 2,000 judges: 0.937 for random orders, 0.988 for the balanced set.
+    Measured over 2,000 judges: 0.938 for random orders, 0.962 for the balanced set.
     """
     rng = np.random.default_rng(7)
     orders = np.array(list(itertools.permutations(range(5))))
