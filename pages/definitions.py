@@ -22,6 +22,6 @@ with ui.page("definitions", "Definitions", LEAD):
         elif wanted is not None:
             st.warning(f"There is no definition “{ui.plain(wanted)}”. Here are all.",
                        icon=":material/link_off:")  # fmt: skip
-        views.of_topic(views.topic_of(term))
+        views.of_topic(views.topic_of(term), but=term)
         st.caption(views.SYMBOLS)
     views.references()

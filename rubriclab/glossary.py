@@ -173,7 +173,7 @@ _WHERE = (
         key="recommended_order", name="Order of least Bias Cost", topic=WHERE,
         sentence="The single order whose Bias Cost is the lowest: of all n! orders, and of the 2n rotations that the paper looks at.",
         definition="Each score takes one position and each pairing has its own cost, so the least over all n! orders is an assignment problem and is found exactly; the least among the 2n "
-        "rotations stands beside it, as in the paper. It is the best order on the judgments it was worked out from; on new items expect a little less.",
+        "rotations stands beside it, as in the paper. It is the cheapest on the judgments it was worked out from; on new items expect it to cost a little more.",
         source=f"{XU1}, section 5.3 and Table 6, for the rotations; all orders: {OWN}",
     ),
     Term(
@@ -427,7 +427,7 @@ _CRITERIA = (
 _CAUSES = (
     Term(
         key="odds", name="Odds of a position", topic=CAUSES,
-        sentence="How many times likelier an option is chosen for where it stands than at the average position, everything else equal; 1 is no effect.",
+        sentence="What standing at this position multiplies the odds of being chosen by, against the average position and everything else equal; 1 is no effect.",
         definition="A choice model gives option s at position p with label l, read directly after option t, the utility u + β(p) + γ(l) + δ(t), where u is the item's own leaning to that score. "
         "The leanings are conditioned away by comparing pairs of reads of one item that were answered differently. exp β(p) is the odds, against the geometric mean of all positions; errors are clustered by item.",
         formula=r"P(s) \propto \exp\bigl(u_{is} + \beta_p + \gamma_l + \delta_t\bigr)", plain="P(s) is proportional to exp(u + β(position) + γ(label) + δ(score read just before))",
@@ -435,13 +435,13 @@ _CAUSES = (
     ),
     Term(
         key="label_odds", name="Odds of a label", topic=CAUSES,
-        sentence="How many times likelier an option is chosen for the label beside it than with the average label, everything else equal.",
+        sentence="What this label beside an option multiplies its odds of being chosen by, against the average label and everything else equal; 1 is no effect.",
         definition="exp γ(l) of the same choice model. Only where labels were dealt out anew, so that a label did not always stand for one score; otherwise it is part of what the score means and is not shown.",
         source=OWN,
     ),
     Term(
         key="neighbour_odds", name="Odds of the score read just before", topic=CAUSES,
-        sentence="How many times likelier an option is chosen after this score than after the average one, everything else equal.",
+        sentence="What standing directly after this score multiplies the odds of being chosen by, against the average one and everything else equal; 1 is no effect.",
         definition="exp δ(t) of the same choice model. Rotations never separate the neighbour from the rest; random and Williams orders do. The page says where the orders cannot show it.",
         source=OWN,
     ),

@@ -43,10 +43,10 @@ def topic_of(term: Term | None) -> str:
                      default=term.topic if term is not None else WHERE, segments=True)  # fmt: skip
 
 
-def of_topic(topic: str) -> None:
-    """All terms of one topic."""
+def of_topic(topic: str, *, but: Term | None = None) -> None:
+    """All terms of one topic, ``but`` the one that stands above them already."""
     st.header(topic, anchor=False, divider="gray")
-    listed([term for term in TERMS if term.topic == topic])
+    listed([term for term in TERMS if term.topic == topic and term is not but])
 
 
 def references() -> None:
