@@ -35,12 +35,13 @@ def key_tables(body: Json) -> Iterator[KeyTable]:
 
 
 def together(bodies: Sequence[Json], names: Sequence[str]) -> Iterator[KeyTable]:
-    """The same tables over several runs, the run's name first."""
+    """The same tables over several runs, each arm with its run's name, without what was read."""
     tables: dict[str, KeyTable] = {}
     for body, name in zip(bodies, names, strict=True):
         for one in key_tables(body):
-            rows = [(row[0], name, *row[1:]) for row in one.rows]
-            head = (one.head[0], "Run", *one.head[1:])
+            last = len(one.head) - (one.head[-1] == "Read")
+            rows = [(row[0], name, *row[1:last]) for row in one.rows]
+            head = (one.head[0], "Run", *one.head[1:last])
             before = tables.get(one.title, one._replace(head=head, rows=[]))
             tables[one.title] = before._replace(rows=[*before.rows, *rows])
     yield from tables.values()

@@ -21,6 +21,7 @@ from rubriclab.report.made import made_with
 from rubriclab.report.methods import method_terms, methods, references
 from rubriclab.report.source import Source
 from rubriclab.report.text import as_text
+from rubriclab.report.together import together
 
 PARTS = {
     "charts": "Charts",
@@ -295,7 +296,7 @@ def _about(arms: Sequence[str]) -> str:
 
 
 def _comparison(writing: _Writing, runs: Sequence[_Part]) -> Iterator[str]:
-    """What the runs say beside each other: one sentence a run, and one table over all arms."""
+    """What the runs say beside each other: a sentence a run, one table, shared scales, differences."""
     lines = []
     for run in runs:
         told = words.answers(run.found)
@@ -303,12 +304,18 @@ def _comparison(writing: _Writing, runs: Sequence[_Part]) -> Iterator[str]:
         lines.append(f"{run.title}: {said}")
     inside = m.listing(lines)
     for shown in numbers.together([run.body for run in runs], [run.title for run in runs]):
+        writing.terms.update(shown.terms)
         inside += numbers.as_html(shown)
     inside += m.paragraph(
         "Brackets hold 95 % intervals. Two arms whose intervals overlap may still differ: the "
         "interval of a difference is not read off two intervals.", kind="small",
     )  # fmt: skip
-    yield writing.section(2, "The comparison", inside)
+    yield writing.begin(2, "The comparison", kind="part") + inside
+    if "charts" in writing.parts:
+        for topic in together([run.found for run in runs]):
+            if topic.drawn:
+                yield writing.section(3, topic.title, _charts(writing, topic, 4))
+    yield "</section>"
 
 
 def _ending(writing: _Writing, runs: Sequence[_Part], seed: int) -> Iterator[str]:

@@ -1,0 +1,129 @@
+"""Several runs beside each other: their arms on shared scales, and the difference of two at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from rubriclab.figures import contrast as draw
+from rubriclab.findings.contrast import Contrast, contrast, contrast_sentence
+from rubriclab.findings.criteria import ArmCriteria
+from rubriclab.findings.matching import why_not
+from rubriclab.findings.position import PositionArm
+from rubriclab.findings.summary import ComparisonLine, Found, Line, lines, moves, short_names
+from rubriclab.report.charts import Drawn, Section
+from rubriclab.report.gather import Gathered
+
+MOST_ARMS, MOST_PAIRS = 12, 4
+"""Panels of one picture, and differences against the first run: what a reader still takes in."""
+
+
+def together(runs: Sequence[Gathered]) -> Iterator[Section]:
+    """What the runs show on one scale, then each later run less the first."""
+    told = [line for found in runs for line in lines(_found(found)).values() if moves(line)]
+    shared = tuple(chart for group in _scales(told) for chart in _shared(runs, group))
+    yield Section("On one scale", shared)
+    pairs = [pair for later in runs[1:] if (pair := _pair(told, runs[0], later)) is not None]
+    for a, b in pairs[:MOST_PAIRS]:
+        yield _difference(runs, a, b)
+
+
+def _found(of: Gathered) -> Found:
+    options, criteria = "options" in of.axes, "criteria" in of.axes
+    return Found.named(
+        of.data,
+        position=of.position if options else None,
+        alignment=of.alignment if options else None,
+        criteria=of.criteria if criteria else None,
+        comparison=of.comparison if of.axes & {"pairwise", "listwise"} else None,
+    )
+
+
+def _scales(told: Sequence[Line]) -> list[list[Line]]:
+    """Arms that can be drawn on one scale; an arm alone is drawn in its own run's part."""
+    groups: list[list[Line]] = []
+    for line in told:
+        home = next((g for g in groups if not why_not(g[0].arm, line.arm)), None)
+        if home is None:
+            groups.append([line])
+        else:
+            home.append(line)
+    return [group[:MOST_ARMS] for group in groups if len({line.run for line in group}) > 1]
+
+
+def _shared(runs: Sequence[Gathered], group: Sequence[Line]) -> Iterator[Drawn]:
+    names = short_names(group)
+    axis = group[0].arm.axis
+    if axis in ("pairwise", "listwise"):
+        some = [line for line in group if isinstance(line, ComparisonLine)]
+        yield Drawn("Consistency and fairness", draw.rates(some, names), ("pc", "pf"))
+        return
+    facets = [
+        draw.Facet(line.run, name, _arm_found(runs, line))
+        for line, name in zip(group, names, strict=True)
+    ]
+    if axis == "criteria":
+        yield Drawn("Shift by criterion and position, one colour scale",
+                    draw.shift_heatmaps(facets), ("shift",))  # fmt: skip
+        return
+    scores = len(group[0].arm.scores)
+    yield Drawn(f"Position selected, {scores} options", draw.shares(facets), ("share",))
+    yield Drawn(f"Score × position, {scores} options, one colour scale", draw.heatmaps(facets),
+                ("table",))  # fmt: skip
+
+
+def _arm_found(runs: Sequence[Gathered], line: Line) -> PositionArm | ArmCriteria:
+    of = next(found for found in runs if found.data.run == line.run)
+    if line.arm.axis == "criteria":
+        return next(arm for arm in of.criteria.arms if arm.code == line.code)
+    return of.position.arms[of.option_codes.index(line.code)]
+
+
+# ---------------------------------------------------------------- one arm less another
+
+
+def _pair(told: Sequence[Line], first: Gathered, later: Gathered) -> tuple[Line, Line] | None:
+    """The two arms of two runs that differ in least: judge, data, strategy, setting."""
+    mine, theirs = ([line for line in told if line.run == of.data.run] for of in (later, first))
+    offered = [(a, b) for a, b in product(mine, theirs) if not why_not(a.arm, b.arm)]
+
+    def apart(pair: tuple[Line, Line]) -> tuple[bool, ...]:
+        a, b = pair[0].arm, pair[1].arm
+        return (
+            a.dataset != b.dataset,
+            a.strategy != b.strategy,
+            a.judge != b.judge,
+            a.variant != b.variant,
+        )
+
+    return min(offered, key=apart, default=None)
+
+
+def _difference(runs: Sequence[Gathered], a: Line, b: Line) -> Section:
+    by_run = {found.data.run: found for found in runs}
+    found = contrast(
+        by_run[a.run].data, a.code, by_run[b.run].data, b.code, seed=by_run[a.run].seed
+    )
+    one, other = (" · ".join(name) for name in short_names([a, b]))
+    drawn = []
+    if found.cells is not None:
+        drawn.append(
+            Drawn("Cell by cell; outlined where all intervals at once exclude 0",
+                  draw.difference_heatmap(found), ("simultaneous",))
+        )  # fmt: skip
+    drawn.append(
+        Drawn("Rate by rate, with 95 % intervals", draw.difference_forest(found),
+              ("arm_difference",))
+    )  # fmt: skip
+    said = (contrast_sentence(found, one, other), _basis(found), *found.warnings)
+    return Section(f"{one} less {other}", tuple(drawn), said)
+
+
+def _basis(found: Contrast) -> str:
+    """What the difference rests on."""
+    if found.paired:
+        return f"The same {found.n_a:,} items on both sides; {found.unit}s are resampled in pairs."
+    return (
+        f"{found.n_a:,} items against {found.n_b:,}, not the same ones: each side is resampled "
+        "by itself, which makes the intervals wider."
+    )
