@@ -10,6 +10,10 @@ from rubriclab import ui
 from rubriclab.findings.reads import Read
 
 
+BOLD = 140
+"""Characters up to which a lit option is set in bold: a whole response in bold would shout."""
+
+
 def show_options(read: Read, descriptions: Mapping[str, str | None], *, title: str) -> None:
     """What stood at positions 1..n, from top to bottom, with probabilities where there are any.
 
@@ -26,11 +30,12 @@ def _line(read: Read, place: int, descriptions: Mapping[str, str | None]) -> str
     option = read.shown[place]
     label = read.labels[place] if read.labels else option
     about = descriptions.get(option) or ""
-    said = f"{ui.plain(label)}\u2002{ui.plain(about)}".strip()
+    name, text = ui.plain(label), ui.plain(about)
     share = f" :gray[{read.probabilities[place]:.0%}]" if read.probabilities else ""
-    if read.position == place + 1:
-        return f":orange-background[:material/arrow_right: **{said}**]{share}"
-    return f"{said}{share}"
+    if read.position != place + 1:
+        return f"{name}\u2002{text}{share}"
+    lit = f"**{name}\u2002{text}**" if len(about) <= BOLD else f"**{name}**\u2002{text}"
+    return f":orange-background[:material/arrow_right: {lit}]{share}"
 
 
 def _said(read: Read) -> str:
