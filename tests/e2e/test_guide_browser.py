@@ -31,7 +31,7 @@ def test_help_leads_to_its_definition_and_a_slider_to_its_own_address(tmp_path: 
         settled(there)
         asked = there.locator(".st-key-definitions-asked")
         assert asked.locator("h3").inner_text().strip() == term("v").name
-        assert asked.locator(".katex-display").count() == 1
+        asked.locator(".katex-display").wait_for()
         there.close()
 
         page.goto(f"{address}/guide?judge=smollm2-135m&k=4")
