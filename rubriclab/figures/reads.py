@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -54,9 +55,10 @@ def reads_strip(
     figure.add_trace(_texts(reads), row=row, col=1)
     cells = _targets(reads)
     figure.add_trace(cells, row=row, col=1)
-    for index, read in enumerate(reads):
-        if read.position:
-            _frame(figure, index, read.position, row)
+    # All at once: adding shapes one by one checks the earlier ones again each time.
+    figure.update_layout(
+        shapes=[_frame(i, read.position, row) for i, read in enumerate(reads) if read.position]
+    )
     figure.update_yaxes(
         title_text="Position", range=[n + 0.5, 0.5], dtick=1, showgrid=False, row=row, col=1
     )
@@ -244,12 +246,14 @@ def _targets(reads: Sequence[Read]) -> go.Scatter:
     )
 
 
-def _frame(figure: go.Figure, index: int, position: int, row: int) -> None:
+def _frame(index: int, position: int, row: int) -> dict[str, Any]:
     """A frame around the chosen cell: it can be seen on every shade, and without colour."""
-    figure.add_shape(
-        type="rect", x0=index + 0.54, x1=index + 1.46, y0=position - 0.46, y1=position + 0.46,
-        line={"color": OVER, "width": 3.5}, row=row, col=1,
-    )  # fmt: skip
+    axis = "" if row == 1 else str(row)
+    return {
+        "type": "rect", "xref": f"x{axis}", "yref": f"y{axis}",
+        "x0": index + 0.54, "x1": index + 1.46, "y0": position - 0.46, "y1": position + 0.46,
+        "line": {"color": OVER, "width": 3.5},
+    }  # fmt: skip
 
 
 # ---------------------------------------------------------------- words
