@@ -1,0 +1,149 @@
+"""The Try it page: the form, a trial judged by a simulated judge, its search, its link."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rubriclab import ui
+from rubriclab.model import Judge
+from rubriclab.trial import ORIGIN
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = Judge(
+    "place lover", "simulated", "simulated", options={"position": [50.0], "primacy": 50.0}
+)
+STEADY = Judge(
+    "steady", "simulated", "simulated", options={"score": {"3": 50.0}, "quality_weight": 0.0}
+)
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(ui.STORE_VARIABLE, str(tmp_path / "lab.duckdb"))
+    monkeypatch.setattr("rubriclab.ui.runs.EXAMPLE", tmp_path / "none.zip")
+    st.cache_resource.clear()
+    for judge in (FIRST, STEADY):
+        ui.store().save_judge(judge)
+    yield
+    ui.manager().store.close()
+    st.cache_resource.clear()
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app.switch_page("pages/tryit.py")
+    for name, value in address.items():
+        app.query_params[name] = value
+    return healthy(app.run())
+
+
+def healthy(app: AppTest) -> AppTest:
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+    return app
+
+
+def judged(app: AppTest) -> AppTest:
+    """Press the button and wait until nothing is asked any more."""
+    return ended(healthy(app.button(key="tryit-go").click().run()))
+
+
+def ended(app: AppTest) -> AppTest:
+    until = time.monotonic() + 30
+    while ui.manager().active() and time.monotonic() < until:
+        time.sleep(0.1)
+    return healthy(app.run())
+
+
+def headline(app: AppTest) -> str:
+    return next(m.value for m in app.markdown if m.value.startswith("####"))
+
+
+def test_an_example_waits_to_be_judged() -> None:
+    app = opened()
+    assert app.text_area(key="tryit-instruction").value.startswith("A customer writes")
+    app.selectbox(key="tryit-example").select_index(4).run()
+    assert app.text_area(key="tryit-instruction").value.startswith("A passenger writes")
+    app.selectbox(key="tryit-example").set_value("Your own text").run()
+    assert app.text_area(key="tryit-response").value == ""
+    app.button(key="tryit-go").click().run()
+    assert any("no response to judge" in error.value for error in app.error)
+
+
+def test_the_score_moves_with_the_order() -> None:
+    app = judged(opened(judge="place lover"))
+    said = headline(app)
+    assert "place lover gives 1 in the usual order" in said
+    assert "1, 2, 3, 4 and 5" in said
+    values = {metric.label: metric.value for metric in app.metric}
+    assert values["Usual order"] == "1"
+    assert values["Mean over 10 orders"] == "3.00"
+    assert values["Lowest and highest"] == "1 to 5"
+    assert any("simulated" in caption.value for caption in app.caption)
+    assert any("both ends of the scale" in caption.value for caption in app.caption)
+    (info,) = ui.store().runs()
+    assert info.origin == ORIGIN
+    assert app.query_params["run"] in (info.run, [info.run])
+
+
+def test_a_link_shows_the_trial_again_and_asks_nothing() -> None:
+    judged(opened(judge="place lover"))
+    (info,) = ui.store().runs()
+    again = opened(run=info.run)
+    assert "place lover gives 1" in headline(again)
+    assert (
+        again.text_area(key="tryit-response").value
+        == ui.store().study(info.run).dataset.items[0].response
+    )  # type: ignore[union-attr]
+    assert ui.store().run(info.run).done == 10
+    lost = opened(run="gone")
+    assert any("does not have" in warning.value for warning in lost.warning)
+
+
+def test_agreement_is_no_proof_and_the_search_goes_on() -> None:
+    app = judged(opened(judge="steady"))
+    assert "in every one of the 10 orders" in headline(app)
+    assert any("up to 26%" in caption.value for caption in app.caption)
+    app.number_input(key="tryit-calls").set_value(4).run()
+    app = ended(healthy(app.button(key="tryit-flip").click().run()))
+    (info,) = ui.store().runs()
+    assert ui.store().run(info.run).done == 14
+    assert any("after 4 further calls the highest is 3" in m.value for m in app.markdown)
+
+
+def test_two_responses_are_swapped() -> None:
+    app = opened(kind="pairwise", judge="place lover")
+    assert app.text_area(key="tryit-second").value
+    assert "whichever response is shown first" in headline(judged(app))
+
+
+def test_criteria_change_places() -> None:
+    app = judged(opened(kind="criteria", judge="place lover"))
+    assert "criteri" in headline(app)
+    (info,) = ui.store().runs()
+    assert info.axis == "criteria"
+    assert ui.store().run(info.run).done == 8
+
+
+def test_judges_side_by_side() -> None:
+    app = opened(judge="place lover")
+    app.multiselect(key="tryit-judges").set_value(["place lover", "steady"]).run()
+    app = judged(app)
+    said = [m.value for m in app.markdown if m.value.startswith("####")]
+    assert len(said) == 2
+    assert len(app.metric) == 8
+
+
+def test_trials_are_kept_apart_from_runs_over_data() -> None:
+    judged(opened(judge="place lover"))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app.switch_page("pages/results.py").run()
+    assert app.subheader[0].value == "Nothing judged yet"
+    app.switch_page("pages/runs.py").run()
+    assert any("one text" in m.value for m in app.markdown)
