@@ -284,7 +284,8 @@ class _Options:
         moments[kept] = agree.moments(self.mean[at[kept]], self.human[at[kept]])
         parts = [self.tables.counts[at], self.tables.item_seen[at]]
         table = np.hstack([*(part.reshape(len(at), n * n) for part in parts), moments])
-        return sum_by(unit, table, n_units)
+        # An item a unit: which row is whose does not matter, as long as paired arms agree.
+        return table if n_units == len(at) else sum_by(unit, table, n_units)
 
 
 def _options(a: _Side, b: _Side, seed: int, n_boot: int) -> Contrast:
@@ -359,10 +360,8 @@ def _option_cells(
     n = len(arm.scores)
     draws = position_given_score(a.counts_drawn, a.seen_drawn)
     draws = draws - position_given_score(b.counts_drawn, b.seen_drawn)
-    chosen = [
-        (sums[:, : n * n].reshape(-1, n, n).sum(axis=2) > 0).sum(axis=0)
-        for sums in (sums_a, sums_b)
-    ]
+    by_score = np.repeat(np.eye(n), n, axis=0)
+    chosen = [(sums[:, : n * n] @ by_score > 0).sum(axis=0) for sums in (sums_a, sums_b)]
     usable = np.repeat((np.minimum(*chosen) >= FEW)[:, None], n, axis=1)
     table_a = position_given_score(a.counts, a.seen)
     table_b = position_given_score(b.counts, b.seen)

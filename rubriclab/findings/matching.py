@@ -6,11 +6,11 @@ criterion, also across runs), and as groups of their own where they did not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from rubriclab.findings.frame import compress
 from rubriclab.model import Arm, RunData
@@ -80,8 +80,14 @@ def item_keys(a: RunData, items_a: Ints, b: RunData, items_b: Ints) -> tuple[Int
     """
     if a.run == b.run:
         return items_a, items_b, 0
-    names = [_names(a.items, items_a), _names(b.items, items_b)]
-    codes = pd.factorize(np.concatenate(names))[0].astype(np.int64)
+    codes = np.zeros(len(items_a) + len(items_b), dtype=np.int64)
+    for name in ("dataset", "item_id", "criterion"):
+        if name in a.items and name in b.items:
+            sides = (a.items[name].iloc[items_a], b.items[name].iloc[items_b])
+            found = _same_text_same_code(*sides)
+            # Small again after every column, so that no product outgrows an integer.
+            codes = pd.factorize(codes * (int(found.max(initial=0)) + 2) + found + 1)[0]
+    codes = codes.astype(np.int64)
     key_a, key_b = codes[: len(items_a)], codes[len(items_a) :]
     _, at_a, at_b = np.intersect1d(key_a, key_b, return_indices=True)
     long_a, long_b = _lengths(a.items, items_a)[at_a], _lengths(b.items, items_b)[at_b]
@@ -146,17 +152,12 @@ def _drawn(sums: Floats, n_boot: int, seed: int) -> Floats:
     return bootstrap_sums(sums, n_boot=n_boot, seed=seed)
 
 
-def _names(items: pd.DataFrame, codes: Ints) -> np.ndarray:
-    """Data set, id and criterion of each item as one text."""
-    parts: Sequence[np.ndarray] = [
-        items[name].astype("object").where(items[name].notna(), "").to_numpy()[codes].astype(str)
-        for name in ("dataset", "item_id", "criterion")
-        if name in items
-    ]
-    whole = parts[0].astype(object)
-    for part in parts[1:]:
-        whole = whole + "\x1f" + part.astype(object)
-    return whole
+def _same_text_same_code(a: pd.Series, b: pd.Series) -> Ints:
+    """Codes of the texts of ``a``, then of ``b``; -1 where there is none."""
+    if isinstance(a.dtype, pd.CategoricalDtype) and isinstance(b.dtype, pd.CategoricalDtype):
+        return np.asarray(union_categoricals([a, b]).codes, dtype=np.int64)
+    whole = pd.concat([a.astype("object"), b.astype("object")], ignore_index=True)
+    return np.asarray(pd.factorize(whole)[0], dtype=np.int64)
 
 
 def _lengths(items: pd.DataFrame, codes: Ints) -> Floats:
