@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -15,10 +17,17 @@ import pytest
 from rubriclab import __main__ as command
 from rubriclab.findings.alignment import sweep
 from rubriclab.findings.plain import plain
+from rubriclab.findings.position import position
+from rubriclab.findings.sentences import perturbation_sentence, position_sentence
+from rubriclab.glossary import TERMS, term
 from rubriclab.model import RunData
-from rubriclab.report import Source, as_text, html_report, results, source
-from rubriclab.report.charts import drawable, factors
-from rubriclab.report.gather import varies_form
+from rubriclab.report import Source, as_text, html_report, markup, results, source
+from rubriclab.report.charts import drawable, factors, sections
+from rubriclab.report.document import document as report_document
+from rubriclab.report.gather import Gathered, varies_form
+from rubriclab.report.methods import method_terms
+from rubriclab.report.numbers import key_tables
+from rubriclab.report.words import limits
 from rubriclab.store import Store
 from tests.simulated_runs import HOSTILE, data_of, run_into
 
@@ -239,3 +248,157 @@ def test_command_writes_html_and_json(tmp_path: Path, capsys: pytest.CaptureFixt
     )
     assert "cannot be written" in capsys.readouterr().err
     assert plain(float("nan")) is None
+
+
+def test_html_allows_its_own_two_scripts_and_nothing_else(pages: dict[str, str]) -> None:
+    page = pages["options"]
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    rules = dict(rule.strip().split(" ", 1) for rule in policy[1].split(";"))
+    assert rules["default-src"] == "'none'"
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+    assert len(scripts) == 2
+
+
+def test_html_answers_before_it_shows(pages: dict[str, str]) -> None:
+    page = pages["options"]
+    heads = [unescape(h) for h in re.findall(r"<h2[^>]*><bdi>(.*?)</bdi></h2>", page)]
+    assert heads[:3] == ["What was found", "What to do", "Key numbers"]
+    assert heads.index("Read with care") < heads.index("How this was worked out")
+    found = data_of("options")
+    assert position_sentence(position(found).arms[0]) in unescape(page)
+    assert "leaning, even" in page.split("</header>")[0], "simulated judges are named at the top"
+
+
+def test_html_shows_the_forms_of_the_prompt(pages: dict[str, str]) -> None:
+    page = unescape(pages["forms"])
+    group = Gathered(data_of("forms")).perturbation
+    assert group is not None
+    assert perturbation_sentence(group.groups[0]) in page
+    assert "Mean shift against the baseline: leaning · answers" in page
+    assert group.groups[0].most_stable.sentence in page
+
+
+def test_html_defines_what_it_shows_and_no_more(pages: dict[str, str]) -> None:
+    assert term("bias_cost").definition in unescape(pages["options"])
+    assert term("pc").definition not in unescape(pages["options"])
+    assert term("pc").definition in unescape(pages["pairs"])
+    assert term("friedman").definition in unescape(pages["criteria"])
+    for key in ("noise_floor", "visible", "holm"):
+        assert term(key).sentence in unescape(pages["options"])
+
+
+def test_every_term_of_a_report_is_in_the_glossary() -> None:
+    known = {one.key for one in TERMS}
+    for kind in KINDS:
+        found = Gathered(data_of(kind))
+        used = {key for topic in sections(found) for drawn in topic.drawn for key in drawn.terms}
+        used |= {key for shown in key_tables(report_document(found)) for key in shown.terms}
+        assert used | method_terms(found.axes) <= known
+
+
+def test_html_leaves_out_what_is_not_wanted() -> None:
+    of = Source(data_of("plain"), provenance={"python": "9.9"})
+    bare = html_report([of], parts=())
+    assert "plotly.js" not in bare
+    assert "script-src 'none'" in bare
+    assert "How this was worked out" not in bare
+    assert "9.9" not in bare
+    assert "Read with care" in bare
+    assert len(bare) < 60_000
+
+
+def test_html_of_several_runs_begins_with_a_comparison() -> None:
+    runs = [Source(data_of(kind)) for kind in ("options", "plain", "criteria")]
+    page = unescape(html_report(runs, title="Three of them"))
+    assert "<title>Three of them · rubriclab</title>" in page
+    heads = re.findall(r"<h2[^>]*><bdi>(.*?)</bdi></h2>", page)
+    assert heads[:4] == ["The comparison", "Options", "Plain", "Criteria"]
+    first = page.index("The comparison</bdi>")
+    table = page[first : page.index("</table>", first)]
+    assert table.count('<th scope="row">') == 6 + 2, "all arms of both runs of score options"
+    assert "even (simulated) · Plain less even (simulated) · Options" in page, (
+        "a difference against the first run"
+    )
+    assert len(re.findall(r"plotly\.js v\d", page)) == 1
+
+
+def test_two_runs_of_one_name_are_told_apart() -> None:
+    data = data_of("plain")
+    page = html_report([Source(data), Source(replace(data, run="plain-other"))], parts=())
+    assert f"Plain ({data.run})" in page
+    assert "Plain (plain-other)" in page
+
+
+def test_limits_say_what_a_run_cannot() -> None:
+    plain_run = Gathered(data_of("plain"))
+    told = " ".join(limits(plain_run, Source(plain_run.data, planned=900, done=50)))
+    assert "50 of 900 calls" in told
+    assert "No item has a human rating" in told
+    assert "80 % power" in told
+    silent = plain_run.data.judgments.assign(status=3, score=np.nan, position=-1)
+    cut = Gathered(replace(plain_run.data, judgments=silent, probabilities=None))
+    assert "cut off" in " ".join(limits(cut, Source(cut.data)))
+
+
+def test_text_of_others_is_made_visible() -> None:
+    assert markup.text("<b>&\"'") == "&lt;b&gt;&amp;&quot;&#x27;"
+    assert markup.text("a\x00\x1b\x7f\x85b") == "a␀␛␡\ufffdb"
+    assert markup.text("\u202eabc\u2066 \ud800") == "\ufffdabc\ufffd \ufffd"
+    assert markup.text("line\nline\ttab") == "line\nline\ttab"
+    assert markup.name("שלום") == "<bdi>שלום</bdi>"
+
+
+def test_report_of_a_stored_run_shows_rubric_prompt_and_reply() -> None:
+    with Store(":memory:") as store:
+        run = run_into(store, "criteria")["criteria"]
+        of = source(store, run)
+        assert of.shown is not None
+        assert of.shown.messages
+        assert of.shown.reply
+        page = unescape(html_report([of], parts=("shown",)))
+        assert of.shown.messages[-1][1] in page
+        assert page.count("Score options in their canonical order</caption>") == 4
+        copy = store.import_run(replace(of.data, name="copy"), provenance={})
+        assert source(store, copy).shown is None
+        assert "made elsewhere" in html_report([source(store, copy)], parts=("shown",))
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_report_command_writes_both_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, page, bundle = tmp_path / "s.duckdb", tmp_path / "o.html", tmp_path / "o.zip"
+    with Store(path) as store:
+        runs = run_into(store, "plain", "forms")
+    asked = ["report", runs["plain"][:8], runs["forms"], "--store", str(path), "--title", "Both"]
+    assert command.main([*asked, "--out", str(page), "--out", str(bundle), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"] == [runs["plain"], runs["forms"]]
+    assert told["files"] == {str(page): page.stat().st_size, str(bundle): bundle.stat().st_size}
+    assert "<title>Both · rubriclab</title>" in page.read_text(encoding="utf-8")
+    other = tmp_path / "other.duckdb"
+    taken = ["import", str(bundle), "--kind", "run", "--store", str(other), "--json"]
+    assert command.main(taken) == 0
+    assert [one["run"] for one in json.loads(capsys.readouterr().out)] == told["runs"]
+
+
+def test_report_command_says_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.duckdb"
+    with Store(path) as store:
+        run = run_into(store, "plain")["plain"]
+    with pytest.raises(SystemExit) as ended:
+        command.main(["report", run, "--store", str(path), "--out", "o.pdf"])
+    assert ended.value.code == 2
+    assert "should end in .html or .zip" in capsys.readouterr().err
+    assert command.main(["report", "nothing", "--store", str(path), "--out", "o.html"]) == 1
+    assert "has no run “nothing”" in capsys.readouterr().err
+    nowhere = str(tmp_path / "no" / "o.zip")
+    assert command.main(["report", run, "--store", str(path), "--out", nowhere]) == 1
+    assert "cannot be written" in capsys.readouterr().err
