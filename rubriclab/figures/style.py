@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 
 # Okabe-Ito's order, darkened a little so that lines read on white and on near-black alike.
 JUDGE_COLORS = (
-    "#0072b2", "#d55e00", "#009e73", "#b45f93", "#c79100", "#4aa3d8", "#7a6ff0", "#7d7d7d",
+    "#0072b2", "#d55e00", "#009e73", "#b45f93", "#82992c", "#3a95c2", "#7a6ff0", "#7d7d7d",
 )  # fmt: skip
 ACCENT = "#0072b2"
 EVEN_LINE = "#8a8f98"
@@ -38,6 +39,36 @@ def centred_at(middle: float) -> list[list[float | str]]:
 
 # One-directional quantities (shares, counts, agreement).
 SEQUENTIAL = [[0.0, "#f1eee7"], [0.35, "#9cc3dd"], [0.7, "#3d83b5"], [1.0, "#0d3f66"]]
+
+DARK_INK, LIGHT_INK = "#000000", "#ffffff"
+"""Text on a filled cell. The fills are the same in light and dark mode, so the inks are too; only
+the two extremes give every colour of a scale a contrast of 4.5 (WCAG 2, 1.4.3) with one of them."""
+
+
+def color_at(scale: Sequence[Sequence[Any]], at: float) -> str:
+    """The colour of ``scale`` at ``at`` (0 to 1; beyond: its ends), mixed as Plotly mixes it."""
+    stops = [float(stop) for stop, _ in scale]
+    parts = np.array([[int(str(c)[k : k + 2], 16) for k in (1, 3, 5)] for _, c in scale])
+    return "#" + "".join(f"{round(np.interp(at, stops, part)):02x}" for part in parts.T)
+
+
+def ink_on(scale: Sequence[Sequence[Any]], at: float) -> str:
+    """The ink that reads better on the colour of ``scale`` at ``at`` (0 to 1)."""
+    fill = color_at(scale, at)
+    return max((DARK_INK, LIGHT_INK), key=lambda ink: contrast(ink, fill))
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, 1 to 21 (WCAG 2.2, "contrast ratio")."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: str) -> float:
+    """Relative luminance of an sRGB colour (WCAG 2.2)."""
+    channels = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255.0
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 FADED = 0.5
@@ -126,3 +157,23 @@ def house_style(figure: go.Figure, *, height: int, **layout: Any) -> go.Figure:
 
 def judge_color(index: int) -> str:
     return JUDGE_COLORS[index % len(JUDGE_COLORS)]
+
+
+class _Still(go.Figure):  # type: ignore[misc]  # Plotly has no types
+    """A figure that leaves dragging to the page although its points can be clicked on.
+
+    Streamlit takes ``dragmode=False`` for "not set" where points can be selected, and sets
+    "pan", which catches every finger. A mode that Plotly does not know passes Streamlit; Plotly
+    then falls back on the template's, which is False.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        told: dict[str, Any] = super().to_dict()
+        told["layout"]["dragmode"] = "none"
+        told["layout"].setdefault("template", {}).setdefault("layout", {})["dragmode"] = False
+        return told
+
+
+def still(figure: go.Figure) -> go.Figure:
+    """``figure`` for a place where its points are clicked on: a drag over it moves the page."""
+    return _Still(figure)

@@ -10,10 +10,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from rubriclab.figures.style import Behind, Chart
+from rubriclab.figures.style import Behind, Chart, still
 from rubriclab.store import RunInfo
 from rubriclab.ui.frame import plain
 from rubriclab.ui.runs import run_parquet
+
+CONFIG = {
+    "displaylogo": False,
+    "scrollZoom": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d"],
+}
+"""A wheel or a finger over a chart moves the page; zooming is a button's business."""
 
 
 def chart(
@@ -42,11 +49,11 @@ def _drawn(shown: Chart, key: str, select: bool | Callable[[], None]) -> Any:
         told = select if callable(select) else "rerun"
         options = {"on_select": told, "selection_mode": "points"}
     return st.plotly_chart(
-        shown.figure,
+        still(shown.figure) if select else shown.figure,
         width="stretch",
         key=key,
         alt=shown.alt,
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+        config=CONFIG,
         **options,
     )
 
@@ -56,9 +63,10 @@ def _with_way_down(shown: Chart, key: str, run: str) -> Any:
     event = _drawn(shown, key, select=True)
     clicked = [behind_point(shown, point) for point in event.selection.points]
     for number, behind in enumerate(one for one in clicked if one is not None):
+        st.caption(plain(behind.name))  # a link of its own width would be cut
         st.page_link(
             "pages/judgments.py",
-            label=f"Judgments behind: {plain(behind.name)}",
+            label="Judgments behind this",
             icon=":material/arrow_forward:",
             query_params=judgments_address(behind, run),
         )

@@ -9,10 +9,15 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from rubriclab.archive import read_archive
+from rubriclab.store import Store
+from rubriclab.ui import NAVIGATION
+from tests.simulated_runs import run_into, studies
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -27,15 +32,66 @@ ARGUMENTS = [
 ]
 
 
+EXAMPLE = ROOT / "data" / "example_run.zip"
+RECORDED = "recorded"
+"""The kind of the recorded example among the kinds of simulated runs."""
+RUNS_OF: Mapping[str, tuple[str, ...]] = {
+    "results": (RECORDED, "options"), "alignment": ("options", "sweep"), "ranking": ("options",),
+    "criteria": ("criteria",), "debiasing": ("options",), "perturbation": ("forms",),
+    "comparison": ("pairs", "lists"), "judgments": ("options", "criteria", "pairs"),
+}  # fmt: skip
+"""Kinds of runs a page is looked at with; a page of findings that is not listed: "options"."""
+OF_A_RUN = ("Findings", "Look closer")
+CALM = """() => {
+  const app = document.querySelector('[data-testid=stApp]');
+  const drawn = app && app.getAttribute('data-test-script-state') === 'notRunning'
+    && document.querySelector('h1') && !document.querySelector('[data-testid=stSkeleton]')
+    && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(
+         chart => chart.querySelector('.main-svg'));
+  if (!drawn) { window.__calmSince = 0; return false; }
+  window.__calmSince = window.__calmSince || performance.now();
+  return performance.now() - window.__calmSince > 500;
+}"""
+
+
+class View(NamedTuple):
+    """A page on one run: its file and its address after the server's."""
+
+    name: str
+    file: str
+    address: str
+
+
+def filled_store(path: Path) -> dict[str, str]:
+    """A store with the recorded example and simulated runs of every kind; run names by kind."""
+    with Store(path) as store:
+        read_archive(store, EXAMPLE.read_bytes())
+        return {RECORDED: store.runs()[0].run, **run_into(store, *studies())}
+
+
+def views(runs: Mapping[str, str], *, kinds: Mapping[str, tuple[str, ...]] = RUNS_OF) -> list[View]:
+    """Every page of the navigation; a page of findings once for each kind of run it shows."""
+    found = []
+    for section, entries in NAVIGATION.items():
+        for entry in entries:
+            if section not in OF_A_RUN:
+                found.append(View(entry.file, entry.file, entry.file))
+                continue
+            for kind in kinds.get(entry.file, ("options",)):
+                address = f"{entry.file}?run={runs[kind]}"
+                found.append(View(f"{entry.file} {kind}", entry.file, address))
+    return found
+
+
 @contextmanager
-def running_lab(store: Path, log: Path) -> Iterator[str]:
-    """``streamlit run app.py`` on a free port of 127.0.0.1, cold; its address. Stopped at the end."""
+def running_lab(store: Path, log: Path, *, script: Path = ROOT / "app.py") -> Iterator[str]:
+    """``streamlit run`` on a free port of 127.0.0.1, cold; its address. Stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)],
             cwd=ROOT,
             env={**os.environ, "RUBRICLAB_STORE": str(store)},
             stdout=sink,
@@ -68,20 +124,37 @@ def _wait_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def browser_page(*, width: int = 1280, dark: bool = False) -> Iterator[Any]:
-    """A page in headless Chromium."""
+    """A page in headless Chromium. One at a time: ``page_beside`` opens more."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
-            page = browser.new_page(
-                viewport={"width": width, "height": 1000},
-                color_scheme="dark" if dark else "light",
-            )
-            page.set_default_timeout(60_000)
-            yield page
+            yield _new_page(browser, width=width, dark=dark)
         finally:
             browser.close()
+
+
+@contextmanager
+def page_beside(
+    page: Any, *, width: int = 1280, dark: bool = False, **context: Any
+) -> Iterator[Any]:
+    """Another page in the browser of ``page``, with a context (cookies, caches) of its own."""
+    other = _new_page(page.context.browser, width=width, dark=dark, **context)
+    try:
+        yield other
+    finally:
+        other.close()
+
+
+def _new_page(browser: Any, *, width: int, dark: bool, **context: Any) -> Any:
+    page = browser.new_page(
+        viewport={"width": width, "height": 1000},
+        color_scheme="dark" if dark else "light",
+        **context,
+    )
+    page.set_default_timeout(60_000)
+    return page
 
 
 def settled(page: Any) -> None:
@@ -90,15 +163,46 @@ def settled(page: Any) -> None:
     page.wait_for_selector('[data-testid="stStatusWidget"]', state="detached", timeout=120_000)
 
 
-def place_of(page: Any, selector: str) -> dict[str, float]:
-    """Where the last element of ``selector`` stands once it is in view and keeps still."""
+def place_of(page: Any, what: Any) -> dict[str, float]:
+    """Where ``what`` (a locator, or the last element of a selector) keeps still, once in view."""
     before = None
     for _ in range(60):
-        element = page.locator(selector).last
+        element = page.locator(what).last if isinstance(what, str) else what
         element.evaluate("part => part.scrollIntoView({block: 'center'})")
         page.wait_for_timeout(500)
         box = element.bounding_box()
         if box is not None and box == before:
             return dict(box)
         before = box
-    raise RuntimeError(f"{selector} never kept still")
+    raise RuntimeError(f"{what} never kept still")
+
+
+def calm(page: Any) -> None:
+    """Wait until nothing runs and every chart is drawn, for half a second on end."""
+    page.evaluate("() => { window.__calmSince = 0; }")
+    page.wait_for_function(CALM, timeout=120_000)
+
+
+def open_all(page: Any) -> None:
+    """Open every expander, also those within others."""
+    closed = '[data-testid="stExpander"] details:not([open]) > summary'
+    for _ in range(4):
+        opened = page.evaluate(
+            "closed => { const parts = [...document.querySelectorAll(closed)];"
+            " parts.forEach(part => part.click()); return parts.length; }",
+            closed,
+        )
+        if not opened:
+            return
+        page.wait_for_timeout(300)
+        calm(page)
+
+
+def width_of(page: Any) -> float:
+    """How many pixels the page's content is wide."""
+    return float(
+        page.evaluate(
+            """() => Math.max(document.documentElement.scrollWidth,
+                 document.querySelector('[data-testid=stMain]').scrollWidth)"""
+        )
+    )
