@@ -44,7 +44,8 @@ class Outline:
 
     def cost(self) -> str:
         wait = "in about a second" if self.seconds < 2 else f"in about {ui.duration(self.seconds)}"
-        return f"About {self.megabytes:.0f} MB, ready {wait}."
+        size = "Less than 1 MB" if self.megabytes < 1 else f"About {self.megabytes:.0f} MB"
+        return f"{size}, ready {wait}."
 
 
 def outline(runs: Sequence[RunInfo], parts: Collection[str]) -> Outline:
