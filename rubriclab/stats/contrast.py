@@ -112,7 +112,7 @@ def without_noise(share: Floats, draws: Floats) -> tuple[float, Floats]:
     pairs of judges, 30 to 400 items, in 92 to 100 %.
     """
     n = share.shape[-1]
-    noise = n / (n - 1) * float(np.nanvar(draws, axis=0).sum())
+    noise = n / (n - 1) * float(mean_known(np.square(draws - mean_known(draws))).sum())
     plain, resampled = cramers_v(share) ** 2 - noise, cramers_v(draws) ** 2 - 2.0 * noise
     return float(np.sqrt(np.maximum(plain, 0.0))), np.sqrt(np.maximum(resampled, 0.0))
 

@@ -468,11 +468,12 @@ def _two_ways(shown: Chart, a: Line, b: Line, *, key: str) -> None:
         behind = behind_point(shown, point)
         if behind is None:
             continue
+        st.caption(ui.plain(behind.name))
         for letter, line in (("a", a), ("b", b)):
             mine = replace(behind, arm=line.code, run=line.run)
             st.page_link(
                 "pages/judgments.py",
-                label=f"Judgments of {letter} behind: {ui.plain(behind.name)}",
+                label=f"Judgments of {letter} behind this",
                 icon=":material/arrow_forward:",
                 query_params=judgments_address(mine, line.run),
             )

@@ -246,3 +246,17 @@ def test_json_holds_plain_values() -> None:
     assert told["a"] | {"arm": 0, "judge": "leaning", "n": 60, "left_out": 0} == told["a"]
     assert told["cells"]["rows"] == ["1", "2", "3", "4", "5"]
     assert [one["measure"] for one in told["differences"]][-2:] == ["mean score", "r with humans"]
+
+
+def test_an_arm_that_could_not_be_read_has_no_numbers_and_breaks_nothing() -> None:
+    data = two_options([[1, 1], [1, 2]], [[2, 2], [1, 1]])
+    unread = data.judgments["arm"] == 1
+    judgments = data.judgments.assign(
+        status=np.where(unread, 1, 0),
+        score=np.where(unread, np.nan, data.judgments["score"]),
+        position=np.where(unread, -1, data.judgments["position"]),
+    )
+    found = contrast(replace(data, judgments=judgments), 0, replace(data, judgments=judgments), 1)
+    assert all(np.isnan(one.delta) for one in found.deltas)
+    assert all(np.isnan(one.ci.low) for one in found.deltas)
+    assert any("could not be read" in text for text in found.warnings)
