@@ -68,6 +68,9 @@ def test_items_come_in_pages_and_orders(store: Store) -> None:
 
     run = keep(store, study(5, strategies=(Strategy("fixed", reads=2),)), moved)
     assert store.items_behind(run, sort="spread").page["item"].tolist() == [2, 1, 0, 3, 4]
+    assert store.items_beside(run, 1, sort="spread") == (2, 5, 2, 0)
+    assert store.items_beside(run, 0) == (1, 5, None, 1)
+    assert store.items_beside(run, 2, Condition(score=3)) is None
     second = store.items_behind(run, limit=2, offset=2)
     assert second.page["item"].tolist() == [2, 3]
     assert (second.items, second.judgments) == (5, 10)

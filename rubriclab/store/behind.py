@@ -65,6 +65,15 @@ class ItemsBehind(NamedTuple):
     judgments: int
 
 
+class Beside(NamedTuple):
+    """Where an item stands among those behind a condition (from 1), and the items beside it."""
+
+    place: int
+    items: int
+    before: int | None
+    after: int | None
+
+
 @dataclass(frozen=True)
 class Offered:
     """What the judgments of a run (or of one of its arms) can be told apart by."""
@@ -147,15 +156,32 @@ def judgments_sql(condition: str) -> str:
         """
 
 
+def _counted(condition: str) -> str:
+    """Judgments, and the readable scores among them, by item."""
+    return f"""
+        SELECT j.item, count(*) AS n,
+               avg(j.score) FILTER (WHERE isfinite(j.score)) AS mean,
+               min(j.score) FILTER (WHERE isfinite(j.score)) AS low,
+               max(j.score) FILTER (WHERE isfinite(j.score)) AS high
+        FROM judgments j WHERE {condition} GROUP BY j.item"""
+
+
+def beside_sql(condition: str, sort: Sort) -> str:
+    """Each item with its place in the order and its neighbours; asked for one item."""
+    return f"""
+        WITH counted AS ({_counted(condition)}),
+        placed AS (
+            SELECT item, row_number() OVER best AS place, count(*) OVER () AS items,
+                   lag(item) OVER best AS before, lead(item) OVER best AS after
+            FROM counted WINDOW best AS (ORDER BY {SORTS[sort]}))
+        SELECT place, items, before, after FROM placed WHERE item = ?
+        """
+
+
 def items_sql(condition: str, sort: Sort) -> str:
     """One row an item, counted over judgments alone: texts are looked up for the page only."""
     return f"""
-        WITH counted AS (
-            SELECT j.item, count(*) AS n,
-                   avg(j.score) FILTER (WHERE isfinite(j.score)) AS mean,
-                   min(j.score) FILTER (WHERE isfinite(j.score)) AS low,
-                   max(j.score) FILTER (WHERE isfinite(j.score)) AS high
-            FROM judgments j WHERE {condition} GROUP BY j.item),
+        WITH counted AS ({_counted(condition)}),
         page AS (
             SELECT *, count(*) OVER () AS all_items, sum(n) OVER () AS all_judgments
             FROM counted ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?)

@@ -38,12 +38,14 @@ from rubriclab.model import (
 from rubriclab.plan import Plan
 from rubriclab.store.behind import (
     NO_CONDITION,
+    Beside,
     Condition,
     ItemsBehind,
     ItemText,
     Offered,
     Sort,
     answers_of,
+    beside_sql,
     choices_sql,
     chosen_words,
     items_sql,
@@ -501,6 +503,14 @@ class Store:
         else:
             frame["chosen"] = None
         return ItemsBehind(frame, items, judgments)
+
+    def items_beside(
+        self, run: str, item: int, asked: Condition = NO_CONDITION, *, sort: Sort = "data"
+    ) -> Beside | None:
+        """Where an item stands among those of :meth:`items_behind`; None where it is not one."""
+        condition, values = self._condition(run, asked)
+        rows = self._rows(beside_sql(condition, sort), [*values, item])
+        return Beside(*rows[0]) if rows else None
 
     def offered(self, run: str, *, arm: int | None = None) -> Offered:
         """What the judgments of a run, or of one of its arms, can be told apart by."""

@@ -110,7 +110,7 @@ def _offered_once(key: tuple[str, str, str], arm: int | None) -> Offered:
 
 def items(info: RunInfo, asked: Condition) -> None:
     """The items that have such judgments, a page at a time; a chosen row opens the item."""
-    sorts = [s for s in SORTS if s != "spread" or info.axis not in COMPARISONS]
+    sorts = _sorts(info)
     sort = ui.choose("Items in order", sorts, key="judgments-sort", address="sort",
                      name=lambda s: SORTS[s], code=lambda s: "" if s == "data" else s,
                      segments=True)  # fmt: skip
@@ -135,6 +135,11 @@ def items(info: RunInfo, asked: Condition) -> None:
         },
     )  # fmt: skip
     _pager(first, found.items)
+    ui.export_row({}, {"Items of this page": shown}, info=info, key="judgments")
+
+
+def _sorts(info: RunInfo) -> list[Sort]:
+    return [s for s in SORTS if s != "spread" or info.axis not in COMPARISONS]
 
 
 def _items_frame(page: pd.DataFrame, info: RunInfo) -> pd.DataFrame:
@@ -209,8 +214,10 @@ def chosen_item(info: RunInfo) -> ItemText | None:
 
 def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
     """An item's text, its strips across orders, one read word for word, all its judgments."""
-    st.button("All items", icon=":material/arrow_back:", on_click=_go, key="judgments-all",
-              kwargs={"item": None, "call": None})  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("All items", icon=":material/arrow_back:", on_click=_go, key="judgments-all",
+                  kwargs={"item": None, "call": None})  # fmt: skip
+        _neighbours(info, asked, about.item)
     st.subheader(ui.plain(about.item_id), anchor=False)
     _about(about)
     every = ui.store().judgments_behind(info.run, item=about.item, limit=MOST)
@@ -225,6 +232,21 @@ def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
     _strips(info, frame, arms, at)
     _one_read(info, frame, arms, at)
     _all_reads(frame, arms, fits, asked)
+
+
+def _neighbours(info: RunInfo, asked: Condition, item: int) -> None:
+    """The way to the items before and after this one, in the order of the list it came from."""
+    sort: Sort = next((s for s in _sorts(info) if s == st.query_params.get("sort")), "data")
+    beside = ui.store().items_beside(info.run, item, asked, sort=sort)
+    if beside is None or beside.items == 1:
+        return
+    st.button("Previous item", key="judgments-item-back", icon=":material/chevron_left:",
+              disabled=beside.before is None, on_click=_go,
+              kwargs={"item": beside.before, "call": None})  # fmt: skip
+    st.button("Next item", key="judgments-item-on", icon=":material/chevron_right:",
+              icon_position="right", disabled=beside.after is None, on_click=_go,
+              kwargs={"item": beside.after, "call": None})  # fmt: skip
+    st.caption(f"{beside.place:,} of {beside.items:,}", width="content")
 
 
 def _about(about: ItemText) -> None:

@@ -129,6 +129,18 @@ def test_an_item_shows_its_orders_and_the_words_of_a_call(runs: dict[str, str]) 
     assert "**60 items**" in said(app)
 
 
+def test_items_behind_a_filter_are_read_one_after_the_other(runs: dict[str, str]) -> None:
+    asked = {"arm": "0", "score": "5", "position": "1"}
+    found = ui.store().items_behind(runs["options"], Condition(arm=0, score=5, position=1))
+    codes = found.page["item"].tolist()
+    app = opened(runs["options"], **asked, item=str(codes[0]))
+    assert f"1 of {len(codes)}" in said(app)
+    assert app.button(key="judgments-item-back").disabled
+    app.button(key="judgments-item-on").click().run()
+    assert address(app, "item") == str(codes[1])
+    assert address(app, "score") == "5"
+
+
 def test_the_first_judgment_shown_meets_the_filters(runs: dict[str, str]) -> None:
     run = runs["options"]
     rows = ui.store().judgments_behind(run, arm=0, item=4)
