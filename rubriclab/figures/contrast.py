@@ -245,8 +245,9 @@ def difference_forest(found: Contrast) -> Chart:
     panels: dict[str, list[Delta]] = {}
     for one in known:
         panels.setdefault(PANELS[one.kind], []).append(one)
-    if "V and r" in panels and all(one.kind == "agreement" for one in panels["V and r"]):
-        panels = {"r" if title == "V and r" else title: rows for title, rows in panels.items()}
+    alone = {frozenset({"strength"}): "V", frozenset({"agreement"}): "r"}
+    panels = {alone.get(frozenset(one.kind for one in rows), title): rows
+              for title, rows in panels.items()}  # fmt: skip
     sizes = [len(rows) for rows in panels.values()] or [1]
     gap, plot = 58, ROW * sum(sizes) + 10 * len(sizes)
     whole = plot + gap * (len(sizes) - 1)
@@ -336,7 +337,7 @@ def _axes(figure: go.Figure, panel: _Panel, scale: _Scale, place: Mapping[str, i
     figure.update_yaxes(
         tickvals=list(range(rows)), ticktext=[escape(_cut(name, 12)) for name in panel.rows],
         range=[-0.5, rows - 0.5] if scale.rows else [rows - 0.5, -0.5], showgrid=False, ticks="",
-        title_text=scale.rows if place["col"] == 1 else "", title_standoff=6, **place,
+        title_text=scale.rows if place["col"] == 1 else "", title_standoff=14, **place,
     )  # fmt: skip
 
 

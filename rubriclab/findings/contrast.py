@@ -668,7 +668,8 @@ def contrast_sentence(found: Contrast, a: str, b: str) -> str:
         )
     rates = [one for one in sure if one.kind in ("rate", "fairness")]
     if rates:
-        return "; ".join(_rate_words(one, a, b) for one in rates[:2]) + "."
+        told = "; ".join(_rate_words(one, a, b) for one in rates[:2])
+        return f"{told[0].upper()}{told[1:]}."
     marked = int(found.cells.clear.sum()) if found.cells else 0
     if found.cells and found.cells.kind == "criterion" and marked:
         return (

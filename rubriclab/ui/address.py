@@ -73,7 +73,7 @@ def choose_many(
     told = st.session_state.get(f"{key}@told")
     by_code = {code(option): option for option in options}
     if key not in st.session_state or (wanted and wanted != told):
-        asked = [by_code[text] for text in wanted if text in by_code]
+        asked = [by_code[text] for text in wanted if text in by_code][:most]
         st.session_state[key] = asked or [option for option in default if option in options]
     else:
         st.session_state[key] = [o for o in st.session_state[key] if o in options]

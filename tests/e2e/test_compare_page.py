@@ -80,6 +80,23 @@ def test_a_run_that_comes_in_brings_its_arms(runs: dict[str, str]) -> None:
     assert app.dataframe[0].value["Run"].unique().tolist() == ["Plain"]
 
 
+def test_a_link_to_what_is_not_here_says_so(runs: dict[str, str]) -> None:
+    run = runs["options"]
+    app = opened(run=[run, "gone"], arm=[f"{run}:0", f"{run}:99"])
+    told = [warning.value.replace("\\", "") for warning in app.warning]
+    assert any("asks for gone" in text for text in told)
+    assert any(f"{run}:99" in text for text in told)
+    app.multiselect(key="compare-runs").set_value([runs["plain"]]).run()
+    assert not any("link asks" in warning.value for warning in healthy(app).warning)
+
+
+def test_a_link_to_too_many_arms_shows_the_first(runs: dict[str, str]) -> None:
+    every = [f"{runs[kind]}:{k}" for kind in KINDS for k in range(6)]
+    app = opened(run=[runs[kind] for kind in KINDS], arm=every)
+    shown = app.multiselect(key=f"compare-arms-{'-'.join(runs[kind] for kind in KINDS)}").value
+    assert len(shown) == views.MOST_ARMS
+
+
 def test_kinds_have_sections_and_are_never_mixed(runs: dict[str, str]) -> None:
     kinds = ("options", "criteria", "pairs", "lists")
     app = opened(run=[runs[kind] for kind in kinds])

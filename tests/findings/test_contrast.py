@@ -222,7 +222,7 @@ def test_pairs_compare_consistency_and_fairness() -> None:
     fair = next(one for one in found.deltas if one.kind == "fairness")
     assert fair.ci.high < -0.5
     assert (found.unit, found.units, found.n_a) == ("question", 20, 60)
-    assert "fairness (PF) is -" in contrast_sentence(found, "first", "last")
+    assert "Fairness (PF) is -" in contrast_sentence(found, "first", "last")
 
 
 def test_what_cannot_be_compared_says_why() -> None:
