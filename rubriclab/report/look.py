@@ -84,12 +84,33 @@ SCRIPT = """
       polar: {bgcolor: "rgba(0,0,0,0)", angularaxis: axis, radialaxis: axis},
       hoverlabel: {bgcolor: night ? "#2b323c" : "#ffffff", bordercolor: "#8a8f98", font: {color: ink}}}};
   };
+  // On a narrow screen a title longer than its axis would be cut off, and a legend of many lines
+  // would take the chart's room: both get room of their own.
+  const fit = plot => {
+    const change = {}, legend = plot._fullLayout.legend, tall = plot._fullLayout.height;
+    let more = legend && legend._height > 60 ? legend._height - 40 : 0;
+    for (const name of Object.keys(plot.layout).filter(key => /^xaxis\\d*$/.test(key))) {
+      const title = plot.layout[name].title && plot.layout[name].title.text, axis = plot._fullLayout[name];
+      if (!title || !axis || title.includes("<")) continue;
+      const fits = Math.max(8, Math.floor(axis._length / 7.5));
+      if (title.length <= fits) continue;
+      const lines = [""];
+      for (const word of title.split(" ")) {
+        if ((lines.at(-1) + " " + word).length > fits && lines.at(-1)) lines.push(word);
+        else lines[lines.length - 1] += (lines.at(-1) ? " " : "") + word;
+      }
+      change[name + ".title.text"] = lines.join("<br>");
+      more += 18 * (lines.length - 1);
+      change["margin.b"] = (plot.layout.margin && plot.layout.margin.b || 48) + 18 * (lines.length - 1);
+    }
+    if (more) Plotly.relayout(plot, {...change, height: tall + more});
+  };
   const draw = plot => {
     if (!waiting.has(plot) || !plot.offsetWidth) return;
     waiting.delete(plot);
     const figure = JSON.parse(document.getElementById(plot.dataset.figure).textContent);
     const layout = {...figure.layout, template: look(false), autosize: true};
-    Plotly.newPlot(plot, figure.data, layout, config);
+    Plotly.newPlot(plot, figure.data, layout, config).then(() => fit(plot));
   };
   const again = paper => plots.forEach(plot => {
     if (waiting.has(plot)) return;

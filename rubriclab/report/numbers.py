@@ -130,11 +130,14 @@ def _read(arm: Json) -> str:
 
 
 def number(value: float | None, form: str) -> str:
-    """A number as text; a dash where it is not known."""
-    return UNKNOWN if value is None else format(value, form)
+    """A number as text, with no sign before a zero; a dash where it is not known."""
+    if value is None:
+        return UNKNOWN
+    shown = format(value, form)
+    return shown if any(digit in shown for digit in "123456789") else shown.lstrip("+-")
 
 
 def _with_ci(value: float | None, ci: Sequence[float | None], form: str = ".3f") -> str:
     low, high = ci
-    ends = "" if low is None or high is None else f"\n[{low:{form}}, {high:{form}}]"
+    ends = "" if low is None or high is None else f"\n[{number(low, form)}, {number(high, form)}]"
     return number(value, form) + ends

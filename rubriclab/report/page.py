@@ -105,7 +105,7 @@ def html_report(
         body = "".join(_comparison(writing, runs))
         for run in runs:
             body += writing.begin(2, run.title, kind="part")
-            body += f"{_facts(run)}{''.join(_run(writing, run, level=3))}</section>"
+            body += f"{_facts(run, marked=True)}{''.join(_run(writing, run, level=3))}</section>"
     body += "".join(_ending(writing, runs, seed))
     shown = title or (runs[0].title if len(runs) == 1 else " · ".join(run.title for run in runs))
     return _document(writing, shown, _head(shown, runs), body)
@@ -136,8 +136,11 @@ def _head(title: str, runs: Sequence[_Part]) -> str:
     return said + "</header>"
 
 
-def _facts(run: _Part) -> str:
-    """Who judged what, and how much of it could be read, on one line."""
+def _facts(run: _Part, *, marked: bool = False) -> str:
+    """Who judged what, and how much of it could be read, on one line.
+
+    ``marked``: a simulated run says so here too.
+    """
     data, arms = run.of.data, run.body["arms"]
     total = sum(arm["judgments"]["total"] for arm in arms)
     read = sum(arm["judgments"]["ok"] for arm in arms)
@@ -147,7 +150,7 @@ def _facts(run: _Part) -> str:
         f"Judges: {_listed(judges)}" if len(judges) > 1 else f"Judge: {_listed(judges)}",
         f"Data: {_listed(sets)}",
         f"{read:,} of {total:,} judgments could be read",
-        "simulated" if data.simulated else "",
+        "simulated" if marked and data.simulated else "",
         f"Run {data.run}",
     ]
     return '<ul class="facts">' + "".join(

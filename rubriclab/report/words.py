@@ -61,9 +61,10 @@ def _told(found: Gathered) -> Iterator[tuple[str, str]]:
     if "options" in found.axes:
         yield from _told_options(found)
     if "criteria" in found.axes:
-        for arm in found.criteria.arms:
-            if arm.tested or len(found.criteria.arms) == 1:
-                yield about(arm.arm), criteria_sentence(arm)
+        clear = sorted(found.criteria.arms, key=lambda arm: (not arm.tested, -arm.reads))
+        first = {about(arm.arm): arm for arm in reversed(clear)}
+        for name in dict.fromkeys(about(arm.arm) for arm in found.criteria.arms):
+            yield name, criteria_sentence(first[name])
     if found.axes & {"options", "criteria"}:
         pairs = {about(pair): pair for pair in reversed(found.ranking.pairs) if pair.prompts}
         for name, pair in reversed(pairs.items()):
@@ -73,17 +74,23 @@ def _told(found: Gathered) -> Iterator[tuple[str, str]]:
 
 
 def _told_options(found: Gathered) -> Iterator[tuple[str, str]]:
+    """Where each judge picks; what the prompt's form does first, where the order never changed."""
+    forms = found.perturbation.groups if found.perturbation else ()
+    said = {
+        f"{group.judge} · {group.dataset}": perturbation_sentence(group)
+        for group in forms
+        if len(group.perturbations) > 1
+    }
     aligned = {str(arm.arm): arm for arm in found.alignment.arms}
     for name, arms in by_setting(found.position.arms).items():
-        arm = clearest(arms) or arms[0]
-        yield name, position_sentence(arm)
-        if str(arm.arm) in aligned:
-            yield name, alignment_sentence(found.alignment, aligned[str(arm.arm)])
-    if found.perturbation is not None:
-        for group in found.perturbation.groups:
-            if len(group.perturbations) > 1:
-                name = " · ".join((group.judge, group.dataset))
-                yield name, perturbation_sentence(group)
+        arm = clearest(arms)
+        if arm is None and name in said:
+            yield name, said.pop(name)
+        shown = arm or arms[0]
+        yield name, position_sentence(shown)
+        if str(shown.arm) in aligned:
+            yield name, alignment_sentence(found.alignment, aligned[str(shown.arm)])
+    yield from said.items()
 
 
 def by_setting(arms: Iterable[PositionArm]) -> dict[str, list[PositionArm]]:

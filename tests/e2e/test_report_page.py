@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab import ui
 from rubriclab.archive import read_archive
+from rubriclab.forms import data
 from rubriclab.report import PARTS
 from rubriclab.store import Store
 from rubriclab.views import report as views
@@ -75,8 +76,11 @@ def test_the_buttons_give_a_document_and_a_bundle(runs: dict[str, str]) -> None:
     assert made.startswith(b"<!doctype html>")
     assert b"<title>Two" in made
     assert b"How this was worked out" not in made
+    bundle = views.bundle_maker(ui.store(), both)()
     with Store(":memory:") as other:
-        assert set(read_archive(other, views.bundle_maker(ui.store(), both)())) == set(both)
+        assert set(read_archive(other, bundle)) == set(both)
+    taken = data._imported("archive", "both.zip", bundle, "")
+    assert taken.run in both, "the Data page reads a bundle of several runs"
 
 
 def test_names_of_files_and_parts(runs: dict[str, str]) -> None:
