@@ -53,7 +53,7 @@ def recorded_picture(recorded: RunInfo) -> None:
         "often, so without a position bias all bars would touch the dotted line."
     )
     arms = tuple(a for a in ui.finding(recorded, position).arms if a.arm.strategy == "balanced")
-    ui.chart(selection_bars(arms), key="home-position")
+    ui.chart(selection_bars(arms), key="home-position", info=recorded)
     st.page_link("pages/results.py", label="Open this run", icon=":material/arrow_forward:",
                  query_params={"run": recorded.run})  # fmt: skip
 

@@ -119,7 +119,14 @@ def items(info: RunInfo, asked: Condition) -> None:
     if not found.items:
         st.info("No judgment meets all of this. Take a filter back.", icon=":material/filter_alt:")
         return
-    first = first if first < found.items else 0
+    if first >= found.items or not st.query_params.get("page", "1").isdecimal():
+        st.warning(
+            f"The link asks for page “{ui.plain(st.query_params.get('page', ''))}” of "
+            f"{math.ceil(found.items / PAGE):,}. Shown instead: the first one.",
+            icon=":material/link_off:",
+        )
+        _go(page=None)
+        first = 0
     st.markdown(
         f"**{found.items:,} item{'s' if found.items != 1 else ''}** with {found.judgments:,} "
         f"judgment{'s' if found.judgments != 1 else ''}. Choose a row to read the item."
@@ -303,7 +310,7 @@ def _read_at(frame: pd.DataFrame, every: pd.DataFrame, fits: pd.Series[bool]) ->
 def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) -> None:
     """The item's reads in the order they were asked, one strip an arm."""
     codes = list(dict.fromkeys(frame["arm"].tolist()))
-    st.markdown("**Across all orders**")
+    st.markdown("**Across all orders**", help=ui.about("ordering"))
     st.caption(_legend(info.axis))
     if len(codes) == 1:
         _strip(frame, arms[codes[0]], at, alone=True)
@@ -435,7 +442,7 @@ def _open_row(calls: Sequence[int], key: str) -> None:
 
 
 FORMATS = {
-    "expected": st.column_config.NumberColumn(format="%.2f"),
+    "expected": st.column_config.NumberColumn(format="%.2f", help=ui.about("expected")),
     "probability": st.column_config.NumberColumn(format="%.0f %%"),
 }
 

@@ -94,6 +94,8 @@ def test_what_a_link_asks_for_in_vain_is_said(runs: dict[str, str]) -> None:
     for part in ("judge and strategy “77”", "score “9”", "item “5000”"):
         assert part in said(app)
     assert "**60 items**" in said(app)
+    assert "page “9” of 2" in said(opened(runs["options"], page="9"))
+    assert "page “last” of 2" in said(opened(runs["options"], page="last"))
     whole = opened(runs["options"], item="4", call="999999")
     assert "judgment “999999”" in said(whole)
 
