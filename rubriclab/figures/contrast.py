@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from rubriclab.figures.style import (
@@ -205,28 +206,12 @@ def difference_heatmap(found: Contrast) -> Chart:
         z=firm, x=list(cells.positions), y=list(range(rows)), zmin=-reach, zmax=reach,
         colorscale=DIVERGING, showscale=False, xgap=2, ygap=2, hoverinfo="skip",
     )  # fmt: skip
-    at = [(r, c) for r in range(rows) for c in range(columns)]
-    figure.add_scatter(
-        x=[cells.positions[c] for _, c in at],
-        y=[r for r, _ in at],
-        mode="markers+text",
-        text=[_cell_text(cells, r, c) for r, c in at],
-        textfont={
-            "size": 13,
-            "color": [
-                EVEN_LINE if np.isnan(firm[cell]) else PALE if strong[cell] else DARK for cell in at
-            ],
-        },
-        marker={"size": 34, "symbol": "square", "opacity": 0},
-        selected={"marker": {"opacity": 0.35, "color": EVEN_LINE}, "textfont": {"color": DARK}},
-        unselected={"marker": {"opacity": 0}},
-        hovertext=[_cell_hover(cells, r, c) for r, c in at],
-        hoverinfo="text",
-    )
+    ink = np.where(np.isnan(firm), EVEN_LINE, np.where(strong, PALE, DARK))
+    figure.add_trace(_difference_targets(cells, ink))
     for r, c in zip(*np.nonzero(cells.clear), strict=True):
         figure.add_shape(
             type="rect", x0=c + 1 - 0.43, x1=c + 1 + 0.43, y0=r - 0.39, y1=r + 0.39,
-            line={"width": 2.5, "color": PALE if strong[r, c] else DARK},
+            line={"width": 2.5, "color": str(ink[r, c])},
         )  # fmt: skip
     figure.update_xaxes(dtick=1, range=[0.5, columns + 0.5])
     figure.update_yaxes(
@@ -235,7 +220,7 @@ def difference_heatmap(found: Contrast) -> Chart:
         range=[-0.5, rows - 0.5] if cells.kind == "score" else [rows - 0.5, -0.5],
     )  # fmt: skip
     figure.update_layout(showlegend=False)
-    behind = [_cell_behind(found, cells, r, c) for r, c in at]
+    behind = [_cell_behind(found, cells, r, c) for r in range(rows) for c in range(columns)]
     return with_behind(figure, _difference_alt(cells), {1: behind})
 
 
@@ -447,6 +432,23 @@ def _largest(panel: _Panel, *, sign: bool = False) -> str:
 
 
 # ---------------------------------------------------------------- differences
+
+
+def _difference_targets(cells: Cells, ink: NDArray[np.str_]) -> go.Scatter:
+    """The numbers of the cells in their ``ink``, on squares that answer hover and click."""
+    at = list(np.ndindex(*cells.delta.shape))
+    return go.Scatter(
+        x=[cells.positions[c] for _, c in at],
+        y=[r for r, _ in at],
+        mode="markers+text",
+        text=[_cell_text(cells, r, c) for r, c in at],
+        textfont={"size": 13, "color": ink.ravel().tolist()},
+        marker={"size": 34, "symbol": "square", "opacity": 0},
+        selected={"marker": {"opacity": 0.35, "color": EVEN_LINE}, "textfont": {"color": DARK}},
+        unselected={"marker": {"opacity": 0}},
+        hovertext=[_cell_hover(cells, r, c) for r, c in at],
+        hoverinfo="text",
+    )
 
 
 def _cell_text(cells: Cells, r: int, c: int) -> str:

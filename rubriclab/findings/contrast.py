@@ -615,20 +615,8 @@ def _comparisons(a: _Side, b: _Side, seed: int, n_boot: int) -> Contrast:
     match = matched(key_a, key_b, one.question, two.question, changed=changed)
     sums_a = one.by_unit(match.at_a, match.unit_a, match.units_a)
     sums_b = two.by_unit(match.at_b, match.unit_b, match.units_b)
-    if match.paired and sums_a.shape[1] != sums_b.shape[1]:
-        width = max(sums_a.shape[1], sums_b.shape[1])
-        # Cells without a series take no part in any rate.
-        sums_a, sums_b = (
-            np.pad(sums, ((0, 0), (0, width - sums.shape[1]))) for sums in (sums_a, sums_b)
-        )
     drawn_a, drawn_b = resampled(sums_a, sums_b, paired=match.paired, n_boot=n_boot, seed=seed)
-    rates_a, rates_b = (
-        [
-            pairs.rates(part.reshape(*part.shape[:-1], -1, pairs.SUMS + one.p), p=one.p)
-            for part in drawn
-        ]
-        for drawn in (drawn_a, drawn_b)
-    )
+    rates_a, rates_b = _rates_of(drawn_a, one.p), _rates_of(drawn_b, one.p)
     items = min(len(match.at_a), len(match.at_b))
     deltas = [
         _delta(
@@ -642,6 +630,11 @@ def _comparisons(a: _Side, b: _Side, seed: int, n_boot: int) -> Contrast:
         for measure, name, kind in _RATES
     ]
     return _contrast(a, b, match, "question", seed, n_boot, None, deltas, ())
+
+
+def _rates_of(drawn: tuple[Floats, Floats], p: int) -> list[pairs.Rates]:
+    """Rates of the totals and of the draws of one arm's cells."""
+    return [pairs.rates(part.reshape(*part.shape[:-1], -1, pairs.SUMS + p), p=p) for part in drawn]
 
 
 _RATES: tuple[tuple[str, str, Kind], ...] = (

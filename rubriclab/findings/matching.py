@@ -91,10 +91,9 @@ def item_keys(a: RunData, items_a: Ints, b: RunData, items_b: Ints) -> tuple[Int
     key_a, key_b = codes[: len(items_a)], codes[len(items_a) :]
     _, at_a, at_b = np.intersect1d(key_a, key_b, return_indices=True)
     long_a, long_b = _lengths(a.items, items_a)[at_a], _lengths(b.items, items_b)[at_b]
-    changed = (long_a != long_b) & (long_a > 0) & (long_b > 0)
-    key_b = key_b.copy()
-    key_b[at_b[changed]] = int(codes.max(initial=0)) + 1 + np.arange(int(changed.sum()))
-    return key_a, key_b, int(changed.sum())
+    changed = key_a[at_a[(long_a != long_b) & (long_a > 0) & (long_b > 0)]]
+    other = np.isin(key_b, changed)
+    return key_a, np.where(other, key_b + int(codes.max(initial=0)) + 1, key_b), len(changed)
 
 
 def matched(key_a: Ints, key_b: Ints, unit_a: Ints, unit_b: Ints, *, changed: int = 0) -> Matched:
