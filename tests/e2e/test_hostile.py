@@ -1,0 +1,254 @@
+"""Hostile names, texts and replies through every page, the report and the exports: shown as
+text, run by nothing, asking nobody."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from rubriclab.archive import read_archive, write_archive
+from rubriclab.plan import plan
+from rubriclab.store import Store
+from tests.e2e.lab import (
+    CHROMIUM,
+    ROOT,
+    RUNS_OF,
+    View,
+    browser_page,
+    calm,
+    open_all,
+    page_beside,
+    running_lab,
+    views,
+    width_of,
+)
+from tests.hostile import HOST, MARK, hostile_store, studies
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium"),
+]
+KINDS = {
+    **{file: tuple(k for k in kinds if k in studies()) for file, kinds in RUNS_OF.items()},
+    "results": ("options", "imported"),
+    "alignment": ("options",),
+}
+VIEWS = views(dict.fromkeys((*studies(), "imported"), "{}"), kinds=KINDS)
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+ESCAPED = f"""() => {{
+  const found = [];
+  if (window.{MARK}) found.push('a script has run');
+  for (const part of document.querySelectorAll('body *')) {{
+    for (const {{name, value}} of part.attributes) {{
+      if (/^on/i.test(name) && value.includes('{MARK}')) found.push(part.outerHTML.slice(0, 200));
+      if (['href', 'src', 'xlink:href', 'action', 'data'].includes(name)
+          && (/^\\s*javascript:/i.test(value) || value.includes('{HOST}')))
+        found.push(part.outerHTML.slice(0, 200));
+    }}
+    if (part.classList.contains('katex')) found.push('maths: ' + part.innerText.slice(0, 80));
+  }}
+  return [...new Set(found)];
+}}"""
+
+
+class Watch:
+    """What a page asked for beyond this machine, and the dialogs it opened."""
+
+    def __init__(self, page: Any, *own: str) -> None:
+        self.asked: list[str] = []
+        self.dialogs: list[str] = []
+        self._own = ("data:", "blob:", "about:", *own)
+        page.on("request", self._request)
+        page.on("dialog", self._dialog)
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith(self._own):
+            self.asked.append(request.url)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    path = tmp_path_factory.mktemp("hostile") / "lab.duckdb"
+    return path, hostile_store(path)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    with browser_page() as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def lab(made: tuple[Path, dict[str, str]]) -> Iterator[str]:
+    with running_lab(made[0], made[0].parent / "log") as address:
+        yield address
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_page_shows_text(
+    view: View, made: tuple[Path, dict[str, str]], lab: str, page: Any
+) -> None:
+    """No script, no dialog, no request elsewhere, no exception, nothing wider than the screen."""
+    _, _, kind = view.name.partition(" ")
+    with page_beside(page) as walked:
+        watch = Watch(walked, lab, lab.replace("http", "ws"))
+        walked.goto(f"{lab}/{view.address.format(made[1].get(kind))}")
+        calm(walked)
+        open_all(walked)
+        look_into_tables(walked)
+        popovers = walked.locator('[data-testid="stPopover"] button')
+        for index in range(min(popovers.count(), 3)):
+            popovers.nth(index).click()
+            walked.wait_for_timeout(300)
+            assert walked.evaluate(ESCAPED) == []
+            walked.keyboard.press("Escape")
+        assert walked.locator('[data-testid="stException"]').count() == 0
+        assert "Something in the lab itself failed" not in walked.inner_text("body")
+        for width in (1280, 390):
+            walked.set_viewport_size({"width": width, "height": 1000})
+            walked.wait_for_timeout(600)
+            calm(walked)
+            assert width_of(walked) <= width, f"wider than {width} px"
+        assert walked.evaluate(ESCAPED) == []
+        assert watch.asked == []
+        assert watch.dialogs == []
+
+
+def look_into_tables(page: Any) -> None:
+    """Choose the first row of every table whose rows open something."""
+    tables = page.locator('[data-testid="stDataFrame"]')
+    for index in range(min(tables.count(), 6)):
+        tables.nth(index).scroll_into_view_if_needed()
+        box = tables.nth(index).bounding_box()
+        if box is not None:
+            page.mouse.click(box["x"] + 14, box["y"] + 54)
+            calm(page)
+
+
+def test_names_are_read_word_for_word(
+    made: tuple[Path, dict[str, str]], lab: str, page: Any
+) -> None:
+    """The list of runs and a headline hold the tags and signs as they were given."""
+    page.goto(f"{lab}/runs")
+    calm(page)
+    told = page.inner_text('[data-testid="stMain"]').replace("\u2060", "")
+    assert "<iframe src='http://203.0.113.9/frame'></iframe><b>bold</b>" in told
+    page.goto(f"{lab}/results?run={made[1]['options']}")
+    calm(page)
+    told = page.inner_text('[data-testid="stMain"]').replace("\u2060", "")
+    assert '<img src=x onerror="window.__pwned=1">' in told
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same runs in a store of their own: the lab holds the first."""
+    path = tmp_path_factory.mktemp("copied") / "lab.duckdb"
+    hostile_store(path)
+    return path
+
+
+@pytest.mark.parametrize("command", ["results", "report"])
+@pytest.mark.parametrize("kind", [*studies(), "imported"])
+def test_page_as_a_file(
+    kind: str, command: str, made: tuple[Path, dict[str, str]], copied: Path, page: Any,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """Opened from the file system with no network: no script of a text runs, nothing is asked."""
+    file = tmp_path / "page.html"
+    run = made[1][kind]
+    out = ["--html", str(file)] if command == "results" else ["--out", str(file)]
+    subprocess.run(
+        [sys.executable, "-m", "rubriclab", command, run, "--store", str(copied), *out],
+        cwd=ROOT, check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    with page_beside(page, offline=True) as opened:
+        watch = Watch(opened, file.as_uri())
+        opened.goto(file.as_uri())
+        opened.wait_for_timeout(1_500)
+        assert opened.evaluate(ESCAPED) == []
+        assert watch.asked == []
+        assert watch.dialogs == []
+        for width in (1280, 390):
+            opened.set_viewport_size({"width": width, "height": 1000})
+            opened.wait_for_timeout(500)
+            wide = opened.evaluate("() => document.documentElement.scrollWidth")
+            assert wide <= width, f"{wide} px at {width} px"
+
+
+def test_downloads_of_a_page(
+    made: tuple[Path, dict[str, str]], lab: str, page: Any, tmp_path: Path
+) -> None:
+    """Each CSV and each chart that Results offers, saved and opened."""
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    page.goto(f"{lab}/results?run={made[1]['options']}")
+    calm(page)
+    page.get_by_role("button", name="Export").last.click()
+    buttons = page.locator('[data-testid="stDownloadButton"] button')
+    buttons.first.wait_for()
+    saved = []
+    for index in range(buttons.count()):
+        with page.expect_download() as coming:
+            buttons.nth(index).click()
+        saved.append(tmp_path / coming.value.suggested_filename)
+        coming.value.save_as(saved[-1])
+    assert {file.suffix for file in saved} == {".csv", ".html", ".parquet"}
+    for file in saved:
+        if file.suffix == ".csv":
+            assert formulas(file.read_bytes().decode()) == []
+        elif file.suffix == ".html":
+            with page_beside(page, offline=True) as opened:
+                watch = Watch(opened, file.as_uri())
+                opened.goto(file.as_uri())
+                opened.wait_for_selector(".main-svg")
+                assert opened.evaluate(ESCAPED) == []
+                assert watch.asked + watch.dialogs == []
+        else:
+            assert "=HYPERLINK" in " ".join(pd.read_parquet(file)["item_id"].astype(str))
+
+
+def formulas(text: str) -> list[str]:
+    """Cells of a CSV file in which a spreadsheet would see a formula."""
+    return [
+        cell
+        for row in csv.reader(io.StringIO(text, newline=""))
+        for cell in row
+        if cell.startswith(FORMULAS) and not is_number(cell)
+    ]
+
+
+def is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "\t" not in cell and "\r" not in cell
+
+
+@pytest.mark.parametrize("kind", studies())
+def test_archive_keeps_every_text(
+    kind: str, made: tuple[Path, dict[str, str]], copied: Path
+) -> None:
+    """What was written is what is read: data, rubric, names and replies, sign by sign."""
+    run = made[1][kind]
+    with Store(copied) as store, Store(":memory:") as other:
+        (read,) = read_archive(other, write_archive(store, run))
+        same = other.study(read) == store.study(run) == plan(studies()[kind]).study
+        assert same  # compared before the assertion: nobody wants to see these two side by side
+        before, after = (
+            sorted(map(str, frame["text"]))
+            for frame in (store.export_frame(run), other.export_frame(read))
+        )
+        kept = before == after
+        assert kept
