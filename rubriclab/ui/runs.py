@@ -192,17 +192,24 @@ def run_progress(run: Run) -> None:
                 st.toast("Cancelling: what has been judged is kept.")
 
 
-def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInfo | None:
-    """The run a findings page is about: the address names it, else the one looked at last.
+def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunInfo]:
+    """The runs of these ``axes`` that have judgments, by name, newest first.
 
-    Only runs of these ``axes`` that have judgments are offered; ``trials``: also those of one
-    text, which say nothing about a judge in general. None where there is none.
+    ``trials``: also those of one text, which say nothing about a judge in general.
     """
-    runs = {
+    return {
         info.run: info
         for info in store().runs()
         if info.axis in axes and info.done and (trials or info.origin != TRIAL)
     }
+
+
+def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInfo | None:
+    """The run a findings page is about: the address names it, else the one looked at last.
+
+    Only runs as :func:`judged_runs` gives are offered. None where there is none.
+    """
+    runs = judged_runs(axes, trials=trials)
     if not runs:
         return None
     names = list(runs)

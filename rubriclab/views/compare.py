@@ -64,7 +64,7 @@ def code_of(line: Line) -> str:
 
 def choose_arms() -> Chosen | None:
     """The runs and the arms to set side by side, both in the address; None without a run."""
-    runs = {info.run: info for info in ui.store().runs() if info.axis in AXES and info.done}
+    runs = ui.judged_runs(AXES)
     if not runs:
         return None
     names = list(runs)
@@ -217,7 +217,7 @@ def _numbers(line: Line) -> dict[str, float]:
 
 
 _TERMS = {
-    "Position 1": ("share", "%.3f"), "V": ("v", "%.3f"), "Bias Cost": ("bias_cost", "%.1f"),
+    "Position 1": ("share", "percent"), "V": ("v", "%.3f"), "Bias Cost": ("bias_cost", "%.1f"),
     "r": ("pearson", "%.3f"), "Within-item sd": ("within_sd", "%.2f"), "Read": ("read", "percent"),
     "Shift mean": ("delta", "%.2f"), "Shift max": ("delta", "%.2f"),
     "Criteria moved": ("friedman", "%d"), "PC": ("pc", "%.3f"), "PF": ("pf", "%.3f"),

@@ -252,7 +252,7 @@ def against_rubric(info: RunInfo) -> dict[str, Chart]:
     if info.axis != "pairwise":
         st.caption("Choose a run of pairs to set it beside rubric scores.")
         return {}
-    runs = {one.run: one for one in ui.store().runs() if one.axis == "options" and one.done}
+    runs = ui.judged_runs(("options",))
     if not runs:
         st.caption(
             "Run the same prompts and candidates by rubric too, and both protocols meet here."
