@@ -10,7 +10,7 @@ LEAD = "A document that opens anywhere without a network, and the data behind it
 
 with ui.page("report", "Report", LEAD):
     store = ui.store()
-    offered = {info.run: info for info in store.runs() if info.done}
+    offered = ui.judged_runs(tuple(ui.FINDINGS_PAGE))
     if not offered:
         ui.empty_state("Nothing to report yet", "Run the demo or a study of your own first.",
                        target="home", action="To the demo")  # fmt: skip
