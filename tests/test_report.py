@@ -203,13 +203,13 @@ def test_html_is_one_file_with_the_library_once(pages: dict[str, str], kind: str
     outside = re.findall(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["']([^"']+)""", page)
     assert outside == []
     assert len(re.findall(r"plotly\.js v\d", page)) == 1
-    assert page.count('role="img"') >= 4
+    assert page.count('class="plot" role="group"') >= 4
     assert "simulated" in page
     assert "abc&lt;b&gt;" in page
 
 
 def test_html_gives_every_chart_its_words(pages: dict[str, str]) -> None:
-    labels = re.findall(r'role="img" aria-label="([^"]*)"', pages["options"])
+    labels = re.findall(r'class="plot" role="group" aria-label="([^"]*)"', pages["options"])
     assert all(len(unescape(label)) > 20 for label in labels)
     captions = re.findall(r"<figcaption dir=\"auto\">(.*?)</figcaption>", pages["options"])
     assert captions == labels

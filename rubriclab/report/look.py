@@ -110,7 +110,11 @@ SCRIPT = """
     waiting.delete(plot);
     const figure = JSON.parse(document.getElementById(plot.dataset.figure).textContent);
     const layout = {...figure.layout, template: look(false), autosize: true};
-    Plotly.newPlot(plot, figure.data, layout, config).then(() => fit(plot));
+    Plotly.newPlot(plot, figure.data, layout, config).then(() => {
+      // The words of the chart are its label and the line below it; its ticks are not read out.
+      plot.querySelectorAll(".main-svg").forEach(part => part.setAttribute("aria-hidden", "true"));
+      fit(plot);
+    });
   };
   const again = paper => plots.forEach(plot => {
     if (waiting.has(plot)) return;

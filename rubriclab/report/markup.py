@@ -66,7 +66,7 @@ def table(
         for row in rows
     )
     return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{text(title)}"><table>'
+        f'<div class="wide" tabindex="0" role="group" aria-label="{text(title)}"><table>'
         f"<caption>{text(title)}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{lines}</tbody></table></div>"
     )
@@ -80,5 +80,5 @@ def verbatim(title: str, said: str) -> str:
     """A text exactly as it was sent or received."""
     return (
         f'<figure class="words"><figcaption>{text(title)}</figcaption>'
-        f'<pre dir="auto" tabindex="0" role="region" aria-label="{text(title)}">{text(said)}</pre></figure>'
+        f'<pre dir="auto" tabindex="0" role="group" aria-label="{text(title)}">{text(said)}</pre></figure>'
     )

@@ -74,7 +74,9 @@ class _Writing:
         self.contents.append((level, title, anchor))
         mark = f' class="{kind}"' if kind else ""
         said = m.heading(level, title, anchor=anchor)
-        return f'<section{mark} aria-labelledby="{anchor}">{said}'
+        # Landmarks need names of their own; the parts of several runs share theirs.
+        named = f' aria-labelledby="{anchor}"' if level == 2 else ""
+        return f"<section{mark}{named}>{said}"
 
     def figure(self, drawn: Drawn, level: int) -> str:
         """A chart's place; its data go to the end of the file, where the script finds them."""
@@ -243,7 +245,7 @@ def _place(caption: str, chart: Chart, number: int, level: int) -> str:
     alt = m.text(chart.alt)
     return (
         f'<figure class="chart"><h{level} id="figure-{number}">{m.name(caption)}</h{level}>'
-        f'<div class="plot" role="img" aria-label="{alt}" data-figure="data-{number}" '
+        f'<div class="plot" role="group" aria-label="{alt}" data-figure="data-{number}" '
         f'style="min-height:{height(chart.figure)}px"></div>'
         f'<figcaption dir="auto">{alt}</figcaption></figure>'
     )

@@ -16,6 +16,7 @@ from rubriclab.report import html_report, source
 from rubriclab.runner import RunManager
 from rubriclab.store import Store
 from tests.e2e.lab import CHROMIUM, browser_page
+from tests.e2e.test_accessibility import AXE, AXE_VARIABLE
 from tests.simulated_runs import run_into, simulated
 
 pytestmark = [
@@ -176,7 +177,7 @@ def test_the_keyboard_reaches_contents_and_tables(opened: Opened) -> None:
     assert page.evaluate("document.activeElement.closest('nav') !== null")
     page.keyboard.press("Enter")
     assert page.evaluate("location.hash") == "#part-1"
-    assert page.locator(".wide[tabindex='0'][role='region']").count() >= 1
+    assert page.locator(".wide[tabindex='0'][role='group']").count() >= 1
 
 
 @pytest.mark.parametrize("opened", [("one", {"dark": True})], indirect=True)
@@ -198,3 +199,16 @@ def test_the_hostile_text_is_there_as_text(files: dict[str, Path]) -> None:
     assert "\x00" not in page
     assert "␀" in page
     assert "\u202e" not in page
+
+
+@pytest.mark.skipif(
+    not AXE.is_file(), reason=f"no {AXE}: npm install axe-core, or name the file in {AXE_VARIABLE}"
+)
+@pytest.mark.parametrize(
+    "opened", [("several", {"dark": True}), ("hostile", {"width": 390})], indirect=True
+)
+def test_axe_finds_nothing_to_mend(opened: Opened) -> None:
+    opened.drawn()
+    opened.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = opened.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert [(one["id"], one["nodes"][0]["target"]) for one in found["violations"]] == []
