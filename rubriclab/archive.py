@@ -18,6 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,11 @@ def _parts(store: Store, info: RunInfo) -> dict[str, str | bytes]:
         JUDGMENTS: _packed(store.archive_frame(info.run)),
         MADE_WITH: json.dumps(made_with, ensure_ascii=False),
     }
-    files = "\n".join(f"{name}\n    {_ABOUT[name]}" for name in _ABOUT if name in parts)
+    files = "\n".join(
+        f"{name}\n{fill(about, 88, initial_indent='    ', subsequent_indent='    ')}"
+        for name, about in _ABOUT.items()
+        if name in parts
+    )
     line = "=" * (len(info.name) + len("What is in this bundle of "))
     readme = README.format(
         name=info.name, line=line, version=made_with.get("rubriclab", "?"), files=files
