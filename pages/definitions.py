@@ -4,6 +4,7 @@ import streamlit as st
 
 from rubriclab import ui
 from rubriclab.views import definitions as views
+from rubriclab.wording import many
 
 LEAD = "What every number of the lab means: in a sentence, exactly, as a formula, and where it comes from."
 
@@ -14,7 +15,7 @@ with ui.page("definitions", "Definitions", LEAD):
     term = views.asked_for(wanted)
     if words:
         found = views.matching(words)
-        st.caption(f"{len(found)} definition(s) with “{ui.plain(words)}”.")
+        st.caption(f"{many(len(found), 'definition')} with “{ui.plain(words)}”.")
         views.listed(found)
     else:
         if term is not None:

@@ -7,6 +7,7 @@ from rubriclab.findings.perturbation import perturbation
 from rubriclab.forms import references
 from rubriclab.views import common as uf
 from rubriclab.views import perturbation as views
+from rubriclab.wording import many
 
 LEAD = (
     "Does the score move when the prompt changes in ways that should not matter: the order of the "
@@ -45,7 +46,7 @@ def findings() -> None:
             drawn |= views.followed(info, found, judge)
     with st.expander("All numbers"):
         st.caption(
-            f"{found.n_tests} form(s) tested against their baseline, each kind of test corrected with "
+            f"{many(found.n_tests, 'form')} tested against their baseline, each kind of test corrected with "
             f"Holm; intervals from {found.n_boot:,} resamples of items, the same for all forms."
         )
         uf.table(views.frame(found), key="perturbation-table", forms=views.FORMS)

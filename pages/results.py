@@ -9,6 +9,7 @@ from rubriclab.figures.position import arm_name, heatmap, score_distribution, se
 from rubriclab.findings.position import PositionArm, position
 from rubriclab.findings.sentences import position_sentence
 from rubriclab.views import position as views
+from rubriclab.wording import many
 
 LEAD = "Does the place of a score in the list decide whether it is picked?"
 
@@ -57,7 +58,7 @@ def tests(arm: PositionArm) -> None:
             st.caption(ui.plain(f"{question}: {note}"))
     seen = arm.smallest_visible_effect
     st.caption(
-        f"Holm over {where.n_tests} test(s) of each kind in this run. Intervals resample "
+        f"Holm over {many(where.n_tests, 'test')} of each kind in this run. Intervals resample "
         f"{arm.n_units:,} {arm.unit}s. With 80 % power this run could see a departure of "
         f"{number(100 * seen.share, '.1f')} points at one position (V about {number(seen.v, '.2f')}).",
         help=ui.about("visible", also=("power", "interval")),

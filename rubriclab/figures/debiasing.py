@@ -18,6 +18,7 @@ from rubriclab.figures.style import (
     with_behind,
 )
 from rubriclab.findings.debiasing import Debiased
+from rubriclab.wording import many
 
 LINES = ("random", "balanced", "fixed")
 
@@ -53,7 +54,8 @@ def debiasing_curve(entries: Sequence[Debiased]) -> Chart:
     figure.update_yaxes(rangemode="tozero")
     behind: dict[int, list[Behind | None]] = {
         index: [
-            Behind(f"{e.judge}, {e.method}, {e.calls_per_item} call(s)", arm=e.code) for e in line
+            Behind(f"{e.judge}, {e.method}, {many(e.calls_per_item, 'call')}", arm=e.code)
+            for e in line
         ]
         for index, line in enumerate(drawn)
     }
@@ -86,7 +88,7 @@ def _trace(name: str, line: Sequence[Debiased], color: str, symbol: str) -> go.S
             for e in line
         ],
         hovertemplate=(
-            f"{escape(name)}, %{{x}} call(s): %{{y:.3f}} from the mean<br>r with humans "
+            f"{escape(name)}, calls %{{x}}: %{{y:.3f}} from the mean<br>r with humans "
             "%{customdata[0]}<br>%{customdata[1]} items, %{customdata[2]} calls<extra></extra>"
         ),
     )

@@ -21,6 +21,7 @@ from rubriclab.findings.frame import (
 from rubriclab.model import Arm, Ordering, RunData
 from rubriclab.stats.choice import ChoiceFit, EffectFit, Separability, fit_choice, layout
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
+from rubriclab.wording import many
 
 Source = Literal["choices", "probabilities"]
 
@@ -287,7 +288,7 @@ def _warnings(fit: ChoiceFit, unit: str) -> tuple[str, ...]:
         found.append("The fit did not converge; do not use these numbers.")
     if fit.n_clusters < FEW_ITEMS:
         found.append(
-            f"Only {fit.n_clusters} {unit}(s) changed their score with the order: intervals from so "
+            f"Only {many(fit.n_clusters, unit)} changed their score with the order: intervals from so "
             "few are too narrow."
         )
     if fit.subsampled:

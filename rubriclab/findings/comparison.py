@@ -37,6 +37,7 @@ from rubriclab.stats.inference import (
     percentile_interval,
 )
 from rubriclab.stats.stepwise import Stepwise, stepwise
+from rubriclab.wording import many
 
 HARDEST = 50
 _FEW_QUESTIONS = 10
@@ -647,7 +648,7 @@ def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:
         )
     if 0 < result["n_questions"] < _FEW_QUESTIONS:
         said.append(
-            f"Only {result['n_questions']} question(s): intervals are rough and tests weak."
+            f"Only {many(result['n_questions'], 'question')}: intervals are rough and tests weak."
         )
     if usable.calls and usable.tie_calls > 0.9 * usable.calls:
         said.append(

@@ -17,6 +17,7 @@ from rubriclab.findings.frame import count_table, option_rows, score_index, stat
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.perturbation import majority, shares
+from rubriclab.wording import many
 
 FormName = tuple[str, str, Any]
 """A form's name, its family (baseline, order, ids, reference, ...) and its level there."""
@@ -156,7 +157,7 @@ def gold_of(
         tied += ties.sum()
     chosen = _gold_form(own[0])
     name = form_name(own[0][0].arm, chosen.arm)[0]
-    reads = f"{name}, {chosen.reads} read(s) an item"
+    reads = f"{name}, {many(chosen.reads, 'read')} an item"
     return gold, Gold("judge", judge, reads, int(np.isfinite(gold).sum()), int(tied), None)
 
 

@@ -23,6 +23,7 @@ from rubriclab.stats.inference import (
     bootstrap_sums,
     percentile_interval,
 )
+from rubriclab.wording import many
 
 
 @dataclass(frozen=True)
@@ -288,7 +289,7 @@ def _protocol_warnings(
     if not shared:
         said.append("The two runs share no prompt: judge the same prompts both ways.")
     if len(names) < 3:
-        said.append(f"{len(names)} shared candidate(s): a ranking of so few says little.")
+        said.append(f"{many(len(names), 'shared candidate')}: a ranking of so few says little.")
     if left_out:
         said.append(f"In one run only, left out: {', '.join(left_out)}.")
     if scores.unread:

@@ -12,6 +12,7 @@ from rubriclab import ui
 from rubriclab.ingest.sample import embedded_judge, sample_rubrics
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model import Comparison, Dataset, Item, Judge, Rubric
+from rubriclab.wording import many
 
 PREVIEW_ROWS = 200
 
@@ -156,12 +157,6 @@ def rubric_sentence(rubric: Rubric) -> str:
     sizes = sorted({len(criterion.options) for criterion in rubric.criteria})
     span = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     return f"{many(len(rubric.criteria), 'criterion')} · {span} score options"
-
-
-def many(n: int, thing: str) -> str:
-    """As “1 item”, “2,000 items”."""
-    plural = {"criterion": "criteria"}.get(thing, f"{thing}s")
-    return f"{n:,} {thing if n == 1 else plural}"
 
 
 def listing(names: Sequence[str], *, most: int = 6) -> str:

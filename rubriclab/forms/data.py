@@ -333,7 +333,7 @@ def recipe_form() -> None:
     if chosen.downloadable and st.button("Download and keep", key=f"data-fetch-{key}",
                                          type="primary", icon=":material/download:"):  # fmt: skip
         _keep(_fetched(chosen, gold))
-    files = st.file_uploader("Or your own copy of the file(s)", accept_multiple_files=True,
+    files = st.file_uploader("Or your own copy of the files", accept_multiple_files=True,
                              key=_round_key(f"recipe-{key}"))  # fmt: skip
     if files:
         dataset = read_files(chosen, [(file.name, file.getvalue()) for file in files], gold=gold)

@@ -11,13 +11,13 @@ import streamlit as st
 from rubriclab import designs, ui
 from rubriclab.cost import JudgeCost, answer_mode, estimate, measured
 from rubriclab.designs import Balance
-from rubriclab.forms.common import many
 from rubriclab.forms.study import Prepared, Setup
 from rubriclab.ingest.study_file import study_files
 from rubriclab.judges.embedded import CONTEXT_TOKENS
 from rubriclab.judges.weights import CATALOGUE, is_cached
 from rubriclab.model import Call, Comparison, Item, Strategy
 from rubriclab.sequential import StopAtWidth
+from rubriclab.wording import many
 
 ITEMS_CHECKED = 200
 SHADE = "rgba(58, 131, 181, {:.2f})"

@@ -18,7 +18,6 @@ from rubriclab.forms.common import (
     judge_label,
     kept_dataset,
     known_judges,
-    many,
     rubric_sentence,
 )
 from rubriclab.ingest.sample import sample_dataset
@@ -40,6 +39,7 @@ from rubriclab.model import (
 from rubriclab.plan import Plan, plan
 from rubriclab.runner import Limits
 from rubriclab.store import run_name
+from rubriclab.wording import many
 
 CHOICE = "study/"
 """How the keys of this form's widgets begin. Their choices are remembered beside them, since a

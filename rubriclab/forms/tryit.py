@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from rubriclab import ui
-from rubriclab.forms.common import all_rubrics, judge_label, known_judges, many
+from rubriclab.forms.common import all_rubrics, judge_label, known_judges
 from rubriclab.ingest.sample import DEFAULT_JUDGE, sample_dataset
 from rubriclab.model import Comparison, Item, Judge, Rubric, Study
 from rubriclab.trial import ALL_ORDERS, Kind, Text, first_reads, trial_orders, trial_study
+from rubriclab.wording import many
 
 KINDS: Mapping[Kind, str] = {
     "options": "One response, scored",

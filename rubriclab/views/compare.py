@@ -236,7 +236,10 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
         if form:
             about = ui.about(term) if term and name in _TERMS else None
             config[name] = st.column_config.NumberColumn(format=form, help=about)
-    st.dataframe(frame.drop(columns=idle), hide_index=True, width="stretch", key=key,
+    # Whole per cents, as everywhere else; the export keeps every digit.
+    shares = [name for name in ("Position 1", "Read") if name in frame]
+    shown = frame.drop(columns=idle).round(dict.fromkeys(shares, 2))
+    st.dataframe(shown, hide_index=True, width="stretch", key=key,
                  column_config=config, placeholder="–")  # fmt: skip
     return frame
 

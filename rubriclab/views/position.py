@@ -13,6 +13,7 @@ from rubriclab.findings.position import PositionArm
 from rubriclab.model import STATUSES, Arm
 from rubriclab.store import RunInfo
 from rubriclab.views import judgments
+from rubriclab.wording import many
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
     frame = ui.store().judgments_behind(
         info.run, arm=code, score=score, position=position, status=status, limit=MOST
     )
-    st.caption(f"{len(frame)} judgment(s){f' (the first {MOST})' if len(frame) == MOST else ''}.")
+    st.caption(f"{'The first ' if len(frame) == MOST else ''}{many(len(frame), 'judgment')}.")
     judgments.browse(info, frame, key=tag)
 
 

@@ -9,7 +9,6 @@ import streamlit as st
 from rubriclab import ui
 from rubriclab.findings.reads import Read
 
-
 BOLD = 140
 """Characters up to which a lit option is set in bold: a whole response in bold would shout."""
 

@@ -71,7 +71,7 @@ def test_protocols_that_disagree_and_what_they_do_not_share() -> None:
     assert found.tau == -1.0
     assert not found.same_best
     assert found.left_out == ("w",)
-    assert any("2 shared candidate(s)" in warning for warning in found.warnings)
+    assert any("2 shared candidates" in warning for warning in found.warnings)
 
 
 def test_protocols_without_a_shared_prompt() -> None:
