@@ -1,5 +1,5 @@
-"""``python -m rubriclab.bench runner|prefix|views``: how fast a run is, how well it uses a
-cache, and how soon each view of Results answers."""
+"""``python -m rubriclab.bench runner|prefix|views|pages``: how fast a run is, how well it uses a
+cache, how soon each view of Results answers, and how soon each page stands in a browser."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from rubriclab.bench import views
 
         return views.main(given[1:])
+    if given[:1] == ["pages"]:
+        from rubriclab.bench import pages
+
+        return pages.main(given[1:])
     options = _parser().parse_args(given)
     try:
         return _prefix(options) if options.bench == "prefix" else _runner(options)
@@ -54,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     prefix.add_argument("--json", action="store_true")
     about = "Seconds to each view of Results on generated judgments, beside plain pandas."
     benches.add_parser("views", help=about, description=about, add_help=False)
+    about = "Seconds until each page stands in a browser, cold and after a choice."
+    benches.add_parser("pages", help=about, description=about, add_help=False)
     return parser
 
 

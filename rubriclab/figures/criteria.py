@@ -7,10 +7,12 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.style import (
+    DARK_INK,
     DIVERGING,
     EVEN_LINE,
     Behind,
     Chart,
+    ink_on,
     judge_color,
     new_figure,
     with_behind,
@@ -57,11 +59,9 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
         y=[name for *_, name in cells],
         mode="markers+text",
         text=[f"{effect.shift[p]:+.2f}" for effect, p, _ in cells],
-        # Dark ink on the pale middle, pale ink on the saturated ends, in either theme.
         textfont={
             "color": [
-                "#f7f5f0" if abs(effect.shift[p]) > 0.7 * reach else "#1d2733"
-                for effect, p, _ in cells
+                ink_on(DIVERGING, (effect.shift[p] + reach) / (2 * reach)) for effect, p, _ in cells
             ],
             "size": 11,
         },
@@ -69,7 +69,7 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
         # The clicked cell is marked, and the numbers of the others are not dimmed.
         selected={
             "marker": {"opacity": 0.85, "color": "#f7f5f0"},
-            "textfont": {"color": "#1d2733"},
+            "textfont": {"color": DARK_INK},
         },
         customdata=[
             [name, p + 1, *effect.shift_ci[p], effect.exposure[p]] for effect, p, name in cells

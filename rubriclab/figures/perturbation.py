@@ -11,12 +11,14 @@ import plotly.graph_objects as go
 
 from rubriclab.figures.style import (
     ACCENT,
+    DARK_INK,
     EVEN_LINE,
     OVER,
     SEQUENTIAL,
     UNDER,
     Behind,
     Chart,
+    ink_on,
     judge_color,
     new_figure,
     with_behind,
@@ -290,10 +292,10 @@ def _cell_texts(share: Floats, scores: Sequence[str]) -> go.Scatter:
         text=[f"{share[cell]:.0%}" if share[cell] >= 0.005 else "" for cell in cells],
         textfont={
             "size": 12,
-            "color": ["#fdfcf9" if share[cell] > 0.55 * top else "#1d2733" for cell in cells],
+            "color": [ink_on(SEQUENTIAL, float(share[cell]) / top) for cell in cells],
         },
         # With an ink of its own for the selected, Plotly leaves the other numbers undimmed.
-        selected={"textfont": {"color": "#1d2733"}},
+        selected={"textfont": {"color": DARK_INK}},
         hoverinfo="skip",
         showlegend=False,
     )

@@ -9,10 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rubriclab.figures.style import (
+    DARK_INK,
     EVEN_LINE,
     Behind,
     Chart,
     centred_at,
+    ink_on,
     judge_color,
     new_figure,
     with_behind,
@@ -176,7 +178,7 @@ def _even_lines(figure: go.Figure, arms: Sequence[PositionArm]) -> None:
         figure.add_hline(
             y=1.0 / n,
             line={"dash": "dot", "color": EVEN_LINE, "width": 1.5},
-            annotation={"text": f"even: 1/{n}", "font": {"color": EVEN_LINE, "size": 12}},
+            annotation={"text": f"even: 1/{n}", "font": {"size": 12}},
         )
 
 
@@ -200,15 +202,11 @@ def _selection_alt(kind: str, arms: Sequence[PositionArm]) -> str:
 
 
 def _cell_texts(arm: PositionArm, low: float, high: float) -> go.Scatter:
-    """Percentages in the cells, light on the dark ends of the scale and dark in its middle."""
+    """Percentages in the cells, each in the ink that reads better on its cell."""
     table, n = arm.table, len(arm.table.scores)
     cells = [(s, p) for s in range(n) for p in range(n)]
     shares = [float(table.share[cell]) for cell in cells]
-    strong = [
-        np.isfinite(share)
-        and (share - 1.0 / n > 0.62 * (high - 1.0 / n) or 1.0 / n - share > 0.62 * (1.0 / n - low))
-        for share in shares
-    ]
+    scale = centred_at((1.0 / n - low) / (high - low))
     return go.Scatter(
         x=[str(table.positions[p]) for _, p in cells],
         y=[str(table.scores[s]) for s, _ in cells],
@@ -218,12 +216,12 @@ def _cell_texts(arm: PositionArm, low: float, high: float) -> go.Scatter:
         textfont={
             "size": 13,
             "color": [
-                EVEN_LINE if not np.isfinite(share) else "#fdfcf9" if bold else "#1d2733"
-                for share, bold in zip(shares, strong, strict=True)
+                ink_on(scale, (share - low) / (high - low)) if np.isfinite(share) else EVEN_LINE
+                for share in shares
             ],
         },
         # With an ink of its own for the selected, Plotly leaves the other numbers undimmed.
-        selected={"textfont": {"color": "#1d2733"}},
+        selected={"textfont": {"color": DARK_INK}},
         hoverinfo="skip",
     )
 
