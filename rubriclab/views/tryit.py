@@ -20,8 +20,9 @@ from rubriclab.trial import FLIP_CALLS, first_reads, measured_priors, read_trial
 from rubriclab.views import common as uf
 from rubriclab.views.rubric_shown import show_options
 
-REDRAWN = 0.4
-"""Seconds between two looks while judges answer."""
+REDRAWN = 0.8
+"""Seconds between two looks while judges answer: each costs the processor that an embedded judge
+thinks on."""
 
 
 def show(info: RunInfo) -> None:
@@ -73,7 +74,7 @@ def _beside(found: Sequence[Trial], study: Study, info: RunInfo, *, live: bool) 
 def _judge(one: Trial, study: Study, info: RunInfo, *, live: bool, alone: bool) -> None:
     if one.simulated:
         st.caption(":orange-badge[simulated] A judge with planted effects, not a model.")
-    uf.answer(one.sentence)
+    uf.answer(one.sentence if one.reads or not live else f"{one.judge} is reading …")
     if isinstance(one, OptionsTrial):
         _options(one, study, info, live=live, alone=alone)
     elif isinstance(one, CriteriaTrial):
