@@ -13,6 +13,7 @@ from typing import Any
 from rubriclab.findings.alignment import AlignmentResult
 from rubriclab.findings.comparison import ComparisonResult, JudgeComparison
 from rubriclab.findings.criteria import ArmCriteria, CriteriaResult
+from rubriclab.findings.matching import why_not
 from rubriclab.findings.plain import plain
 from rubriclab.findings.position import PositionArm, PositionResult
 from rubriclab.model import Arm, RunData
@@ -236,3 +237,15 @@ def _parts(rows: Sequence[tuple[str, ...]], wanted: Sequence[bool]) -> list[tupl
     return [
         tuple(text for text, want in zip(row, wanted, strict=True) if want and text) for row in rows
     ]
+
+
+def scales(told: Sequence[Line]) -> list[list[Line]]:
+    """The lines whose arms can be drawn on one scale together, the largest group first."""
+    groups: list[list[Line]] = []
+    for line in told:
+        home = next((g for g in groups if not why_not(g[0].arm, line.arm)), None)
+        if home is None:
+            groups.append([line])
+        else:
+            home.append(line)
+    return sorted(groups, key=len, reverse=True)

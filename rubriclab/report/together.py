@@ -10,7 +10,15 @@ from rubriclab.findings.contrast import Contrast, contrast, contrast_sentence
 from rubriclab.findings.criteria import ArmCriteria
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.position import PositionArm
-from rubriclab.findings.summary import ComparisonLine, Found, Line, lines, moves, short_names
+from rubriclab.findings.summary import (
+    ComparisonLine,
+    Found,
+    Line,
+    lines,
+    moves,
+    scales,
+    short_names,
+)
 from rubriclab.report.charts import Drawn, Section
 from rubriclab.report.gather import Gathered
 
@@ -21,7 +29,7 @@ MOST_ARMS, MOST_PAIRS = 12, 4
 def together(runs: Sequence[Gathered]) -> Iterator[Section]:
     """What the runs show on one scale, then each later run less the first."""
     told = [line for found in runs for line in lines(_found(found)).values() if moves(line)]
-    shared = tuple(chart for group in _scales(told) for chart in _shared(runs, group))
+    shared = tuple(chart for group in _across_runs(told) for chart in _shared(runs, group))
     yield Section("On one scale", shared)
     pairs = [pair for later in runs[1:] if (pair := _pair(told, runs[0], later)) is not None]
     for a, b in pairs[:MOST_PAIRS]:
@@ -39,16 +47,9 @@ def _found(of: Gathered) -> Found:
     )
 
 
-def _scales(told: Sequence[Line]) -> list[list[Line]]:
-    """Arms that can be drawn on one scale; an arm alone is drawn in its own run's part."""
-    groups: list[list[Line]] = []
-    for line in told:
-        home = next((g for g in groups if not why_not(g[0].arm, line.arm)), None)
-        if home is None:
-            groups.append([line])
-        else:
-            home.append(line)
-    return [group[:MOST_ARMS] for group in groups if len({line.run for line in group}) > 1]
+def _across_runs(told: Sequence[Line]) -> list[list[Line]]:
+    """Arms on one scale, where they are of several runs; a run's own stand in its own part."""
+    return [group[:MOST_ARMS] for group in scales(told) if len({line.run for line in group}) > 1]
 
 
 def _shared(runs: Sequence[Gathered], group: Sequence[Line]) -> Iterator[Drawn]:

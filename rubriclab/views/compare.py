@@ -27,6 +27,7 @@ from rubriclab.findings.summary import (
     OptionsLine,
     lines,
     moves,
+    scales,
     short_names,
 )
 from rubriclab.model import RunData
@@ -245,18 +246,6 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
 
 
 # ---------------------------------------------------------------- small multiples
-
-
-def scales(told: Sequence[Line]) -> list[list[Line]]:
-    """Arms that can be drawn on one scale, the largest group first."""
-    groups: list[list[Line]] = []
-    for line in told:
-        home = next((g for g in groups if not why_not(g[0].arm, line.arm)), None)
-        if home is None:
-            groups.append([line])
-        else:
-            home.append(line)
-    return sorted(groups, key=len, reverse=True)
 
 
 def together(chosen: Chosen, told: Sequence[Line], axis: str) -> dict[str, Chart]:
