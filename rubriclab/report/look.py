@@ -75,7 +75,7 @@ SCRIPT = """
   "use strict";
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const plots = [...document.querySelectorAll(".plot")], waiting = new Set(plots);
-  const config = {displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"]};
+  const config = {displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud"]};
   const look = paper => {
     const night = dark.matches && !paper, ink = night ? "#e8e6e1" : "#1d232b";
     const axis = {gridcolor: "rgba(128,128,128,.22)", linecolor: "rgba(128,128,128,.5)", zerolinecolor: "rgba(128,128,128,.4)"};
@@ -103,7 +103,7 @@ SCRIPT = """
       more += 18 * (lines.length - 1);
       change["margin.b"] = (plot.layout.margin && plot.layout.margin.b || 48) + 18 * (lines.length - 1);
     }
-    if (more) Plotly.relayout(plot, {...change, height: tall + more});
+    if (more) Plotly.relayout(plot, {...change, height: tall + more, autosize: true});
   };
   const draw = plot => {
     if (!waiting.has(plot) || !plot.offsetWidth) return;

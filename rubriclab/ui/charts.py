@@ -18,9 +18,10 @@ from rubriclab.ui.runs import run_parquet
 CONFIG = {
     "displaylogo": False,
     "scrollZoom": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d"],
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "sendChartToCloud"],
 }
-"""A wheel or a finger over a chart moves the page; zooming is a button's business."""
+"""A wheel or a finger over a chart moves the page, zooming is a button's business; and no button
+sends anybody's data to a cloud."""
 
 
 def chart(
@@ -108,7 +109,7 @@ def export_row(
         for name, shown in charts.items():
             st.download_button(
                 f"{name} (HTML)", key=f"{key}-html-{name}", on_click="ignore", width="stretch",
-                data=partial(shown.figure.to_html, include_plotlyjs=True),
+                data=partial(shown.figure.to_html, include_plotlyjs=True, config=CONFIG),
                 file_name=f"{_file_name(name)}.html", mime="text/html",
             )  # fmt: skip
         for name, table in tables.items():

@@ -180,8 +180,8 @@ def test_page_as_a_file(
         opened.goto(file.as_uri())
         opened.wait_for_timeout(1_500)
         assert opened.evaluate(ESCAPED) == []
-        assert watch.asked == []
-        assert watch.dialogs == []
+        assert watch.asked + watch.dialogs == []
+        assert opened.locator('[data-title*="Share"]').count() == 0
         for width in (1280, 390):
             opened.set_viewport_size({"width": width, "height": 1000})
             # Charts follow a new width when they get to it.
@@ -214,6 +214,7 @@ def test_downloads_of_a_page(
                 watch = Watch(opened, file.as_uri())
                 opened.goto(file.as_uri())
                 opened.wait_for_selector(".main-svg")
+                assert opened.locator('[data-title*="Share"]').count() == 0
                 assert opened.evaluate(ESCAPED) == []
                 assert watch.asked + watch.dialogs == []
         else:
