@@ -23,6 +23,8 @@ or the candidates of a comparison."""
 
 Status = Literal["ok", "unparsed", "refused", "truncated", "error"]
 STATUSES: tuple[Status, ...] = ("ok", "unparsed", "refused", "truncated", "error")
+TRIAL_ORIGIN = "try it"
+"""Where the data of a trial says it is from: pages about whole runs leave these out."""
 
 AnswerMode = Literal["feedback", "score"]
 """``feedback``: prose, then ``[RESULT] n`` (Prometheus-Eval). ``score``: the label alone."""

@@ -20,6 +20,7 @@ from rubriclab.findings.debiasing import place_prior
 from rubriclab.findings.reads import Read, reads_of
 from rubriclab.findings.trial import Prior, Trial, trial
 from rubriclab.model import (
+    TRIAL_ORIGIN,
     Call,
     Comparison,
     Criterion,
@@ -40,8 +41,7 @@ from rubriclab.stats.inference import Ints
 from rubriclab.stats.search import next_choice, next_mean
 from rubriclab.store import Store, run_name
 
-ORIGIN = "try it"
-"""Where the data of a trial says it is from: pages about whole runs leave these out."""
+ORIGIN = TRIAL_ORIGIN
 ALL_ORDERS = 120
 """Up to so many orders (5 options) a trial's list holds them all; beyond, so many of them."""
 FLIP_CALLS = 12
@@ -92,7 +92,7 @@ def trial_study(
         pair = Comparison(
             "tried", (text.instruction,), CANDIDATES, tuple((r,) for r in text.responses)
         )
-        dataset = Dataset("Try it", (pair,), origin=ORIGIN)
+        dataset = Dataset("Try it", (pair,), origin=TRIAL_ORIGIN)
         design = Design(axis="pairwise", strategies=(Strategy("balanced"),), seed=seed)
         return Study(name=name, dataset=dataset, judges=tuple(judges), design=design)
     if rubric is None:
@@ -108,7 +108,7 @@ def trial_study(
     strategy = Strategy("custom", name=STRATEGY, orderings=orders)
     design = Design(axis=kind, strategies=(strategy,), seed=seed, show_reference=False)
     return Study(
-        name=name, dataset=Dataset("Try it", (item,), origin=ORIGIN), judges=tuple(judges),
+        name=name, dataset=Dataset("Try it", (item,), origin=TRIAL_ORIGIN), judges=tuple(judges),
         rubric=rubric, design=design,
     )  # fmt: skip
 
@@ -203,7 +203,7 @@ def measured_priors(store: Store, study: Study) -> dict[str, Prior]:
             break
         if (
             info.axis != "options"
-            or info.origin == ORIGIN
+            or info.origin == TRIAL_ORIGIN
             or not info.done
             or info.state == "imported"
         ):

@@ -42,8 +42,8 @@ st.plotly_chart(go.Figure(go.Bar(x=[1, 2, 3], y=[times, 2 * times, 3])), key="ch
 """
 CHOICES: dict[str, tuple[str, str]] = {
     "results": ("select", "Judge and strategy"),
-    "alignment": ("segments", "Correlation"),
-    "ranking": ("select", "against"),
+    "alignment": ("select", "Judge and strategy"),
+    "perturbation": ("segments", "Correlation"),
     "debiasing": ("select", "Judge and strategy"),
 }
 """A choice on a page that draws it again: its kind of widget and its label."""

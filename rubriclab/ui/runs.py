@@ -12,10 +12,10 @@ from pathlib import Path
 import streamlit as st
 
 from rubriclab.archive import read_archive, write_archive
+from rubriclab.model import TRIAL_ORIGIN as TRIAL
 from rubriclab.model import Arm
 from rubriclab.runner import Run, RunManager
 from rubriclab.store import RunInfo, Store
-from rubriclab.trial import ORIGIN as TRIAL
 from rubriclab.ui.address import choose, forget_address
 from rubriclab.ui.frame import duration, empty_state, plain, secrets
 
