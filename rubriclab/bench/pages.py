@@ -65,8 +65,9 @@ WATCH = """() => {
   document.addEventListener('click', () => { window.__clicked = performance.now(); }, true);
   new MutationObserver(changes => {
     const app = document.querySelector('[data-testid=stApp]');
-    // The mark that something runs comes and goes by itself and is no part of what was asked for.
-    if (changes.some(c => c.target !== app && !c.target.closest?.('[data-testid=stHeader]')))
+    // Within its canvas a table keeps a hidden copy for screen readers, written when it has time.
+    if (changes.some(c => c.target !== app
+                          && !c.target.closest?.('[data-testid=data-grid-canvas]')))
       window.__changed = performance.now();
   }).observe(document.querySelector('[data-testid=stMain]'),
              {childList: true, subtree: true, characterData: true,
