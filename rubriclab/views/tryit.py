@@ -20,7 +20,7 @@ from rubriclab.trial import FLIP_CALLS, first_reads, measured_priors, read_trial
 from rubriclab.views import common as uf
 from rubriclab.views.rubric_shown import show_options
 
-REDRAWN = 0.8
+REDRAWN = 1.2
 """Seconds between two looks while judges answer: each costs the processor that an embedded judge
 thinks on."""
 
