@@ -6,8 +6,12 @@ import streamlit as st
 from rubriclab import ui
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.position import arm_name, heatmap, score_distribution, selection_bars
-from rubriclab.findings.position import PositionArm, position
+from rubriclab.figures.style import Chart
+from rubriclab.findings.ordering import CONFOUNDED
+from rubriclab.findings.position import PositionArm, PositionResult, position
 from rubriclab.findings.sentences import position_sentence
+from rubriclab.store import RunInfo
+from rubriclab.views import common as uf
 from rubriclab.views import position as views
 from rubriclab.wording import many
 
@@ -73,6 +77,46 @@ def tests(arm: PositionArm) -> None:
         )
 
 
+@st.fragment  # another arm redraws its own part, not the charts that show all of them
+def one_arm(
+    info: RunInfo, arms: tuple[PositionArm, ...], first: int, shared: dict[str, Chart]
+) -> None:
+    """What is known about one judge and strategy, down to single judgments; and the ways out."""
+    code = ui.choose("Judge and strategy", list(range(len(arms))), address="arm", default=first,
+                     name=lambda i: ui.arm_label(arms[i].arm), key=f"results-arm-{info.run}")  # fmt: skip
+    arm = arms[code]
+    headline(arm)
+    uf.cautions(arm.warnings)
+    left, right = st.columns(2, gap="large")
+    cells = heatmap(arm)
+    with left:
+        st.subheader("Where it picks", anchor=False, help=ui.about("table", also=("ordering",)))
+        st.caption("Score × position: click a cell to read its judgments.")
+        event = ui.chart(cells, key=f"results-cells-{code}", select=True)
+        if event and event.selection.points:
+            st.markdown(":material/arrow_downward: [Read this cell's judgments](#cell-judgments)")
+    with right:
+        st.subheader("Is it the order, or chance?", anchor=False,
+                     help=ui.about("average_effect", also=("any_order", "chi2", "holm")))  # fmt: skip
+        tests(arm)
+    st.subheader("Judgments behind a cell", anchor="cell-judgments")
+    views.cell_browser(info, code, arm.arm, event, key="results")
+    ui.export_row({"Score by position": cells} | shared,
+                  {"Score by position table": views.table_frame(arm)}, info=info, key="results")  # fmt: skip
+
+
+def overview(found: PositionResult, moved: list[PositionArm]) -> dict[str, Chart]:
+    """The charts that show all arms at once."""
+    bars = selection_bars(moved or list(found.arms))
+    costed = moved or list(found.arms)
+    return {
+        "Positions": bars,
+        "Scores given": score_distribution(list(found.arms)),
+        "Bias Cost": bias_cost({arm_name(a, costed): a.bias_cost for a in costed},
+                               codes={arm_name(a, costed): a.code for a in costed}),
+    }  # fmt: skip
+
+
 with ui.page("results", "Results", LEAD):
     info = ui.choose_run(axes=("options",), key="results")
     if info is None:
@@ -80,56 +124,18 @@ with ui.page("results", "Results", LEAD):
                        target="home", action="To the demo")  # fmt: skip
         st.stop()
     found = ui.finding(info, position)
-    arms = dict(enumerate(found.arms))
-    moved = [
-        i
-        for i, a in arms.items()
-        if a.position.verdict != "position and score cannot be told apart"
-    ]
-    code = ui.choose("Judge and strategy", list(arms), name=lambda i: ui.arm_label(arms[i].arm), address="arm",
-                     default=moved[0] if moved else 0, key=f"results-arm-{info.run}")  # fmt: skip
-    arm = arms[code]
-    headline(arm)
-    for warning in arm.warnings:
-        st.info(ui.plain(warning), icon=":material/info:")
-
-    st.subheader(
-        "Where it picks", anchor=False, help=ui.about("bias", also=("ordering", "strategy"))
-    )
-    together = [arms[i] for i in moved if arms[i].arm.scores == arm.arm.scores] or [arm]
-    left, right = st.columns(2, gap="large")
-    bars = selection_bars(together if arm in together else [arm])
-    cells, spread = heatmap(arm), score_distribution(list(found.arms))
-    with left:
-        st.markdown("**Position selected**, all arms that vary the order", help=ui.about("share"))
-        ui.chart(bars, key="results-bars", info=info)
-    with right:
-        st.markdown("**Score × position**: click a cell to read its judgments",
-                    help=ui.about("table"))  # fmt: skip
-        event = ui.chart(cells, key=f"results-cells-{code}", select=True)
-        if event and event.selection.points:
-            st.markdown(":material/arrow_downward: [Read this cell's judgments](#cell-judgments)")
-    st.subheader("Is it the order, or chance?", anchor=False,
-                 help=ui.about("average_effect", also=("any_order", "chi2", "holm")))  # fmt: skip
-    tests(arm)
-
+    moved = [arm for arm in found.arms if arm.position.verdict != CONFOUNDED]
+    shared = overview(found, moved)
+    one_arm(info, found.arms, found.arms.index(moved[0]) if moved else 0, shared)
+    st.subheader("All judges and strategies", anchor=False)
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Scores given", anchor=False, help=ui.about("scores_given"))
-        st.caption("A judge that always gives one score looks unbiased above: look here too.")
-        ui.chart(spread, key="results-scores", info=info)
-    costed = [arms[i] for i in moved or [code]]
-    costs = bias_cost({arm_name(a, costed): a.bias_cost for a in costed},
-                      codes={arm_name(a, costed): a.code for a in costed})  # fmt: skip
+        st.markdown("**Position selected**, arms that vary the order", help=ui.about("share"))
+        ui.chart(shared["Positions"], key="results-bars", info=info)
     with right:
-        st.subheader("Which single order is least biased", anchor=False,
-                     help=ui.about("recommended_order"))  # fmt: skip
-        st.caption("Bias Cost: how far a score's place in this order is from being picked evenly.")
-        ui.chart(costs, key="results-costs", info=info)
-
-    st.subheader("Judgments behind a cell", anchor="cell-judgments")
-    views.cell_browser(info, code, arm.arm, event, key="results")
-    ui.export_row(
-        {"Positions": bars, "Score by position": cells, "Scores given": spread, "Bias Cost": costs},
-        {"Score by position table": views.table_frame(arm)}, info=info, key="results",
-    )  # fmt: skip
+        st.markdown("**Scores given**: one score only would look unbiased beside",
+                    help=ui.about("scores_given"))  # fmt: skip
+        ui.chart(shared["Scores given"], key="results-scores", info=info)
+    st.markdown("**Which single order is least biased**: how far a score's place in an order is "
+                "from being picked evenly", help=ui.about("recommended_order", also=("bias_cost",)))  # fmt: skip
+    ui.chart(shared["Bias Cost"], key="results-costs", info=info)

@@ -1,9 +1,11 @@
 """How soon each page stands in a real browser, and how soon it is drawn again after a choice.
 
-Every page is opened on the recorded example, by a browser that has seen nothing, on a server
-that was started for it and has run nothing. A page stands when the server has nothing more to
-run and every chart on it is drawn. A bare Streamlit page with one Plotly chart and one choice is
-measured in the same way and the same minutes: what it takes is Streamlit's own.
+Every page is opened on the recorded example, by a browser that has seen nothing, twice: as the
+first visit after the start of a server, when everything has yet to be imported and the store
+opened, and cold, on a server that has shown another page but has worked out nothing of this one.
+A page stands when the server has nothing more to run and every chart on it is drawn. A bare
+Streamlit page with one Plotly chart and one choice is measured in the same way and the same
+minutes: what it takes is Streamlit's own.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from rubriclab.model import LabError
 ROOT = Path(__file__).resolve().parents[2]
 COLD_BAR, REDRAW_BAR = 3.0, 0.3
 BARE = "bare Streamlit page"
+OTHER = "rubric"
+"""The page that a server shows before a cold one: it works out no finding."""
 BARE_SCRIPT = """
 import plotly.graph_objects as go
 import streamlit as st
@@ -80,9 +84,13 @@ QUIET = f"""() => window.__changed > 0 && performance.now() - window.__changed >
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one page: medians over ``rounds``; no redraw where a page has no choice."""
+    """Seconds of one page: medians over ``rounds``; no redraw where a page has no choice.
+
+    ``first``: the first visit after a start; ``cold``: on a server that has shown another page.
+    """
 
     page: str
+    first: float
     cold: float
     redraw: float | None
     rounds: int
@@ -99,7 +107,7 @@ class Place:
 
 
 def measure(
-    pages: Sequence[str] | None = None, *, rounds: int = 3, redraws: int = 7
+    pages: Sequence[str] | None = None, *, rounds: int = 1, redraws: int = 7
 ) -> list[Timing]:
     """The bare page, then every page of the navigation (or those named in ``pages``).
 
@@ -116,13 +124,17 @@ def measure(
 def table(found: Sequence[Timing]) -> str:
     """The timings as text, beside the bars and as ratios to the bare page of the same run."""
     bare = next(t for t in found if t.page == BARE)
-    lines = [f"{'page':24} {'cold s':>7} {'x bare':>7} {'redraw ms':>10} {'x bare':>7}"]
+    lines = [
+        f"{'page':24} {'first s':>8} {'cold s':>7} {'x bare':>7} {'redraw ms':>10} {'x bare':>7}"
+    ]
     for t in found:
         redraw, ratio = "-", "-"
         if t.redraw is not None:
             redraw = f"{1000 * t.redraw:.0f}"
             ratio = f"{t.redraw / bare.redraw:.1f}" if bare.redraw else "-"
-        lines.append(f"{t.page:24} {t.cold:7.2f} {t.cold / bare.cold:7.1f} {redraw:>10} {ratio:>7}")
+        lines.append(
+            f"{t.page:24} {t.first:8.2f} {t.cold:7.2f} {t.cold / bare.cold:7.1f} {redraw:>10} {ratio:>7}"
+        )
     return "\n".join(lines)
 
 
@@ -141,7 +153,7 @@ def verdicts(found: Sequence[Timing]) -> dict[str, bool]:
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m rubriclab.bench pages", description=__doc__)
     parser.add_argument("pages", nargs="*", help="files of pages (default: all)")
-    parser.add_argument("--rounds", type=int, default=3, help="cold starts a page")
+    parser.add_argument("--rounds", type=int, default=1, help="starts a page")
     parser.add_argument("--redraws", type=int, default=7, help="changes of a choice a page")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
@@ -174,19 +186,30 @@ def _places(folder: Path, pages: Sequence[str] | None) -> Iterator[Place]:
 
 
 def _timing(browser: Any, place: Place, store: Path, *, rounds: int, redraws: int) -> Timing:
-    """Each round: a new server, and a browser context that has seen nothing."""
-    cold, again = [], []
+    """Each round: two new servers, and for every page a browser context that has seen nothing."""
+    first, cold, again = [], [], []
     for nth in range(rounds):
         with _server(place.script, store) as address:
-            page = browser.new_page(viewport={"width": 1280, "height": 1000})
-            page.goto(f"{address}/{place.file}", wait_until="commit")
-            stood = page.wait_for_function(STANDS, polling=20, timeout=60_000)
-            cold.append(stood.json_value() / 1000)  # on the page's clock, from the request on
+            page, took = _opened(browser, f"{address}/{place.file}")
+            first.append(took)
+            page.close()
+        with _server(place.script, store) as address:
+            _opened(browser, f"{address}/{OTHER if place.name != BARE else ''}")[0].close()
+            page, took = _opened(browser, f"{address}/{place.file}")
+            cold.append(took)
             if place.choice is not None and nth == rounds - 1:
                 again = _redraws(page, place.choice, redraws)
             page.close()
     redraw = statistics.median(again) if again else None
-    return Timing(place.name, statistics.median(cold), redraw, rounds)
+    return Timing(place.name, statistics.median(first), statistics.median(cold), redraw, rounds)
+
+
+def _opened(browser: Any, address: str) -> tuple[Any, float]:
+    """The page at an address once it stands, and the seconds that took from the request on."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.goto(address, wait_until="commit")
+    stood = page.wait_for_function(STANDS, polling=20, timeout=60_000)
+    return page, stood.json_value() / 1000  # on the page's clock
 
 
 def _redraws(page: Any, choice: tuple[str, str], times: int) -> list[float]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import pkgutil
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -14,6 +17,9 @@ from streamlit.navigation.page import StreamlitPage
 from rubriclab.model import LabError
 
 log = logging.getLogger("rubriclab")
+
+WARM_AFTER = 1.5
+"""Seconds after the first visit began: by then its own page mostly stands."""
 
 
 class Entry(NamedTuple):
@@ -60,11 +66,31 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
 
 def enter(page: StreamlitPage) -> None:
     """Called by app.py before a page runs: marks the session and follows a deep link."""
+    _soon_at_hand()
     st.session_state["entered"] = True
     wanted, asked = st.session_state.pop("wanted", (None, {}))
     known = {entry.file for entries in NAVIGATION.values() for entry in entries}
     if wanted in known and wanted != page.url_path:
         st.switch_page(f"pages/{wanted}.py", query_params=asked)
+
+
+@st.cache_resource(show_spinner=False)
+def _soon_at_hand() -> threading.Timer:
+    """Once a server: import what findings need while the first page is read.
+
+    That takes more than a second, which the next page would otherwise have to wait for.
+    """
+    timer = threading.Timer(WARM_AFTER, _import_rooms)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _import_rooms() -> None:
+    for room in ("findings", "figures", "views"):
+        package = importlib.import_module(f"rubriclab.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"rubriclab.{room}.{module.name}")
 
 
 @contextmanager

@@ -52,6 +52,9 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
         position = _part("Position", range(1, arm.n_positions + 1), wanted[1],
                          key=f"{tag}-position")  # fmt: skip
         status = _part("Outcome", STATUSES, None, key=f"{tag}-status")
+    if score is None and position is None and status is None:
+        st.caption("Click a cell, or choose a score, a position or an outcome.")
+        return
     frame = ui.store().judgments_behind(
         info.run, arm=code, score=score, position=position, status=status, limit=MOST
     )
