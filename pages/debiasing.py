@@ -89,12 +89,9 @@ def odds(info: RunInfo, model: ChoiceModel) -> dict[str, Chart]:
     return drawn
 
 
-with ui.page("debiasing", "Causes and cures", LEAD):
-    info = ui.choose_run(axes=("options",), key="debiasing")
-    if info is None:
-        ui.empty_state("Nothing to explain yet", "Run a study of score options under balanced, random or "
-                       "Williams orders.", target="study", action="Set up a study")  # fmt: skip
-        st.stop()
+@st.fragment  # a choice redraws what it is about, not the frame of the page
+def body(info: RunInfo) -> None:
+    """One judge and strategy: what moves its choices, and the one-call cure."""
     by_name: dict[str, tuple[Source, str]] = {
         "The score named": ("choices", "counts"),
         "Token probabilities": ("probabilities", "probabilities"),
@@ -114,3 +111,12 @@ with ui.page("debiasing", "Causes and cures", LEAD):
     drawn = odds(info, model)
     more, table = views.correction(info, model, source)
     ui.export_row(drawn | more, {"Debiasing": table}, info=info, key="debiasing")
+
+
+with ui.page("debiasing", "Causes and cures", LEAD):
+    info = ui.choose_run(axes=("options",), key="debiasing")
+    if info is None:
+        ui.empty_state("Nothing to explain yet", "Run a study of score options under balanced, random or "
+                       "Williams orders.", target="study", action="Set up a study")  # fmt: skip
+        st.stop()
+    body(info)

@@ -53,11 +53,11 @@ def tests(arm: PositionArm) -> None:
         ("chi² as in the paper", f"chi² {number(where.chi2, '.1f')}, df {where.df}", where.chi2_p,
          float("nan"), "Takes the reads of one item as independent; not a valid test."),
     ]  # fmt: skip
-    frame = pd.DataFrame(rows, columns=["Question", "Test", "p", "p (Holm)", "Note"])
-    st.dataframe(frame.drop(columns="Note"), hide_index=True, placeholder="–", width="stretch",
-                 column_config={"p": st.column_config.NumberColumn(format="%.2g"), "p (Holm)":
-                                st.column_config.NumberColumn(format="%.2g", help=ui.about("holm"))})  # fmt: skip
-    for question, note in zip(frame["Question"], frame["Note"], strict=True):
+    told = [(question, ui.plain(name), number(p, ".2g"), number(holm, ".2g"))
+            for question, name, p, holm, _ in rows]  # fmt: skip
+    columns = ["Question", "Test", "p", "p (Holm)"]
+    st.table(pd.DataFrame(told, columns=columns).set_index("Question"))
+    for question, *_, note in rows:
         if note:
             st.caption(ui.plain(f"{question}: {note}"))
     seen = arm.smallest_visible_effect

@@ -51,6 +51,8 @@ CHOICES: dict[str, tuple[str, str]] = {
     "debiasing": ("select", "Judge and strategy"),
 }
 """A choice on a page that draws it again: its kind of widget and its label."""
+READ_MS = 2_000
+"""How long the page before a cold one is looked at."""
 QUIET_MS = 700
 # A page that stood for QUIET_MS on end stood from the beginning of that time: this is what counts.
 STANDS = f"""() => {{
@@ -194,7 +196,9 @@ def _timing(browser: Any, place: Place, store: Path, *, rounds: int, redraws: in
             first.append(took)
             page.close()
         with _server(place.script, store) as address:
-            _opened(browser, f"{address}/{OTHER if place.name != BARE else ''}")[0].close()
+            other, _ = _opened(browser, f"{address}/{OTHER if place.name != BARE else ''}")
+            other.wait_for_timeout(READ_MS)
+            other.close()
             page, took = _opened(browser, f"{address}/{place.file}")
             cold.append(took)
             if place.choice is not None and nth == rounds - 1:
