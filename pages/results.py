@@ -7,7 +7,6 @@ from rubriclab import ui
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.position import arm_name, heatmap, score_distribution, selection_bars
 from rubriclab.figures.style import Chart
-from rubriclab.findings.ordering import CONFOUNDED
 from rubriclab.findings.position import PositionArm, PositionResult, position
 from rubriclab.findings.sentences import position_sentence
 from rubriclab.store import RunInfo
@@ -78,12 +77,11 @@ def tests(arm: PositionArm) -> None:
 
 
 @st.fragment  # another arm redraws its own part, not the charts that show all of them
-def one_arm(
-    info: RunInfo, arms: tuple[PositionArm, ...], first: int, shared: dict[str, Chart]
-) -> None:
+def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart]) -> None:
     """What is known about one judge and strategy, down to single judgments; and the ways out."""
-    code = ui.choose("Judge and strategy", list(range(len(arms))), address="arm", default=first,
-                     name=lambda i: ui.arm_label(arms[i].arm), key=f"results-arm-{info.run}")  # fmt: skip
+    telling = [code for code, arm in arms.items() if arm.moves_order] or list(arms)
+    code = ui.choose("Judge and strategy", list(arms), address="arm", default=telling[0],
+                     name=lambda code: ui.arm_label(arms[code].arm), key=f"results-arm-{info.run}")  # fmt: skip
     arm = arms[code]
     headline(arm)
     uf.cautions(arm.warnings)
@@ -105,6 +103,16 @@ def one_arm(
                   {"Score by position table": views.table_frame(arm)}, info=info, key="results")  # fmt: skip
 
 
+def one_scale(moved: list[PositionArm], info: RunInfo) -> list[PositionArm]:
+    """Arms that can be drawn on one scale: a run may vary how many options there are."""
+    sizes = list(dict.fromkeys(len(arm.arm.scores) for arm in moved))
+    if len(sizes) < 2:
+        return moved
+    size = ui.choose("Score options, below", sizes, key=f"results-scale-{info.run}",
+                     address="scale", segments=True)  # fmt: skip
+    return [arm for arm in moved if len(arm.arm.scores) == size]
+
+
 def overview(found: PositionResult, moved: list[PositionArm]) -> dict[str, Chart]:
     """The charts that show all arms at once."""
     bars = selection_bars(moved or list(found.arms))
@@ -124,9 +132,9 @@ with ui.page("results", "Results", LEAD):
                        target="home", action="To the demo")  # fmt: skip
         st.stop()
     found = ui.finding(info, position)
-    moved = [arm for arm in found.arms if arm.position.verdict != CONFOUNDED]
-    shared = overview(found, moved)
-    one_arm(info, found.arms, found.arms.index(moved[0]) if moved else 0, shared)
+    moved = [arm for arm in found.arms if arm.moves_order]
+    shared = overview(found, one_scale(moved, info))
+    one_arm(info, {arm.code: arm for arm in found.arms}, shared)
     st.subheader("All judges and strategies", anchor=False)
     left, right = st.columns(2, gap="large")
     with left:

@@ -105,7 +105,7 @@ def pc_against_pf(result: ComparisonResult) -> Chart:
             marker={"color": color, "size": 13, "line": {"width": 1.5, "color": EVEN_LINE}},
             name=names[index],
             legendgroup=str(index),
-            hovertemplate=f"{names[index]}<br>PC %{{x:.3f}}, PF %{{y:+.3f}}<extra></extra>",
+            hovertemplate="%{fullData.name}<br>PC %{x:.3f}, PF %{y:+.3f}<extra></extra>",
         )
     figure.add_hline(y=0, line={"color": EVEN_LINE, "dash": "dot"})
     figure.update_xaxes(range=[-0.03, 1.03])
@@ -153,7 +153,8 @@ def against_win_rate(
                 line={"color": judge_color(index), "width": 2.5},
                 legendgroup=str(index),
                 showlegend=False,
-                hovertemplate=f"{names[index]}: curvature {fit.curvature:+.2f}, "
+                name=names[index],
+                hovertemplate=f"%{{fullData.name}}: curvature {fit.curvature:+.2f}, "
                 f"R² {fit.r2:.2f}<extra></extra>",
             )
     figure.update_xaxes(range=[-0.03, 1.03])  # both are shares
@@ -189,7 +190,7 @@ def task_radar(result: ComparisonResult) -> Chart:
             theta=[*around, *around[:1]],
             name=names[index],
             line={"color": judge_color(index), "width": 2},
-            hovertemplate=f"{names[index]}<br>%{{theta}}: %{{r:.2f}}<extra></extra>",
+            hovertemplate="%{fullData.name}<br>%{theta}: %{r:.2f}<extra></extra>",
         )
     figure.update_layout(
         polar={

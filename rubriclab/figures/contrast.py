@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from rubriclab.figures.style import (
+    DARK_INK,
     DIVERGING,
     EVEN_LINE,
     OVER,
@@ -21,6 +22,7 @@ from rubriclab.figures.style import (
     Chart,
     centred_at,
     house_style,
+    ink_on,
     judge_color,
     new_figure,
     with_behind,
@@ -37,8 +39,6 @@ LINE = 16
 """Height of a line of a panel's name."""
 NAME = 26
 """Characters of a line of a panel's name that fit over half a narrow screen."""
-DARK, PALE = "#1d2733", "#fdfcf9"
-"""Inks for a cell: its fill is the same in light and dark mode."""
 PANELS = {
     "share": "Points of share at a position",
     "rate": "Points of share",
@@ -201,12 +201,13 @@ def difference_heatmap(found: Contrast) -> Chart:
     reach = max(float(np.nanmax(np.abs(firm), initial=0.0)), 0.05)
     rows, columns = cells.delta.shape
     figure = new_figure(x="Position", height=112 + 46 * rows)
-    strong = np.nan_to_num(np.abs(firm)) > 0.62 * reach
     figure.add_heatmap(
         z=firm, x=list(cells.positions), y=list(range(rows)), zmin=-reach, zmax=reach,
         colorscale=DIVERGING, showscale=False, xgap=2, ygap=2, hoverinfo="skip",
     )  # fmt: skip
-    ink = np.where(np.isnan(firm), EVEN_LINE, np.where(strong, PALE, DARK))
+    at = np.nan_to_num(firm) / (2.0 * reach) + 0.5
+    ink = np.array([[ink_on(DIVERGING, float(value)) for value in row] for row in at])
+    ink = np.where(np.isnan(firm), EVEN_LINE, ink)
     figure.add_trace(_difference_targets(cells, ink))
     for r, c in zip(*np.nonzero(cells.clear), strict=True):
         figure.add_shape(
@@ -444,7 +445,7 @@ def _difference_targets(cells: Cells, ink: NDArray[np.str_]) -> go.Scatter:
         text=[_cell_text(cells, r, c) for r, c in at],
         textfont={"size": 13, "color": ink.ravel().tolist()},
         marker={"size": 34, "symbol": "square", "opacity": 0},
-        selected={"marker": {"opacity": 0.35, "color": EVEN_LINE}, "textfont": {"color": DARK}},
+        selected={"marker": {"opacity": 0.35, "color": EVEN_LINE}, "textfont": {"color": DARK_INK}},
         unselected={"marker": {"opacity": 0}},
         hovertext=[_cell_hover(cells, r, c) for r, c in at],
         hoverinfo="text",

@@ -29,7 +29,7 @@ CELL = 54
 def selection_bars(arms: Sequence[PositionArm]) -> Chart:
     """Share of judgments at each position with 95 % intervals and a dotted line at 1/n."""
     figure = new_figure(x="Position shown", y="Share of judgments")
-    for index, arm in enumerate(arms):
+    for arm in arms:
         shares = arm.position
         positions = np.arange(1, len(shares.share) + 1)
         low, high = _limits(arm)
@@ -37,7 +37,7 @@ def selection_bars(arms: Sequence[PositionArm]) -> Chart:
             x=positions,
             y=shares.share,
             name=escape(arm_name(arm, arms)),
-            marker_color=judge_color(index),
+            marker_color=judge_color(arm.code),
             error_y={
                 "type": "data",
                 "symmetric": False,
@@ -61,7 +61,7 @@ def selection_bars(arms: Sequence[PositionArm]) -> Chart:
 def selection_lines(arms: Sequence[PositionArm]) -> Chart:
     """One line an arm over positions (Xu v2, Figure 4), with the dotted line at 1/n."""
     figure = new_figure(x="Position shown", y="Share of judgments")
-    for index, arm in enumerate(arms):
+    for arm in arms:
         shares = arm.position
         low, high = _limits(arm)
         figure.add_scatter(
@@ -69,7 +69,7 @@ def selection_lines(arms: Sequence[PositionArm]) -> Chart:
             y=shares.share,
             mode="lines+markers",
             name=escape(arm_name(arm, arms)),
-            line={"color": judge_color(index), "width": 2.5},
+            line={"color": judge_color(arm.code), "width": 2.5},
             customdata=np.stack([shares.counts, low, high], axis=1),
             hovertemplate=(
                 "Position %{x}: %{y:.1%} (%{customdata[0]:,} judgments)<br>"
@@ -124,14 +124,14 @@ def heatmap(arm: PositionArm) -> Chart:
 def score_distribution(arms: Sequence[PositionArm]) -> Chart:
     """How often each score was given, with the unreadable share as the last bar."""
     figure = new_figure(x="Score", y="Share of all judgments")
-    for index, arm in enumerate(arms):
+    for arm in arms:
         found = arm.score_distribution
         figure.add_bar(
             x=[*(str(s) for s in found.scores), "unread"],
             y=[*found.share.tolist(), found.unread_share],
             customdata=[*found.counts.tolist(), found.unread],
             name=escape(arm_name(arm, arms)),
-            marker_color=judge_color(index),
+            marker_color=judge_color(arm.code),
             hovertemplate="%{x}: %{y:.1%} (%{customdata:,} judgments)",
         )
     figure.update_layout(barmode="group", showlegend=len(arms) > 1)

@@ -12,19 +12,19 @@ from plotly.subplots import make_subplots
 
 from rubriclab.figures.style import (
     ACCENT,
+    DARK_INK,
     EVEN_LINE,
     OVER,
     SEQUENTIAL,
     Behind,
     Chart,
     house_style,
+    ink_on,
 )
 from rubriclab.findings.reads import Read, RunningMean
 
 ROW, TOP = 34, 150
 """Height of a position's row, and of the panel of scores above, in pixels."""
-DARK_INK, LIGHT_INK = "#1d2733", "#fdfcf9"
-"""Inks belong to the cells' own fills, which are the same in light and dark mode."""
 LONGEST = 11
 
 
@@ -261,13 +261,13 @@ def _frame(index: int, position: int, row: int) -> dict[str, Any]:
 
 def _ink(read: Read, place: int) -> str:
     share = read.probabilities[place] if read.probabilities else 0.0
-    return LIGHT_INK if share > 0.5 else DARK_INK
+    return ink_on(SEQUENTIAL, share)
 
 
 def _ink_of(score: float | None, low: float, high: float) -> str:
     if score is None:
         return EVEN_LINE
-    return LIGHT_INK if (score - low) > 0.5 * (high - low) else DARK_INK
+    return ink_on(SEQUENTIAL, (score - low) / ((high - low) or 1.0))
 
 
 def _hover(read: Read, index: int, place: int) -> str:

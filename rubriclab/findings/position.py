@@ -52,6 +52,8 @@ Verdict = Literal[
     "not enough data to say",
     "position and score cannot be told apart",
 ]
+ONE_ORDER: Verdict = "position and score cannot be told apart"
+"""The verdict on an arm that kept to one order."""
 ALPHA = 0.05
 FEW_MOVED = 15
 """Below so many items with two different scores the intervals on V and the shares were seen to
@@ -161,6 +163,11 @@ class PositionArm:
     smallest_visible_effect: stat.Visible
     label_mass: float
     warnings: tuple[str, ...]
+
+    @property
+    def moves_order(self) -> bool:
+        """Was the order varied, so that positions can be told from scores?"""
+        return self.position.verdict != ONE_ORDER
 
 
 @dataclass(frozen=True)
@@ -603,7 +610,7 @@ def _verdict(arm: PositionArm, headline: float, any_order: float) -> Verdict:
     """Both tests in one phrase. Nothing found is only said where something could be found:
     an effect of half the even share (0.5/n) at one position had to be visible."""
     if arm.position.test.name == "not testable" and arm.n_used:
-        return "position and score cannot be told apart"
+        return ONE_ORDER
     if headline < ALPHA:
         return "a common direction"
     if any_order < ALPHA:

@@ -117,7 +117,7 @@ def _setting(of: Arm | StrategyDifference | RankReversal) -> tuple[str, str, str
 
 def clearest(arms: Sequence[PositionArm]) -> PositionArm | None:
     """The arm that tells position from score best: by its strategy, then by its data."""
-    usable = [a for a in arms if a.position.verdict != "position and score cannot be told apart"]
+    usable = [a for a in arms if a.moves_order]
 
     def merit(arm: PositionArm) -> tuple[int, int]:
         name = arm.arm.strategy

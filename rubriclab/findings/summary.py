@@ -136,7 +136,7 @@ def _options(found: Found) -> Iterator[OptionsLine]:
 
 def _option(found: Found, one: PositionArm, r: float, r_ci: Interval) -> OptionsLine:
     where = one.position
-    moved = where.verdict != "position and score cannot be told apart"
+    moved = one.moves_order
     return OptionsLine(
         run=found.run,
         run_name=found.name,

@@ -24,8 +24,6 @@ from rubriclab.findings.sentences import choice_sentence, perturbation_sentence
 from rubriclab.model import Arm
 from rubriclab.report.gather import Gathered
 
-CONFOUNDED = "position and score cannot be told apart"
-
 
 class Drawn(NamedTuple):
     """A chart under its caption. ``terms``: what has to be known to read it, by glossary key."""
@@ -86,7 +84,7 @@ def drawable(table: Sweep) -> Sweep:
 
 def _position(found: Gathered) -> Iterator[Drawn]:
     arms = found.position.arms
-    moved = [arm for arm in arms if arm.position.verdict != CONFOUNDED and arm.n_used]
+    moved = [arm for arm in arms if arm.moves_order and arm.n_used]
     if moved:
         yield Drawn("Position selected. Without a bias all bars touch the dotted line",
                     place.selection_bars(moved), ("share", "v"))  # fmt: skip

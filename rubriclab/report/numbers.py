@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rubriclab.findings.position import ONE_ORDER
 from rubriclab.report import markup as m
-from rubriclab.report.charts import CONFOUNDED
 from rubriclab.report.words import arm_label
 
 Json = Mapping[str, Any]
@@ -107,14 +107,14 @@ def _pairs(judges: Sequence[Json]) -> KeyTable:
 
 def _first(arm: Json) -> str:
     where = arm["position"]
-    if where["verdict"] == CONFOUNDED:
+    if where["verdict"] == ONE_ORDER:
         return UNKNOWN
     return f"{number(where['share'][0], '.0%')} ({1 / arm['n_options']:.0%})"
 
 
 def _v(where: Json) -> str:
     """V with its interval; nothing for one fixed order, whose V is that of the scores given."""
-    if where["verdict"] == CONFOUNDED:
+    if where["verdict"] == ONE_ORDER:
         return UNKNOWN
     return _with_ci(where["cramers_v"], where["cramers_v_ci"])
 

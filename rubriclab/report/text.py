@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rubriclab.findings.position import ONE_ORDER
+
 Json = Mapping[str, Any]
 
 
@@ -55,7 +57,7 @@ def _option_lines(arm: Json) -> Iterator[str]:
         for s, share in zip(scores["scores"], scores["share"], strict=True)
     )
     yield f"  scores given   {spread}"
-    if where["verdict"] == "position and score cannot be told apart":
+    if where["verdict"] == ONE_ORDER:
         yield f"  within item    sd {_number(arm['within_item_sd'], '.2f')} (the order never changed)"
     else:
         yield from _position_lines(arm)
