@@ -21,6 +21,10 @@ def number(value: float, form: str) -> str:
     return "–" if value != value else format(value, form)
 
 
+def chance(p: float) -> str:
+    return "< 0.001" if p < 0.001 else number(p, ".3f")
+
+
 def headline(arm: PositionArm) -> None:
     """The answer first: in words, then in three numbers."""
     where, n = arm.position, len(arm.arm.scores)
@@ -52,7 +56,7 @@ def tests(arm: PositionArm) -> None:
         ("chi² as in the paper", f"chi² {number(where.chi2, '.1f')}, df {where.df}", where.chi2_p,
          float("nan"), "Takes the reads of one item as independent; not a valid test."),
     ]  # fmt: skip
-    told = [(question, ui.plain(name), number(p, ".2g"), number(holm, ".2g"))
+    told = [(question, ui.plain(name), chance(p), chance(holm))
             for question, name, p, holm, _ in rows]  # fmt: skip
     columns = ["Question", "Test", "p", "p (Holm)"]
     st.table(pd.DataFrame(told, columns=columns).set_index("Question"))
@@ -141,7 +145,7 @@ with ui.page("results", "Results", LEAD):
         st.markdown("**Position selected**, arms that vary the order", help=ui.about("share"))
         ui.chart(shared["Positions"], key="results-bars", info=info)
     with right:
-        st.markdown("**Scores given**: one score only would look unbiased beside",
+        st.markdown("**Scores given**: a judge of one score looks unbiased",
                     help=ui.about("scores_given"))  # fmt: skip
         ui.chart(shared["Scores given"], key="results-scores", info=info)
     st.markdown("**Which single order is least biased**: how far a score's place in an order is "

@@ -34,7 +34,8 @@ def choose(
 
     ``default``: chosen where the address says nothing (None: the first). An option whose code
     is empty is what an address without this part means. ``segments`` lays few options out side
-    by side instead of in a list. None cannot be an option: Streamlit shows it as no choice. A link that asks for what is not among the options is said.
+    by side instead of in a list. None cannot be an option: Streamlit shows it as no choice. A link
+    that asks for what is not among the options is said.
     """
     first = options[0] if default is None or default not in options else default
     nothing = "" if any(code(option) == "" for option in options) else None
