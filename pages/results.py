@@ -17,33 +17,27 @@ from rubriclab.wording import many
 LEAD = "Does the place of a score in the list decide whether it is picked?"
 
 
-def number(value: float, form: str) -> str:
-    return "–" if value != value else format(value, form)
-
-
 def chance(p: float) -> str:
-    return "< 0.001" if p < 0.001 else number(p, ".3f")
+    return "< 0.001" if p < 0.001 else uf.number(p, ".3f")
 
 
 def headline(arm: PositionArm) -> None:
-    """The answer first: in words, then in three numbers."""
+    """The answer first: in words, then in four numbers."""
     where, n = arm.position, len(arm.arm.scores)
-    st.markdown(f"#### {ui.plain(position_sentence(arm))}")
-    first, second, third, fourth = st.columns(4)
-    first.metric("Picks at position 1", number(where.share[0], ".0%"),
-                 f"even would be {1 / n:.0%}", delta_color="off", delta_arrow="off",
-                 help=ui.about("share"))  # fmt: skip
-    second.metric("Cramér's V", number(where.cramers_v, ".3f"),
-                  f"{number(where.cramers_v_ci.low, '.2f')} to {number(where.cramers_v_ci.high, '.2f')}; "
-                  f"noise alone {number(where.v_from_noise, '.2f')}",
-                  delta_color="off", delta_arrow="off", help=ui.about("v", also=("v_interval", "v_noise")))  # fmt: skip
-    cost = arm.bias_cost
-    third.metric("Bias Cost, default order", f"{number(cost.default.cost, '.1f')} points",
-                 f"best of all orders {number(cost.best.cost, '.1f')}",
-                 delta_color="off", delta_arrow="off", help=ui.about("bias_cost"))  # fmt: skip
-    fourth.metric("Read", f"{arm.n_used:,} of {arm.n_used + arm.n_excluded:,}",
-                  f"{arm.n_items:,} items", delta_color="off", delta_arrow="off",
-                  help=ui.about("read", also=("mass", "expected")))  # fmt: skip
+    uf.answer(position_sentence(arm))
+    ci, cost = where.cramers_v_ci, arm.bias_cost
+    uf.metrics(
+        ("Picks at position 1", uf.number(where.share[0], ".0%"), f"even would be {1 / n:.0%}",
+         ui.about("share")),
+        ("Cramér's V", uf.number(where.cramers_v, ".3f"),
+         f"{uf.number(ci.low, '.2f')} to {uf.number(ci.high, '.2f')}; "
+         f"noise alone {uf.number(where.v_from_noise, '.2f')}",
+         ui.about("v", also=("v_interval", "v_noise"))),
+        ("Bias Cost, default order", f"{uf.number(cost.default.cost, '.1f')} points",
+         f"best of all orders {uf.number(cost.best.cost, '.1f')}", ui.about("bias_cost")),
+        ("Read", f"{arm.n_used:,} of {arm.n_used + arm.n_excluded:,}", f"{arm.n_items:,} items",
+         ui.about("read", also=("mass", "expected"))),
+    )  # fmt: skip
 
 
 def tests(arm: PositionArm) -> None:
@@ -53,7 +47,7 @@ def tests(arm: PositionArm) -> None:
         ("A common direction", where.test.name, where.test.p, where.p_holm, where.test.note),
         ("Any sensitivity to order", where.any_order.name, where.any_order.p,
          where.any_order_p_holm, where.any_order.note),
-        ("chi² as in the paper", f"chi² {number(where.chi2, '.1f')}, df {where.df}", where.chi2_p,
+        ("chi² as in the paper", f"chi² {uf.number(where.chi2, '.1f')}, df {where.df}", where.chi2_p,
          float("nan"), "Takes the reads of one item as independent; not a valid test."),
     ]  # fmt: skip
     told = [(question, ui.plain(name), chance(p), chance(holm))
@@ -67,15 +61,15 @@ def tests(arm: PositionArm) -> None:
     st.caption(
         f"Holm over {many(where.n_tests, 'test')} of each kind in this run. Intervals resample "
         f"{arm.n_units:,} {arm.unit}s. With 80 % power this run could see a departure of "
-        f"{number(100 * seen.share, '.1f')} points at one position (V about {number(seen.v, '.2f')}).",
+        f"{uf.number(100 * seen.share, '.1f')} points at one position (V about {uf.number(seen.v, '.2f')}).",
         help=ui.about("visible", also=("power", "interval")),
     )
     if floor is not None:
         st.caption(
             f"Noise floor, from the {floor.strategy} arm: two reads of one item in one order differ "
-            f"{number(floor.own, '.0%')} of the time; across orders {number(floor.reordered, '.0%')}, so the "
-            f"order itself adds {number(100 * floor.excess, '.0f')} points "
-            f"({number(100 * floor.excess_ci.low, '.0f')} to {number(100 * floor.excess_ci.high, '.0f')}).",
+            f"{uf.number(floor.own, '.0%')} of the time; across orders {uf.number(floor.reordered, '.0%')}, so the "
+            f"order itself adds {uf.number(100 * floor.excess, '.0f')} points "
+            f"({uf.number(100 * floor.excess_ci.low, '.0f')} to {uf.number(100 * floor.excess_ci.high, '.0f')}).",
             help=ui.about("noise_floor", also=("within_sd",)),
         )
 
