@@ -4,14 +4,15 @@ import streamlit as st
 
 from rubriclab import ui
 from rubriclab.forms import tryit as forms
-from rubriclab.trial import ORIGIN, start_trial
+from rubriclab.model import TRIAL_ORIGIN
+from rubriclab.trial import start_trial
 from rubriclab.views import tryit as views
 
 LEAD = "One text, one rubric, and only the order changes. Watch what happens to the score."
 
 with ui.page("tryit", "Try it", LEAD):
     wanted = st.query_params.get("run")
-    tried = {info.run: info for info in ui.store().runs() if info.origin == ORIGIN and info.axis}
+    tried = {info.run: info for info in ui.store().runs() if info.origin == TRIAL_ORIGIN}
     info = tried.get(wanted) if wanted else None
     if wanted and info is None:
         st.warning(f"The link names “{ui.plain(wanted)}”, which this store does not have.",
@@ -22,7 +23,7 @@ with ui.page("tryit", "Try it", LEAD):
         else f"Another text, rubric or judge: {ui.plain(info.name.removeprefix('Try it: '))} …"
     )
     with st.expander(about, expanded=info is None, key=f"tryit-inputs-{info is None}"):
-        asked = forms.form()
+        asked = forms.form(info)
     if asked is not None:
         with ui.faults():
             run = start_trial(ui.manager(), asked.study, orders=asked.orders, secrets=ui.secrets())

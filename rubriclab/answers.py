@@ -50,13 +50,13 @@ class BatchError(LabError):
 def done_keys(store: Store, prepared: Plan) -> set[str]:
     """Keys of the plan's calls that the store has a final reply to; empty without a run."""
     run = run_name(prepared.study)
-    return store.done_keys(run) if _has_run(store, run) else set()
+    return store.done_keys(run) if store.holds(run) else set()
 
 
 def failed_keys(store: Store, prepared: Plan) -> set[str]:
     """Keys of the plan's calls whose final reply is an error."""
     run = run_name(prepared.study)
-    return store.failed_keys(run) if _has_run(store, run) else set()
+    return store.failed_keys(run) if store.holds(run) else set()
 
 
 def unasked(prepared: Plan, judge: int, done: Set[str]) -> Iterator[Call]:
@@ -78,10 +78,6 @@ def protocol_judges(prepared: Plan) -> tuple[int, ...]:
             "this process. Use “python -m rubriclab run”, or judges of kind openai or vllm."
         )
     return found
-
-
-def _has_run(store: Store, run: str) -> bool:
-    return any(info.run == run for info in store.runs())
 
 
 # ---------------------------------------------------------------- in
@@ -141,7 +137,7 @@ def take_in(store: Store, prepared: Plan, files: Sequence[Path]) -> TakenIn:
                 "those the calls were made with."
             )
         taken = intake.result()
-    if _has_run(store, taken.run):
+    if store.holds(taken.run):
         store.set_state(taken.run, "finished" if taken.finished else "paused", reason_of(taken))
     return taken
 
@@ -207,7 +203,7 @@ class _Intake:
 
     def result(self) -> TakenIn:
         run, answers = run_name(self._plan.study), self._answers
-        done = self._store.run(run).done if _has_run(self._store, run) else 0
+        done = self._store.run(run).done if self._store.holds(run) else 0
         return TakenIn(
             run=run,
             answers=answers.lines,

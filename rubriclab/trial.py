@@ -41,7 +41,6 @@ from rubriclab.stats.inference import Ints
 from rubriclab.stats.search import next_choice, next_mean
 from rubriclab.store import Store, run_name
 
-ORIGIN = TRIAL_ORIGIN
 ALL_ORDERS = 120
 """Up to so many orders (5 options) a trial's list holds them all; beyond, so many of them."""
 FLIP_CALLS = 12
@@ -389,7 +388,7 @@ class Told:
 def _known(store: Store, prepared: Plan) -> dict[Asked, Told]:
     """What the reads that a trial has already say, by judge and order."""
     run = run_name(prepared.study)
-    if all(info.run != run for info in store.runs()):
+    if not store.holds(run):
         return {}
     codes = {judge.name: i for i, judge in enumerate(prepared.study.judges)}
     as_shown = {

@@ -11,11 +11,10 @@ import pytest
 
 from rubriclab.__main__ import main
 from rubriclab.findings.trial import CriteriaTrial, OptionsTrial, PairTrial
-from rubriclab.model import Judge, LabError, Rubric
+from rubriclab.model import TRIAL_ORIGIN, Judge, LabError, Rubric
 from rubriclab.runner import AGENDA_DONE, RunManager
 from rubriclab.store import Store
 from rubriclab.trial import (
-    ORIGIN,
     Text,
     first_reads,
     measured_priors,
@@ -68,7 +67,7 @@ def test_first_the_balanced_orders_then_nothing_twice(manager: RunManager) -> No
     whole = start_trial(manager, made, orders=120).wait(30)
     assert (whole.state, whole.done, whole.reason) == ("finished", 120, "")
     (info,) = manager.store.runs()
-    assert info.origin == ORIGIN
+    assert info.origin == TRIAL_ORIGIN
 
 
 def test_what_it_says(manager: RunManager) -> None:

@@ -11,6 +11,7 @@ from rubriclab import ui
 from rubriclab.forms.common import all_rubrics, judge_label, known_judges
 from rubriclab.ingest.sample import DEFAULT_JUDGE, sample_dataset
 from rubriclab.model import Comparison, Item, Judge, Rubric, Study
+from rubriclab.store import RunInfo
 from rubriclab.trial import ALL_ORDERS, Kind, Text, first_reads, trial_orders, trial_study
 from rubriclab.wording import many
 
@@ -42,11 +43,13 @@ def _examples() -> dict[str, tuple[Item, Item]]:
     return found
 
 
-def form() -> Wanted | None:
-    """The inputs; what is wanted once the button is pressed and everything fits."""
-    opened = st.query_params.get("run")
-    if opened and st.session_state.get("tryit-filled") != opened:
-        _fill_from(opened)
+def form(opened: RunInfo | None) -> Wanted | None:
+    """The inputs; what is wanted once the button is pressed and everything fits.
+
+    ``opened``: the trial that the page shows, whose text a link brings along.
+    """
+    if opened is not None and st.session_state.get("tryit-filled") != opened.run:
+        _fill_from(opened.run)
     kind: Kind = ui.choose("What is judged", list(KINDS), key="tryit-kind", address="kind",
                            name=lambda k: KINDS[k], segments=True)  # fmt: skip
     left, right = st.columns([3, 2], gap="large")
@@ -72,8 +75,6 @@ def form() -> Wanted | None:
 def _fill_from(run: str) -> None:
     """Put the text of a trial that a link names into the form; once, so that it can be changed."""
     st.session_state["tryit-filled"] = run
-    if all(info.run != run for info in ui.store().runs()):
-        return
     study = ui.store().study(run)
     item = study.dataset.items[0]
     if isinstance(item, Comparison):

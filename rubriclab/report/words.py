@@ -21,6 +21,7 @@ from rubriclab.findings.sentences import (
 from rubriclab.model import STATUSES
 from rubriclab.report.gather import Gathered
 from rubriclab.report.source import Source
+from rubriclab.wording import many
 
 LEVELS = {"fine": "Fine", "watch": "Watch", "act": "Act", "unknown": "Cannot say"}
 UNREAD = {
@@ -184,7 +185,7 @@ def _about_whom(found: Gathered) -> str:
     items = len(np.unique(data.judgments["item"].to_numpy()))
     unit = "comparisons" if found.axes & {"pairwise", "listwise"} else "items"
     return (
-        f"About {judges} judge{'s' if judges > 1 else ''} and {items:,} {unit}, and about no other: "
+        f"About {many(judges, 'judge')} and {items:,} {unit}, and about no other: "
         "position bias differs between models, prompts and data in size and in direction."
     )
 

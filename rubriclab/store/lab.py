@@ -268,7 +268,7 @@ class Store:
         """The run of this plan's study: the one there is, or a new one."""
         run = run_name(plan.study)
         with self._write_lock:
-            if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
+            if self.holds(run):
                 return self.run(run)
             dataset = self.save_dataset(plan.study.dataset, listed=False)
             self._insert_run(
@@ -333,6 +333,10 @@ class Store:
             what = "no run" if not found else f"{len(found)} runs that begin with"
             raise StoreError(f"The store {self.path} has {what} “{run}”. Runs here: {known}.")
         return found[0]
+
+    def holds(self, run: str) -> bool:
+        """Is there a run of exactly that name?"""
+        return self._one("SELECT count(*) FROM runs WHERE run = ?", [run]) > 0
 
     def _run_infos(self, where: str, values: list[Any]) -> tuple[RunInfo, ...]:
         rows = self._rows(
@@ -628,7 +632,7 @@ class Store:
         in another lab. Returns the run's name.
         """
         run = run or f"{slug(data.name)}-{data_id(data)[:8]}"
-        if self._one("SELECT count(*) FROM runs WHERE run = ?", [run]):
+        if self.holds(run):
             return run
         dataset = fingerprint({"import": run})
         items = imported_items(data.items, texts)

@@ -20,6 +20,7 @@ from rubriclab.model import Arm
 from rubriclab.store import RunInfo
 from rubriclab.views import common as uf
 from rubriclab.views.rubric_shown import show_options
+from rubriclab.wording import many
 
 STEPS = (1, 5, 10)
 """After how many answers the second picture stops on its way to all of them."""
@@ -155,7 +156,7 @@ def way_out(info: RunInfo, code: int, arm: Arm) -> None:
 
 
 def _price(found: MeansOfReads) -> str:
-    calls = f"{found.k} call{'s' if found.k > 1 else ''} an answer"
+    calls = f"{many(found.k, 'call')} an answer"
     if found.k == found.reads:
         return f"All {found.reads} orders: nothing is left to chance, for {calls}."
     word = "one order" if found.k == 1 else f"{found.k} orders"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
@@ -18,7 +17,8 @@ from rubriclab.model import Arm
 from rubriclab.plan import Plan
 from rubriclab.plan import plan as make_plan
 from rubriclab.store import Condition, ItemText, Offered, RunInfo
-from rubriclab.store.behind import UNREAD, Sort
+from rubriclab.store.behind import UNREAD, Sort, order_name
+from rubriclab.wording import many
 
 T = TypeVar("T", bound=Hashable)
 
@@ -128,8 +128,8 @@ def items(info: RunInfo, asked: Condition) -> None:
         _go(page=None)
         first = 0
     st.markdown(
-        f"**{found.items:,} item{'s' if found.items != 1 else ''}** with {found.judgments:,} "
-        f"judgment{'s' if found.judgments != 1 else ''}. Choose a row to read the item."
+        f"**{many(found.items, 'item')}** with {many(found.judgments, 'judgment')}. "
+        "Choose a row to read the item."
     )
     shown = _items_frame(found.page, info)
     key = f"judgments-items-{first}-{sort}"
@@ -283,7 +283,7 @@ def _fits(frame: pd.DataFrame, asked: Condition) -> pd.Series[bool]:
         fits &= (frame["status"] != "ok") if asked.status == UNREAD else (
             frame["status"] == asked.status)  # fmt: skip
     if asked.ordering is not None:
-        fits &= frame["shown"].map(_order) == asked.ordering
+        fits &= frame["shown"].map(order_name) == asked.ordering
     return fits
 
 
@@ -475,10 +475,6 @@ def reads_frame(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
     same = ("item", "criterion", "judge", "strategy", "setting", "outcome")
     drop = [n for n in shown if shown[n].isna().all() or (n in same and shown[n].nunique() < 2)]
     return shown.drop(columns=drop)
-
-
-def _order(shown: str) -> str:
-    return " ".join(map(str, json.loads(shown)))
 
 
 # ---------------------------------------------------------------- in the place of a finding

@@ -11,8 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab import ui
-from rubriclab.model import Judge
-from rubriclab.trial import ORIGIN
+from rubriclab.model import TRIAL_ORIGIN, Judge
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = Judge(
@@ -88,7 +87,7 @@ def test_the_score_moves_with_the_order() -> None:
     assert any("simulated" in caption.value for caption in app.caption)
     assert any("both ends of the scale" in caption.value for caption in app.caption)
     (info,) = ui.store().runs()
-    assert info.origin == ORIGIN
+    assert info.origin == TRIAL_ORIGIN
     assert app.query_params["run"] in (info.run, [info.run])
 
 
