@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rubriclab.model import LabError
 
@@ -191,11 +191,11 @@ def _timing(browser: Any, place: Place, store: Path, *, rounds: int, redraws: in
     """Each round: two new servers, and for every page a browser context that has seen nothing."""
     first, cold, again = [], [], []
     for nth in range(rounds):
-        with _server(place.script, store) as address:
+        with served(place.script, store) as address:
             page, took = _opened(browser, f"{address}/{place.file}")
             first.append(took)
             page.close()
-        with _server(place.script, store) as address:
+        with served(place.script, store) as address:
             other, _ = _opened(browser, f"{address}/{OTHER if place.name != BARE else ''}")
             other.wait_for_timeout(READ_MS)
             other.close()
@@ -270,8 +270,13 @@ def _browser() -> Iterator[Any]:
 
 
 @contextmanager
-def _server(script: Path, store: Path) -> Iterator[str]:
-    """A Streamlit server of its own on a free port of 127.0.0.1; stopped at the end."""
+def served(
+    script: Path, store: Path, *, log: int | IO[bytes] = subprocess.DEVNULL
+) -> Iterator[str]:
+    """``streamlit run`` on a free port of 127.0.0.1, cold; its address. Stopped at the end.
+
+    ``log``: where what it says goes. Raises LabError where it does not come up within a minute.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -279,8 +284,8 @@ def _server(script: Path, store: Path) -> Iterator[str]:
         [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)],
         cwd=ROOT,
         env={**os.environ, "RUBRICLAB_STORE": str(store)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
     )
     address = f"http://127.0.0.1:{port}"
     try:
@@ -296,7 +301,7 @@ def _server(script: Path, store: Path) -> Iterator[str]:
 
 
 def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
+    for _ in range(600):
         if process.poll() is not None:
             raise LabError(f"The server ended with {process.returncode} before it was ready.")
         try:
@@ -304,4 +309,4 @@ def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
                 return
         except OSError:
             time.sleep(0.1)
-    raise LabError("The server was not ready within half a minute.")
+    raise LabError("The server was not ready within a minute.")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rubriclab.archive import read_archive
+from rubriclab.bench.pages import served
 from rubriclab.store import Store
 from rubriclab.ui import NAVIGATION
 from tests.simulated_runs import run_into, studies
@@ -85,41 +80,9 @@ def views(runs: Mapping[str, str], *, kinds: Mapping[str, tuple[str, ...]] = RUN
 
 @contextmanager
 def running_lab(store: Path, log: Path, *, script: Path = ROOT / "app.py") -> Iterator[str]:
-    """``streamlit run`` on a free port of 127.0.0.1, cold; its address. Stopped at the end."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with log.open("wb") as sink:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, "RUBRICLAB_STORE": str(store)},
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            _wait_healthy(f"http://127.0.0.1:{port}", process)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(10)
-
-
-def _wait_healthy(address: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(120):
-        if process.poll() is not None:
-            raise RuntimeError(f"the lab ended with {process.returncode} before it was ready")
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.5)
-    raise RuntimeError("the lab was not ready within a minute")
+    """A lab that has run nothing yet, on a free port of 127.0.0.1; its address."""
+    with log.open("wb") as sink, served(script, store, log=sink) as address:
+        yield address
 
 
 @contextmanager
