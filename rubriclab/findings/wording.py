@@ -156,7 +156,7 @@ def _group(data: RunData, members: Mapping[str, Sequence[int]], every: Units) ->
     code = cells.codes[:, _WORDING]
     means = ratio(sum_by(code, cells.mean, len(members)), np.bincount(code, minlength=len(members)))
     kept = tuple(_components(found, parts))
-    n_items = len(np.unique(cells.codes[:, _ITEM]))
+    n_items, n_units = len(np.unique(cells.codes[:, _ITEM])), len(np.unique(cells.unit))
     return WordingGroup(
         judge=arm.judge,
         dataset=arm.dataset,
@@ -167,15 +167,15 @@ def _group(data: RunData, members: Mapping[str, Sequence[int]], every: Units) ->
         mean=float(means[0]),
         orders=len(np.unique(cells.codes[:, _ORDER])),
         n_items=n_items,
-        n_units=found.units,
-        unit="item" if found.units == n_items else every.kind,
+        n_units=n_units,
+        unit="item" if n_units == n_items else every.kind,
         n_reads=len(reads.score),
         left_out=reads.left_out,
         repeated=found.repeated,
         sd=float(np.sqrt(parts.total)) if parts.total >= 0 else float("nan"),
         components=kept,
         shifts=tuple(_shifts(data, arm, tuple(members), cells, means)),
-        warnings=tuple(_warnings(len(members), found.units, kept)),
+        warnings=tuple(_warnings(len(members), n_units, kept)),
     )
 
 

@@ -22,8 +22,9 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rubriclab.stats.inference import Floats, Ints, sum_by
+from rubriclab.stats.inference import DIRECT_LIMIT, GROUPS, Floats, Ints, sum_by
 from rubriclab.stats.unit_means import intervals, jackknifed
 
 FacetSet = frozenset[int]
@@ -56,8 +57,8 @@ class Cells:
 class Components:
     """The component of each of ``sets``, in squared points, and last that of noise.
 
-    ``variances``: (1 + units, sets + 1), of all units and then without each of them; NaN where not
-    to be told apart. Where no cell was read twice the noise is NaN and in the component of the last
+    ``variances``: (1 + units, sets + 1), of all units and then without each of them (of very many:
+    without each of GROUPS groups of them); NaN where not to be told apart. Where no cell was read twice the noise is NaN and in the component of the last
     set. ``levels``: of each facet; ``repeated``: cells read twice or more.
     """
 
@@ -96,6 +97,8 @@ def components(cells: Cells) -> Components:
     facets = cells.codes.shape[1]
     codes = np.stack([_from_zero(cells.codes[:, k]) for k in range(facets)], axis=1) if facets else cells.codes
     unit = _from_zero(cells.unit)
+    if _codes(unit) > DIRECT_LIMIT:
+        unit = unit % GROUPS
     # Centred: keeps the sums of squares from cancelling.
     centre = float(cells.mean.mean()) if len(cells.mean) else 0.0
     square = cells.square - 2 * centre * cells.mean + centre**2
@@ -173,7 +176,7 @@ def _solved(cells: Cells, sets: tuple[FacetSet, ...]) -> Floats:
     return found
 
 
-def _differences(cells: Cells, sets: tuple[FacetSet, ...]) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _differences(cells: Cells, sets: tuple[FacetSet, ...]) -> tuple[Floats, NDArray[np.bool_]]:
     """Mean half squared differences (1 + units, sets) of pairs that share exactly a set; which are known.
 
     The last set is every facet: two reads of one cell. A kind that rests on one unit is not known.
@@ -185,7 +188,7 @@ def _differences(cells: Cells, sets: tuple[FacetSet, ...]) -> tuple[Floats, np.n
     exact = least @ np.rint(np.linalg.inv(holds)).T if len(holds) else least[..., :0]
     both = np.concatenate([exact, _noise(cells, units)[..., None]], axis=-1)
     some = both[:, 1] > 0.5
-    known = some.all(axis=0) if units > 1 else some[0]
+    known = np.asarray(some.all(axis=0) if units > 1 else some[0])
     return np.where(some, both[:, 0] / np.where(some, both[:, 1], 1.0), np.nan), known
 
 
