@@ -14,7 +14,7 @@ The product over all pairs of an item's reads is a composite likelihood (pairwis
 Zwinderman 1995, Applied Psychological Measurement 19; Andrich and Luo 2003, Journal of Applied Measurement 4;
 Varin, Reid and Firth 2011). It needs no distribution of the items and has no bias from estimating as many
 measures as there are items, which joint likelihood has (Neyman and Scott 1948); for two reads an item it is
-the conditional likelihood itself (Andersen 1972). An item of K reads weighs 2 / K, as in ``choice``. Reads
+the conditional likelihood itself (Andersen 1972). An item of K kinds of reads weighs 2 / K, as in ``choice``. Reads
 of an item need not be independent for the intervals, which are the sandwich's over units.
 """
 
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
 
@@ -35,6 +35,7 @@ MIN_UNITS = 8
 MOST_PAIRS = 1_500_000
 """Pairs of reads beyond which a random part of the units is used."""
 _STEPS = 60
+_BLOCK = 20_000
 _FLAT = 1e-7
 """Curvature against the largest below which a direction is not seen."""
 _RIDGE = 0.02
@@ -45,7 +46,8 @@ _FAR = 12.0
 
 class Responses(NamedTuple):
     """Reads that gave a category. ``item``, ``kind`` (row of X), ``score`` (category 0..n-1): (reads,)
-    each; ``unit``: (items,) what is independent, 0..n_units-1."""
+    each; ``unit``: (items,) what is independent, 0..n_units-1. All reads of one item and kind together count
+    as one read, so that repeats of one order do not outweigh the others."""
 
     item: Ints
     kind: Ints
@@ -61,7 +63,7 @@ class RaschFit:
     ``parts`` (units, p): how far each unit moves phi, in whose terms the covariance is their sum of
     squares; ``seen`` (p, p) projects on what the reads can tell. ``n_units``: units with two reads that
     could have been exchanged; ``unbounded``: the likelihood has no maximum, a penalty holds phi back and
-    there are no intervals. ``sampled``: units used, where not all (0: all).
+    there are no intervals.
     """
 
     phi: Floats
@@ -71,7 +73,6 @@ class RaschFit:
     n_pairs: int
     converged: bool
     unbounded: bool
-    sampled: int
 
     @property
     def degrees(self) -> int:
@@ -110,31 +111,42 @@ class RaschFit:
         values = rows @ self.phi
         t2 = float(values @ np.linalg.pinv(covariance, hermitian=True) @ values)
         f = t2 * free / (rank * (n - 1))
-        return Test("Hotelling T²", t2, float(rank), float(stats.f.sf(f, rank, free)))
+        return Test("Hotelling's T²", t2, float(rank), float(stats.f.sf(f, rank, free)))
 
 
-def fit_rasch(reads: Responses, x: Floats, allowed: Bools | None = None, *, seed: int = 0) -> RaschFit:
-    """Pairwise conditional estimates of phi, (p,), from the ``reads`` of items.
+def fit_rasch(reads: Responses, x: Floats, allowed: Bools | None = None) -> RaschFit:
+    """Pairwise conditional estimates of phi, (p,), from the ``reads`` of items (see :func:`within_budget`).
 
-    ``x``: (kinds, n, p); ``allowed``: (kinds, n), False for categories that a kind never gives. Beyond
-    MOST_PAIRS pairs a random part of the units is used, drawn by ``seed``.
+    ``x``: (kinds, n, p); ``allowed``: (kinds, n), False for categories that a kind never gives.
     """
-    reads, sampled = _within_budget(reads, seed)
     allowed = np.ones(x.shape[:2], dtype=bool) if allowed is None else allowed
     pairs = _pairs(reads, x.shape[1])
     tables = _tables(pairs, x.shape[0], allowed)
     p = x.shape[2]
     if not p or not len(pairs.first):
         nothing = np.zeros((reads.n_units, p))
-        return RaschFit(np.zeros(p), nothing, np.zeros((p, p)), 0, 0, False, False, sampled)
+        return RaschFit(np.zeros(p), nothing, np.zeros((p, p)), 0, 0, False, False)
     phi, converged, curvature, unbounded = _maximum(tables, x)
     seen, inverse = _seen(curvature)
     scores = _unit_scores(tables, pairs, reads, x, phi)
     n = int((np.bincount(pairs.unit, minlength=reads.n_units) > 0).sum())
     spread = np.sqrt(n / max(n - 1, 1))
-    return RaschFit(
-        phi, spread * scores @ inverse, seen, n, len(pairs.first), converged, unbounded, sampled
-    )
+    return RaschFit(phi, spread * scores @ inverse, seen, n, len(pairs.first), converged, unbounded)
+
+
+def within_budget(item: Ints, unit: Ints, *, seed: int = 0) -> Ints | None:
+    """Reads (their places) of a random part of the units, with MOST_PAIRS pairs at most; None: all will do.
+
+    ``item``: (reads,); ``unit``: (items,).
+    """
+    per_item = np.bincount(item, minlength=len(unit)).astype(np.float64)
+    per_unit = np.bincount(unit, weights=per_item * (per_item - 1) / 2)
+    if per_unit.sum() <= MOST_PAIRS:
+        return None
+    order = np.random.default_rng(seed).permutation(len(per_unit))
+    taken = np.zeros(len(per_unit), dtype=bool)
+    taken[order[np.cumsum(per_unit[order]) <= MOST_PAIRS]] = True
+    return np.flatnonzero(taken[unit[item]])
 
 
 # ---------------------------------------------------------------- pairs of reads
@@ -152,9 +164,10 @@ class _Pairs(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Pairs counted by their kinds. ``first``, ``second``: (m,) kinds; ``count``: (m, n, n) weights by
-    categories; ``sums``: (m, 2n - 1) the same by sum; ``open``: (m, n, n) what both kinds may give;
-    ``row``: (pairs,) the table of each pair; ``sum_of``: (n, n) the sum of two categories."""
+    """Pairs counted by their kinds. ``first``, ``second``: (m,) kinds; ``count``: (m, n * n) weights by
+    categories; ``sums``: (m, 2n - 1) the same by sum; ``open``: (m, n * n) what both kinds may give;
+    ``row``: (pairs,) the table of each pair; ``sum_of``: (n * n,) the sum of two categories, ``adds``
+    (n * n, 2n - 1) adds up by it; ``at`` (kinds, m) each: by the first kind, by the second."""
 
     first: Ints
     second: Ints
@@ -163,41 +176,34 @@ class _Tables(NamedTuple):
     open: Bools
     row: Ints
     sum_of: Ints
-
-
-def _within_budget(reads: Responses, seed: int) -> tuple[Responses, int]:
-    """All reads, or those of a random part of the units and how many these are."""
-    per_item = np.bincount(reads.item, minlength=len(reads.unit))
-    per_unit = np.bincount(reads.unit, weights=per_item * (per_item - 1) / 2, minlength=reads.n_units)
-    if per_unit.sum() <= MOST_PAIRS:
-        return reads, 0
-    order = np.random.default_rng(seed).permutation(reads.n_units)
-    taken = order[np.cumsum(per_unit[order]) <= MOST_PAIRS]
-    code = np.full(reads.n_units, -1)
-    code[taken] = np.arange(len(taken))
-    kept = code[reads.unit[reads.item]] >= 0
-    unit = np.maximum(code[reads.unit], 0)
-    return Responses(reads.item[kept], reads.kind[kept], reads.score[kept], unit, len(taken)), len(taken)
+    adds: Floats
+    at: tuple[sparse.csr_array, sparse.csr_array]
 
 
 def _pairs(reads: Responses, n: int) -> _Pairs:
     """Every two reads of an item, but those whose sum only one pair of categories has."""
     order = np.argsort(reads.item, kind="stable")
-    item = reads.item[order]
+    item, kind, score = reads.item[order], reads.kind[order], reads.score[order]
     size = np.bincount(item, minlength=len(reads.unit))
     start = size.cumsum() - size
-    place = np.arange(len(item)) - start[item]
-    later = size[item] - place - 1
+    share = _shares(item, kind)
+    whole = np.bincount(item, weights=share, minlength=len(size))
+    later = size[item] - (np.arange(len(item)) - start[item]) - 1
     a = np.repeat(np.arange(len(item)), later)
     b = a + 1 + np.arange(len(a)) - np.repeat(later.cumsum() - later, later)
-    kind, score = reads.kind[order], reads.score[order]
     total = score[a] + score[b]
     free = (total > 0) & (total < 2 * n - 2)
     a, b = a[free], b[free]
     swap = kind[a] > kind[b]
     a, b = np.where(swap, b, a), np.where(swap, a, b)
-    weight = 2.0 / size[item[a]]
+    weight = 2.0 * share[a] * share[b] / whole[item[a]]
     return _Pairs(kind[a], kind[b], score[a], score[b], weight, reads.unit[item[a]])
+
+
+def _shares(item: Ints, kind: Ints) -> Floats:
+    """1 over the number of reads of the same item and kind."""
+    _, code, count = np.unique(item * (int(kind.max(initial=0)) + 1) + kind, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / count[code.ravel()])
 
 
 def _tables(pairs: _Pairs, kinds: int, allowed: Bools) -> _Tables:
@@ -205,62 +211,63 @@ def _tables(pairs: _Pairs, kinds: int, allowed: Bools) -> _Tables:
     keys, row = np.unique(pairs.first * kinds + pairs.second, return_inverse=True)
     row = row.ravel().astype(np.int64)
     first, second = keys // kinds, keys % kinds
-    cell = (row * n + pairs.score) * n + pairs.other
-    count = np.bincount(cell, weights=pairs.weight, minlength=len(keys) * n * n).reshape(len(keys), n, n)
-    sum_of = np.add.outer(np.arange(n), np.arange(n))
-    sums = np.stack([count[:, sum_of == r].sum(axis=1) for r in range(2 * n - 1)], axis=1)
-    may = allowed[first][:, :, None] & allowed[second][:, None, :]
-    return _Tables(first, second, count, sums, may, row, sum_of)
+    cell = row * n * n + pairs.score * n + pairs.other
+    count = np.bincount(cell, weights=pairs.weight, minlength=len(keys) * n * n).reshape(len(keys), n * n)
+    sum_of = np.add.outer(np.arange(n), np.arange(n)).ravel()
+    adds = (sum_of[:, None] == np.arange(2 * n - 1)).astype(np.float64)
+    may = (allowed[first][:, :, None] & allowed[second][:, None, :]).reshape(len(keys), n * n)
+    m, one = np.arange(len(keys)), np.ones(len(keys))
+    at = (sparse.csr_array((one, (of, m)), (kinds, len(m))) for of in (first, second))
+    return _Tables(first, second, count, count @ adds, may, row, sum_of, adds, (next(at), next(at)))
 
 
 # ---------------------------------------------------------------- the likelihood
 
 
 def _chances(tables: _Tables, eta: Floats) -> tuple[Floats, Floats]:
-    """(P(s, s' | sum), (m, n, n); log of the normalising sums, (m, 2n - 1)) for ``eta`` (kinds, n)."""
-    level = np.where(tables.open, eta[tables.first][:, :, None] + eta[tables.second][:, None, :], -np.inf)
-    n = level.shape[1]
-    log_sum = np.full((len(level), 2 * n - 1), -np.inf)
-    for r in range(2 * n - 1):
-        cells = level[:, tables.sum_of == r]
-        top = cells.max(axis=1)
-        some = np.isfinite(top)
-        log_sum[some, r] = top[some] + np.log(np.exp(cells[some] - top[some, None]).sum(axis=1))
-    with np.errstate(invalid="ignore"):
-        chance = np.where(tables.open, np.exp(level - log_sum[:, tables.sum_of]), 0.0)
-    return chance, log_sum
+    """(P(s, s' | sum), (m, n * n); log of the normalising sums, (m, 2n - 1)) for ``eta`` (kinds, n)."""
+    level = (eta[tables.first][:, :, None] + eta[tables.second][:, None, :]).reshape(tables.open.shape)
+    level = np.where(tables.open, level, -np.inf)
+    top = np.stack([level[:, tables.sum_of == r].max(axis=1) for r in range(tables.adds.shape[1])], axis=1)
+    top = np.where(np.isfinite(top), top, 0.0)
+    weight = np.exp(level - top[:, tables.sum_of])
+    whole = weight @ tables.adds
+    with np.errstate(divide="ignore"):
+        log_sum = top + np.log(whole)
+    return weight / np.where(whole > 0, whole, 1.0)[:, tables.sum_of], log_sum
 
 
 def _log_likelihood(tables: _Tables, eta: Floats, log_sum: Floats) -> float:
-    margins = _by_kind(tables, tables.count, eta.shape)
-    return float((margins * eta).sum() - tables.sums[tables.sums > 0] @ log_sum[tables.sums > 0])
+    known = tables.sums > 0
+    return float((_by_kind(tables, tables.count) * eta).sum() - tables.sums[known] @ log_sum[known])
 
 
-def _by_kind(tables: _Tables, cells: Floats, shape: tuple[int, ...]) -> Floats:
-    """Sums of ``cells`` (m, n, n) by kind and category, (kinds, n): each pair counts at both its reads."""
-    out = np.zeros(shape)
-    np.add.at(out, tables.first, cells.sum(axis=2))
-    np.add.at(out, tables.second, cells.sum(axis=1))
-    return out
+def _by_kind(tables: _Tables, cells: Floats) -> Floats:
+    """Sums of ``cells`` (m, n * n) by kind and category, (kinds, n): each pair counts at both its reads."""
+    n = (tables.adds.shape[1] + 1) // 2
+    square = cells.reshape(-1, n, n)
+    first, second = tables.at
+    return np.asarray(first @ square.sum(axis=2) + second @ square.sum(axis=1))
 
 
 def _slopes(tables: _Tables, x: Floats, chance: Floats) -> tuple[Floats, Floats]:
     """The gradient (p,) of the log-likelihood and its curvature (p, p), positive."""
     expected = chance * tables.sums[:, tables.sum_of]
-    shape = x.shape[:2]
-    gradient = np.einsum("tk,tkp->p", _by_kind(tables, tables.count - expected, shape), x)
-    p = x.shape[2]
-    curvature = np.empty((p, p))
-    for j in range(p):
-        move = x[tables.first, :, j][:, :, None] + x[tables.second, :, j][:, None, :]
-        shift = expected * (move - _by_sum(tables, chance * move)[:, tables.sum_of])
-        curvature[j] = np.einsum("tk,tkp->p", _by_kind(tables, shift, shape), x)
-    return gradient, (curvature + curvature.T) / 2
+    gradient = np.einsum("tk,tkp->p", _by_kind(tables, tables.count - expected), x)
+    curvature = np.zeros((x.shape[2], x.shape[2]))
+    for start in range(0, len(tables.first), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        move = _moves(tables, x, part)
+        mean = np.matmul(tables.adds.T, chance[part][:, :, None] * move)
+        away = (move - mean[:, tables.sum_of]).reshape(-1, x.shape[2])
+        curvature += away.T @ (away * expected[part].reshape(-1, 1))
+    return gradient, curvature
 
 
-def _by_sum(tables: _Tables, cells: Floats) -> Floats:
-    n = cells.shape[1]
-    return np.stack([cells[:, tables.sum_of == r].sum(axis=1) for r in range(2 * n - 1)], axis=1)
+def _moves(tables: _Tables, x: Floats, part: slice) -> Floats:
+    """What phi does to each pair of categories, (m, n * n, p)."""
+    both = x[tables.first[part]][:, :, None] + x[tables.second[part]][:, None, :]
+    return both.reshape(len(both), -1, x.shape[2])
 
 
 def _maximum(tables: _Tables, x: Floats) -> tuple[Floats, bool, Floats, bool]:
@@ -308,12 +315,11 @@ def _seen(curvature: Floats) -> tuple[Floats, Floats]:
 
 def _unit_scores(tables: _Tables, pairs: _Pairs, reads: Responses, x: Floats, phi: Floats) -> Floats:
     """Each unit's part of the gradient at ``phi``, (units, p)."""
-    chance = _chances(tables, x @ phi)[0]
-    sums = pairs.score + pairs.other
+    chance, n = _chances(tables, x @ phi)[0], x.shape[1]
+    sums, cell = pairs.score + pairs.other, pairs.score * n + pairs.other
     out = np.empty((reads.n_units, x.shape[2]))
     for j in range(x.shape[2]):
-        move = x[tables.first, :, j][:, :, None] + x[tables.second, :, j][:, None, :]
-        expected = _by_sum(tables, chance * move)
-        gap = move[tables.row, pairs.score, pairs.other] - expected[tables.row, sums]
+        move = _moves(tables, x[:, :, j : j + 1], slice(None))[:, :, 0]
+        gap = move[tables.row, cell] - ((chance * move) @ tables.adds)[tables.row, sums]
         out[:, j] = np.bincount(pairs.unit, weights=pairs.weight * gap, minlength=reads.n_units)
     return out
