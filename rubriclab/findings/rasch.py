@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -84,22 +83,21 @@ def _scale(data: RunData, group: Sequence[Reading], everyone: Units, seed: int) 
     scale = RaschScale(
         arm.dataset,
         arm.scores,
+        everyone.kind,
+        _why(fit),
+        _items(of, known, left),
+        separation(known.theta, known.error, of.reads.unit),
         n_items=len(of.items),
         of_items=len(judged),
         n_reads=len(of.reads.item),
         n_units=fit.n_units,
-        unit=everyone.kind,
         off_scale=of.off_scale,
         own=not of.shared,
         elements=tuple(_elements(of, fit, left)),
         places=tuple(_places(of, fit, eta, known)),
         thresholds=tuple(_thresholds(of, fit, arm.scores)),
         gaps=gaps(of, fit, arm.scores),
-        items=_items(of, known, left),
-        separation=separation(known.theta, known.error, of.reads.unit),
         fit=mean_squares(left, np.ones(len(left.kept), dtype=bool)),
-        why=_why(fit),
-        warnings=(),
     )
     return scale_warnings(scale, fit, of)
 
@@ -113,23 +111,9 @@ def _why(fit: RaschFit) -> str:
 
 
 def _empty(arm: Arm, unit: str, why: str) -> RaschScale:
-    nothing, nan = np.zeros(0), float("nan")
-    items = ItemMeasures(nothing.astype(np.int64), nothing, nothing, nothing.astype(bool), 0, 0, 0)
-    apart = separation(nothing, nothing, nothing.astype(np.int64))
-    counts = {"n_items": 0, "of_items": 0, "n_reads": 0, "n_units": 0, "off_scale": 0}
-    empty: dict[str, Any] = dict.fromkeys(("elements", "places", "thresholds", "gaps", "warnings"), ())
-    return RaschScale(
-        arm.dataset,
-        arm.scores,
-        unit=unit,
-        own=False,
-        items=items,
-        separation=apart,
-        fit=Fit(nan, nan, 0),
-        why=why,
-        **counts,
-        **empty,
-    )
+    nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
+    items = ItemMeasures(none, nothing, nothing, none.astype(bool), 0, 0, 0)
+    return RaschScale(arm.dataset, arm.scores, unit, why, items, separation(nothing, nothing, none))
 
 
 def _elements(of: Facets, fit: RaschFit, left: Residuals) -> Iterator[Element]:

@@ -10,7 +10,7 @@ import numpy as np
 from rubriclab.findings.effects import step
 from rubriclab.findings.rasch_design import PEOPLE, Facets
 from rubriclab.findings.rasch_results import Gap
-from rubriclab.stats.inference import Floats
+from rubriclab.stats.inference import Floats, ratio
 from rubriclab.stats.ordinal import Side, conclusion, of_ratio
 from rubriclab.stats.rasch import RaschFit
 from rubriclab.stats.shift import mean_over_units
@@ -39,7 +39,7 @@ def _means(of: Facets, name: str, scores: Sequence[int]) -> Floats:
     value = np.asarray(scores, dtype=np.float64)[of.reads.score[mine]]
     count = np.bincount(item, minlength=size)
     total = np.bincount(item, weights=value, minlength=size)
-    return np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
+    return ratio(total, count)
 
 
 def _severity(of: Facets, name: str) -> Floats:
@@ -56,7 +56,7 @@ def _gap(
     if not both.any():
         return None
     unit, n = of.reads.unit[both], of.reads.n_units
-    top = np.bincount(unit, weights=apart[both], minlength=n)
+    top = np.bincount(unit, weights=apart[both], minlength=n).astype(np.float64)
     bottom = np.bincount(unit, minlength=n).astype(np.float64)
     points = mean_over_units(top, bottom, step=step(scores))
     weights = _severity(of, pair[1]) - _severity(of, pair[0])

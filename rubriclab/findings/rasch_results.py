@@ -9,7 +9,7 @@ from rubriclab.model import Arm
 from rubriclab.stats.inference import Floats, Interval, Ints, Test
 from rubriclab.stats.ordinal import Answer
 from rubriclab.stats.rasch import Bools
-from rubriclab.stats.rasch_measures import Fit, Separation
+from rubriclab.stats.rasch_measures import NO_FIT, Fit, Separation
 
 Facet = Literal["judge", "person", "setting"]
 
@@ -96,22 +96,22 @@ class RaschScale:
 
     dataset: str
     scores: tuple[int, ...]
-    n_items: int
-    of_items: int
-    n_reads: int
-    n_units: int
     unit: str
-    off_scale: int
-    own: bool
-    elements: tuple[Element, ...]
-    places: tuple[JudgePlaces, ...]
-    thresholds: tuple[Threshold, ...]
-    gaps: tuple[Gap, ...]
+    why: str
     items: ItemMeasures
     separation: Separation
-    fit: Fit
-    why: str
-    warnings: tuple[str, ...]
+    n_items: int = 0
+    of_items: int = 0
+    n_reads: int = 0
+    n_units: int = 0
+    off_scale: int = 0
+    own: bool = False
+    elements: tuple[Element, ...] = ()
+    places: tuple[JudgePlaces, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    fit: Fit = NO_FIT
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from scipy import stats
 
 from rubriclab.stats.agreement import LeftOut
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by
-from rubriclab.stats.position import FLAT, hotelling
+from rubriclab.stats.order_test import FLAT
+from rubriclab.stats.position import hotelling
 from rubriclab.stats.shift import MIN_UNITS, OrderReads, direction, read_both_ways
 
 Answer = Literal["same", "changes", "not clear", "unknown"]

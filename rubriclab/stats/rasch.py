@@ -164,14 +164,14 @@ class _Pairs(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Pairs counted by their kinds. ``first``, ``second``: (m,) kinds; ``count``: (m, n * n) weights by
+    """Pairs counted by their kinds. ``first``, ``second``: (m,) kinds; ``counts``: (m, n * n) weights by
     categories; ``sums``: (m, 2n - 1) the same by sum; ``open``: (m, n * n) what both kinds may give;
     ``row``: (pairs,) the table of each pair; ``sum_of``: (n * n,) the sum of two categories, ``adds``
     (n * n, 2n - 1) adds up by it; ``at`` (kinds, m) each: by the first kind, by the second."""
 
     first: Ints
     second: Ints
-    count: Floats
+    counts: Floats
     sums: Floats
     open: Bools
     row: Ints
@@ -212,7 +212,8 @@ def _tables(pairs: _Pairs, kinds: int, allowed: Bools) -> _Tables:
     row = row.ravel().astype(np.int64)
     first, second = keys // kinds, keys % kinds
     cell = row * n * n + pairs.score * n + pairs.other
-    count = np.bincount(cell, weights=pairs.weight, minlength=len(keys) * n * n).reshape(len(keys), n * n)
+    weights = np.bincount(cell, weights=pairs.weight, minlength=len(keys) * n * n)
+    count = weights.astype(np.float64).reshape(len(keys), n * n)
     sum_of = np.add.outer(np.arange(n), np.arange(n)).ravel()
     adds = (sum_of[:, None] == np.arange(2 * n - 1)).astype(np.float64)
     may = (allowed[first][:, :, None] & allowed[second][:, None, :]).reshape(len(keys), n * n)
@@ -239,7 +240,7 @@ def _chances(tables: _Tables, eta: Floats) -> tuple[Floats, Floats]:
 
 def _log_likelihood(tables: _Tables, eta: Floats, log_sum: Floats) -> float:
     known = tables.sums > 0
-    return float((_by_kind(tables, tables.count) * eta).sum() - tables.sums[known] @ log_sum[known])
+    return float((_by_kind(tables, tables.counts) * eta).sum() - tables.sums[known] @ log_sum[known])
 
 
 def _by_kind(tables: _Tables, cells: Floats) -> Floats:
@@ -253,7 +254,7 @@ def _by_kind(tables: _Tables, cells: Floats) -> Floats:
 def _slopes(tables: _Tables, x: Floats, chance: Floats) -> tuple[Floats, Floats]:
     """The gradient (p,) of the log-likelihood and its curvature (p, p), positive."""
     expected = chance * tables.sums[:, tables.sum_of]
-    gradient = np.einsum("tk,tkp->p", _by_kind(tables, tables.count - expected), x)
+    gradient = np.einsum("tk,tkp->p", _by_kind(tables, tables.counts - expected), x)
     curvature = np.zeros((x.shape[2], x.shape[2]))
     for start in range(0, len(tables.first), _BLOCK):
         part = slice(start, start + _BLOCK)

@@ -51,6 +51,9 @@ class Fit(NamedTuple):
     n: int
 
 
+NO_FIT = Fit(float("nan"), float("nan"), 0)
+
+
 class Separation(NamedTuple):
     """How far measures spread beyond their errors. ``reliability``: the share of their variance that is not
     error; ``ratio``: sd of true measures in errors; ``strata``: levels that can be told apart."""
@@ -123,7 +126,7 @@ def mean_squares(of: Residuals, which: Bools) -> Fit:
     chosen = which & of.kept
     n = int(chosen.sum())
     if n < FEW_READS:
-        return Fit(float("nan"), float("nan"), n)
+        return NO_FIT._replace(n=n)
     square, expects = of.square[chosen], of.expects[chosen]
     return Fit(float(square.sum() / expects.sum()), float((square / expects).mean()), n)
 
@@ -133,7 +136,7 @@ def place_squares(picked: Bools, chance: Floats) -> Fit:
     known = (chance > 1e-6) & (chance < 1.0 - 1e-6)
     n = int(known.sum())
     if n < FEW_READS:
-        return Fit(float("nan"), float("nan"), n)
+        return NO_FIT._replace(n=n)
     square, expects = (picked[known] - chance[known]) ** 2, chance[known] * (1.0 - chance[known])
     return Fit(float(square.sum() / expects.sum()), float((square / expects).mean()), n)
 
