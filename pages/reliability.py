@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views import ordinal, rasch
+from rubriclab.app.views import generalisability, ordinal, rasch
 
 LEAD = "What do scores vary with besides the texts, and how are calls best spent to make them reliable?"
 
@@ -18,6 +18,8 @@ with ui.page("reliability", "Reliability", LEAD):
             action="Set up a study",
         )
         st.stop()
-    drawn, tables = rasch.section(info)
-    more, ranks = ordinal.section(info)
-    ui.export_row(drawn | more, tables | ranks, info=info, key="reliability")
+    drawn, tables = generalisability.section(info)
+    for section in (rasch.section, ordinal.section):
+        more, numbers = section(info)
+        drawn, tables = drawn | more, tables | numbers
+    ui.export_row(drawn, tables, info=info, key="reliability")

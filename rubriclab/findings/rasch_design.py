@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.alignment_arms import rating_matrix
 from rubriclab.findings.frame import Bools, option_rows, score_index
+from rubriclab.findings.ratings import ratings_of
 from rubriclab.model import Arm, RunData
 from rubriclab.stats.choice_design import contrasts
 from rubriclab.stats.inference import Floats, Ints
@@ -21,16 +21,20 @@ ENOUGH = 10
 """Reads in every category from which on a judge has thresholds of its own (Linacre 2002, Optimizing Rating
 Scale Category Effectiveness, Journal of Applied Measurement 3, guideline 1)."""
 PEOPLE = "people"
+MOST_PERSONS = 30
+"""Of more persons none has a severity of its own: each rated little."""
 _RANK = 1e-8
 
 
 class Kind(NamedTuple):
-    """What reads have in common: ``judge`` (or PEOPLE), ``rater`` among people, ``setting``, scores by place."""
+    """What reads have in common: ``judge`` (or PEOPLE), ``rater`` (a person, or PEOPLE where persons are not
+    known), ``setting``, scores by place; of ratings that are no person's the ``slot`` that they fill."""
 
     judge: str
     rater: str
     setting: str
     shown: tuple[int, ...]
+    slot: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,16 +113,22 @@ def _of_arm(data: RunData, one: Reading, known: dict[Kind, int]) -> tuple[Ints, 
 
 def _ratings(data: RunData, items: Ints, scores: Sequence[int], known: dict[Kind, int]) -> tuple[Ints, Ints, Ints, int]:
     """Ratings of ``items`` that are scores of the scale, and how many others there are."""
-    given = rating_matrix(data.items)[items]
-    row, column = np.nonzero(np.isfinite(given))
-    score = score_index(given[row, column], scores)
+    people = ratings_of(data.items)
+    persons = people.named and len(people.names) <= MOST_PERSONS
+    values = people.values[items]
+    row, column = np.nonzero(np.isfinite(values))
+    score = score_index(values[row, column], scores)
+    if not persons:
+        size = np.bincount(row, minlength=len(items))
+        column = np.arange(len(row)) - np.repeat(size.cumsum() - size, size)
     whole = score >= 0
     row, column, score = row[whole], column[whole], score[whole]
-    code = np.full(given.shape[1], -1, dtype=np.int64)
-    for rater in np.unique(column).tolist():
-        name = f"rater {rater + 1}"
-        name = f"{name} (people)" if name in names_of(tuple(known)) else name
-        code[rater] = known.setdefault(Kind(PEOPLE, name, "", ()), len(known))
+    judges = names_of(tuple(known))
+    code = np.full(int(column.max(initial=-1)) + 1, -1, dtype=np.int64)
+    for slot in np.unique(column).tolist():
+        name = people.names[slot] if persons else PEOPLE
+        name = f"{name} (person)" if name in judges else name
+        code[slot] = known.setdefault(Kind(PEOPLE, name, "", (), slot), len(known))
     return items[row], code[column], score, int((~whole).sum())
 
 

@@ -45,7 +45,9 @@ def _means(of: Facets, name: str, scores: Sequence[int]) -> Floats:
 def _severity(of: Facets, name: str) -> Floats:
     if name != PEOPLE:
         return of.severity[name]
-    return np.asarray(np.mean([of.severity[kind.rater] for kind in of.kinds if kind.rater], axis=0))
+    return np.asarray(
+        np.mean([of.severity[name] for name in dict.fromkeys(kind.rater for kind in of.kinds if kind.rater)], axis=0)
+    )
 
 
 def _gap(
