@@ -36,7 +36,7 @@ from rubriclab.stats.ordinal import (
     concordance,
     dominance,
     mean_place,
-    of_left_out,
+    of_correlation,
     of_ratio,
 )
 from rubriclab.stats.position import (
@@ -192,9 +192,7 @@ def _people(data: RunData, one: Reading, everyone: Units, seed: int) -> tuple[Tw
     r, rho = r_with_humans(reads), rho_with_humans(reads)
     both = concordance(reads.human, reads.mean, reads.unit, seed=seed)
     tau, somers = both.tau, both.somers
-    answer = conclusion(
-        of_left_out(r.value, r.r_interval(), r.without), of_left_out(tau.value, tau.r_interval(), tau.without)
-    )
+    answer = conclusion(of_correlation(r), of_correlation(tau))
     n = len(np.unique(reads.unit))
     ranked = both.items if both.items < len(reads.mean) else 0
     beside = Beside(rho.value, rho.r_interval(), somers.value, somers.r_interval(), len(reads.mean), ranked)

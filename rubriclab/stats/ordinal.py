@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 
 from rubriclab.stats.agreement import LeftOut
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by
@@ -20,7 +20,7 @@ from rubriclab.stats.shift import MIN_UNITS, OrderReads, direction, read_both_wa
 
 Answer = Literal["same", "changes", "not clear", "unknown"]
 _AN_END = 1.0 - 1e-9
-MOST_RANKED = 2_000
+MOST_RANKED = 1_000
 """Items beyond which Kendall's and Somers' coefficients are those of a random part of them."""
 
 
@@ -47,9 +47,10 @@ def conclusion(a: Side, b: Side, *, confidence: float = 0.95) -> Answer:
     ``changes`` only where they do not and the two statistics, each in its own standard errors, are further
     apart than chance allows: the difference between an interval that just leaves out 0 and one that just
     holds it is nothing by itself (Gelman and Stern 2006, The American Statistician 60). Else ``not clear``.
-    With r the correlation of what units do to the two, z_a - z_b has the variance 2 (1 - r).
+    With r the correlation of what units do to the two, z_a - z_b has the variance 2 (1 - r). Below MIN_UNITS
+    units nothing is said.
     """
-    if a.sign is None or b.sign is None:
+    if a.sign is None or b.sign is None or min(len(a.parts), len(b.parts)) < MIN_UNITS:
         return "unknown"
     if a.sign == b.sign:
         return "same"
@@ -71,12 +72,14 @@ def of_ratio(top: Floats, bottom: Floats, interval: Interval) -> Side:
     return Side(value, interval, (top - value * bottom) / total)
 
 
-def of_left_out(value: float, interval: Interval, without: Floats) -> Side:
-    """A statistic with its values without each unit: the jackknife's parts."""
+def of_correlation(of: LeftOut) -> Side:
+    """A correlation on Fisher's z with the jackknife's parts."""
+    z, without = (np.arctanh(np.clip(r, -_AN_END, _AN_END)) for r in (of.value, of.without))
     n = len(without)
     if n < 2 or not np.isfinite(without).all():
-        return Side(value, interval, np.zeros(0))
-    return Side(value, interval, -(without - without.mean()) * np.sqrt((n - 1) / n))
+        return Side(float(z), NO_INTERVAL, np.zeros(0))
+    low, high = (float(np.arctanh(np.clip(end, -_AN_END, _AN_END))) for end in of.r_interval())
+    return Side(float(z), Interval(low, high), -(without - without.mean()) * np.sqrt((n - 1) / n))
 
 
 # ---------------------------------------------------------------- orders
@@ -137,10 +140,11 @@ def concordance(x: Floats, y: Floats, unit: Ints, *, seed: int = 0) -> Concordan
         x, y, unit = x[kept], y[kept], unit[kept]
     codes, unit = np.unique(unit, return_inverse=True)
     n = len(codes)
-    sign_x, sign_y = (np.sign(v[:, None] - v[None, :]).astype(np.int8) for v in (x, y))
+    sign_x, sign_y = (np.sign(v[:, None] - v[None, :]) for v in (x, y))
+    of_unit = sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), (n, len(unit)))
     totals, left = [], []
     for part in (sign_x * sign_y, np.abs(sign_x), np.abs(sign_y)):
-        by_unit = sum_by(unit, part.astype(np.float64), n)
+        by_unit = of_unit @ part
         own = np.bincount(unit, weights=by_unit[unit, np.arange(len(unit))], minlength=n)
         whole = by_unit.sum()
         totals.append(whole / 2)
