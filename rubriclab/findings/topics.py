@@ -17,10 +17,12 @@ from rubriclab.findings.effects import gated
 from rubriclab.findings.estimates import estimates, frame
 from rubriclab.findings.generalisability import GENERALISABILITY
 from rubriclab.findings.leaderboard import LEADERBOARD
+from rubriclab.findings.ordinal import ORDINAL
 from rubriclab.findings.perturbation import PERTURBATION
 from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.ranking import RANKING
+from rubriclab.findings.rasch import RASCH
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Question, Topic
 from rubriclab.findings.wording import WORDINGS
 from rubriclab.model import RunData
@@ -33,6 +35,8 @@ TOPICS: Mapping[str, Topic[Any]] = {
         POSITION,
         ALIGNMENT,
         CHOICE,
+        RASCH,
+        ORDINAL,
         DEBIASING,
         PERTURBATION,
         WORDINGS,
