@@ -169,17 +169,9 @@ def _methods(
         yield ("fixed", 1), grid.values(source)[held_out, number]
     if learned is None:
         return
-    if source == "counts":
-        flat = np.full(len(learned.prior), 1 / len(learned.prior))
-        blind = _Learned(flat, learned.content, learned.means)
-        yield ("debiased", 1), _corrected(grid, held_out, number, source, learned)
-        yield (CONTROL, 1), _corrected(grid, held_out, number, source, blind)
-        return
-    everyone = np.concatenate([probe, held_out])
-    corrected = _corrected(grid, everyone, number, source, learned)
-    plain = grid.values(source)[everyone, number]
-    yield ("debiased", 1), _shrunk(corrected, learned.means)
-    yield (CONTROL, 1), _shrunk(plain, learned.means)
+    corrected, control = _one_corrected(grid, number, source, learned, probe, held_out)
+    yield ("debiased", 1), corrected
+    yield (CONTROL, 1), control
 
 
 def _shrunk(values: Floats, means: Floats) -> Floats:
@@ -254,6 +246,40 @@ def _corrected(grid: Grid, held_out: Ints, number: int, source: Source, learned:
     table = stats.posterior_score(position[used], learned.prior, learned.content, learned.means)
     corrected[known] = table[rank, choice[known]]
     return corrected
+
+
+def corrected_calls(group: Group, source: Source, seed: int) -> tuple[Floats, Floats] | None:
+    """One corrected call for every item, and the control's, (items,) each; None where there is none.
+
+    What corrects an item was learnt from the other half of the units, so that no item helps to
+    correct itself or its like.
+    """
+    reference = group.reference
+    found = np.full((2, len(group.human)), np.nan)
+    call = _one_call(group, np.arange(reference.score.shape[1]))
+    units = np.unique(group.unit)
+    half = np.isin(group.unit, np.random.default_rng(seed).permutation(units)[: len(units) // 2])
+    for probe, held_out in ((half, ~half), (~half, half)):
+        taught, others = np.flatnonzero(probe), np.flatnonzero(held_out)
+        learned = learn(reference, taught, source) if len(taught) else None
+        if learned is None or call is None:
+            return None
+        found[:, others] = _one_corrected(*call, source, learned, taught, others)
+    return found[0], found[1]
+
+
+def _one_corrected(
+    grid: Grid, number: int, source: Source, learned: _Learned, probe: Ints, held_out: Ints
+) -> tuple[Floats, Floats]:
+    """(the debiaser's, the control's) estimate of the held-out items from their one call."""
+    if source == "counts":
+        flat = np.full(len(learned.prior), 1 / len(learned.prior))
+        blind = _Learned(flat, learned.content, learned.means)
+        corrected, control = (_corrected(grid, held_out, number, source, one) for one in (learned, blind))
+        return corrected, control
+    everyone = np.concatenate([probe, held_out])
+    corrected = _corrected(grid, everyone, number, source, learned)
+    return _shrunk(corrected, learned.means), _shrunk(grid.values(source)[everyone, number], learned.means)
 
 
 class Measured(NamedTuple):

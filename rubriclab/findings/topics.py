@@ -20,6 +20,7 @@ from rubriclab.findings.perturbation import PERTURBATION
 from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.ranking import RANKING
+from rubriclab.findings.replacement import REPLACEMENT
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Question, Topic
 from rubriclab.findings.wording import WORDINGS
 from rubriclab.model import RunData
@@ -40,6 +41,7 @@ TOPICS: Mapping[str, Topic[Any]] = {
         COMPARISON,
         LEADERBOARD,
         PREDICTORS,
+        REPLACEMENT,
     )
 }
 """By key, in the order in which they are shown."""
