@@ -46,12 +46,8 @@ def replacement(data: RunData, *, epsilon: float | None = None, seed: int = 0) -
             continue
         rows = option_rows(data, arm, judgments)
         values = ratings.values[rows.item_code]
-        given = np.isfinite(values).any(axis=0)
-        mine = replace(
-            ratings,
-            names=tuple(name for name, k in zip(ratings.names, given, strict=True) if k),
-            values=values[:, given],
-        )
+        given = np.flatnonzero(np.isfinite(values).any(axis=0)).tolist()
+        mine = replace(ratings, names=tuple(ratings.names[k] for k in given), values=values[:, given])
         others = {name: whole[rows.item_code] for name, whole in corrected.get(code, {}).items()}
         cases.append(Case(code, arm, rows, mine, arm_units(rows, everyone), others))
     arms = side_by_side(lambda case: arm_replacement(case, epsilon, seed), cases)

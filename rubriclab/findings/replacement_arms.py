@@ -266,7 +266,8 @@ def _version(name: str, items: int, advantage: stats.Advantage, each: Sequence[A
 
 def _known(judged: _Judged) -> Ints:
     """(items, versions): 1 where a version of the judge says something of an item."""
-    return np.isfinite(np.concatenate([judged.shares[:, :, 0], judged.values], axis=1)).astype(np.int64)
+    known = np.isfinite(np.concatenate([judged.shares[:, :, 0], judged.values], axis=1))
+    return np.asarray(known, dtype=np.int64)
 
 
 # ---------------------------------------------------------------- what cannot be said
@@ -279,14 +280,10 @@ def _why_not(arm: ReplacementArm) -> str:
         return ""
     if rated < 2:
         return "no item has ratings of two annotators, so there is nobody to be nearer to"
-    few = (
-        f"{rated} annotators"
-        if tested == rated
-        else f"{tested} of {rated} annotators with {stats.FEWEST_UNITS} {arm.resampled}s or more"
-    )
+    two = ": with two it only says which of them the judge is nearer to" if tested == 2 else ""
     return (
-        f"the test takes at least {stats.FEWEST_ANNOTATORS} annotators, and there are {few}: with two it only says "
-        "which of them the judge is nearer to"
+        f"the test takes at least {stats.FEWEST_ANNOTATORS} annotators with {stats.FEWEST_UNITS} {arm.resampled}s "
+        f"or more each, and {tested} of {rated} have so many{two}"
     )
 
 
