@@ -15,6 +15,7 @@ from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.debiasing import DEBIASING
 from rubriclab.findings.effects import gated
 from rubriclab.findings.estimates import estimates, frame
+from rubriclab.findings.generalisability import GENERALISABILITY
 from rubriclab.findings.leaderboard import LEADERBOARD
 from rubriclab.findings.perturbation import PERTURBATION
 from rubriclab.findings.plain import plain
@@ -36,6 +37,7 @@ TOPICS: Mapping[str, Topic[Any]] = {
         DEBIASING,
         PERTURBATION,
         WORDINGS,
+        GENERALISABILITY,
         CRITERIA,
         RANKING,
         COMPARISON,

@@ -109,8 +109,9 @@ class RunData:
 
     ``items``: one row per item, its index the item code: item_id, dataset, criterion,
     block, prompt, candidate, task (category or None), human (mean rating, NaN where none),
-    raters (tuple of ratings), n_chars, candidates (tuple, comparisons only), candidate_chars (what
-    each of them wrote, in characters; where known).
+    raters (tuple of ratings), rater_names (tuple of str, one a rating; empty where they have none),
+    n_chars, candidates (tuple, comparisons only), candidate_chars (what each of them wrote, in
+    characters; where known).
 
     ``judgments``: one row per judgment and item: arm, item, ordering (codes into ``arms``,
     ``items``, ``orderings``), read, repeat, call (code shared by rows of one call), status
