@@ -172,7 +172,7 @@ def _judged(case: Case) -> _Judged:
     ok = rows.ok
     item, score, ordering = rows.item[ok], rows.score[ok], rows.ordering[ok]
     given = count_table((item, rows.n_items), (score, n))
-    kept = _orders_kept(item, ordering, len(rows.shown))
+    kept = orders_kept(item, ordering, len(rows.shown))
     place = np.full(len(rows.shown), -1)
     place[kept] = np.arange(len(kept))
     at = place[ordering] >= 0
@@ -186,7 +186,7 @@ def _judged(case: Case) -> _Judged:
     return _Judged(shares, values, (SINGLE, *orders, AVERAGED, *case.others))
 
 
-def _orders_kept(item: Ints, ordering: Ints, n_orders: int) -> Ints:
+def orders_kept(item: Ints, ordering: Ints, n_orders: int) -> Ints:
     """The orders that half of the items or more were read in, the usual one first; none if one or too many."""
     count = np.bincount(np.unique(item * n_orders + ordering) % n_orders, minlength=n_orders)
     often = np.flatnonzero(count >= max(stats.FEWEST_UNITS, 0.5 * len(np.unique(item))))

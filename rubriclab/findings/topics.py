@@ -11,6 +11,7 @@ import pandas as pd
 from rubriclab.findings.alignment import ALIGNMENT
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
+from rubriclab.findings.corrected_means import CORRECTED_MEANS
 from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.debiasing import DEBIASING
 from rubriclab.findings.effects import gated
@@ -44,6 +45,7 @@ TOPICS: Mapping[str, Topic[Any]] = {
         LEADERBOARD,
         PREDICTORS,
         REPLACEMENT,
+        CORRECTED_MEANS,
     )
 }
 """By key, in the order in which they are shown."""

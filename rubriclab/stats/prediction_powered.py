@@ -14,11 +14,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by_unit
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, degrees_of_freedom, sum_by_unit
 from rubriclab.stats.proportions import wilson_by_error
 
+Bools = NDArray[np.bool_]
 FEWEST_RATED = 10
 """With fewer rated units no interval is given."""
 SIGNIFICANT = 0.01
@@ -82,7 +84,7 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, *, share: bool = Fa
     at = np.isfinite(human)
     y, own, rest = human[at], judge[at], judge[~at]
     rated_units, units = len(np.unique(unit[at])), len(np.unique(unit))
-    plain = _mean(float(judge.mean()), _influence(judge), unit, units, 1, share)
+    plain = _mean(float(judge.mean()), _influence(judge), unit, np.ones(len(judge), dtype=bool), 1, share)
     if rated_units < FEWEST_RATED:
         few = Mean(float(y.mean()) if len(y) else float("nan"), NO_INTERVAL, float("nan"))
         return Corrected(plain, few, NO_MEAN, NO_MEAN, float("nan"), units, rated_units)
@@ -96,9 +98,9 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, *, share: bool = Fa
     learnt = 2 if weight > 0 else 1
     return Corrected(
         plain,
-        _mean(float(y.mean()), alone, unit, rated_units, 1, share),
-        _mean(value, both, unit, rated_units, learnt, share),
-        _mean(float(judge.mean()) - value, _influence(judge) - both, unit, rated_units, learnt, False),
+        _mean(float(y.mean()), alone, unit, at, 1, share),
+        _mean(value, both, unit, at, learnt, share),
+        _mean(float(judge.mean()) - value, _influence(judge) - both, unit, at, learnt, False),
         weight,
         units,
         rated_units,
@@ -110,16 +112,20 @@ def _influence(values: Floats) -> Floats:
     return np.asarray((values - values.mean()) / len(values))
 
 
-def _mean(value: float, influence: Floats, unit: Ints, units: int, fitted: int, share: bool) -> Mean:
-    """With the error that the ``units`` rated give, ``fitted`` numbers having been learnt from them."""
-    degrees = units - fitted
-    if degrees < 1:
-        return Mean(value, NO_INTERVAL, float("nan"))
+def _mean(value: float, influence: Floats, unit: Ints, at: Bools, fitted: int, share: bool) -> Mean:
+    """With the error that the units of the items ``at`` give, ``fitted`` numbers having been learnt from
+    them. Where few of them make it, it has fewer degrees of freedom than they are many."""
+    rated, code = np.unique(unit[at]), np.unique(unit, return_inverse=True)[1]
     sums = sum_by_unit(unit, influence[:, None])[:, 0]
-    error = float(np.sqrt((sums**2).sum() * units / degrees))
+    own = sums[np.unique(code[at])]
+    left = len(rated) - fitted
+    if left < 1:
+        return Mean(value, NO_INTERVAL, float("nan"))
+    error = float(np.sqrt((sums**2).sum() * len(rated) / left))
+    degrees = left if error <= 1e-12 else min(left, float(degrees_of_freedom((own - own.mean())[:, None])[0]))
     if share:
         inside = float(np.clip(value, 0.0, 1.0))
-        return Mean(inside, wilson_by_error(inside, error, units=degrees + 1.0, trials=units), error)
+        return Mean(inside, wilson_by_error(inside, error, units=left + 1.0, trials=len(rated)), error)
     if error <= 1e-12:
         return Mean(value, NO_INTERVAL, error)
     reach = float(special.stdtrit(degrees, 0.975)) * error
@@ -149,8 +155,8 @@ def unlike(human: Floats, judge: Floats, unit: Ints) -> tuple[float, float]:
 
 class Worth(NamedTuple):
     """What a rating buys. Squared errors of one item: ``human`` of a rating, ``left`` of what the judge
-    leaves of it, ``judge`` of what he brings in over ``items`` judged; each on a jackknife's scale
-    as well, (units, 3) without each unit."""
+    leaves of it, ``judge`` of what the judge brings in over the ``items`` judged; ``without``: the three
+    (groups, 3) without each unit, or group of units."""
 
     human: float
     left: float
@@ -226,3 +232,50 @@ def _squared(y: Floats, f: Floats, code: Ints, kept: Floats) -> Floats:
     judge = (float(np.clip(float(f @ y) / spread, 0.0, 1.0)) if spread > 1e-12 else 0.0) * f
     sums = [(np.bincount(code, weights=part) ** 2).sum() / n for part in (y, y - judge, judge)]
     return np.array([total * units / (units - fitted) for total, fitted in zip(sums, (1, 2, 1), strict=True)])
+
+
+# ---------------------------------------------------------------- pass rates by sensitivity and specificity
+
+FEWEST_OF_EACH = 5
+"""Rated items that pass, and that fail, below which a judge's sensitivity or specificity says nothing."""
+
+
+class PassRate(NamedTuple):
+    """The share that passes, from what a judge lets pass and how often it errs on rated items."""
+
+    value: float
+    interval: Interval
+    sensitivity: float
+    specificity: float
+
+
+def rogan_gladen(human: Floats, judge: Floats) -> PassRate | None:
+    """(apparent + specificity - 1) / (sensitivity + specificity - 1); 0 and 1, ``human`` NaN where not rated.
+
+    Rogan and Gladen 1978, Estimating Prevalence from the Results of a Screening Test; its interval:
+    Lang and Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated
+    Sensitivity and Specificity, section 2.3. None where either class has fewer than FEWEST_OF_EACH
+    rated items, or the judge tells them no better apart than a coin. Items count as independent.
+    """
+    good, bad = human == 1.0, human == 0.0
+    n_good, n_bad, n = int(good.sum()), int(bad.sum()), len(judge)
+    if min(n_good, n_bad) < FEWEST_OF_EACH:
+        return None
+    sensitivity, specificity = float(judge[good].mean()), float(1.0 - judge[bad].mean())
+    if sensitivity + specificity <= 1.0:
+        return None
+    value = (float(judge.mean()) + specificity - 1.0) / (sensitivity + specificity - 1.0)
+    z = float(special.ndtri(0.975))
+    se, sp = (n_good * sensitivity + 1.0) / (n_good + 2.0), (n_bad * specificity + 1.0) / (n_bad + 2.0)
+    shown = (float(judge.sum()) + z * z / 2.0) / (n + z * z)
+    apart = se + sp - 1.0
+    if apart <= 0.0:
+        return None
+    rate = (shown + sp - 1.0) / apart
+    of_se, of_sp = se * (1.0 - se) / (n_good + 2.0), sp * (1.0 - sp) / (n_bad + 2.0)
+    moved = rate + 2.0 * z * z * (rate * of_se - (1.0 - rate) * of_sp)
+    reach = (
+        z * float(np.sqrt(shown * (1.0 - shown) / (n + z * z) + rate**2 * of_se + (1.0 - rate) ** 2 * of_sp)) / apart
+    )
+    ends = (float(np.clip(end, 0.0, 1.0)) for end in (moved - reach, moved + reach))
+    return PassRate(float(np.clip(value, 0.0, 1.0)), Interval(*ends), sensitivity, specificity)
