@@ -308,7 +308,9 @@ def _learnt(shown: pd.DataFrame) -> pd.Series[bool]:
     learnt = shown["level"].str.contains("|".join(LEARNT)) | shown["measure"].isin(
         ["minus_debiased", "nearer.estimate"]
     )
-    return (shown["topic"] == "debiasing") & learnt
+    # A corrected call is held against the raters, too.
+    called = (shown["topic"] == "replacement") & shown["measure"].isin(["corrected.advantage", "control.advantage"])
+    return ((shown["topic"] == "debiasing") & learnt) | called
 
 
 # ---------------------------------------------------------------- rates
