@@ -44,7 +44,7 @@ def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
 
 def advantage_dots(arm: ReplacementArm) -> Chart:
     """The advantage of each way to use the judge and of each order, with its interval; filled: it passes."""
-    ways = [one for one in (arm.single, arm.averaged, arm.corrected, arm.control) if one is not None]
+    ways = [one for one in (arm.single, arm.averaged, arm.corrected, arm.control, arm.constant) if one is not None]
     versions = [*ways, *arm.orders]
     drawing = Drawing(x="Advantage: at least as near as an annotator", height=120 + 28 * max(1, len(versions)))
     marks = [

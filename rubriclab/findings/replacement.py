@@ -139,6 +139,7 @@ def _arm_json(arm: ReplacementArm) -> Json:
         "averaged": _version_json(arm.averaged),
         "corrected": arm.corrected and _version_json(arm.corrected),
         "control": arm.control and _version_json(arm.control),
+        "constant": _version_json(arm.constant),
         "warnings": plain(arm.warnings),
     }
 

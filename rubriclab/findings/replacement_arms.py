@@ -11,7 +11,7 @@ import numpy as np
 from rubriclab.findings.frame import OptionRows, Units, count_table
 from rubriclab.findings.ratings import Ratings
 from rubriclab.model import Arm
-from rubriclab.model.wording import many
+from rubriclab.model.wording import many, number
 from rubriclab.stats import replacement as stats
 from rubriclab.stats.extremes import apart
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
@@ -19,11 +19,12 @@ from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 Nearness = Literal["minus RMSE", "accuracy"]
 MOST_ORDERS = 40
 """Of more orders than this none is tested by itself: each was then seen on few items."""
-SINGLE, AVERAGED, CORRECTED, CONTROL = (
+SINGLE, AVERAGED, CORRECTED, CONTROL, CONSTANT = (
     "one read",
     "mean over reads",
     "one corrected call",
     "one call drawn towards the mean, order ignored",
+    "the ratings' mean for every item",
 )
 
 
@@ -81,7 +82,8 @@ class ReplacementArm:
 
     ``single``: a read drawn at random (wins are means over an item's reads). ``averaged``: the mean
     of an item's reads. ``corrected``: one call with the position prior of other items divided out,
-    ``control``: a call drawn towards the mean as far without regard to the order. ``orders``: a
+    ``control``: a call drawn towards the mean as far without regard to the order, ``constant``: a
+    judge that reads nothing and gives every item the mean of all ratings. ``orders``: a
     read in each order; ``spread``: how far their advantages are apart, the ends chosen on other
     units than compared. ``why``: what keeps the test from being made.
     """
@@ -98,6 +100,7 @@ class ReplacementArm:
     averaged: Version
     corrected: Version | None
     control: Version | None
+    constant: Version
     orders: tuple[Version, ...]
     spread: float
     spread_ci: Interval
@@ -155,6 +158,7 @@ def arm_replacement(case: Case, epsilon: float, seed: int) -> ReplacementArm:
         averaged=versions[AVERAGED],
         corrected=versions.get(CORRECTED),
         control=versions.get(CONTROL),
+        constant=versions[CONSTANT],
         orders=orders,
         spread=spread,
         spread_ci=spread_ci,
@@ -181,9 +185,11 @@ def _judged(case: Case) -> _Judged:
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = tables / tables.sum(axis=2, keepdims=True)
     scores = np.asarray(case.arm.scores, dtype=np.float64)
-    values = np.stack([shares[:, 0] @ scores, *case.others.values()], axis=1)
+    known = case.ratings.values[np.isfinite(case.ratings.values)]
+    constant = np.where(given.sum(axis=1) > 0, known.mean() if len(known) else np.nan, np.nan)
+    values = np.stack([shares[:, 0] @ scores, *case.others.values(), constant], axis=1)
     orders = [" ".join(str(case.arm.scores[s]) for s in rows.shown[k]) for k in kept]
-    return _Judged(shares, values, (SINGLE, *orders, AVERAGED, *case.others))
+    return _Judged(shares, values, (SINGLE, *orders, AVERAGED, *case.others, CONSTANT))
 
 
 def orders_kept(item: Ints, ordering: Ints, n_orders: int) -> Ints:
@@ -294,6 +300,11 @@ def _warnings(case: Case, arm: ReplacementArm) -> tuple[str, ...]:
             "The data do not say who gave which rating: the first, second and third rating of an item were taken "
             "for raters. Each of these is then a mixture of people, so the test asks whether the judge may replace "
             "one rating of an item, not whether it may replace a certain person."
+        )
+    if arm.constant.passes:
+        said.append(
+            "A judge that gave every item the mean of all ratings would pass as well (its advantage is "
+            f"{number(arm.constant.advantage, '.2f')}): on these items passing does not show that a judge reads."
         )
     untested = len(arm.single.annotators) - arm.single.tested
     if untested and not arm.why:

@@ -91,7 +91,8 @@ FRACTIONS = ["judge at least as near", "annotator at least as near", "p", "p cor
 
 def frame(arm: ReplacementArm) -> pd.DataFrame:
     """Every annotator in every way to use the judge, a row each."""
-    ways: list[Version] = [one for one in (arm.single, arm.averaged, arm.corrected, arm.control) if one is not None]
+    used = (arm.single, arm.averaged, arm.corrected, arm.control, arm.constant)
+    ways: list[Version] = [one for one in used if one is not None]
     return pd.DataFrame(
         [
             {
