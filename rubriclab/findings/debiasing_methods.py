@@ -176,25 +176,11 @@ def _methods(
     grid, number = call
     if group.fixed is None:
         yield ("fixed", 1), grid.values(source)[held_out, number]
-    if learned is not None:
-        yield from _learnt((example[0], probe), (grid, held_out), number, source, learned)
-
-
-def _learnt(
-    example: tuple[Grid, Ints], rest: tuple[Grid, Ints], number: int, source: Source, learned: _Learned
-) -> Iterator[tuple[Key, Floats]]:
-    """The corrected call and its control of the ``rest``, drawn as the probe (``example``) teaches."""
-    grid, held_out = rest
-    if source == "counts":
-        flat = np.full(len(learned.prior), 1 / len(learned.prior))
-        blind = _Learned(flat, learned.content, learned.means)
-        yield ("debiased", 1), _corrected(grid, held_out, number, source, learned)
-        yield (CONTROL, 1), _corrected(grid, held_out, number, source, blind)
+    if learned is None:
         return
-    fair = (_corrected(part, which, number, source, learned) for part, which in (example, rest))
-    yield ("debiased", 1), _shrunk(*fair, learned.means)
-    plain = (part.values(source)[which, number] for part, which in (example, rest))
-    yield (CONTROL, 1), _shrunk(*plain, learned.means)
+    corrected, control = _one_corrected((example[0], probe), (grid, held_out), number, source, learned)
+    yield ("debiased", 1), corrected
+    yield (CONTROL, 1), control
 
 
 def _shrunk(x: Floats, rest: Floats, means: Floats) -> Floats:
@@ -268,6 +254,42 @@ def _corrected(grid: Grid, held_out: Ints, number: int, source: Source, learned:
     table = stats.posterior_score(position[used], learned.prior, learned.content, learned.means)
     corrected[known] = table[rank, choice[known]]
     return corrected
+
+
+def corrected_calls(group: Group, source: Source, seed: int) -> tuple[Floats, Floats] | None:
+    """One corrected call for every item, and the control's, (items,) each; None where there is none.
+
+    What corrects an item was learnt from the other half of the units, so that no item helps to
+    correct itself or its like.
+    """
+    reference = group.reference
+    found = np.full((2, len(group.human)), np.nan)
+    call = _one_call(group, np.arange(reference.score.shape[1]))
+    units = np.unique(group.unit)
+    half = np.isin(group.unit, np.random.default_rng(seed).permutation(units)[: len(units) // 2])
+    for probe, held_out in ((half, ~half), (~half, half)):
+        taught, others = np.flatnonzero(probe), np.flatnonzero(held_out)
+        learned = learn(reference, taught, source) if len(taught) else None
+        if learned is None or call is None:
+            return None
+        grid, number = call
+        found[:, others] = _one_corrected((grid, taught), (grid, others), number, source, learned)
+    return found[0], found[1]
+
+
+def _one_corrected(
+    example: tuple[Grid, Ints], rest: tuple[Grid, Ints], number: int, source: Source, learned: _Learned
+) -> tuple[Floats, Floats]:
+    """(the debiaser's, the control's) estimate of the ``rest`` from one call, as the probe (``example``) teaches."""
+    grid, held_out = rest
+    if source == "counts":
+        flat = np.full(len(learned.prior), 1 / len(learned.prior))
+        blind = _Learned(flat, learned.content, learned.means)
+        fair, plain = (_corrected(grid, held_out, number, source, one) for one in (learned, blind))
+        return fair, plain
+    corrected = (_corrected(part, which, number, source, learned) for part, which in (example, rest))
+    control = (part.values(source)[which, number] for part, which in (example, rest))
+    return _shrunk(*corrected, learned.means), _shrunk(*control, learned.means)
 
 
 class Measured(NamedTuple):

@@ -69,6 +69,8 @@ LEARNT = "debiasing"
 """The topic whose numbers are about what a study learnt: their true values are that study's own."""
 ELSEWHERE = 3_000
 """Items that what a study learnt is tried on: their own error adds a tenth to the variance at 300 items."""
+OWN_LESSON = ("replacement: corrected.advantage", "replacement: control.advantage")
+"""Of calls corrected by what half of the study taught: true of that half alone, not of the long run."""
 Progress = Callable[[int, int], None]
 
 
@@ -328,7 +330,7 @@ def _held(shown: pd.DataFrame, truth: Truth) -> dict[str, float]:
     holds at once with the judge's other answers, each at its own level: marked by AT_LEAST.
     """
     name = shown["topic"] + ": " + shown["measure"]
-    known = np.isfinite(shown["low"]) & np.isfinite(shown["high"]) & ~name.isin(NO_ESTIMATE)
+    known = np.isfinite(shown["low"]) & np.isfinite(shown["high"]) & ~name.isin((*NO_ESTIMATE, *OWN_LESSON))
     shown = shown.assign(name=name, arm=shown["arm"].fillna(-1))[known].drop_duplicates(KEY)
     shown = shown.merge(truth.estimates, on=KEY)
     shown = shown[np.isfinite(shown["truth"])]

@@ -101,7 +101,7 @@ def clustered_wilson(successes: Floats, trials: Floats, *, level: float = 0.95, 
     return _clustered(wilson, successes, trials, level, exact=False, balanced=balanced)
 
 
-def wilson_by_error(share: float, error: float, *, units: int, trials: int, level: float = 0.95) -> Interval:
+def wilson_by_error(share: float, error: float, *, units: float, trials: int, level: float = 0.95) -> Interval:
     """Wilson's interval of a share whose standard ``error`` its ``units`` gave, of all ``trials``.
 
     At the number of trials that would have this error, less what Student's t on units - 1 costs;
