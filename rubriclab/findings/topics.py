@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.alignment import ALIGNMENT
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
@@ -31,6 +32,7 @@ TOPICS: Mapping[str, Topic[Any]] = {
     for topic in (
         POSITION,
         ALIGNMENT,
+        AGREEMENT,
         CHOICE,
         DEBIASING,
         PERTURBATION,
