@@ -18,7 +18,7 @@ from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import DocumentPart, Question, Topic
 from rubriclab.model import RunData
 from rubriclab.stats import debiasing as stats
-from rubriclab.stats.agreement import gain
+from rubriclab.stats.human_correlation import gain
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 PROBE_ITEMS = 50

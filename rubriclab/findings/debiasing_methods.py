@@ -12,8 +12,8 @@ from scipy import special
 from rubriclab.findings.debiasing_reads import Grid, Group, Source
 from rubriclab.findings.frame import Bools, count_table
 from rubriclab.stats import debiasing as stats
-from rubriclab.stats.agreement import LeftOut
 from rubriclab.stats.choice import fit_choice, layout
+from rubriclab.stats.human_correlation import LeftOut
 from rubriclab.stats.inference import Floats, Interval, Ints, sum_by_unit
 from rubriclab.stats.ordering import canonical, ordering_costs
 from rubriclab.stats.position import position_given_score

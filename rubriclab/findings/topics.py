@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.alignment import ALIGNMENT
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
@@ -36,6 +37,7 @@ TOPICS: Mapping[str, Topic[Any]] = {
     for topic in (
         POSITION,
         ALIGNMENT,
+        AGREEMENT,
         CHOICE,
         RASCH,
         ORDINAL,
