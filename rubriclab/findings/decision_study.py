@@ -9,7 +9,7 @@ import numpy as np
 
 from rubriclab.findings.generalisability_results import FEW, Best, GStudy, Plan
 from rubriclab.findings.generalisability_words import design_words
-from rubriclab.stats.generalisability import best_of, coefficients, mixes, variances
+from rubriclab.stats.generalisability import best_of, coefficients, mixes
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Ints
 from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
 
@@ -31,13 +31,12 @@ def plans_of(
     whole = np.array(numbers, dtype=np.int64)
     for place in held:
         whole[:, place - 1] = parts.levels[place]
-    found = variances(parts, _designs(study, whole), fixed=held, own=_own(study) if own else None)
+    designs, own_facet = _designs(study, whole), _own(study) if own else None
+    both = (coefficients(parts, designs, absolute=absolute, fixed=held, own=own_facet) for absolute in (False, True))
     few = study.n_units < MIN_RESAMPLED
     thin = few or _thin(study, held)
     plans = []
-    for place, (relative, absolute) in enumerate(
-        zip(coefficients(found.universe, found.relative), coefficients(found.universe, found.absolute), strict=True)
-    ):
+    for place, (relative, absolute) in enumerate(zip(*both, strict=True)):
         counted = tuple(zip(study.numbered, whole[place].tolist(), strict=True))
         plans.append(
             Plan(
