@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from rubriclab.findings.alignment_arms import rating_matrix
 from rubriclab.findings.decision_study import best_mix, plan_of
 from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
 from rubriclab.findings.frame import Units, units
 from rubriclab.findings.generalisability_results import FEW, Best, Generalisability, GStudy, Plan, Source
 from rubriclab.findings.generalisability_words import NOISE, facets_words, source_words
 from rubriclab.findings.plain import picked, plain
+from rubriclab.findings.ratings import ratings_of
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
 from rubriclab.model.wording import interval, many, number
@@ -59,14 +59,18 @@ def _judged(data: RunData, members: Members, every: Units) -> GStudy | None:
 
 
 def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
-    """The people's study of each data set with ratings: an item's ratings are in nameless slots."""
-    values = rating_matrix(data.items)
+    """The people's study of each data set with ratings: raters are crossed with items where the data name them, else slots within items."""
+    given = ratings_of(data.items)
+    values = given.values
     for dataset in data.items["dataset"].unique():
         item, slot = np.nonzero(np.isfinite(values) & (data.items["dataset"] == dataset).to_numpy()[:, None])
         if not len(item):
             continue
         criterion = criteria_of(data.items)[item]
-        columns = {"item": item.astype(np.int64), "rater": (item * values.shape[1] + slot).astype(np.int64)}
+        columns = {
+            "item": item.astype(np.int64),
+            "rater": (slot if given.named else item * values.shape[1] + slot).astype(np.int64),
+        }
         found = by_facets(columns, values[item, slot], every.code[item], criterion)
         about = GStudy(
             judges=("people",),

@@ -8,19 +8,24 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.alignment import ALIGNMENT
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
+from rubriclab.findings.corrected_means import CORRECTED_MEANS
 from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.debiasing import DEBIASING
 from rubriclab.findings.effects import gated
 from rubriclab.findings.estimates import estimates, frame
 from rubriclab.findings.generalisability import GENERALISABILITY
 from rubriclab.findings.leaderboard import LEADERBOARD
+from rubriclab.findings.ordinal import ORDINAL
 from rubriclab.findings.perturbation import PERTURBATION
 from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.ranking import RANKING
+from rubriclab.findings.rasch import RASCH
+from rubriclab.findings.replacement import REPLACEMENT
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Question, Topic
 from rubriclab.findings.wording import WORDINGS
 from rubriclab.model import RunData
@@ -32,7 +37,10 @@ TOPICS: Mapping[str, Topic[Any]] = {
     for topic in (
         POSITION,
         ALIGNMENT,
+        AGREEMENT,
         CHOICE,
+        RASCH,
+        ORDINAL,
         DEBIASING,
         PERTURBATION,
         WORDINGS,
@@ -42,6 +50,8 @@ TOPICS: Mapping[str, Topic[Any]] = {
         COMPARISON,
         LEADERBOARD,
         PREDICTORS,
+        REPLACEMENT,
+        CORRECTED_MEANS,
     )
 }
 """By key, in the order in which they are shown."""
