@@ -19,7 +19,7 @@ from rubriclab.model import RunData
 from rubriclab.model.wording import interval, listed
 from rubriclab.stats import form_choice, shift
 from rubriclab.stats import perturbation as stat
-from rubriclab.stats.agreement import difference
+from rubriclab.stats.human_correlation import difference
 from rubriclab.stats.inference import Floats, Interval
 from rubriclab.stats.verdict import Effect, effect, unknown
 
