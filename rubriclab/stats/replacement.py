@@ -130,9 +130,7 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
         p = special.stdtr(degrees, _tango(lost * worth, gained * worth, items * worth, epsilon))
         judge, human = 1.0 - lost / items, 1.0 - gained / items
     enough = units >= FEWEST_UNITS
-    return Against(
-        items.astype(np.int64), units, judge, human, np.where(enough, p, np.nan), np.where(enough, paper, np.nan)
-    )
+    return Against(items.astype(np.int64), units, judge, human, np.where(enough, p, np.nan))
 
 
 def _effective(items: Floats, lost: Floats, gained: Floats, units: Ints) -> tuple[Floats, Floats]:
