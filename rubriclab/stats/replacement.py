@@ -117,6 +117,9 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
     items and in up to 0.24 of those of clusters, Wilcoxon's test in up to 0.70.
     """
     rows = np.isfinite(won.judge).any(axis=1)
+    if not rows.any():
+        none, unknown = np.zeros(won.judge.shape[1], dtype=np.int64), np.full(won.judge.shape[1], np.nan)
+        return Against(none, none, unknown, unknown, unknown)
     won, unit = Wins(won.judge[rows], won.human[rows]), np.unique(unit[rows], return_inverse=True)[1]
     n_units, known = int(unit.max(initial=-1)) + 1, np.isfinite(won.judge)
     human_alone = np.where(known, 1.0 - won.judge, 0.0)
