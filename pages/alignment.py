@@ -5,7 +5,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views import alignment as views
 from rubriclab.app.views import common as uf
-from rubriclab.app.views import corrected_means, replacement
+from rubriclab.app.views import corrected_means, ordinal, replacement
 from rubriclab.figures.alignment import sweep_lines
 from rubriclab.findings.alignment import ALIGNMENT, SWEEP
 from rubriclab.model.wording import arm_name
@@ -42,6 +42,7 @@ with ui.page("alignment", "Human alignment", LEAD):
         name=lambda c: arm_name(arms[c].arm),
     )
     views.headline(found, arms[code])
+    ordinal.line(info, code, "people")
     uf.cautions(arms[code].warnings, found.warnings)
     drawn = views.strategies(info, found) | views.orders(info, arms[code], found)
     for factor in factors(tuple(a.arm for a in found.arms)):

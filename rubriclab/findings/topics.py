@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.alignment import ALIGNMENT
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
@@ -18,10 +19,12 @@ from rubriclab.findings.effects import gated
 from rubriclab.findings.estimates import estimates, frame
 from rubriclab.findings.generalisability import GENERALISABILITY
 from rubriclab.findings.leaderboard import LEADERBOARD
+from rubriclab.findings.ordinal import ORDINAL
 from rubriclab.findings.perturbation import PERTURBATION
 from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.ranking import RANKING
+from rubriclab.findings.rasch import RASCH
 from rubriclab.findings.replacement import REPLACEMENT
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Question, Topic
 from rubriclab.findings.wording import WORDINGS
@@ -34,7 +37,10 @@ TOPICS: Mapping[str, Topic[Any]] = {
     for topic in (
         POSITION,
         ALIGNMENT,
+        AGREEMENT,
         CHOICE,
+        RASCH,
+        ORDINAL,
         DEBIASING,
         PERTURBATION,
         WORDINGS,

@@ -19,6 +19,8 @@ from rubriclab.figures import replacement as annotators
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
+from rubriclab.figures.ordinal import twice_forest
+from rubriclab.figures.rasch import places_forest, ruler
 from rubriclab.figures.style import Chart
 from rubriclab.figures.wording import component_forest, share_bars, wording_forest
 from rubriclab.findings.alignment import SWEEP, AlignmentResult, Sweep, SweepPoint
@@ -28,10 +30,12 @@ from rubriclab.findings.corrected_means_results import CorrectedResult
 from rubriclab.findings.criteria_results import CriteriaResult
 from rubriclab.findings.debiasing_results import Debiased, Debiasing
 from rubriclab.findings.leaderboard import Leaderboard
+from rubriclab.findings.ordinal import OrdinalResult
 from rubriclab.findings.perturbation import perturbation_sentence
 from rubriclab.findings.perturbation_results import PerturbationGroup, PerturbationResult
 from rubriclab.findings.position_results import PositionResult
 from rubriclab.findings.ranking_results import RankingResult
+from rubriclab.findings.rasch_results import RaschResult
 from rubriclab.findings.replacement import ReplacementResult
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
@@ -152,6 +156,23 @@ def _choice(result: ChoiceResult, findings: Findings) -> Iterator[Drawn]:
         yield Drawn("Odds by label", odds.label_odds(models), ("label_odds",))
     if any(model.neighbour for model in models):
         yield Drawn("Odds by the score read just before", odds.neighbour_odds(models), ("neighbour_odds",))
+
+
+def _rasch(result: RaschResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for scale in result.scales:
+        if scale.n_units:
+            terms = ("rasch", "logit", "mean_squares", "separation")
+            yield Drawn(f"Ruler of texts, judges and places: {scale.dataset}", ruler(scale), terms)
+    for arm in result.arms:
+        if arm.places:
+            yield Drawn(f"Places by two models: {arm.arm}", places_forest(arm), ("rasch_place", "odds"))
+
+
+def _ordinal(result: OrdinalResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    if any(arm.order or arm.people for arm in result.arms) or result.gaps:
+        yield Drawn("Conclusions with scores as numbers and as ranks", twice_forest(result), ("ordinal", "dominance"))
 
 
 def _debiasing(result: Debiasing, findings: Findings) -> Iterator[Drawn]:
@@ -303,6 +324,8 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "position": _position,
     "alignment": _alignment,
     "choice": _choice,
+    "rasch": _rasch,
+    "ordinal": _ordinal,
     "debiasing": _debiasing,
     "perturbation": _perturbation,
     "wording": _wording,
