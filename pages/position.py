@@ -4,6 +4,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
+from rubriclab.app.views import ordinal
 from rubriclab.app.views import position as views
 from rubriclab.figures import position as draw
 from rubriclab.figures.ordering import bias_cost
@@ -30,6 +31,7 @@ def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart
     )
     arm = arms[code]
     views.headline(arm)
+    ordinal.line(info, code, "order")
     uf.cautions(arm.warnings)
     views.answers(arm)
     st.subheader("What each place does", anchor=False, help=ui.about("place_pull"))

@@ -39,8 +39,8 @@ def read_scores(frame: pd.DataFrame, *, name: str) -> RunData:
     """A table with one judgment a row as a run called ``name``.
 
     Columns ``judge, dataset, item_id, ordering, score`` and optional ``criterion, block,
-    prompt, candidate, task, human`` (or ``human_1``, ``human_2``, ... one a rater),
-    ``repeat, strategy``. ``ordering`` is the shown order, as ``3 1 2 5 4``; ``score`` is the
+    prompt, candidate, task, human`` (or ``human_1``, ``human_2``, ... one a rater; or ``rating_1``,
+    ``rating_2``, ... where it is not known whose they are), ``repeat, strategy``. ``ordering`` is the shown order, as ``3 1 2 5 4``; ``score`` is the
     canonical score, blank where the reply could not be read (status unparsed).
 
     An item is one item_id x criterion of a data set; a judge's rows on one data set under one
@@ -115,7 +115,8 @@ def item_table(table: CodedTable, dataset: Coded, key: str) -> tuple[pd.DataFram
     items = pd.DataFrame(rows)
     if "block" not in table and bool(several.any()):
         items["block"] = text
-    items["human"], items["raters"] = _human(table, item, n)
+    for part, values in _human(table, item, n).items():
+        items[part] = values
     items["n_chars"] = 0
     return items, item
 
@@ -201,13 +202,17 @@ def _scores(table: CodedTable, ordering: Coded, shown: list[_Shown]) -> tuple[Fl
     return score, position
 
 
-def _human(table: CodedTable, item: Ints, n: int) -> tuple[Floats, list[tuple[float, ...]]]:
-    """Mean rating (NaN for none) and the tuple of ratings of each item."""
-    names = [c for c in table.columns() if re.fullmatch(r"human_\d+", c)]
-    if not names:
-        names = ["human"] if "human" in table else []
-    ratings = np.full((n, max(1, len(names))), np.nan)
-    for i, column in enumerate(names):
+def _human(table: CodedTable, item: Ints, n: int) -> dict[str, Any]:
+    """Of each item: mean rating (NaN for none), the tuple of ratings, and whose they are.
+
+    A column ``human_N`` is a rater; ``rating_N`` are an item's ratings, whoever gave them.
+    """
+    people = [c for c in table.columns() if re.fullmatch(r"human_\d+", c)]
+    columns = people or [c for c in table.columns() if re.fullmatch(r"rating_\d+", c)]
+    if not columns and "human" in table:
+        columns = ["human"]
+    ratings = np.full((n, max(1, len(columns))), np.nan)
+    for i, column in enumerate(columns):
         one = table.of_items(column, item, n)
         whole = table.coded(column)
         values = table.parsed(whole, number, "a number; leave the cell blank where there is none")
@@ -215,9 +220,12 @@ def _human(table: CodedTable, item: Ints, n: int) -> tuple[Floats, list[tuple[fl
     given = np.isfinite(ratings)
     count = given.sum(axis=1)
     total = np.where(given, ratings, 0.0).sum(axis=1)
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    raters = [tuple(itertools.compress(r, g)) for r, g in zip(ratings.tolist(), given.tolist(), strict=True)]
-    return mean, raters
+    known = given.tolist()
+    return {
+        "human": np.where(count > 0, total / np.maximum(count, 1), np.nan),
+        "raters": [tuple(itertools.compress(r, g)) for r, g in zip(ratings.tolist(), known, strict=True)],
+        "rater_names": [tuple(itertools.compress(people, g)) for g in known],
+    }
 
 
 def _strategies(table: CodedTable, ordering: Coded, shown: list[_Shown], group: Ints) -> Coded:

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.findings.agreement_results import MOST_CATEGORIES, Coefficients, OfMeans, Panel, unknown
-from rubriclab.findings.alignment_arms import rating_matrix
 from rubriclab.findings.effects import step
 from rubriclab.findings.frame import Bools, OptionRows, Units, compress, count_table
+from rubriclab.findings.ratings import ratings_of
 from rubriclab.stats.agreement import (
     COEFFICIENTS,
     SHARES,
@@ -56,7 +56,7 @@ class Grouped:
 
 def own_ratings(items: pd.DataFrame) -> Floats:
     """(items, most raters), NaN where an item has fewer; where only a mean is known, that."""
-    ratings = rating_matrix(items)
+    ratings = ratings_of(items).values
     human = items["human"].to_numpy().astype(np.float64)
     bare = ~np.isfinite(ratings).any(axis=1) & np.isfinite(human)
     if not bare.any():

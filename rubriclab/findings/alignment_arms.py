@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 
 from rubriclab.findings.effects import in_r
 from rubriclab.findings.frame import OptionRows, Units, compress, option_rows, side_by_side
+from rubriclab.findings.ratings import ratings_of
 from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import number
 from rubriclab.stats import alignment as stats
@@ -169,7 +169,7 @@ class Raters:
     """The raters' own agreement on an arm's items and the ceiling, once per set of items."""
 
     def __init__(self, items: pd.DataFrame, unit: Ints) -> None:
-        self._ratings, self._unit = rating_matrix(items), unit
+        self._ratings, self._unit = ratings_of(items).values, unit
         self._known: dict[bytes, tuple[Agreement | None, Ceiling | None]] = {}
 
     def on(self, item: Ints) -> tuple[Agreement | None, Ceiling | None]:
@@ -190,20 +190,6 @@ def ceiling(ratings: Floats, unit: Ints) -> Ceiling | None:
         return None
     low, high = (float(np.sqrt(end)) for end in agreed.ci)
     return Ceiling(float(np.sqrt(agreed.value)), Interval(low, high), agreed.value)
-
-
-def rating_matrix(items: pd.DataFrame) -> Floats:
-    """The items' ratings, (items, most raters), NaN where an item has fewer."""
-    if "raters" not in items:
-        return np.full((len(items), 0), np.nan)
-    given = [row if isinstance(row, tuple | list | np.ndarray) else () for row in items["raters"]]
-    size = np.fromiter(map(len, given), dtype=np.int64, count=len(given))
-    flat = np.fromiter(chain.from_iterable(given), dtype=np.float64, count=int(size.sum()))
-    row = np.repeat(np.arange(len(given)), size)
-    column = np.arange(len(flat)) - np.repeat(size.cumsum() - size, size)
-    matrix = np.full((len(given), int(size.max(initial=0))), np.nan)
-    matrix[row, column] = flat
-    return matrix
 
 
 # ---------------------------------------------------------------- results

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.findings.alignment import StrategyDifference
-from rubriclab.findings.alignment_arms import rating_matrix
 from rubriclab.findings.criteria_rows import Rows
+from rubriclab.findings.ratings import ratings_of
 from rubriclab.stats import alignment as agree
 from rubriclab.stats.alignment import Agreement, Correlation
 from rubriclab.stats.human_correlation import ItemReads, LeftOut, difference, r_with_humans, rho_with_humans
@@ -34,7 +34,7 @@ class Raters:
     """The raters' own agreement on an arm's items, computed once per set of items."""
 
     def __init__(self, items: pd.DataFrame) -> None:
-        self._ratings = rating_matrix(items)
+        self._ratings = ratings_of(items).values
         self._known: dict[bytes, Agreement | None] = {}
 
     def on(self, rows: Rows) -> Agreement | None:

@@ -12,15 +12,20 @@ from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.alignment import ALIGNMENT
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
+from rubriclab.findings.corrected_means import CORRECTED_MEANS
 from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.debiasing import DEBIASING
 from rubriclab.findings.effects import gated
 from rubriclab.findings.estimates import estimates, frame
+from rubriclab.findings.generalisability import GENERALISABILITY
 from rubriclab.findings.leaderboard import LEADERBOARD
+from rubriclab.findings.ordinal import ORDINAL
 from rubriclab.findings.perturbation import PERTURBATION
 from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.ranking import RANKING
+from rubriclab.findings.rasch import RASCH
+from rubriclab.findings.replacement import REPLACEMENT
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Question, Topic
 from rubriclab.findings.wording import WORDINGS
 from rubriclab.model import RunData
@@ -34,14 +39,19 @@ TOPICS: Mapping[str, Topic[Any]] = {
         ALIGNMENT,
         AGREEMENT,
         CHOICE,
+        RASCH,
+        ORDINAL,
         DEBIASING,
         PERTURBATION,
         WORDINGS,
+        GENERALISABILITY,
         CRITERIA,
         RANKING,
         COMPARISON,
         LEADERBOARD,
         PREDICTORS,
+        REPLACEMENT,
+        CORRECTED_MEANS,
     )
 }
 """By key, in the order in which they are shown."""

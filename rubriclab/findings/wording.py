@@ -8,7 +8,7 @@ wording count, so that wordings differ in nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import many
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval, Ints, ratio, sum_by
 from rubriclab.stats.unit_means import intervals, mean_of
-from rubriclab.stats.variance_components import COMPONENTS, Cells, cells_of, parts
+from rubriclab.stats.variance_components import Cells, Components, Shares, cells_of, components, shares
 from rubriclab.stats.verdict import Effect
 
 FEW = 5
@@ -37,6 +37,16 @@ NAMES: Mapping[str, str] = {
     "wording_order": "wording × order",
     "rest": "wording × order × item",
     "noise": "noise",
+}
+_ITEM, _WORDING, _ORDER = range(3)
+_SETS: Mapping[frozenset[int], str] = {
+    frozenset({_ITEM}): "item",
+    frozenset({_WORDING}): "wording",
+    frozenset({_ORDER}): "order",
+    frozenset({_ITEM, _WORDING}): "wording_item",
+    frozenset({_ITEM, _ORDER}): "order_item",
+    frozenset({_WORDING, _ORDER}): "wording_order",
+    frozenset({_ITEM, _WORDING, _ORDER}): "rest",
 }
 
 
@@ -138,11 +148,15 @@ def _group(data: RunData, members: Mapping[str, Sequence[int]], every: Units) ->
     reads = _reads(data, members)
     if not len(reads.score):
         return None
-    cells = cells_of(reads.item, reads.wording, reads.order, every.code[reads.item], reads.score)
-    found = parts(cells)
-    means = ratio(sum_by(cells.wording, cells.mean, len(members)), np.bincount(cells.wording, minlength=len(members)))
-    kept = tuple(_components(found.variances, found.shares, found.low, found.high, found.units))
-    n_items = len(np.unique(cells.item))
+    varied = 2 if len(np.unique(reads.order)) == 1 else 3
+    codes = np.stack([reads.item, reads.wording, reads.order], axis=1)
+    cells = cells_of(codes, every.code[reads.item], reads.score)
+    found = components(replace(cells, codes=cells.codes[:, :varied]))
+    parts = shares(found)
+    code = cells.codes[:, _WORDING]
+    means = ratio(sum_by(code, cells.mean, len(members)), np.bincount(code, minlength=len(members)))
+    kept = tuple(_components(found, parts))
+    n_items, n_units = len(np.unique(cells.codes[:, _ITEM])), len(np.unique(cells.unit))
     return WordingGroup(
         judge=arm.judge,
         dataset=arm.dataset,
@@ -151,17 +165,17 @@ def _group(data: RunData, members: Mapping[str, Sequence[int]], every: Units) ->
         simulated=arm.simulated,
         wordings=tuple(members),
         mean=float(means[0]),
-        orders=len(np.unique(cells.order)),
+        orders=len(np.unique(cells.codes[:, _ORDER])),
         n_items=n_items,
-        n_units=found.units,
-        unit="item" if found.units == n_items else every.kind,
+        n_units=n_units,
+        unit="item" if n_units == n_items else every.kind,
         n_reads=len(reads.score),
         left_out=reads.left_out,
         repeated=found.repeated,
-        sd=float(np.sqrt(found.total)) if found.total >= 0 else float("nan"),
+        sd=float(np.sqrt(parts.total)) if parts.total >= 0 else float("nan"),
         components=kept,
         shifts=tuple(_shifts(data, arm, tuple(members), cells, means)),
-        warnings=tuple(_warnings(len(members), found.units, kept)),
+        warnings=tuple(_warnings(len(members), n_units, kept)),
     )
 
 
@@ -181,27 +195,33 @@ def _reads(data: RunData, members: Mapping[str, Sequence[int]]) -> _Reads:
     return _Reads(item[used], code[used], order[used], score[used], int((~used).sum()))
 
 
-def _components(variances: Floats, shares: Floats, low: Floats, high: Floats, n: int) -> Iterator[Component]:
-    known = dict(zip(COMPONENTS, np.isfinite(variances).tolist(), strict=True))
+def _components(found: Components, parts: Shares) -> Iterator[Component]:
+    """In the order of NAMES. Where all reads share one order, a wording's own part of an item is the rest."""
+    at = {_SETS[one]: place for place, one in enumerate(found.sets)} | {"noise": len(found.sets)}
+    if not found.noisy and "rest" not in at:
+        at["rest"] = at.pop("wording_item")
     names = dict(NAMES)
-    if not known["noise"]:
+    if not found.noisy:
         names["rest"] = "rest, noise included"
-    if known["order_item"] and not known["order"]:
+    if "order_item" in at and "order" not in at:
         names["order_item"] = "order, by itself and × item"
-    for at, key in enumerate(COMPONENTS):
-        if known[key]:
-            ci = Interval(float(low[at]), float(high[at])) if n >= MIN_RESAMPLED else NO_INTERVAL
-            yield Component(key, names[key], float(variances[at]), float(shares[at]), ci)
+    for key in NAMES:
+        if key in at and np.isfinite(value := float(found.variances[0, at[key]])):
+            place = at[key]
+            ends = Interval(float(parts.low[place]), float(parts.high[place]))
+            ci = ends if found.units >= MIN_RESAMPLED else NO_INTERVAL
+            yield Component(key, names[key], value, float(parts.value[place]), ci)
 
 
 def _shifts(data: RunData, arm: Arm, names: Sequence[str], cells: Cells, means: Floats) -> Iterator[WordingShift]:
     """Each wording less the first, item by item over the orders that were read under both."""
-    at = cells.item * (int(cells.order.max()) + 1) + cells.order
+    of_item, of_wording, of_order = cells.codes.T
+    at = of_item * (int(of_order.max()) + 1) + of_order
     place = np.unique(at, return_inverse=True)[1]
     grid = np.full((int(place.max()) + 1, len(names)), np.nan)
-    grid[place, cells.wording] = cells.mean
+    grid[place, of_wording] = cells.mean
     item, unit = np.zeros(len(grid), dtype=np.int64), np.zeros(len(grid), dtype=np.int64)
-    item[place], unit[place] = cells.item, cells.unit
+    item[place], unit[place] = of_item, cells.unit
     level = confidence(data, arm.judge)
     for code, name in enumerate(names[1:], start=1):
         apart = grid[:, code] - grid[:, 0]

@@ -25,7 +25,7 @@ from rubriclab.model.answers import compose
 from rubriclab.model.storable import storable_reply
 
 _ANSWER = ("text", "score", "probabilities", "tokens")
-_NOT_GIVEN = frozenset({"human", "references"})
+_NOT_GIVEN = frozenset({"human", "raters", "references"})
 """Fields of an item that its judge must not see: what it is compared with."""
 
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field, fields
 
 from rubriclab.model.faults import DataError
 from rubriclab.model.rubric import Rubric
+
+MAX_RATER_NAME = 200
+"""Letters; what is longer is a text, in a column that was taken for one of names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing to judge under one criterion (method: section 1).
 
-    ``human`` holds one rating per rater who gave one. ``block`` groups items that share a
-    text, ``prompt`` groups candidates that answer one instruction, ``candidate`` names who
+    ``human`` holds one rating per rater who gave one, ``raters`` the name of the rater of each;
+    empty where they have no names (a mean, or slots: “the first rating”). ``block`` groups items that
+    share a text, ``prompt`` groups candidates that answer one instruction, ``candidate`` names who
     wrote the response. ``references`` are reference answers by the score they stand for.
     ``columns``: other columns of the data, those that a prompt asks for by name, as text.
     """
@@ -32,6 +37,7 @@ class Item:
     human: tuple[float, ...] = ()
     references: Mapping[int, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    raters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ class Dataset:
     """Items under a name, with the rubric the data brings along where it brings one.
 
     ``origin`` says where it came from (a file name, a recipe, "sample"). Raises DataError
-    for no items, mixed kinds or repeated ids.
+    for no items, mixed kinds, repeated ids, and raters that are not one for each rating.
     """
 
     name: str
@@ -76,12 +82,21 @@ class Dataset:
                     "ids must differ. Map another column as the id, or leave it out to number the rows."
                 )
             seen.add(item.item_id)
+            if isinstance(item, Item) and item.raters:
+                try:
+                    rater_names(item.raters, item.human)
+                except ValueError as fault:
+                    raise DataError(f"Data set “{self.name}”, item “{item.item_id[:60]}”, has {fault}.") from None
 
     @property
     def id(self) -> str:
-        """A hash of the name and of every field of every item; of columns where there are any."""
+        """A hash of the name and of every field of every item; of columns where there are any.
+
+        Who the raters are decides no call, so their names are left out: a study whose raters are
+        named later is the same study, with the same answers.
+        """
         digest = hashlib.sha256(self.name.encode())
-        names = [f.name for f in fields(self.items[0]) if f.name != "columns"]
+        names = [f.name for f in fields(self.items[0]) if f.name not in ("columns", "raters")]
         for item in self.items:
             row = [getattr(item, name) for name in names] + ([item.columns] if item.columns else [])
             digest.update(json.dumps(row, ensure_ascii=False).encode())
@@ -89,3 +104,25 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+def rater_names(names: object, ratings: Sized) -> tuple[str, ...]:
+    """``names`` as those of the raters of ``ratings``; none for None.
+
+    Raises ValueError, with what is there in words, unless there is a name for each rating, or none
+    at all, and no name stands twice.
+    """
+    if names is None:
+        return ()
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"raters {str(names)[:60]!r} that are no list of names")
+    if len(names) not in (0, len(ratings)):
+        raise ValueError(f"{len(names):,} raters of {len(ratings):,} ratings; name one for each rating, or none")
+    if not all(name.strip() for name in names):
+        raise ValueError("a rater without a name")
+    if long := [name for name in names if len(name) > MAX_RATER_NAME]:
+        raise ValueError(f"a rater “{long[0][:40]}…” of {len(long[0]):,} letters; {MAX_RATER_NAME} are kept of a name")
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise ValueError(f"two ratings of the rater “{twice[:60]}”; keep the one that counts")
+    return tuple(names)

@@ -10,25 +10,33 @@ from typing import Any, NamedTuple
 from rubriclab.figures import alignment as align
 from rubriclab.figures import choice as odds
 from rubriclab.figures import comparison as compare
+from rubriclab.figures import corrected_means as means
 from rubriclab.figures import criteria as ordered
 from rubriclab.figures import perturbation as forms
 from rubriclab.figures import position as place
 from rubriclab.figures import ranking as rank
+from rubriclab.figures import replacement as annotators
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
+from rubriclab.figures.ordinal import twice_forest
+from rubriclab.figures.rasch import places_forest, ruler
 from rubriclab.figures.style import Chart
 from rubriclab.figures.wording import component_forest, share_bars, wording_forest
 from rubriclab.findings.alignment import SWEEP, AlignmentResult, Sweep, SweepPoint
 from rubriclab.findings.choice import ChoiceResult, choice_sentence
 from rubriclab.findings.comparison import ComparisonResult
+from rubriclab.findings.corrected_means_results import CorrectedResult
 from rubriclab.findings.criteria_results import CriteriaResult
 from rubriclab.findings.debiasing_results import Debiased, Debiasing
 from rubriclab.findings.leaderboard import Leaderboard
+from rubriclab.findings.ordinal import OrdinalResult
 from rubriclab.findings.perturbation import perturbation_sentence
 from rubriclab.findings.perturbation_results import PerturbationGroup, PerturbationResult
 from rubriclab.findings.position_results import PositionResult
 from rubriclab.findings.ranking_results import RankingResult
+from rubriclab.findings.rasch_results import RaschResult
+from rubriclab.findings.replacement import ReplacementResult
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
@@ -150,6 +158,23 @@ def _choice(result: ChoiceResult, findings: Findings) -> Iterator[Drawn]:
         yield Drawn("Odds by the score read just before", odds.neighbour_odds(models), ("neighbour_odds",))
 
 
+def _rasch(result: RaschResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for scale in result.scales:
+        if scale.n_units:
+            terms = ("rasch", "logit", "mean_squares", "separation")
+            yield Drawn(f"Ruler of texts, judges and places: {scale.dataset}", ruler(scale), terms)
+    for arm in result.arms:
+        if arm.places:
+            yield Drawn(f"Places by two models: {arm.arm}", places_forest(arm), ("rasch_place", "odds"))
+
+
+def _ordinal(result: OrdinalResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    if any(arm.order or arm.people for arm in result.arms) or result.gaps:
+        yield Drawn("Conclusions with scores as numbers and as ranks", twice_forest(result), ("ordinal", "dominance"))
+
+
 def _debiasing(result: Debiasing, findings: Findings) -> Iterator[Drawn]:
     del findings
     groups: dict[str, list[Debiased]] = {}
@@ -255,6 +280,29 @@ def _leaderboard(result: tuple[Leaderboard, ...], findings: Findings) -> Iterato
             yield Drawn(f"Win rates under both orders: {name}", win_rate_dots(board), ("both_orders",))
 
 
+def _replacement(result: ReplacementResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for arm in result.arms:
+        if arm.single.tested:
+            yield Drawn(
+                f"Annotators: {arm.arm}", annotators.annotator_dots(arm), ("alt_test", "epsilon", "winning_rate")
+            )
+            yield Drawn(f"Advantage: {arm.arm}", annotators.advantage_dots(arm), ("advantage_probability",))
+
+
+def _corrected_means(result: CorrectedResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for arm in result.arms:
+        whole = arm.systems[0]
+        yield Drawn(f"Plain, rated and corrected: {arm.arm}", means.mean_forest(arm), ("ppi", "ppi_weight"))
+        if len(whole.orders) > 1:
+            yield Drawn(f"Means in each order: {arm.arm}", means.order_dots(arm, whole), ("ppi",))
+        if whole.rate is not None:
+            yield Drawn(f"Pass rates from {whole.rate.cut:g}: {arm.arm}", means.rate_forest(arm), ("rogan_gladen",))
+        if whole.buying is not None:
+            yield Drawn(f"What ratings buy: {arm.arm}", means.buying_curves(whole.buying), ("ratings_worth",))
+
+
 # ---------------------------------------------------------------- sentences beside the charts
 
 
@@ -276,6 +324,8 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "position": _position,
     "alignment": _alignment,
     "choice": _choice,
+    "rasch": _rasch,
+    "ordinal": _ordinal,
     "debiasing": _debiasing,
     "perturbation": _perturbation,
     "wording": _wording,
@@ -283,6 +333,8 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "ranking": _ranking,
     "comparison": _comparison,
     "leaderboard": _leaderboard,
+    "replacement": _replacement,
+    "corrected_means": _corrected_means,
 }
 """The charts of a topic's result, by the topic's key."""
 SAID: Mapping[str, Callable[[Any], Iterable[str]]] = {"choice": _choice_said, "perturbation": _perturbation_said}

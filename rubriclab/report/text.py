@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.report.text_ratings import mean_line, replacement_lines
 
 Json = Mapping[str, Any]
 
@@ -24,7 +25,10 @@ def as_text(document: Json) -> str:
         lines.extend(["", *(_option_lines(arm) if "position" in arm else _criteria_lines(arm))])
     for judge in judges or []:
         lines.extend(["", *_judge_lines(judge)])
+    lines.extend(_section("On one ruler", _rulers(document.get("rasch", []))))
+    lines.extend(_section("Scores as ranks", map(_as_ranks, document.get("ordinal", []))))
     lines.extend(_section("Strategies beside each other", map(_compared, document.get("comparisons", []))))
+    lines.extend(_section("Corrected means", map(mean_line, document.get("corrected_means", []))))
     lines.extend(_section("Who wins", map(_reversal, document.get("rank_reversal", []))))
     lines.extend(_section("One corrected call", _one_call(document)))
     lines.extend(_section("Forms of the prompt", _forms(document.get("perturbations"))))
@@ -66,6 +70,7 @@ def _option_lines(arm: Json) -> Iterator[str]:
     else:
         yield from _position_lines(arm)
     yield from _alignment_lines(arm)
+    yield from replacement_lines(arm.get("replacement"))
     yield from (f"  note           {warning}" for warning in arm["warnings"])
 
 
@@ -145,6 +150,29 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
             f"  raters         alpha {_number(raters['alpha'], '.3f')}, one against the others r "
             f"{_number(raters['leave_one_out_r'], '.3f')}"
         )
+
+
+def _rulers(scales: Sequence[Json]) -> Iterator[str]:
+    """Severities and places in logits, each with its interval."""
+    for scale in scales:
+        for element in scale["elements"]:
+            if element["severity"] is not None:
+                yield (
+                    f"  {element['name']}: severity {_number(element['severity'], '+.2f')} "
+                    f"{_interval(element['severity_ci'])} logits, infit {_number(element['fit']['infit'], '.2f')}"
+                )
+        for judge in scale["places"]:
+            places = "  ".join(_number(place["logit"], "+.2f") for place in judge["places"])
+            yield f"  {judge['name']}: places {places or 'not told apart'} logits"
+
+
+def _as_ranks(line: Json) -> str:
+    name = " · ".join(filter(None, (line["judge"], line["dataset"], line["strategy"], line["variant"])))
+    first, second = ("points", "leniency") if line["asked"] == "judges" else ("numbers", "ranks")
+    return (
+        f"  {name}, {line['asked']}: {_number(line[first], '+.2f')}, as ranks {_number(line[second], '+.2f')} "
+        f"{_interval(line[f'{second}_ci'])}: {line['answer']}"
+    )
 
 
 # ---------------------------------------------------------------- criteria, pairs and lists

@@ -280,6 +280,7 @@ def _items(axis: str, family: Family, people: People, rng: np.random.Generator) 
             "task": None,
             "human": ratings.mean(axis=1) if axis != "pairwise" else np.nan,
             "raters": [tuple(row) for row in ratings.tolist()],
+            "rater_names": [("r1", "r2", "r3")[: ratings.shape[1]]] * m,
             "n_chars": 0,
             "candidates": [("a", "b") if axis == "pairwise" else () for _ in number],
         }

@@ -203,7 +203,7 @@ def references_table(dataset: Dataset) -> pd.DataFrame:
     rows = []
     for item in dataset.items:
         if isinstance(item, Item):
-            apart = ("references", "human", "columns")
+            apart = ("references", "human", "raters", "columns")
             row = {name: part for name, part in asdict(item).items() if name not in apart}
             row |= {name: text for name, text in item.columns.items() if name not in row}
             row |= {f"human_{i}": rating for i, rating in enumerate(item.human, 1)}

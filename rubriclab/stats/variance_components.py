@@ -1,226 +1,261 @@
-"""How much of the variance of scores is the item, the wording, the order, two of them together, noise.
+"""How much of the variance of scores is the item, the judge, the order, two of them together, noise.
 
-A score of item i under wording w and order o is mu + i + w + o + iw + io + wo + iwo + noise. The
-components are estimated from pairs of scores (Koch 1967, A General Approach to the Estimation of
-Variance Components; symmetric sums): half the squared difference of two scores has as its mean the
-sum of the components in which they differ, so the eight kinds of pairs (same or different item,
-wording, order) give the eight components, without bias for any pattern of missing scores. On
-complete data these are the estimates of the analysis of variance (Searle, Casella and McCulloch
-1992, Variance Components, section 4.3).
+A score is the grand mean plus one effect for every set of facets (item; judge; order; item and
+judge; ...) plus noise. The components, the variances of these effects, are estimated from pairs of
+scores (Koch 1967, A General Approach to the Estimation of Variance Components; symmetric sums):
+half the squared difference of two scores has as its mean the sum of the components in which they
+differ, so the kinds of pairs, by which facets the two share, give the components, without bias for
+any pattern of missing scores. On complete data these are the estimates of the analysis of variance
+(Searle, Casella and McCulloch 1992, Variance Components, section 4.3).
 
-Items are a sample; the wordings and orders are those of the run. A component of wordings is then
-sum_w (mu_w - mu)^2 / (W - 1) of these W wordings. Estimates may fall below 0, as any unbiased
-estimate of 0 must in half of all samples.
+A facet may be nested in another (orders of their own for every item): a pair that shares the inner
+one then shares the outer one too, and both effects of the inner one are one component. Items are a
+sample; the levels of the other facets are those given. A component of judges is then
+sum_j (mu_j - mu)^2 / (J - 1) of these J judges (Cornfield and Tukey 1956). Estimates may fall below
+0, as any unbiased estimate of 0 must in half of all samples.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rubriclab.stats.inference import Floats, Ints, sum_by
-from rubriclab.stats.unit_means import UnitMeans, intervals, jackknifed
+from rubriclab.stats.inference import DIRECT_LIMIT, GROUPS, Floats, Ints, sum_by
+from rubriclab.stats.unit_means import intervals, jackknifed
 
-COMPONENTS = ("item", "wording", "order", "wording_item", "order_item", "wording_order", "rest", "noise")
-"""``rest``: wording x order x item; where nothing was read twice in one order, noise is in it."""
-_LARGEST = 10_000_000
-"""Numbers kept for leaving units out; above it units are left out in groups."""
+FacetSet = frozenset[int]
+"""Facets by their place among the columns of ``Cells.codes``."""
+OBJECT = 0
+"""The place of the object of measurement: the item."""
+_NOTHING = 1e-12
+_ROOMY = 4
+"""A table may have so many places a cell before codes are looked up by sorting instead."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Scores by item, wording and order: one row a cell that has a score, all of one length.
+    """Scores by facets: one row a cell that has a score.
 
-    ``item``, ``wording``, ``order``, ``unit``: codes from 0; ``mean``: of the cell's reads,
-    ``square``: of their squares, ``reads``: how many.
+    ``codes``: (cells, facets), levels from 0, the first column the object of measurement; ``unit``,
+    ``stratum``: (cells,), what is left out together, and within what scores are compared; ``mean``:
+    of the cell's reads, ``square``: of their squares, ``reads``: how many.
     """
 
-    item: Ints
-    wording: Ints
-    order: Ints
+    codes: Ints
     unit: Ints
+    stratum: Ints
     mean: Floats
     square: Floats
     reads: Ints
 
 
-class Parts(NamedTuple):
-    """Variances in squared points (8,), in the order of COMPONENTS; NaN where not to be told apart.
+@dataclass(frozen=True)
+class Components:
+    """The component of each of ``sets``, in squared points, and last that of noise.
 
-    ``total``: of two scores that share nothing. ``shares``: of the total, with 95 % intervals
-    ``low`` and ``high`` within 0 to 1 (delete-one-unit jackknife); ``units``: what carries them.
+    ``variances``: (1 + units, sets + 1), of all units and then without each of them (of very many:
+    without each of GROUPS groups of them); NaN where not to be told apart. Where no cell was read twice the noise is NaN and in the component of the last
+    set. ``levels``: of each facet; ``repeated``: cells read twice or more.
     """
 
+    sets: tuple[FacetSet, ...]
     variances: Floats
-    total: float
-    shares: Floats
-    low: Floats
-    high: Floats
-    units: int
+    levels: tuple[int, ...]
     repeated: int
 
+    @property
+    def units(self) -> int:
+        return len(self.variances) - 1
 
-def cells_of(item: Ints, wording: Ints, order: Ints, unit: Ints, score: Floats) -> Cells:
-    """One row a read becomes one row a cell; ``unit``: of each read. Codes from 0, scores finite."""
-    shape = (int(item.max()) + 1, int(wording.max()) + 1, int(order.max()) + 1)
-    key, first, cell = np.unique(
-        np.ravel_multi_index((item, wording, order), shape), return_index=True, return_inverse=True
-    )
-    sums = sum_by(cell, np.stack([np.ones(len(score)), score, score**2], axis=1), len(key))
-    i, w, o = (part.astype(np.int64) for part in np.unravel_index(key, shape))
+    @property
+    def noisy(self) -> bool:
+        """Is the noise known apart from the rest?"""
+        return bool(np.isfinite(self.variances[0, -1]))
+
+
+def cells_of(codes: Ints, unit: Ints, score: Floats, stratum: Ints | None = None) -> Cells:
+    """One row a read becomes one row a cell; ``codes``: (reads, facets) from 0, scores finite."""
+    within = np.zeros(len(score), dtype=np.int64) if stratum is None else stratum
+    whole = np.concatenate([codes, within[:, None]], axis=1)
+    cell = _joined(whole, range(whole.shape[1]))
+    present, code = np.unique(cell, return_inverse=True)
+    first = np.zeros(len(present), dtype=np.int64)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    sums = sum_by(code, np.stack([np.ones(len(score)), score, score**2], axis=1), len(present))
     reads = sums[:, 0]
-    return Cells(i, w, o, unit[first], sums[:, 1] / reads, sums[:, 2] / reads, reads.astype(np.int64))
+    return Cells(
+        codes[first], unit[first], within[first], sums[:, 1] / reads, sums[:, 2] / reads, reads.astype(np.int64)
+    )
 
 
-def parts(cells: Cells) -> Parts:
-    """The components of ``cells`` with intervals; NaN where the reads cannot carry them."""
-    unit = np.unique(cells.unit, return_inverse=True)[1].astype(np.int64)
-    units = int(unit.max(initial=-1)) + 1
-    size = units * int(np.prod([_codes(cells.wording), _codes(cells.order)])) * 4
-    if size > _LARGEST:
-        unit = unit % max(2, units * _LARGEST // size)
+def components(cells: Cells) -> Components:
+    """The components of ``cells``; facets of one level belong left out before."""
+    facets = cells.codes.shape[1]
+    codes = np.stack([_from_zero(cells.codes[:, k]) for k in range(facets)], axis=1) if facets else cells.codes
+    unit = _from_zero(cells.unit)
+    if _codes(unit) > DIRECT_LIMIT:
+        unit = unit % GROUPS
     # Centred: keeps the sums of squares from cancelling.
     centre = float(cells.mean.mean()) if len(cells.mean) else 0.0
     square = cells.square - 2 * centre * cells.mean + centre**2
-    estimates = _estimates(replace(cells, unit=unit, mean=cells.mean - centre, square=square))
-    total = _total(estimates)
+    centred = replace(
+        cells, codes=codes, unit=unit, stratum=_from_zero(cells.stratum), mean=cells.mean - centre, square=square
+    )
+    sets = closed_sets(codes)
+    levels = tuple(_codes(codes[:, k]) for k in range(facets))
+    return Components(sets[1:], _solved(centred, sets), levels, int((cells.reads > 1).sum()))
+
+
+def nested(codes: Ints) -> tuple[tuple[int, int], ...]:
+    """Pairs (inner, outer) of facets: every level of the inner one stands with one level of the outer."""
+    facets = codes.shape[1]
+    alone = [len(np.unique(codes[:, k])) for k in range(facets)]
+    return tuple(
+        (a, b)
+        for a in range(facets)
+        for b in range(facets)
+        if a != b and len(np.unique(_joined(codes, (a, b)))) == alone[a]
+    )
+
+
+def closed_sets(codes: Ints) -> tuple[FacetSet, ...]:
+    """The sets of facets that two scores can share: with each facet all that it is nested in; smallest first."""
+    facets = codes.shape[1]
+    outer: dict[int, FacetSet] = {k: frozenset({k}) for k in range(facets)}
+    for a, b in nested(codes):
+        outer[a] |= {b}
+    every = (set(chosen) for size in range(facets + 1) for chosen in combinations(range(facets), size))
+    closed = {frozenset().union(*(outer[k] for k in chosen)) for chosen in every}
+    return tuple(sorted(closed, key=lambda one: (len(one), sorted(one))))
+
+
+class Shares(NamedTuple):
+    """Of the total variance, within 0 to 1, with 95 % intervals (delete-one-unit jackknife).
+
+    All (sets + 1,), as the columns of ``Components.variances``; ``total``: of two scores that share
+    nothing, over the components that are known.
+    """
+
+    total: float
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def shares(of: Components) -> Shares:
+    """NaN throughout where the scores do not vary."""
+    known = np.isfinite(of.variances)
+    total = np.where(known.any(axis=1), np.where(known, of.variances, 0.0).sum(axis=1), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = np.where(total[:, None] > 1e-12, estimates / total[:, None], np.nan)
-    left = len(shares) - 1
-    found: UnitMeans = jackknifed(shares[0], shares[1:], np.ones((left, len(COMPONENTS)), dtype=bool))
+        every = np.where(total[:, None] > _NOTHING, of.variances / total[:, None], np.nan)
+    found = jackknifed(every[0], every[1:], np.ones(every[1:].shape, dtype=bool))
     ends = np.array(intervals(found), dtype=np.float64).reshape(-1, 2)
     low, high = (np.clip(end, 0.0, 1.0) for end in ends.T)
-    return Parts(
-        variances=estimates[0],
-        total=float(total[0]),
-        shares=np.clip(shares[0], 0.0, 1.0),
-        low=low,
-        high=high,
-        units=units,
-        repeated=int((cells.reads > 1).sum()),
-    )
+    return Shares(float(total[0]), np.clip(every[0], 0.0, 1.0), low, high)
+
+
+# ---------------------------------------------------------------- kinds of pairs
+
+
+def _solved(cells: Cells, sets: tuple[FacetSet, ...]) -> Floats:
+    """(1 + units, sets): the components of all sets but the empty one, then the noise."""
+    apart, known = _differences(cells, sets)
+    parts = sets[1:]
+    # A pair differs in every component that is not of what it shares alone; noise is in each.
+    mean = np.array([[0.0 if part <= shared else 1.0 for part in parts] + [1.0] for shared in sets])
+    if not known[-1]:
+        mean = mean[:, :-1]  # nothing tells the noise from the last component
+    inverse = np.linalg.pinv(mean[known])
+    told = np.isclose(inverse @ mean[known], np.eye(mean.shape[1]), atol=1e-9).all(axis=1)
+    found = np.full((len(apart), len(sets)), np.nan)
+    found[:, np.flatnonzero(told)] = (apart[:, known] @ inverse.T)[:, told]
+    return found
+
+
+def _differences(cells: Cells, sets: tuple[FacetSet, ...]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Mean half squared differences (1 + units, sets) of pairs that share exactly a set; which are known.
+
+    The last set is every facet: two reads of one cell. A kind that rests on one unit is not known.
+    """
+    units = _codes(cells.unit)
+    # Pairs that share a set *at least*; those that share it exactly follow by inclusion and exclusion.
+    least = np.stack([_pairs_within(cells, one, units) for one in sets[:-1]] or [np.zeros((1 + units, 2))], axis=-1)
+    holds = np.array([[float(one <= other) for other in sets[:-1]] for one in sets[:-1]])
+    exact = least @ np.rint(np.linalg.inv(holds)).T if len(holds) else least[..., :0]
+    both = np.concatenate([exact, _noise(cells, units)[..., None]], axis=-1)
+    some = both[:, 1] > 0.5
+    known = np.asarray(some.all(axis=0) if units > 1 else some[0])
+    return np.where(some, both[:, 0] / np.where(some, both[:, 1], 1.0), np.nan), known
+
+
+def _pairs_within(cells: Cells, shared: FacetSet, units: int) -> Floats:
+    """(1 + units, 2): half the summed squared differences of pairs of cells that share ``shared``; the pairs."""
+    within = np.concatenate([cells.codes, cells.stratum[:, None]], axis=1)
+    group = _compact(_joined(within, [*sorted(shared), within.shape[1] - 1]))
+    size = _codes(group)
+    moments = np.stack([np.ones(len(cells.mean)), cells.square, cells.mean, cells.mean**2], axis=1)
+    sums = sum_by(group, moments, size)
+    if OBJECT in shared:  # what lies within one item lies within one unit
+        unit_of = np.zeros(size, dtype=np.int64)
+        unit_of[group] = cells.unit
+        return _left_out(sum_by(unit_of, _pairs(sums), units))
+    both = _compact(_joined(np.stack([cells.unit, group], axis=1), (0, 1)))
+    own = _codes(both)
+    mine = sum_by(both, moments, own)
+    group_of, unit_of = np.zeros(own, dtype=np.int64), np.zeros(own, dtype=np.int64)
+    group_of[both], unit_of[both] = group, cells.unit
+    whole = _pairs(sums)
+    total = whole.sum(axis=0)
+    # Leaving a unit out changes the groups that it has cells in, and no other.
+    lost = sum_by(unit_of, whole[group_of] - _pairs(sums[group_of] - mine), units)
+    return np.concatenate([total[None], total - lost], axis=0)
+
+
+def _pairs(sums: Floats) -> Floats:
+    """(groups, 2) from sums of moments (groups, 4): over pairs of different cells, each counts once."""
+    count, square, mean, squared = sums.T
+    apart = (count - 1.0) * square - (mean**2 - squared)
+    return np.stack([apart / 2.0, count * (count - 1.0) / 2.0], axis=1)
+
+
+def _noise(cells: Cells, units: int) -> Floats:
+    """(1 + units, 2): squared deviations of reads from their cell's mean, and degrees of freedom."""
+    inside = np.maximum(cells.reads * (cells.square - cells.mean**2), 0.0)
+    return _left_out(sum_by(cells.unit, np.stack([inside, cells.reads - 1.0], axis=1), units))
+
+
+def _left_out(sums: Floats) -> Floats:
+    """The total over the first axis, then the total without each of its rows."""
+    total = sums.sum(axis=0, keepdims=True)
+    return np.concatenate([total, total - sums], axis=0)
+
+
+# ---------------------------------------------------------------- codes
 
 
 def _codes(code: Ints) -> int:
     return int(code.max(initial=-1)) + 1
 
 
-def _total(estimates: Floats) -> Floats:
-    """Of what is known; NaN where nothing is."""
-    known = np.isfinite(estimates)
-    return np.where(known.any(axis=1), np.where(known, estimates, 0.0).sum(axis=1), np.nan)
+def _from_zero(code: Ints) -> Ints:
+    return np.unique(code, return_inverse=True)[1].astype(np.int64)
 
 
-# ---------------------------------------------------------------- kinds of pairs
+def _joined(codes: Ints, columns: range | list[int] | tuple[int, ...]) -> Ints:
+    """One code for the levels of several columns together, in their order; gaps may be left."""
+    out = np.zeros(len(codes), dtype=np.int64)
+    for column in columns:
+        width = _codes(codes[:, column])
+        if _codes(out) * max(width, 1) > 2**62:
+            out = _from_zero(out)
+        out = out * width + codes[:, column]
+    return out
 
 
-def _estimates(cells: Cells) -> Floats:
-    """(1 + units, 8): of all units, then without each of them."""
-    units, orders = _codes(cells.unit), _codes(cells.order)
-    noise, again = _noise(cells, units)
-    # Pairs of an item's cells: sums over items, so a unit's own are taken off.
-    own = [_left_out(_within(cells, group, units)) for group in _groups_of_items(cells)]
-    of_item, of_item_wording, of_item_order = own
-    table = _left_out(_table(cells, units))
-    every = _pairs(table.sum(axis=(1, 2)))
-    of_wording = _pairs(table.sum(axis=2)).sum(axis=1)
-    of_order = _pairs(table.sum(axis=1)).sum(axis=1)
-    of_both = _pairs(table).sum(axis=(1, 2))
-    kind = {
-        "w": of_item_wording,
-        "o": of_item_order,
-        "": of_item - of_item_wording - of_item_order,
-        "i, wo": of_both,
-        "i, w": of_wording - of_item_wording - of_both,
-        "i, o": of_order - of_item_order - of_both,
-        "i": every - of_item - of_wording - of_order + of_item_wording + of_item_order + of_both,
-    }
-    means = {name: _mean(pairs) for name, pairs in kind.items()}
-    noise_mean = np.where(again > 0, noise / np.where(again > 0, again, 1.0), np.nan)
-    return _solved(means, noise_mean) if orders > 1 else _solved_one_order(means, noise_mean)
-
-
-def _solved(pair: dict[str, Floats], noise: Floats) -> Floats:
-    """Components from the kinds of pairs; a kind is named by what its two scores have in common.
-
-    ("w": one item and wording, another order; "i, o": *different* items, one order.) Where items
-    share no order, the order's own part cannot be told from what it does to single items.
-    """
-    alike = np.isfinite(pair["i, wo"]) & np.isfinite(pair["i, o"])
-    item = pair["i"] - pair[""]
-    wording = pair["i"] - pair["i, w"]
-    order = np.where(alike, pair["i"] - pair["i, o"], np.nan)
-    both = np.where(alike, pair["i, w"] + pair["i, o"] - pair["i"] - pair["i, wo"], np.nan)
-    wording_item = pair[""] - pair["w"] - wording
-    order_item = pair[""] - pair["o"] - np.where(alike, order, 0.0)
-    left = pair["w"] + pair["o"] - pair[""] - np.where(alike, both, 0.0)
-    rest = left - np.where(np.isfinite(noise), noise, 0.0)
-    return np.stack([item, wording, order, wording_item, order_item, both, rest, noise], axis=1)
-
-
-def _solved_one_order(pair: dict[str, Floats], noise: Floats) -> Floats:
-    """The same where the order never changed: what the wording does to single items is the rest."""
-    known = np.isfinite(noise)
-    nothing = np.full(len(noise), np.nan)
-    wording = pair["i, o"] - pair["i, wo"]
-    item = pair["i, o"] - pair["o"]
-    left = pair["o"] - wording
-    wording_item = np.where(known, left - noise, np.nan)
-    rest = np.where(known, np.nan, left)
-    return np.stack([item, wording, nothing, wording_item, nothing, nothing, rest, noise], axis=1)
-
-
-def _groups_of_items(cells: Cells) -> tuple[Ints, Ints, Ints]:
-    wordings, orders = _codes(cells.wording), _codes(cells.order)
-    return cells.item, cells.item * wordings + cells.wording, cells.item * orders + cells.order
-
-
-def _within(cells: Cells, group: Ints, units: int) -> Floats:
-    """(units, 2): half the summed squared differences of the pairs of cells of one group, and the pairs."""
-    code = np.unique(group, return_inverse=True)[1]
-    size = _codes(code)
-    pairs = _pairs(sum_by(code, _moments(cells), size))
-    unit = np.zeros(size, dtype=np.int64)
-    unit[code] = cells.unit
-    return sum_by(unit, pairs, units)
-
-
-def _moments(cells: Cells) -> Floats:
-    """(cells, 4): one, the mean square, the mean, the squared mean."""
-    return np.stack([np.ones(len(cells.mean)), cells.square, cells.mean, cells.mean**2], axis=1)
-
-
-def _pairs(sums: Floats) -> Floats:
-    """(..., 2) from sums of moments (..., 4): over pairs of different cells, each cell counts once."""
-    count, square, mean, squared = np.moveaxis(sums, -1, 0)
-    apart = (count - 1.0) * square - (mean**2 - squared)
-    return np.stack([apart / 2.0, count * (count - 1.0) / 2.0], axis=-1)
-
-
-def _table(cells: Cells, units: int) -> Floats:
-    """(units, wordings, orders, 4): sums of moments over a unit's items."""
-    wordings, orders = _codes(cells.wording), _codes(cells.order)
-    code = (cells.unit * wordings + cells.wording) * orders + cells.order
-    return sum_by(code, _moments(cells), units * wordings * orders).reshape(units, wordings, orders, 4)
-
-
-def _left_out(sums: Floats) -> Floats:
-    """Totals over the first axis, then the totals without each of its rows."""
-    total = sums.sum(axis=0, keepdims=True)
-    return np.concatenate([total, total - sums], axis=0)
-
-
-def _mean(pairs: Floats) -> Floats:
-    """NaN where there is no such pair."""
-    some = pairs[..., 1] > 0.5
-    return np.where(some, pairs[..., 0] / np.where(some, pairs[..., 1], 1.0), np.nan)
-
-
-def _noise(cells: Cells, units: int) -> tuple[Floats, Floats]:
-    """Summed squared deviations of reads from their cell's mean, and their degrees of freedom."""
-    inside = cells.reads * (cells.square - cells.mean**2)
-    both = np.stack([np.maximum(inside, 0.0), cells.reads - 1.0], axis=1)
-    sums = _left_out(sum_by(cells.unit, both, units))
-    return sums[:, 0], sums[:, 1]
+def _compact(code: Ints) -> Ints:
+    """The same without gaps where there are many; a few do no harm and save sorting."""
+    return code if _codes(code) <= _ROOMY * len(code) + 1000 else _from_zero(code)

@@ -32,6 +32,7 @@ from rubriclab.store.archive_checks import (
     arms_and_orderings,
     dataset_of,
     json_member,
+    rater_names_of,
     raters_of,
     refuse_members,
     refuse_positions,
@@ -200,6 +201,7 @@ def _run_data(head: Mapping[str, Any], items: pd.DataFrame, frame: pd.DataFrame)
         items=items.assign(
             raters=pd.Series(raters, dtype=object),
             human=[float(np.mean(r)) if r else float("nan") for r in raters],
+            rater_names=pd.Series(rater_names_of(raters, more), dtype=object),
             candidates=pd.Series([tuple(m.get("candidates", ())) for m in more], dtype=object),
             candidate_chars=pd.Series([tuple(m.get("candidate_chars", ())) for m in more], dtype=object),
         ),

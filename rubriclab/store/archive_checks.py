@@ -8,7 +8,7 @@ options) is refused in words that name file, row and column.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -17,6 +17,7 @@ import pandas as pd
 from rubriclab.datasets.plain import json_value
 from rubriclab.datasets.rubrics import rubric_from_value
 from rubriclab.model import STATUSES, Arm, Axis, Comparison, Dataset, Item, LabError, Ordering
+from rubriclab.model.data import rater_names
 from rubriclab.model.storable import MAX_COUNT
 from rubriclab.store import P_COLUMNS
 from rubriclab.store.objects import arm_of
@@ -232,6 +233,17 @@ def raters_of(items: pd.DataFrame) -> list[tuple[float, ...]]:
     return raters
 
 
+def rater_names_of(raters: Sequence[Sequence[float]], more: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The names of each item's raters. Raises ArchiveError unless one text a rating."""
+    names = []
+    for row, (given, parts) in enumerate(zip(raters, more, strict=True)):
+        try:
+            names.append(rater_names(parts.get("raters"), given))
+        except ValueError as fault:
+            raise ArchiveError(f"Item {row} of the archive has {fault}.") from None
+    return names
+
+
 def refuse_positions(shown: Iterable[int], positions: np.ndarray, name: str) -> None:
     """Raises ArchiveError for a position beyond what was shown in a row."""
     beyond = np.flatnonzero(positions > np.fromiter(shown, dtype=np.int64))
@@ -271,7 +283,11 @@ def _item(row: Mapping[str, Any]) -> Item:
     _refuse_no_text(row, [*plain, *references.values()], others)
     if not all(isinstance(r, int | float) and -1e15 < r < 1e15 for r in human):
         raise ArchiveError(f"Item {row['item_id'][:60]!r} has a rating that is no finite number.")
-    return Item(**{**row, "human": human, "references": references, "columns": _columns(row)})
+    try:
+        names = rater_names(row.get("raters"), human)
+    except ValueError as fault:
+        raise ArchiveError(f"Item {row['item_id'][:60]!r} has {fault}.") from None
+    return Item(**{**row, "human": human, "references": references, "columns": _columns(row), "raters": names})
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, str]:

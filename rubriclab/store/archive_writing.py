@@ -129,5 +129,11 @@ def _dataset_value(dataset: Dataset) -> dict[str, Any]:
         "origin": dataset.origin,
         "kind": "comparisons" if isinstance(dataset.items[0], Comparison) else "items",
         "rubric": rubric_to_value(dataset.rubric) if dataset.rubric else None,
-        "items": [asdict(item) for item in dataset.items],
+        "items": [_item_value(item) for item in dataset.items],
     }
+
+
+def _item_value(item: Item | Comparison) -> dict[str, Any]:
+    """An item's fields; its raters only where they have names, so that a lab that knows none reads it."""
+    value = asdict(item)
+    return value if value.get("raters") else {name: part for name, part in value.items() if name != "raters"}

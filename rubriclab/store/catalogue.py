@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from rubriclab.datasets.rubrics import rubric_from_value, rubric_to_value
-from rubriclab.model import Comparison, Dataset, Judge, Rubric
+from rubriclab.model import Comparison, Dataset, Item, Judge, Rubric
 from rubriclab.store.database import Database
 from rubriclab.store.faults import StoreError
 from rubriclab.store.objects import items_frame, items_of, reading_row
@@ -24,13 +24,15 @@ class Catalogue(Database):
     def save_dataset(self, dataset: Dataset, *, listed: bool = True) -> str:
         """Keep a data set; the same data twice is kept once. Returns its id.
 
-        ``listed``: offered to the user; a run's own copy of its data is not.
+        ``listed``: offered to the user; a run's own copy of its data is not. The names of its raters
+        are no part of the id: where they are other than those kept, they are kept anew.
         """
         code = dataset.id
         if self._one("SELECT count(*) FROM datasets WHERE dataset = ?", [code]):
-            if listed:
-                with self._transaction() as db:
+            with self._transaction() as db:
+                if listed:
                     db.execute("UPDATE datasets SET listed = true WHERE dataset = ?", [code])
+                self._name_raters(dataset)
             return code
         frame = items_frame(dataset)
         frame["dataset"] = code
@@ -43,6 +45,22 @@ class Catalogue(Database):
             )
             db.append("items", frame, by_name=True)
         return code
+
+    def _name_raters(self, dataset: Dataset) -> None:
+        """Keep the raters' names of a data set that is kept already; none take no names away."""
+        if not any(isinstance(item, Item) and item.raters for item in dataset.items):
+            return
+        named = items_frame(dataset)[["item", "more"]]
+        with self._transaction() as db:
+            db.register("named", named)
+            changed = db.execute(
+                "UPDATE items SET more = named.more FROM named WHERE items.dataset = ? AND items.item = named.item "
+                "AND items.more IS DISTINCT FROM named.more",
+                [dataset.id],
+            ).fetchall()[0][0]
+            db.unregister("named")
+            if changed:  # what was worked out of these runs before is out of date
+                db.execute("UPDATE runs SET changed = ? WHERE dataset = ?", [now(), dataset.id])
 
     def dataset(self, code: str) -> Dataset:
         """The data set of that id. Raises StoreError where there is none."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.model import SMALLEST_EFFECT, STATUSES, Axis, RunData, UnitChoice
+from rubriclab.model.data import rater_names
 from rubriclab.store.behind import (
     NO_CONDITION,
     Beside,
@@ -97,6 +98,7 @@ class Judgments(Runs):
             """
             SELECT i.name AS dataset, i.item_id, i.criterion, i.block, i.prompt, i.candidate,
                    i.task, i.human AS raters, list_avg(i.human) AS human, i.n_chars,
+                   json_extract(i.more, '$.raters')::VARCHAR AS rater_names,
                    json_extract(i.more, '$.candidates')::VARCHAR AS candidates,
                    json_extract(i.more, '$.candidate_chars')::VARCHAR AS candidate_chars
             FROM items i JOIN runs r USING (dataset) WHERE r.run_no = ? ORDER BY i.item
@@ -110,6 +112,10 @@ class Judgments(Runs):
             for name in ("candidates", "candidate_chars"):
                 listed = [tuple(json.loads(c)) if isinstance(c, str) else () for c in frame[name]]
                 frame[name] = pd.Series(listed, dtype=object, index=frame.index)
+            ratings = [given if isinstance(given, np.ndarray | list) else () for given in frame["raters"]]
+            rated = zip(frame["rater_names"], ratings, strict=True)
+            who = [rater_names(json.loads(names), given) if isinstance(names, str) else () for names, given in rated]
+            frame["rater_names"] = pd.Series(who, dtype=object, index=frame.index)
         return frame
 
     def judgments_behind(self, run: str, *, limit: int = 50, offset: int = 0, **asked: Any) -> pd.DataFrame:

@@ -83,9 +83,9 @@ _STATEMENTS = (
     INSERT INTO items
     SELECT i.* REPLACE (
         w.instruction AS instruction,
-        CASE WHEN more IS NULL THEN w.responses[1] END AS response,
+        CASE WHEN json_extract(more, '$.candidates') IS NULL THEN w.responses[1] END AS response,
         CASE WHEN n_chars > 0 THEN n_chars ELSE coalesce(list_sum([len(r) for r in w.responses]), 0) END AS n_chars,
-        CASE WHEN more IS NULL OR len(w.responses) = 0 THEN more ELSE json_merge_patch(more,
+        CASE WHEN json_extract(more, '$.candidates') IS NULL OR len(w.responses) = 0 THEN more ELSE json_merge_patch(more,
             json_object('turns', [w.instruction], 'responses', [[r] for r in w.responses])) END AS more)
     FROM items i JOIN called c USING (dataset, item) JOIN spoken w USING (record)
     WHERE c.first AND i.instruction IS NULL

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.model import Arm, Comparison, Dataset, Item, Ordering, RunData, Study, Variant, fingerprint
+from rubriclab.model.data import rater_names
 from rubriclab.store.faults import DamagedStore
 from rubriclab.store.rows import JUDGMENT_TYPES
 from rubriclab.store.schema import P_COLUMNS
@@ -72,12 +73,13 @@ def _item_row(item: Item | Comparison) -> dict[str, Any]:
         "candidate": item.candidate,
         "human": list(item.human) or None,
         "n_chars": len(item.response),
-        "more": json.dumps(more) if (more := _references(item) | own) else None,
+        "more": json.dumps(more) if (more := _of_some(item) | own) else None,
     }
 
 
-def _references(item: Item) -> dict[str, Any]:
-    return {"references": item.references} if item.references else {}
+def _of_some(item: Item) -> dict[str, Any]:
+    """What only some items have beside columns."""
+    return {name: part for name in ("references", "raters") if (part := getattr(item, name))}
 
 
 def items_of(rows: pd.DataFrame) -> tuple[Item, ...] | tuple[Comparison, ...]:
@@ -100,7 +102,7 @@ def items_of(rows: pd.DataFrame) -> tuple[Item, ...] | tuple[Comparison, ...]:
                 )
             )
             continue
-        human = row["human"]
+        human = tuple(map(float, row["human"])) if isinstance(row["human"], np.ndarray | list) else ()
         items.append(
             Item(
                 item_id=row["item_id"],
@@ -111,9 +113,10 @@ def items_of(rows: pd.DataFrame) -> tuple[Item, ...] | tuple[Comparison, ...]:
                 prompt=_text(row["prompt"]),
                 candidate=_text(row["candidate"]),
                 task=_text(row["task"]),
-                human=tuple(map(float, human)) if isinstance(human, np.ndarray | list) else (),
+                human=human,
                 references={int(k): v for k, v in more.get("references", {}).items()},
                 columns=more.get("columns", {}),
+                raters=rater_names(more.get("raters"), human),
             )
         )
     return tuple(pairs) if pairs else tuple(items)
@@ -143,9 +146,11 @@ def imported_items(items: pd.DataFrame, texts: pd.DataFrame | None) -> pd.DataFr
     listed = items["candidates"] if "candidates" in items else [()] * len(items)
     chars = items["candidate_chars"] if "candidate_chars" in items else [()] * len(items)
     brought = texts["more"] if texts is not None and "more" in texts else [None] * len(items)
-    rows = zip(listed, chars, brought, strict=True)
+    names = items["rater_names"] if "rater_names" in items else [()] * len(items)
+    rows = zip(listed, chars, brought, names, strict=True)
     frame["more"] = [
-        _more(candidates, lengths, more) if len(candidates) else None for candidates, lengths, more in rows
+        _more(candidates, lengths, more) if len(candidates) else (json.dumps({"raters": who}) if len(who) else None)
+        for candidates, lengths, more, who in rows
     ]
     return frame
 

@@ -74,9 +74,9 @@ class Runs(Catalogue):
         """The run of this plan's study: the one there is, or a new one."""
         run = run_name(plan.study)
         with self._write_lock:
+            dataset = self.save_dataset(plan.study.dataset, listed=False)
             if self.holds(run):
                 return self.run(run)
-            dataset = self.save_dataset(plan.study.dataset, listed=False)
             self._insert_run(
                 run=run,
                 name=plan.study.name,

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from rubriclab.findings.alignment import ALIGNMENT, alignment, sweep
-from rubriclab.findings.alignment_arms import rating_matrix
 from rubriclab.findings.topic import Advice
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
@@ -265,12 +264,6 @@ def test_degenerate_judges(truth, raters) -> None:
     assert alignment(silent).arms[0].n_items == 0
     single = make_run([(arm("balanced"), scores_of(truth[:1], 1.0, 2))], raters=raters[:1])
     assert "Fewer than two items" in alignment(single).arms[0].warnings[0]
-
-
-def test_ragged_raters() -> None:
-    items = pd.DataFrame({"raters": [(1.0, 2.0), (), None, (3.0,)]})
-    expected = [[1, 2], [np.nan] * 2, [np.nan] * 2, [3, np.nan]]
-    np.testing.assert_array_equal(rating_matrix(items), expected)
 
 
 def test_sweep_has_a_line_a_strategy_and_a_point_a_level(truth, raters) -> None:

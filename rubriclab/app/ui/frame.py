@@ -53,6 +53,7 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
     "Findings": (
         Entry("position", "Results", ":material/grid_on:"),
         Entry("alignment", "Human alignment", ":material/groups:"),
+        Entry("reliability", "Reliability", ":material/balance:"),
         Entry("ranking", "Ranking and advice", ":material/leaderboard:"),
         Entry("criteria", "Criterion order", ":material/view_column:"),
         Entry("choice", "Causes and cures", ":material/healing:"),

@@ -126,7 +126,7 @@ def _criterion_cells(record: Logged, again: int, criterion: str, score: float | 
 
 def _item_cells(record: Logged, again: int) -> dict[str, object]:
     cells: dict[str, object] = {"judge": record.judge, "dataset": record.dataset, "repeat": str(again)}
-    cells |= {f"human_{k}": f"{rating:g}" for k, rating in enumerate(record.human[:_RATINGS], start=1)}
+    cells |= {f"rating_{k}": f"{rating:g}" for k, rating in enumerate(record.human[:_RATINGS], start=1)}
     for name in ("block", "candidate", "task"):
         if getattr(record, name):
             cells[name] = getattr(record, name)

@@ -1,0 +1,25 @@
+"""Reliability: what do scores vary with, and what would more judges, orders or repeats buy?"""
+
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.views import generalisability, ordinal, rasch
+
+LEAD = "What do scores vary with besides the texts, and how are calls best spent to make them reliable?"
+
+
+with ui.page("reliability", "Reliability", LEAD):
+    info = ui.choose_run(axes=("options", "criteria"), key="reliability")
+    if info is None:
+        ui.empty_state(
+            "Nothing to be reliable about yet",
+            "Run a study of score options or of criteria: several orders, judges or wordings, and some repeats.",
+            target="study",
+            action="Set up a study",
+        )
+        st.stop()
+    drawn, tables = generalisability.section(info)
+    for section in (rasch.section, ordinal.section):
+        more, numbers = section(info)
+        drawn, tables = drawn | more, tables | numbers
+    ui.export_row(drawn, tables, info=info, key="reliability")

@@ -1,0 +1,222 @@
+"""Views of reliability: what scores vary with, what more calls buy, how a budget is best spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.views import common as uf
+from rubriclab.figures.generalisability import Line, component_bars, design_curves, mix_forest
+from rubriclab.figures.style import Chart
+from rubriclab.findings.decision_study import Ranked, plans_of, ranked_mixes
+from rubriclab.findings.facets import PLURAL
+from rubriclab.findings.generalisability import GENERALISABILITY, study_sentence
+from rubriclab.findings.generalisability_results import GStudy
+from rubriclab.model.wording import interval, many
+from rubriclab.store import RunInfo
+
+CALLS = (*range(1, 21), 25, 30, 40, 50, 60)
+STEPS = (1, 2, 3, 5, 10)
+NAMED = ("judge", "wording", "labels")
+ORDER, SCORE = "put texts in order", "stand by themselves"
+ASSUMES = """
+- **Texts are a sample** of texts like these; intervals leave one out after the other. Judges, orders and
+  wordings are those of the run: the intervals are not about others, and where there are fewer than five
+  of a kind, none is given for what these alone do.
+- **A judge, an order or a wording that is added is like those of the run**, and every added call is made
+  under the same conditions. Choose “only those of this run” where no other is meant.
+- **Every text meets every judge in the same orders**, unless each judge gets orders of its own.
+- Effects add up, and are as large on one text as on the next, on average. Scores count as numbers.
+- Parts estimated below 0 count as 0 (Brennan 2001).
+"""
+
+
+def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
+    """All of a run's reliability; the charts and tables to carry off."""
+    studies = ui.finding(info, GENERALISABILITY).studies
+    if not studies:
+        st.info("No reply of this run gave a score.", icon=":material/info:")
+        return {}, {}
+    places = list(range(len(studies)))
+    at = uf.pick("Whose scores", places, key="reliability-study", address="of", name=lambda k: studies[k].name)
+    study = studies[at]
+    uf.answer(study_sentence(study))
+    uf.cautions(study.warnings)
+    drawn: dict[str, Chart] = {}
+    tables = {"Parts of the variance": source_frame(study)}
+    if study.sources:
+        st.subheader("What scores vary with", anchor=False, help=ui.about("variance_component"))
+        drawn["What scores vary with"] = component_bars(study)
+        ui.chart(drawn["What scores vary with"], key=f"reliability-parts-{at}", info=info)
+    if study.plans:
+        more, mixes = _decision(info, study, at)
+        drawn |= more
+        tables["Mixes"] = mix_frame(mixes)
+    with st.expander("What this assumes"):
+        st.markdown(ASSUMES)
+    with st.expander("All numbers"):
+        for name, table in tables.items():
+            uf.table(table, key=f"reliability-{name}-{at}", forms={"%.3f": ["variance", "share", "reliability"]})
+    return drawn, tables
+
+
+def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], tuple[Ranked, ...]]:
+    """What more calls would buy, and the best mixes of the chosen budget."""
+    st.subheader("What more calls buy", anchor=False, help=ui.about("decision_study"))
+    what = "Ratings" if study.people else "Calls"
+    calls = ui.slide(f"{what} an item", CALLS, key=f"reliability-calls-{at}", address="calls", default=10)
+    absolute, fixed, own = _choices(study, at)
+    st.caption(_price(info, study, calls))
+    lines = curves(study, most=max(30, calls), fixed=fixed, own=own)
+    drawn = {"What more calls buy": design_curves(lines, calls=calls, absolute=absolute)}
+    ui.chart(drawn["What more calls buy"], key=f"reliability-curves-{at}", info=info)
+    mixes = ranked_mixes(study, calls, absolute=absolute, fixed=fixed, own=own)
+    st.subheader(f"{many(calls, 'call')} an item, best spent", anchor=False, help=ui.about("best_mix"))
+    st.markdown(ui.plain(best_words(mixes)))
+    drawn["Mixes of the budget"] = mix_forest(mixes, absolute=absolute)
+    ui.chart(drawn["Mixes of the budget"], key=f"reliability-mixes-{at}", info=info)
+    return drawn, mixes
+
+
+def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
+    """(absolute error?, fixed facets, orders of their own?)"""
+    used = ui.choose(
+        "The scores are to", [ORDER, SCORE], key=f"reliability-use-{at}", address="use", about=ui.about("dependability")
+    )
+    named = [key for key in study.numbered if key in NAMED]
+    fixed: list[str] = []
+    if named:
+        fixed = ui.choose_many(
+            "Only those of this run, and no others",
+            named,
+            key=f"reliability-fixed-{at}",
+            address="only",
+            name=lambda key: PLURAL[key],
+            about=ui.about("fixed_facet"),
+        )
+    own = False
+    if named and "order" in study.numbered:
+        own = st.toggle(
+            "Each gets orders of its own",
+            key=f"reliability-own-{at}",
+            help="Instead of the same orders for every judge, wording and label set: as many calls, more orders.",
+        )
+    return used == SCORE, tuple(fixed), own
+
+
+def curves(study: GStudy, *, most: int, fixed: Sequence[str] = (), own: bool = False) -> list[Line]:
+    """One line for each number of judges (or wordings, or label sets): every further call is another order.
+
+    With them the line of one order asked again and again, where the judge's noise is known.
+    """
+    keys = study.numbered
+    free = [k for k, key in enumerate(keys) if key not in fixed and key != "repeat"]
+    if not free:
+        return []
+    last = next((k for k in reversed(free) if "order" in keys[k] or "rater" in keys[k]), free[-1])
+    several = next((k for k in free if k != last), None)
+    steps = STEPS if several is not None else (1,)
+    lines = []
+    for n in steps:
+        start = np.ones(len(keys), dtype=np.int64)
+        if several is not None:
+            start[several] = n
+        lines.append(
+            _line(study, start, last, most, tuple(fixed), own, "" if several is None else _number(keys[several], n))
+        )
+    if "repeat" in keys:
+        lines.append(
+            _line(study, np.ones(len(keys), dtype=np.int64), len(keys) - 1, most, tuple(fixed), own, "same call again")
+        )
+    return [line for line in lines if line.plans]
+
+
+def _line(
+    study: GStudy, start: np.ndarray, along: int, most: int, fixed: tuple[str, ...], own: bool, name: str
+) -> Line:
+    first = plans_of(study, name, start[None], fixed=fixed)[0].calls
+    length = min(most // first, 120)
+    if not length:
+        return Line(name, ())
+    numbers = np.repeat(start[None], length, axis=0)
+    numbers[:, along] = np.arange(1, length + 1)
+    return Line(name or f"more {_plural(study.numbered[along])}", plans_of(study, name, numbers, fixed=fixed, own=own))
+
+
+def _plural(key: str) -> str:
+    return " and ".join(PLURAL[part] for part in key.split(" and "))
+
+
+def _number(key: str, n: int) -> str:
+    return f"1 {key}" if n == 1 else f"{n} {_plural(key)}"
+
+
+def best_words(mixes: Sequence[Ranked]) -> str:
+    """The best mix, and which others are not told apart from it."""
+    best, *others = mixes
+    open = [one.plan.name for one in others if one.open]
+    if not others:
+        return f"Only {best.plan.name} can be had for this."
+    if not open:
+        return f"**{best.plan.name}** is more reliable than all others."
+    return f"**{best.plan.name}** comes first, but is not told apart from {'; '.join(open)}."
+
+
+def source_frame(study: GStudy) -> pd.DataFrame:
+    rows = [
+        (one.name, one.key, one.variance, one.share, interval(one.share_ci, ".3f"), one.why) for one in study.sources
+    ]
+    return pd.DataFrame(rows, columns=["what", "term", "variance", "share", "interval", "note"])
+
+
+def mix_frame(mixes: Sequence[Ranked]) -> pd.DataFrame:
+    rows = [
+        (
+            one.plan.name,
+            one.plan.calls,
+            one.plan.relative,
+            interval(one.plan.relative_ci, ".2f"),
+            one.plan.absolute,
+            interval(one.plan.absolute_ci, ".2f"),
+            "the best" if not place else "not told apart" if one.open else "less",
+        )
+        for place, one in enumerate(mixes)
+    ]
+    names = [
+        "mix",
+        "calls",
+        "reliability",
+        "interval",
+        "dependability",
+        "interval of dependability",
+        "against the best",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _price(info: RunInfo, study: GStudy, calls: int) -> str:
+    """What the budget comes to: calls for the texts of this run, and money where prices are known."""
+    total = calls * study.n_items
+    if study.people:
+        return f"{total:,} ratings for the {study.n_items:,} items of this run."
+    told = f"{total:,} calls for the {study.n_items:,} items of this run"
+    one = price_of_call(info)
+    return f"{told}, about {total * one:,.2f} at the prices of its study." if math.isfinite(one) else f"{told}."
+
+
+def price_of_call(info: RunInfo) -> float:
+    """Money a call, from the run's own tokens and the mean price of its judges; NaN where one has none."""
+    judges = info.provenance.get("judges", [])
+    prices = [(judge.get("price_input"), judge.get("price_output")) for judge in judges]
+    if not prices or any(price is None for pair in prices for price in pair):
+        return math.nan
+    used = ui.store().usage(info.run)
+    if not used["calls"]:
+        return math.nan
+    into, out = (sum(pair[k] for pair in prices) / len(prices) for k in (0, 1))
+    return float(into * used["tokens_in"] + out * used["tokens_out"]) / used["calls"] / 1e6

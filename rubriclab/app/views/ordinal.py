@@ -1,0 +1,58 @@
+"""Views of scores as ranks: every headline twice, and the line that stands beside one."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.views import common as uf
+from rubriclab.figures.ordinal import twice_forest
+from rubriclab.figures.style import Chart
+from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, ORDINAL, ORDINAL_OF_ARM, Asked, OrdinalResult, twice_sentence
+from rubriclab.model.wording import arm_name, interval, number, p_value
+from rubriclab.store import RunInfo
+
+
+def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
+    """Every question answered with scores as numbers (or names) and as ranks. Nothing for other axes."""
+    found = ui.finding(info, ORDINAL)
+    table = frame(found)
+    if not len(table):
+        return {}, {}
+    st.subheader("Does it matter that scores are ranks?", anchor="ranks", help=ui.about("ordinal", also=("dominance",)))
+    st.caption(
+        "Left and right of the dotted lines an interval leaves out 0: does it, with scores as numbers and as ranks?"
+    )
+    drawn = {"Numbers and ranks": twice_forest(found)}
+    ui.chart(drawn["Numbers and ranks"], key="ordinal-forest", info=info)
+    uf.table(table, key="ordinal-table")
+    return drawn, {"Numbers and ranks": table}
+
+
+def line(info: RunInfo, code: int, asked: Asked) -> None:
+    """Beside a headline of one arm: its ordinal counterpart, and whether the conclusion changes."""
+    arm = ui.finding(info, ORDINAL_OF_ARM, code=code)
+    for one in arm.asked:
+        if one.asked == asked:
+            st.caption(ui.plain(twice_sentence(one)), help=ui.about("ordinal", also=("dominance",)))
+
+
+def frame(found: OrdinalResult) -> pd.DataFrame:
+    """One row a question: both numbers with their intervals, and what follows."""
+    rows = []
+    for arm in found.arms:
+        for one in arm.asked:
+            question, numbers, ranks = NAMES[one.asked]
+            tested = (
+                f", {p_value(one.p)}" if one.asked == "place" else f" {interval(one.numbers_ci, '+.2f', brackets=True)}"
+            )
+            first = f"{numbers}: {number(one.numbers, '+.2f')}{tested}"
+            second = f"{ranks}: {number(one.ranks, '+.2f')} {interval(one.ranks_ci, '+.2f', brackets=True)}"
+            rows.append((question, arm_name(arm.arm), first, second, CONCLUSIONS[one.answer]))
+    for dataset, gap in found.gaps:
+        first = f"points: {gap.points:+.2f} {interval(gap.points_ci, '+.2f', brackets=True)}"
+        second = f"leniency, logits: {number(gap.leniency, '+.2f')} {interval(gap.leniency_ci, '+.2f', brackets=True)}"
+        whom = f"{gap.first} less {gap.second} · {dataset}"
+        rows.append(("Do they score alike?", whom, first, second, CONCLUSIONS[gap.answer]))
+    return pd.DataFrame(rows, columns=["question", "of", "as numbers or names", "as ranks", "so"])

@@ -1,0 +1,94 @@
+"""Views of the Rasch model: the ruler, how well judges fit it, places beside the choice model."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.views import common as uf
+from rubriclab.figures.rasch import places_forest, ruler
+from rubriclab.figures.style import Chart
+from rubriclab.findings.rasch import RASCH
+from rubriclab.findings.rasch_results import RaschArm, RaschScale
+from rubriclab.findings.rasch_words import arm_sentence, fit_words, scale_sentence, separation_words
+from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.stats.rasch_measures import Fit
+from rubriclab.store import RunInfo
+
+
+def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
+    """All that the model says of a run; the charts and tables to carry off. Nothing for other axes."""
+    found = ui.finding(info, RASCH)
+    if not found.scales:
+        return {}, {}
+    st.subheader("One ruler for texts, judges and places", anchor="ruler", help=ui.about("rasch", also=("logit",)))
+    places = list(range(len(found.scales)))
+    at = uf.pick(
+        "Data set and scale", places, key="rasch-scale", address="scale", name=lambda k: _scale_name(found.scales[k])
+    )
+    scale = found.scales[at]
+    if scale.why and not scale.n_units:
+        st.info(ui.plain(f"No ruler: {scale.why}."), icon=":material/info:")
+        return {}, {}
+    if text := scale_sentence(scale):
+        st.markdown(ui.plain(text))
+    uf.cautions(scale.warnings)
+    drawn = {"Ruler": ruler(scale)}
+    st.caption("Upwards: better texts, more severe judges and people, places that add to a score, harder scores.")
+    ui.chart(drawn["Ruler"], key=f"rasch-ruler-{at}", info=info)
+    st.caption(ui.plain(separation_words(scale)), help=ui.about("separation"))
+    tables = {"Rasch facets": facet_frame(scale)}
+    _fit(scale, tables["Rasch facets"], at)
+    drawn |= _beside(info, [arm for arm in found.arms if arm.arm.dataset == scale.dataset and arm.places])
+    return drawn, tables
+
+
+def _scale_name(scale: RaschScale) -> str:
+    return f"{scale.dataset} · {scale.scores[0]} to {scale.scores[-1]}" if scale.scores else scale.dataset
+
+
+def _fit(scale: RaschScale, table: pd.DataFrame, at: int) -> None:
+    st.markdown("**How well each keeps to the model**", help=ui.about("mean_squares"))
+    uf.table(table, key=f"rasch-fit-{at}", forms={"%+.2f": ["logits", "low", "high"], "%.2f": ["infit", "outfit"]})
+    items = scale.items
+    st.caption(
+        f"Of {items.fitted:,} items with five reads or more, {items.noisy:,} are noisier than the model (infit above "
+        f"1.5) and {items.tame:,} more predictable (below 0.5). A mean square is a description and no verdict."
+    )
+
+
+def facet_frame(scale: RaschScale) -> pd.DataFrame:
+    """Every element of every facet: its place on the ruler, its mean squares, their usual reading."""
+    rows = [_row(e.facet, e.name, e.severity, e.severity_ci, e.fit) for e in scale.elements]
+    for judge in scale.places:
+        for place, fit in zip(judge.places, judge.fits, strict=True):
+            rows.append(_row("place", f"{judge.name}, position {place.position}", place.logit, place.ci, fit))
+    columns = ["facet", "name", "logits", "low", "high", "reads", "infit", "outfit", "usual reading"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _row(facet: str, name: str, value: float, ci: tuple[float, float], fit: Fit) -> tuple[object, ...]:
+    return facet, name, value, *ci, fit.n, fit.infit, fit.outfit, fit_words(fit.infit)
+
+
+def _beside(info: RunInfo, arms: list[RaschArm]) -> dict[str, Chart]:
+    """One arm's places by both models."""
+    st.markdown(
+        "**Places by two models**: scores as ranks, scores as names", help=ui.about("rasch_place", also=("odds",))
+    )
+    if not arms:
+        st.caption("Needs an arm that shows the scores in several orders.")
+        return {}
+    by_code = {arm.code: arm for arm in arms}
+    code = uf.pick(
+        "Judge and strategy", list(by_code), key="rasch-arm", address="places", name=lambda c: arm_name(by_code[c].arm)
+    )
+    arm = by_code[code]
+    if text := arm_sentence(arm):
+        st.markdown(ui.plain(text))
+    chart = places_forest(arm)
+    ui.chart(chart, key=f"rasch-places-{code}", info=info)
+    turned = f"{number(arm.turn, '+.2f')} logits {interval(arm.turn_ci, '+.2f', brackets=True)}"
+    st.caption(f"Turned from descending to ascending order, scores rise by {turned}, over {arm.n_units:,} {arm.unit}s.")
+    return {"Places by two models": chart}

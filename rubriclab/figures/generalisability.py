@@ -1,0 +1,98 @@
+"""Pictures of reliability: what scores vary with, and what more judges, orders or repeats would buy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from rubriclab.figures.marks import Drawing, Mark, listed
+from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color
+from rubriclab.findings.decision_study import Ranked
+from rubriclab.findings.generalisability_results import GStudy, Plan
+from rubriclab.model.wording import interval
+
+
+class Line(NamedTuple):
+    """Designs of one kind, by how many calls an item they take."""
+
+    name: str
+    plans: Sequence[Plan]
+
+
+def component_bars(study: GStudy) -> Chart:
+    """Each source's share of the variance as a bar with its interval, the largest first."""
+    ones = sorted(study.sources, key=lambda one: -one.share)
+    drawing = Drawing(x="Share of the variance of scores", height=110 + 44 * max(1, len(ones)))
+    drawing.bars(
+        [
+            Mark(
+                row,
+                one.share,
+                one.share_ci,
+                f"{escape(one.name)} ({escape(one.key)})<br>{one.share:.1%} of the variance, "
+                f"{one.why or interval(one.share_ci, '.1%')}<br>{one.variance:.3f} squared points as estimated",
+            )
+            for row, one in enumerate(ones)
+        ],
+        color=[ACCENT if one.key == "item" else EVEN_LINE for one in ones],
+    )
+    drawing.rows([f"{one.name} · ({one.key})" for one in ones])
+    drawing.figure.update_xaxes(tickformat=".0%", rangemode="tozero")
+    drawing.figure.update_layout(showlegend=False)
+    told = [f"{one.name} {one.share:.0%}, {one.why or interval(one.share_ci, '.0%')}" for one in ones]
+    return drawing.chart(f"Bars of what the scores of {study.name} vary with. {listed(told)}.")
+
+
+def design_curves(lines: Sequence[Line], *, calls: int, absolute: bool = False) -> Chart:
+    """Reliability by calls an item, one line a way to spend them; dotted: the budget of ``calls``."""
+    drawing = Drawing(x="Calls an item", y="Reliability", height=420)
+    drawing.level(x=calls, text=f"{calls} calls")
+    told = []
+    for place, line in enumerate(lines):
+        drawing.dots(
+            [Mark(plan.calls, value(plan, absolute), hover=_hover(line.name, plan, absolute)) for plan in line.plans],
+            color=judge_color(place),
+            name=line.name,
+            upright=True,
+            joined=True,
+            marker={"size": 6},
+        )
+        within = [plan for plan in line.plans if plan.calls <= calls]
+        if within:
+            told.append(f"{line.name}: {value(within[-1], absolute):.2f} at {within[-1].calls} calls")
+    drawing.figure.update_yaxes(range=[0, 1.02])
+    drawing.figure.update_xaxes(rangemode="tozero")
+    drawing.figure.update_layout(legend={"orientation": "h", "y": -0.22})
+    return drawing.chart(f"Reliability by calls an item. {listed(told)}.")
+
+
+def mix_forest(mixes: Sequence[Ranked], *, absolute: bool = False) -> Chart:
+    """The best mix of a budget and those nearest to it, each with its interval."""
+    drawing = Drawing(x="Reliability", height=110 + 38 * max(1, len(mixes)))
+    drawing.dots(
+        [
+            Mark(row, value(one.plan, absolute), ends(one.plan, absolute), _hover(one.plan.name, one.plan, absolute))
+            for row, one in enumerate(mixes)
+        ],
+        color=[ACCENT if one.open else EVEN_LINE for one in mixes],
+    )
+    drawing.rows([one.plan.name for one in mixes])
+    drawing.figure.update_layout(showlegend=False)
+    told = [f"{one.plan.name} {value(one.plan, absolute):.2f}" for one in mixes]
+    return drawing.chart(f"Mixes of one budget, the best first. {listed(told)}.")
+
+
+def value(plan: Plan, absolute: bool) -> float:
+    return plan.absolute if absolute else plan.relative
+
+
+def ends(plan: Plan, absolute: bool) -> tuple[float, float]:
+    return plan.absolute_ci if absolute else plan.relative_ci
+
+
+def _hover(name: str, plan: Plan, absolute: bool) -> str:
+    return (
+        f"{escape(name)}<br>{escape(plan.name)}, {plan.calls} calls an item<br>"
+        f"{value(plan, absolute):.2f}, {interval(ends(plan, absolute), '.2f')}"
+    )

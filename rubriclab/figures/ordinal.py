@@ -1,0 +1,90 @@
+"""Conclusions with scores as numbers and as ranks, on one axis whatever their units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from rubriclab.figures.marks import Drawing, Mark, beside, listed
+from rubriclab.figures.style import Behind, Chart, judge_color
+from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, OrdinalArm, OrdinalResult, Twice
+from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.stats.inference import Interval
+
+SERIES = ("scores as numbers", "scores as ranks")
+SHORT = {"order": "order", "people": "people"}
+
+
+class _Row(NamedTuple):
+    name: str
+    sides: tuple[float, float]
+    words: tuple[str, str]
+    code: int | None
+    answer: str
+
+
+def in_half_widths(value: float, ci: Interval) -> float:
+    """How far an estimate lies from 0 in the half of its interval that reaches towards 0.
+
+    Beyond 1 (or -1) the interval leaves out 0.
+    """
+    half = value - ci.low if value >= 0 else ci.high - value
+    return float(np.clip(value / half, -8.0, 8.0)) if np.isfinite(half) and half > 0 else float("nan")
+
+
+def twice_forest(result: OrdinalResult) -> Chart:
+    """A row a question and arm: beyond the dotted lines an interval leaves out 0."""
+    rows = [row for arm in result.arms for row in _of_arm(arm)] + list(_gaps(result))
+    rows = [row for row in rows if np.isfinite(row.sides).all()]
+    drawing = Drawing(x="estimate ÷ the half of its interval towards 0", height=120 + 44 * max(len(rows), 1))
+    for edge in (-1.0, 1.0):
+        drawing.level(x=edge)
+    for index, name in enumerate(SERIES):
+        marks = [
+            Mark(
+                place + beside(index, len(SERIES)),
+                row.sides[index],
+                hover=f"{escape(row.name)}: {row.words[index]}<br>{row.answer}",
+                behind=None if row.code is None else Behind(row.name, arm=row.code),
+            )
+            for place, row in enumerate(rows)
+        ]
+        drawing.dots(marks, name=name, color=judge_color(index))
+    drawing.rows([row.name for row in rows])
+    changed = [row.name for row in rows if row.answer == CONCLUSIONS["changes"]]
+    told = f"The conclusion changes for {listed(changed)}." if changed else "No conclusion changes."
+    return drawing.chart(f"{len(rows)} conclusions with scores as numbers and as ranks. {told}")
+
+
+def _of_arm(arm: OrdinalArm) -> Sequence[_Row]:
+    pairs = [(name, one) for name, one in (("order", arm.order), ("people", arm.people)) if one is not None]
+    return [_row(f"{arm_name(arm.arm)} · {SHORT[name]}", one, arm.code) for name, one in pairs]
+
+
+def _row(name: str, one: Twice, code: int) -> _Row:
+    _, numbers, ranks = NAMES[one.asked]
+    words = (
+        f"{numbers} {number(one.numbers, '+.2f')} ({interval(one.numbers_ci, '+.2f')})",
+        f"{ranks} {number(one.ranks, '+.2f')} ({interval(one.ranks_ci, '+.2f')})",
+    )
+    sides = in_half_widths(one.numbers, one.numbers_ci), in_half_widths(one.ranks, one.ranks_ci)
+    return _Row(name, sides, words, code, CONCLUSIONS[one.answer])
+
+
+def _gaps(result: OrdinalResult) -> Sequence[_Row]:
+    return [
+        _Row(
+            f"{gap.first} less {gap.second}",
+            (in_half_widths(gap.points, gap.points_ci), in_half_widths(gap.leniency, gap.leniency_ci)),
+            (
+                f"{gap.points:+.2f} points ({interval(gap.points_ci, '+.2f')})",
+                f"leniency {number(gap.leniency, '+.2f')} logits ({interval(gap.leniency_ci, '+.2f')})",
+            ),
+            None,
+            CONCLUSIONS[gap.answer],
+        )
+        for _, gap in result.gaps
+    ]

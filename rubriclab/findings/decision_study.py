@@ -1,0 +1,129 @@
+"""What other designs would be worth, and which mix of judges, orders and repeats is the best buy."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rubriclab.findings.generalisability_results import FEW, Best, GStudy, Plan
+from rubriclab.findings.generalisability_words import design_words
+from rubriclab.stats.generalisability import best_of, coefficients, mixes, variances
+from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Ints
+from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
+
+MOST = {"judge": 10, "wording": 5, "labels": 5, "rater": 20, "repeat": 10}
+"""The most of each facet that a mix goes up to; orders: as many as there are."""
+
+
+def plan_of(study: GStudy, key: str, numbers: Ints, *, fixed: tuple[str, ...] = (), own: bool = False) -> Plan:
+    """What a mean over ``numbers`` of each of ``study.numbered`` is worth; raises ValueError without parts."""
+    return plans_of(study, key, numbers[None], fixed=fixed, own=own)[0]
+
+
+def plans_of(
+    study: GStudy, key: str, numbers: Ints, *, fixed: tuple[str, ...] = (), own: bool = False
+) -> tuple[Plan, ...]:
+    """The same of several designs: (designs, numbered). ``own``: every judge gets orders of its own."""
+    parts = _known(study)
+    held = study.fixed(fixed)
+    whole = np.array(numbers, dtype=np.int64)
+    for place in held:
+        whole[:, place - 1] = parts.levels[place]
+    found = variances(parts, _designs(study, whole), fixed=held, own=_own(study) if own else None)
+    few = study.n_units < MIN_RESAMPLED
+    thin = few or _thin(study, held)
+    plans = []
+    for place, (relative, absolute) in enumerate(
+        zip(coefficients(found.universe, found.relative), coefficients(found.universe, found.absolute), strict=True)
+    ):
+        counted = tuple(zip(study.numbered, whole[place].tolist(), strict=True))
+        plans.append(
+            Plan(
+                key,
+                design_words(counted),
+                counted,
+                fixed,
+                int(whole[place].prod()),
+                relative.value,
+                NO_INTERVAL if few else relative.ci,
+                absolute.value,
+                NO_INTERVAL if thin else absolute.ci,
+            )
+        )
+    return tuple(plans)
+
+
+def best_mix(
+    study: GStudy, calls: int, *, absolute: bool = False, fixed: tuple[str, ...] = (), own: bool = False
+) -> Best:
+    """The most reliable mix of at most ``calls`` an item, and those not told apart from it."""
+    first, *others = ranked_mixes(study, calls, absolute=absolute, fixed=fixed, own=own)
+    return Best(calls, first.plan, tuple(one.plan.name for one in others if one.open))
+
+
+class Ranked(NamedTuple):
+    """A mix, and whether it is not told apart from the best one."""
+
+    plan: Plan
+    open: bool
+
+
+def ranked_mixes(
+    study: GStudy, calls: int, *, absolute: bool = False, fixed: tuple[str, ...] = (), own: bool = False
+) -> tuple[Ranked, ...]:
+    """The best mix of at most ``calls`` an item, then those nearest to it in reliability.
+
+    A budget below the levels of the fixed facets is taken as these: all of them are always used.
+    """
+    parts = _known(study)
+    held = study.fixed(fixed)
+    budget = max(1, calls // math.prod(parts.levels[place] for place in held))
+    most = [1 if k + 1 in held else _most(study, key) for k, key in enumerate(study.numbered)]
+    # A mix that has room for one more of anything is not the most one can buy.
+    full = [row for row in mixes(budget, most).tolist() if not _room(row, most, budget)]
+    numbers = np.array(full, dtype=np.int64).reshape(len(full), len(most))
+    for place in held:
+        numbers[:, place - 1] = parts.levels[place]
+    found = best_of(parts, _designs(study, numbers), absolute=absolute, fixed=held, own=_own(study) if own else None)
+    order = [0] if found is None else [found.best, *found.near]
+    plans = plans_of(study, f"{calls} calls", numbers[order], fixed=fixed, own=own)
+    still = (True, *(found.open if found else ()))
+    return tuple(Ranked(plan, open) for plan, open in zip(plans, still, strict=True))
+
+
+def _room(row: list[int], most: list[int], budget: int) -> bool:
+    calls = math.prod(row)
+    return any(n < limit and calls // n * (n + 1) <= budget for n, limit in zip(row, most, strict=True))
+
+
+def _known(study: GStudy) -> Components:
+    if study.parts is None:
+        raise ValueError(f"Nothing follows from the study of {study.name}: its components are not all known.")
+    return study.parts
+
+
+def _designs(study: GStudy, numbers: Ints) -> Ints:
+    """(designs, facets) as the statistics have it: the repeats in the column of the item."""
+    facets = len(study.facets) - 1
+    repeats = numbers[:, facets:].prod(axis=1, dtype=np.int64)
+    return np.concatenate([repeats[:, None], numbers[:, :facets]], axis=1)
+
+
+def _own(study: GStudy) -> int | None:
+    return next((place for place, one in enumerate(study.facets) if one.key == "order"), None)
+
+
+def _most(study: GStudy, key: str) -> int:
+    if "order" in key:
+        return study.orders
+    levels = next((one.levels for one in study.facets if one.key == key), 0)
+    return max(levels, MOST.get(key, levels))
+
+
+def _thin(study: GStudy, fixed: FacetSet) -> bool:
+    """Does the absolute error hang on a component of facets with too few levels to speak for others?"""
+    parts = _known(study)
+    random = (one for one in parts.sets if OBJECT not in one and one - fixed)
+    return any(min(study.facets[k].levels for k in one) < FEW for one in random)

@@ -1,0 +1,273 @@
+"""Reliability: what scores vary with, and what more judges, orders, wordings or repeats would buy.
+
+The generalisability study of a run (Cronbach, Gleser, Nanda and Rajaratnam 1972; Brennan 2001,
+Generalizability Theory) over every facet that the run varied, and the decision study that follows
+from it; beside it that of the people who rated the same items.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from rubriclab.findings.decision_study import best_mix, plan_of
+from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
+from rubriclab.findings.frame import Units, units
+from rubriclab.findings.generalisability_results import FEW, Best, Generalisability, GStudy, Plan, Source
+from rubriclab.findings.generalisability_words import NOISE, facets_words, source_words
+from rubriclab.findings.plain import picked, plain
+from rubriclab.findings.ratings import ratings_of
+from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
+from rubriclab.model import RunData
+from rubriclab.model.wording import interval, many, number
+from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Interval
+from rubriclab.stats.variance_components import OBJECT, Components, components, shares
+
+BUDGETS = (5, 10, 20)
+"""Calls an item for which the best mix is given."""
+MOST_ORDERS = 120
+"""Orders of which the study thinks there are, at most."""
+
+
+def generalisability(data: RunData, *, seed: int = 0) -> Generalisability:
+    """The studies of all data sets, scales and settings of a run."""
+    del seed  # nothing is drawn
+    every = units(data.items, data.unit)
+    judged = (_judged(data, members, every) for members in members_of(data.arms))
+    return Generalisability(tuple(one for one in (*judged, *_rated(data, every)) if one is not None))
+
+
+def _judged(data: RunData, members: Members, every: Units) -> GStudy | None:
+    found = faceted(data, members, every)
+    if found is None:
+        return None
+    arm = members.first
+    about = GStudy(
+        judges=members.judges,
+        people=False,
+        dataset=arm.dataset,
+        axis=arm.axis,
+        setting=members.setting,
+        simulated=any(data.arms[code].simulated for code in members.arms),
+        orders=min(MOST_ORDERS, math.factorial(min(arm.n_positions or len(arm.scores), 6))),
+        **_counts(found, every),
+    )
+    return _studied(about, found)
+
+
+def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
+    """The people's study of each data set with ratings: raters are crossed with items where the data name them, else slots within items."""
+    given = ratings_of(data.items)
+    values = given.values
+    for dataset in data.items["dataset"].unique():
+        item, slot = np.nonzero(np.isfinite(values) & (data.items["dataset"] == dataset).to_numpy()[:, None])
+        if not len(item):
+            continue
+        criterion = criteria_of(data.items)[item]
+        columns = {
+            "item": item.astype(np.int64),
+            "rater": (slot if given.named else item * values.shape[1] + slot).astype(np.int64),
+        }
+        found = by_facets(columns, values[item, slot], every.code[item], criterion)
+        about = GStudy(
+            judges=("people",),
+            people=True,
+            dataset=str(dataset),
+            axis="",
+            setting="",
+            simulated=data.simulated,
+            orders=0,
+            **_counts(found, every),
+        )
+        yield _studied(about, found)
+
+
+def _counts(found: Faceted, every: Units) -> Json:
+    """Fields of a study that say what it rests on; the rest is filled by ``_studied``."""
+    cells = found.cells
+    n_items, n_units = len(np.unique(cells.codes[:, OBJECT])), len(np.unique(cells.unit))
+    return {
+        "facets": found.facets,
+        "alone": found.alone,
+        "n_items": n_items,
+        "n_units": n_units,
+        "unit": "item" if n_units == n_items else every.kind,
+        "n_reads": found.n_reads,
+        "left_out": found.left_out,
+        "repeated": int((cells.reads > 1).sum()),
+        "sd": float("nan"),
+        "sources": (),
+        "plans": (),
+        "budgets": (),
+        "warnings": found.notes,
+    }
+
+
+def _studied(about: GStudy, found: Faceted) -> GStudy:
+    """With components, and the designs that follow from them where all are known."""
+    if about.n_items < 2 or (len(found.facets) < 2 and not about.repeated):
+        why = "Each item has one score: what else would have been said of it is not known."
+        return replace(
+            about, warnings=(*about.warnings, why if about.n_items > 1 else "One item cannot be told from any other.")
+        )
+    parts = components(found.cells)
+    total = np.nansum(np.maximum(parts.variances[0], 0.0))
+    study = replace(about, parts=parts, sd=float(np.sqrt(total)))
+    sources = tuple(_sources(study, parts))
+    whole = len(sources) == len(parts.sets) + parts.noisy and total > 0
+    study = replace(study, sources=sources, parts=parts if whole else None)
+    if whole:
+        study = replace(study, plans=tuple(_plans(study, found)))
+        study = replace(study, budgets=tuple(best_mix(study, calls) for calls in BUDGETS if len(study.numbered)))
+    return replace(study, warnings=(*about.warnings, *_warnings(study, parts, whole)))
+
+
+def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
+    """Components that are known, in the order of their sets."""
+    shared = shares(parts)
+    for place, value in enumerate(parts.variances[0].tolist()):
+        if not math.isfinite(value):
+            continue
+        if place == len(parts.sets):
+            name, key, few = *NOISE, False
+        else:
+            of = [study.facets[k] for k in sorted(parts.sets[place])]
+            name, key = source_words(of, noise=not parts.noisy and place == len(parts.sets) - 1)
+            few = of[0].key != "item" and min(one.levels for one in of) < FEW
+        why = ""
+        if study.n_units < MIN_RESAMPLED:
+            why = f"{study.n_units} {study.unit}s are too few to say"
+        elif few:
+            why = "too few levels to say"
+        ci = NO_INTERVAL if why else Interval(float(shared.low[place]), float(shared.high[place]))
+        yield Source(key, name, value, float(shared.value[place]), ci, why)
+
+
+def _plans(study: GStudy, found: Faceted) -> Iterator[Plan]:
+    """One call; the run's own design; the same for the judges and wordings of the run and no others."""
+    if not study.numbered:
+        return
+    yield plan_of(study, "one call", np.ones(len(study.numbered), dtype=np.int64))
+    codes = found.cells.codes
+    own = [one.levels for one in study.facets[1:]]
+    if "order" in study.numbered and not study.facets[-1].within_item:
+        others = np.unique(codes[:, :-1], axis=0, return_counts=True)[1]
+        own[-1] = int(np.median(others))
+    numbers = np.array(own + [1] * (len(study.numbered) - len(own)), dtype=np.int64)
+    yield plan_of(study, "as read", numbers)
+    held = tuple(one.key for one in study.facets[1:] if one.key in ("judge", "wording", "labels"))
+    if held:
+        yield plan_of(study, "as read, of these alone", numbers, fixed=held)
+
+
+def _warnings(study: GStudy, parts: Components, whole: bool) -> Iterator[str]:
+    few = [one for one in study.facets[1:] if one.levels < FEW and not one.within_item]
+    for one in few:
+        yield (
+            f"{one.levels} {one.plural} are too few to say how much any other {one.key} would move the scores: "
+            f"what is shown is about these {one.levels}."
+        )
+    if study.n_units < MIN_RESAMPLED:
+        yield f"{many(study.n_units, study.unit)} are too few for intervals: {MIN_RESAMPLED} would do."
+    if not parts.noisy and not study.people:
+        yield "Nothing was read twice in one order, so the judge's own noise is not told from the rest."
+    for key in ("judge", "order"):
+        if key in study.alone and not (key == "judge" and len(study.judges) == 1):
+            yield f"All reads share one {key}: what another {key} would add is not known."
+    if not np.nansum(np.maximum(parts.variances[0], 0.0)) > 0:
+        yield "All scores are the same: there is nothing to be reliable about."
+    elif not whole:
+        yield "Too little was read under the same conditions to tell every part from the others: no design can be compared."
+    below = [one.key for one in study.sources if one.variance < 0]
+    if below:
+        yield f"Estimated below 0, which is chance, and counted as 0: {', '.join(below)}."
+
+
+# ---------------------------------------------------------------- words
+
+
+def study_sentence(study: GStudy) -> str:
+    """What the scores vary with most, and how reliable one call and the best mix are."""
+    if not study.plans:
+        return f"Too little was read to say how reliable the scores of {study.name} are."
+    item = next(one for one in study.sources if one.key.startswith("item"))
+    rest = sorted((one for one in study.sources if one is not item), key=lambda one: -one.share)[:2]
+    others = ", ".join(f"{one.key} {one.share:.0%}" for one in rest)
+    one = study.plans[0]
+    what = "rating" if study.people else "call"
+    return (
+        f"Of the variance of scores of {study.name}, {item.share:.0%} is what the texts differ by ({others}). "
+        f"One {what} puts texts in order with a reliability of {number(one.relative, '.2f')} "
+        f"({interval(one.relative_ci, '.2f')}), {number(one.absolute, '.2f')} where the score itself counts."
+    )
+
+
+def best_sentence(best: Best) -> str:
+    """How so many calls are best spent, and what is as good."""
+    told = (
+        f"{many(best.calls, 'call')} an item are best spent as {best.best.name} (reliability "
+        f"{number(best.best.relative, '.2f')}, {interval(best.best.relative_ci, '.2f')})."
+    )
+    if best.open:
+        told += f" Not told apart from it: {'; '.join(best.open[:3])}."
+    return told
+
+
+def _sentences(result: Generalisability) -> Iterator[Sentence]:
+    for study in result.studies:
+        said = study_sentence(study)
+        if study.budgets and not study.people:
+            said += f" {best_sentence(study.budgets[len(study.budgets) // 2])}"
+        yield Sentence(study.name, said, 2 if study.plans else 3)
+
+
+def _limits(result: Generalisability) -> Iterator[str]:
+    for study in result.studies:
+        for text in study.warnings:
+            yield f"{study.name}: {text}"
+
+
+def _document(result: Generalisability, data: RunData) -> DocumentPart:
+    """Shares and coefficients as fractions, variances in squared points."""
+    del data
+    return DocumentPart(beside={"generalisability": [_json(study) for study in result.studies]})
+
+
+def _json(study: GStudy) -> Json:
+    return {
+        **picked(study, "judges", "people", "dataset", "axis", "setting", "simulated", "alone"),
+        **picked(study, "n_items", "n_units", "unit", "n_reads", "left_out", "repeated", "sd"),
+        "design": facets_words(study.facets),
+        "facets": [plain(one) for one in study.facets],
+        "components": [plain(one) for one in study.sources],
+        "plans": [_plan_json(one) for one in study.plans],
+        "best": [
+            {"calls": one.calls, **_plan_json(one.best), "not_told_apart": list(one.open)} for one in study.budgets
+        ],
+        "warnings": list(study.warnings),
+    }
+
+
+def _plan_json(one: Plan) -> Json:
+    return {**plain(one), "numbers": dict(one.numbers)}
+
+
+def _varies(data: RunData) -> bool:
+    """Is there a score at all?"""
+    return any(arm.scores for arm in data.arms) and bool(len(data.judgments))
+
+
+GENERALISABILITY = Topic(
+    "generalisability",
+    generalisability,
+    title="Reliability: what scores vary with, and what more reads buy",
+    axes=frozenset({"options", "criteria"}),
+    applies=_varies,
+    document=_document,
+    sentences=_sentences,
+    limits=_limits,
+)
+"""What judges, orders, wordings, label sets, repeats and raters add to the variance of scores."""

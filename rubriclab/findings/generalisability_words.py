@@ -1,0 +1,74 @@
+"""The words of the generalisability study: what varies with what, and what a design is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rubriclab.findings.facets import PLURAL, Facet
+from rubriclab.model.wording import listed, many
+
+_ALONE: Mapping[str, str] = {
+    "item": "texts differ",
+    "judge": "judges milder or stricter",
+    "wording": "wordings shift all scores",
+    "labels": "labels shift all scores",
+    "order": "orders shift all scores",
+    "rater": "raters milder or stricter",
+}
+_OF_ITEMS: Mapping[str, str] = {
+    "judge": "judges differ by text",
+    "wording": "wording moves single texts",
+    "labels": "labels move single texts",
+    "order": "order moves single texts",
+    "rater": "raters differ by text",
+}
+_WITHIN: Mapping[str, str] = {"order": "order moves scores", "rater": "raters differ"}
+NOISE = ("same call, another score", "noise")
+"""Plain words, and the term. Rows of charts have room for 26 characters of either."""
+
+
+def source_words(parts: Sequence[Facet], *, noise: bool) -> tuple[str, str]:
+    """(plain words, term) of a component; ``noise``: it holds the noise too, as nothing was read twice."""
+    more = ", noise included" if noise else ""
+    return _plain(parts) + (", and noise" if noise else ""), _term(parts) + more
+
+
+def _plain(parts: Sequence[Facet]) -> str:
+    keys = [one.key for one in parts]
+    if len(parts) == 1:
+        return _ALONE.get(keys[0], f"{keys[0]} shift all scores")
+    if keys[0] == "item" and len(parts) == 2:
+        return _WITHIN[keys[1]] if parts[1].within_item else _OF_ITEMS.get(keys[1], f"{keys[1]} by text")
+    others = listed([key for key in keys if key != "item"])
+    return f"{others} together" + (", by text" if keys[0] == "item" else "")
+
+
+def _term(parts: Sequence[Facet]) -> str:
+    crossed = [one.key for one in parts[1:] if not one.within_item]
+    inner = [one.key for one in parts[1:] if one.within_item]
+    if parts[0].key != "item":
+        crossed = [parts[0].key, *crossed]
+        return " × ".join(crossed)
+    outer = " × ".join([*crossed, "item"])
+    return f"{' × '.join(inner)} : {outer}" if inner else outer
+
+
+def design_words(numbers: Sequence[tuple[str, int]]) -> str:
+    """As “2 judges × 10 orders”; what is counted once is left out but for the first."""
+    parts = [_counted(key, n) for key, n in numbers if n > 1]
+    return " × ".join(parts) if parts else "1 call"
+
+
+def _counted(key: str, n: int) -> str:
+    if key == "repeat":
+        return many(n, "repeat")
+    plural = " and ".join(PLURAL[part] for part in key.split(" and "))
+    return f"{n:,} {plural}" if n != 1 else f"1 {key}"
+
+
+def facets_words(facets: Sequence[Facet]) -> str:
+    """As “24 items × 2 judges × 10 orders”."""
+    return " × ".join(
+        f"{one.levels:,} {one.plural if one.levels != 1 else one.key}{' of its own' if one.within_item else ''}"
+        for one in facets
+    )
