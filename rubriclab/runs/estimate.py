@@ -50,8 +50,6 @@ class StudyPlan:
 
     study: str
     calls: int
-    tokens_in: int
-    tokens_out: int
     money: float | None
     seconds: float
     judges: tuple[JudgeCost, ...]
@@ -63,6 +61,14 @@ class StudyPlan:
     agreement: tuple[AgreementPlan, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def tokens_in(self) -> int:
+        return sum(judge.tokens_in for judge in self.judges)
+
+    @property
+    def tokens_out(self) -> int:
+        return sum(judge.tokens_out for judge in self.judges)
 
 
 def study_plan(
@@ -80,8 +86,7 @@ def study_plan(
     ``store``: where earlier runs of the same judges are looked up for tokens and rates, and
     the ``pilot`` run for its noise. Without a pilot the noise is stated: ``randomness`` (share
     of reads whose position is as good as drawn) and ``item_sd`` (sd over items of an item's
-    own share at a position). ``agreement``: with people, that is to be known so
-    well. Raises LabError for an effect or a guess outside 0..1 or an unknown pilot.
+    own share at a position). ``agreement``: with people, that is to be known so well. Raises LabError for an effect or a guess outside 0..1 or an unknown pilot.
     """
     _check_stated(effect_v, randomness, item_sd)
     planned = plan(study)
@@ -92,8 +97,6 @@ def study_plan(
     return StudyPlan(
         study=study.name,
         calls=len(planned),
-        tokens_in=sum(judge.tokens_in for judge in judges),
-        tokens_out=sum(judge.tokens_out for judge in judges),
         money=_money(judges),
         seconds=max((judge.seconds for judge in judges), default=0.0),
         judges=judges,
