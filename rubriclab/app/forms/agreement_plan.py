@@ -22,7 +22,7 @@ def agreement_form(prepared: Prepared) -> None:
             "Agreement of a read with a rating",
             list(COEFFICIENTS),
             format_func=COEFFICIENTS.__getitem__,
-            key="study/of",
+            key="study/agreement-of",
         )
         guess = second.number_input("Guessed at", 0.0, 0.99, 0.5, 0.05, key="study/agreement-guess")
         half_width = third.number_input("Wanted to ±", 0.01, 0.5, HALF_WIDTH, 0.01, key="study/agreement-width")
