@@ -149,18 +149,19 @@ HOSTILE: Mapping[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.fixture(scope="module")
+def archives(imported: tuple[bytes, str]) -> Mapping[str, bytes]:
+    store, run = opened(rated_study())
+    with store:
+        return {"imported": imported[0], "study": write_archive(store, run)}
+
+
 @pytest.mark.parametrize("of", ["study", "imported"])
-def test_hostile_raters_are_refused_and_leave_nothing_behind(of: str, case: str, imported: tuple[bytes, str]) -> None:
-    raters, said = HOSTILE[case]
-    content = imported[0]
-    if of == "study":
-        store, run = opened(rated_study())
-        with store:
-            content = write_archive(store, run)
+def test_hostile_raters_are_refused_and_leave_nothing_behind(of: str, archives: Mapping[str, bytes]) -> None:
     with Store(":memory:") as other:
-        with pytest.raises((ArchiveError, DataError), match=said):
-            read_archive(other, with_raters(content, raters))
+        for raters, said in HOSTILE.values():
+            with pytest.raises((ArchiveError, DataError), match=said):
+                read_archive(other, with_raters(archives[of], raters))
         assert other.runs() == ()
 
 
