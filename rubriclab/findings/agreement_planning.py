@@ -27,8 +27,9 @@ COEFFICIENTS: Mapping[Coefficient, str] = {
 HALF_WIDTH = 0.1
 FEWEST_PILOT = 10
 """Rated items of a pilot below which its table says too little."""
-LARGE_SAMPLE = 30
-"""Items below which the kappa formula's intervals were seen to be too narrow."""
+LARGE_SAMPLE = 60
+"""From here the formula's intervals covered 0.91 to 0.96 in simulation (600 studies each of 15 tables of
+2 and 5 scores, kappa 0.3 to 0.8); of 30 items 0.86 to 0.94, of 15 items 0.56 to 0.93."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def _kappa_plan(
         "large-sample variance of Fleiss, Cohen and Everitt (1969)",
     ]
     if min(needed, items or needed) < LARGE_SAMPLE:
-        assumes.append(f"below {LARGE_SAMPLE} items the interval is wider than this formula says")
+        assumes.append(f"below {LARGE_SAMPLE} items intervals by this formula are too narrow: plan for more")
     now = stats.kappa_half_width(table, kind, items)
     guess = stats.kappa(table, kind)
     return AgreementPlan(coefficient, name, source, guess, 2, half_width, items, now, needed, tuple(assumes))
