@@ -182,8 +182,8 @@ def test_items_with_orders_of_their_own_have_nested_orders() -> None:
 
 def test_named_raters_are_crossed_and_slots_are_not() -> None:
     slots, persons = (generalisability(run(named=named)).studies[-1] for named in (False, True))
-    assert [one.key for one in slots.sources] == ["item", "rater : item, noise included"]
-    assert [one.key for one in persons.sources] == ["item", "rater", "rater × item, noise included"]
+    assert [one.key for one in slots.sources] == ["item", "rater : item, e"]
+    assert [one.key for one in persons.sources] == ["item", "rater", "rater × item, e"]
     # Raters who are milder on all texts by one step each: told from what they do to single ones.
     assert persons.sources[1].variance == pytest.approx(1.0, abs=0.2)
     assert slots.sources[1].variance == pytest.approx(
