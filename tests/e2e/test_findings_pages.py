@@ -14,12 +14,12 @@ from tests.e2e.lab import healthy
 from tests.simulated_runs import run_into
 
 ROOT = Path(__file__).resolve().parents[2]
-FINDINGS = ("alignment", "ranking", "criteria", "choice", "comparison")
+FINDINGS = ("alignment", "reliability", "ranking", "criteria", "choice", "comparison")
 PAGES = {
-    "options": ("alignment", "ranking", "choice"),
+    "options": ("alignment", "reliability", "ranking", "choice"),
     "sweep": ("alignment", "choice"),
     "plain": ("alignment", "ranking", "choice"),
-    "criteria": ("criteria", "ranking"),
+    "criteria": ("criteria", "reliability", "ranking"),
     "pairs": ("comparison",),
     "lists": ("comparison",),
 }
@@ -76,6 +76,17 @@ def test_alignment_answers_first_and_switches_to_ranks(runs: dict[str, str]) -> 
     healthy(app.segmented_control(key="alignment-measure").set_value("Spearman").run())
     codes = app.selectbox(key=f"alignment-arm-{runs['options']}")
     healthy(codes.select_index(1).run())
+
+
+@pytest.mark.slow
+def test_reliability_answers_first_and_spends_the_calls_that_are_chosen(runs: dict[str, str]) -> None:
+    app = opened("reliability", runs["options"])
+    assert "puts texts in order with a reliability of" in headline(app)
+    assert any("calls for the" in c.value for c in app.caption)
+    healthy(app.select_slider(key="reliability-calls-0").set_value(20).run())
+    assert "20 calls an item, best spent" in [s.value for s in app.subheader]
+    healthy(app.selectbox(key="reliability-use-0").set_value("stand by themselves").run())
+    assert app.query_params["calls"] == ["20"]
 
 
 def test_alignment_without_ratings_says_so(runs: dict[str, str]) -> None:
