@@ -5,7 +5,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views import alignment as views
 from rubriclab.app.views import common as uf
-from rubriclab.app.views import ordinal
+from rubriclab.app.views import corrected_means, ordinal, replacement
 from rubriclab.figures.alignment import sweep_lines
 from rubriclab.findings.alignment import ALIGNMENT, SWEEP
 from rubriclab.model.wording import arm_name
@@ -62,4 +62,8 @@ with ui.page("alignment", "Human alignment", LEAD):
             key="alignment-table",
             forms={"%.3f": ["r", "r low", "r high", "rho", "rho low", "rho high"]},
         )
-    ui.export_row(drawn, {"Agreement": views.frame(found)}, info=info, key="alignment")
+    tables = {"Agreement": views.frame(found)}
+    for section in (replacement.section, corrected_means.section):
+        more, numbers = section(info)
+        drawn, tables = drawn | more, tables | numbers
+    ui.export_row(drawn, tables, info=info, key="alignment")

@@ -180,21 +180,46 @@ def test_intervals_that_promise_to_hold_at_once_are_held_to_that() -> None:
         ("position", 1, "shift.ascending", "", 0.0, 1.0, ""),
         ("position", 0, "shift.mean.estimate", "", 0.0, 1.0, "effect: 97.5 % interval, smallest 0.1"),
         ("alignment", 0, "budget.mean_r", "1", 0.6, 1.0, ""),
-        ("debiasing", 0, "distance_to_all", "counts · debiased · 1", 0.6, 1.0, ""),
-        ("debiasing", 0, "distance_to_all", "counts · fixed · 1", 0.0, 1.0, ""),
+        ("perturbation", 0, "best_agreement.gain.estimate", "letters", 0.0, 1.0, ""),
     ]
     shown = pd.DataFrame(rows, columns=[*runs.KEY, "low", "high", "note"])
     truth = runs.Truth({}, shown[runs.KEY].assign(truth=0.5))
-    small, large = (Cell("ties", "prompt forms", n, "own leanings") for n in (30, 300))
-    assert runs._held(small, shown, truth) == {
+    assert runs._held(shown, truth) == {
         # One arm of two missed in one cell, and so as a whole.
         f"position: table{runs.AT_LEAST}": 0.5,
         "position: shift.ascending": 0.5,
         f"position: shift.mean.estimate{runs.AT_LEAST}": 1.0,
-        # The range of choices of reads is no interval; what a small probe taught has another truth.
-        "debiasing: distance_to_all": 1.0,
+        # Wider than it must be, by promise; the range of choices of reads is no interval.
+        f"perturbation: best_agreement.gain.estimate{runs.CAREFUL}": 1.0,
     }
-    assert runs._held(large, shown, truth)["debiasing: distance_to_all"] == 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_long_run")
+def test_what_a_study_learnt_is_held_against_what_it_does_elsewhere(monkeypatch) -> None:
+    """The long run's own correction was taken for that of a study of 60: its interval held in 12 of 20."""
+    monkeypatch.setattr(runs, "ELSEWHERE", 400)
+    runs._elsewhere.cache_clear()
+    cell, question = Cell("mixed logit", "10 fixed against 10 balanced", 60, "own leanings"), "one call"
+    long_run = runs._truth(cell.family, cell.design, cell.plant)
+    first, second = (runs._with_learnt(cell, cell.run(seed), long_run) for seed in (1, 2))
+    runs._elsewhere.cache_clear()
+    assert len({truth.advice[question] for truth in (long_run, first, second)}) == 3
+    everything = long_run.advice.keys()
+    assert [q for q in everything if first.advice[q] != long_run.advice[q]] == [question]
+    rows = [truth.estimates.sort_values(runs.KEY, ignore_index=True) for truth in (long_run, first)]
+    assert rows[0][runs.KEY].equals(rows[1][runs.KEY])
+    other = (rows[0]["truth"] != rows[1]["truth"]) & rows[0]["truth"].notna()
+    assert set(rows[0]["topic"][other]) == {"debiasing"}
+
+
+def test_older_files_are_read_under_the_present_promises(tmp_path) -> None:
+    check = Check("coverage", "comparison: error", "ties", "runs", 30, 5, 0.0, 900, 1.0, 0.0, (0.93, 0.97), "misses")
+    line = {"family": "ties", "design": "criteria", "items": 30, "plant": "nothing", "studies": 900, "seed": 0}
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text(json.dumps(line | {"checks": [plain(check)]}) + "\n")
+    (read,) = runs.finished(kept)
+    assert (read.method, read.standing) == (f"comparison: error{runs.CAREFUL}", "holds")
 
 
 def test_verdicts_and_coverage_of_a_setting_may_stand_in_two_files(tmp_path) -> None:

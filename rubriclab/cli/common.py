@@ -101,6 +101,27 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "where items share one, else the block, else the item)",
     )
 
+    parser.add_argument(
+        "--epsilon",
+        type=_epsilon,
+        metavar="E",
+        help="what a judge's being cheaper than an annotator is worth in the alternative annotator test: "
+        "0.2 against experts, 0.15 (default) skilled annotators, 0.1 crowd workers",
+    )
+    parser.add_argument(
+        "--cut", type=float, metavar="C", help="the lowest score that passes, for pass rates (default: mid-scale)"
+    )
+
+
+def _epsilon(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 <= value <= 0.5:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 0.5, as 0.15")
+    return value
+
 
 def _effect(text: str) -> float:
     try:
@@ -112,9 +133,9 @@ def _effect(text: str) -> float:
     return value
 
 
-def reading(arguments: argparse.Namespace | None) -> tuple[float | None, Any]:
-    """(smallest effect, unit) as the command says; None for what it leaves to the study."""
-    return getattr(arguments, "smallest_effect", None), getattr(arguments, "unit", None)
+def reading(arguments: argparse.Namespace | None) -> tuple[Any, ...]:
+    """(smallest effect, unit, epsilon, cut) as the command says; None for what it leaves to the study."""
+    return tuple(getattr(arguments, name, None) for name in ("smallest_effect", "unit", "epsilon", "cut"))
 
 
 def document(store: Any, run: str, arguments: argparse.Namespace | None = None) -> dict[str, Any]:

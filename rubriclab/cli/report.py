@@ -54,9 +54,7 @@ def report(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def write_html(
-    store: Any, runs: list[str], path: Path, *, title: str = "", read_as: tuple[Any, Any] = (None, None)
-) -> int:
+def write_html(store: Any, runs: list[str], path: Path, *, title: str = "", read_as: tuple[Any, ...] = ()) -> int:
     """Runs as one HTML file; its size in bytes. Raises LabError where it cannot be written."""
     from rubriclab.report import html_report, source
 

@@ -90,6 +90,15 @@ def add_plan(parsers: Any) -> None:
         metavar="S",
         help="stated noise: sd over items of an item's own share at a position",
     )
+    guessed = "guessed %s of a read with a person's rating, to plan its interval (from a --pilot otherwise)"
+    for name, called in (("kappa", "Cohen's kappa"), ("kappa-quadratic", "quadratic kappa"), ("icc", "ICC")):
+        made.add_argument(f"--{name}", type=float, metavar="G", help=guessed % called)
+    made.add_argument(
+        "--half-width", type=float, default=0.1, metavar="H", help="of the interval on agreement (default 0.1)"
+    )
+    made.add_argument(
+        "--ratings", type=positive, default=2, metavar="K", help="for --icc: ratings of an item, the judge's included"
+    )
     made.add_argument("--json", action="store_true", help="print one JSON document")
     made.set_defaults(command=plan)
 
@@ -188,6 +197,7 @@ def _started(study: Study, arguments: argparse.Namespace, store: Store) -> tuple
 def plan(arguments: argparse.Namespace) -> int:
     from contextlib import nullcontext
 
+    from rubriclab.findings.agreement_planning import COEFFICIENTS
     from rubriclab.runs.estimate import plan_json, plan_text, study_plan
     from rubriclab.study.reading import load_study
 
@@ -201,6 +211,9 @@ def plan(arguments: argparse.Namespace) -> int:
             pilot=arguments.pilot,
             randomness=arguments.randomness,
             item_sd=arguments.item_sd,
+            guesses={name: guess for name in COEFFICIENTS if (guess := getattr(arguments, name)) is not None},
+            half_width=arguments.half_width,
+            ratings=arguments.ratings,
         )
     tell(plan_json(planned) if arguments.json else plan_text(planned))
     return EXIT_OK

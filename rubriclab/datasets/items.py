@@ -7,14 +7,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
 
 from rubriclab.datasets.limits import reading
-from rubriclab.datasets.mapping import ColumnMapping, is_blank
+from rubriclab.datasets.mapping import ColumnMapping, cell_text, is_blank
 from rubriclab.datasets.plain import json_value
 from rubriclab.datasets.prometheus import RubricBook, parse_prompt, parse_score_rubric
+from rubriclab.datasets.raters import LongRatings, Rated, column_raters, rater_name, refuse_rater_columns, with_ratings
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
 from rubriclab.model.wording import did_you_mean
@@ -23,7 +26,8 @@ from rubriclab.model.wording import did_you_mean
 def build_dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_empty: bool = False) -> Dataset:
     """The table's rows as items; a wide table gives one item per text and criterion.
 
-    Ids that repeat are told apart by criterion and candidate where those are mapped (the id
+    Rows of one rating each, whose rater a column names, are put together by item. Ids that repeat are
+    told apart by criterion and candidate where those are mapped (the id
     is then the block, or the prompt); else both rows are named. Rows without a response are
     an error, or with ``skip_empty`` left out and counted in the data set's ``origin``.
     Blank ratings are missing. Raises DataError naming file, line and column.
@@ -36,6 +40,7 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
     _check_columns(frame, mapping)
     book = RubricBook()
     drafts: list[tuple[int, Item]] = []
+    long = LongRatings(frame, own_ids=mapping.item_id is not None)
     empty: list[int] = []
     columns = _Columns(frame, mapping)
     for row in range(len(frame)):
@@ -43,7 +48,12 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
         if not item.response.strip():
             empty.append(row)
             continue
-        drafts.extend((row, part) for part in _melted(columns, row, item))
+        for part in _melted(columns, row, item):
+            if columns.one_rater(row):
+                long.add(row, part)
+            else:
+                drafts.append((row, part))
+    drafts = sorted([*drafts, *long.items()], key=itemgetter(0))
     if empty and not skip_empty:
         raise DataError(
             f"{place(frame, empty[0], mapping.response or mapping.judge_prompt)}: no response; "
@@ -70,12 +80,27 @@ class _Columns:
         self.frame = frame
         self.mapping = mapping
         self._cells = {column: frame[column].tolist() for column in set(mapping.columns())}
+        self._raters = column_raters(mapping)
 
     def cell(self, column: str, row: int) -> Any:
         return self._cells[column][row]
 
     def text(self, column: str | None, row: int) -> str | None:
-        return None if column is None else _text(self._cells[column][row])
+        return None if column is None else cell_text(self._cells[column][row])
+
+    def one_rater(self, row: int) -> bool:
+        """Does the row hold one rater's ratings, who is named beside them?"""
+        if self.mapping.rater is None:
+            return False
+        cell = self._cells[self.mapping.rater][row]
+        return not is_blank(cell) and _listed(cell) is None
+
+    def raters(self, row: int, column: str) -> str | tuple[str, ...]:
+        """Whose rating a cell of the column is, "" where nobody says; the names of a list of ratings."""
+        if self.mapping.rater is None:
+            return self._raters.get(column, "")
+        names = _listed(self._cells[self.mapping.rater][row])
+        return rater_name(self._cells[self.mapping.rater][row]) if names is None else tuple(map(rater_name, names))
 
 
 def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:
@@ -89,6 +114,7 @@ def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:
         raise DataError(
             f"“{table_name(frame)}”: no column is chosen for the response. Columns: {', '.join(known[:20])}."
         )
+    refuse_rater_columns(mapping, table_name(frame))
 
 
 def _item(columns: _Columns, row: int, book: RubricBook) -> Item:
@@ -139,28 +165,65 @@ def _melted(columns: _Columns, row: int, item: Item) -> Iterator[Item]:
     """The item with its human ratings: one for each criterion that the ratings name."""
     mapping = columns.mapping
     by_criterion = {
-        name: tuple(r for c in wide for r in _ratings(columns, row, c)) for name, wide in mapping.human_by_criterion
+        name: [r for c in wide for r in _ratings(columns, row, c)] for name, wide in mapping.human_by_criterion
     }
-    flat: list[float] = []
+    flat: list[Rated] = []
     for column in mapping.human:
         cell = columns.cell(column, row)
         if isinstance(cell, Mapping):
             where = place(columns.frame, row, column)
             for name, ratings in cell.items():
-                by_criterion[str(name)] = _numbers(ratings, where)
+                by_criterion[str(name)] = _rated(ratings, columns.raters(row, ""), where)
         else:
             flat.extend(_ratings(columns, row, column))
     if not by_criterion:
-        yield replace(item, human=tuple(flat))
+        yield with_ratings(item, flat, lambda: place(columns.frame, row))
         return
-    for name, ratings in by_criterion.items():
-        yield replace(
-            item, item_id=f"{item.item_id}:{name}", criterion=name, block=item.block or item.item_id, human=ratings
+    for name, given in by_criterion.items():
+        one = replace(item, item_id=f"{item.item_id}:{name}", criterion=name, block=item.block or item.item_id)
+        yield with_ratings(one, given, lambda: place(columns.frame, row))
+
+
+def _ratings(columns: _Columns, row: int, column: str) -> list[Rated]:
+    """The ratings of a cell; where a column names the rater of a row, one rating, and not without its rater."""
+    where, who = partial(place, columns.frame, row, column), columns.raters(row, column)
+    cell, rater = columns.cell(column, row), columns.mapping.rater
+    given = _rated(cell, who, where)
+    if rater is None or not isinstance(who, str) or not given:
+        return given
+    if who and len(given) > 1:
+        raise DataError(f"{where()}: {len(given)} ratings by the rater “{who[:60]}”; keep the one that counts.")
+    if not who and _listed(cell) is None:
+        raise DataError(
+            f"{where()}: a rating whose rater is not named; fill in the column “{rater}”, or choose no column of raters."
         )
+    return given
 
 
-def _ratings(columns: _Columns, row: int, column: str) -> tuple[float, ...]:
-    return _numbers(columns.cell(column, row), lambda: place(columns.frame, row, column))
+def _rated(cell: Any, who: str | tuple[str, ...], where: str | Callable[[], str]) -> list[Rated]:
+    """A cell's ratings with their raters: of ``who``, or each of a list by one of its names."""
+    if isinstance(who, str):
+        numbers = _numbers(cell, where)
+        return [Rated(who if len(numbers) == 1 else "", number) for number in numbers]
+    parts = _listed(cell)
+    parts = ([] if is_blank(cell) else [cell]) if parts is None else parts
+    if len(parts) != len(who):
+        spot = where if isinstance(where, str) else where()
+        raise DataError(f"{spot}: {len(parts)} ratings, and {len(who)} raters beside them. Each rating needs its own.")
+    given = [(name, _numbers(part, where)) for name, part in zip(who, parts, strict=True)]
+    return [Rated(name, number) for name, numbers in given for number in numbers]
+
+
+def _listed(cell: Any) -> list[Any] | None:
+    """The parts of a cell that is a list, also one written as JSON; None for any other."""
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        try:
+            cell = json_value("a list", cell)
+        except (json.JSONDecodeError, DataError):
+            return None
+    if type(cell).__name__ == "ndarray":
+        cell = cell.tolist()
+    return list(cell) if isinstance(cell, list | tuple) else None
 
 
 def _numbers(cell: Any, where: str | Callable[[], str]) -> tuple[float, ...]:
@@ -191,19 +254,6 @@ def _not_a_rating(cell: Any, where: str | Callable[[], str]) -> DataError:
     )
 
 
-def _text(cell: Any) -> str | None:
-    """A cell as text: whole floats lose their .0, lists and objects become JSON."""
-    if is_blank(cell):
-        return None
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    if isinstance(cell, list | dict):
-        return json.dumps(cell, ensure_ascii=False)
-    return str(cell)
-
-
 def _with_distinct_ids(frame: pd.DataFrame, drafts: Sequence[tuple[int, Item]]) -> tuple[Item, ...]:
     """The items with ids that differ. A repeated id names a text, or a prompt's candidates."""
     counts = Counter(item.item_id for _, item in drafts)
@@ -216,7 +266,7 @@ def _with_distinct_ids(frame: pd.DataFrame, drafts: Sequence[tuple[int, Item]]) 
             raise DataError(
                 f"{place(frame, row)}: the id “{item.item_id}” is already that of "
                 f"{place(frame, seen[key])}. Ids must differ; map another column as the id, or "
-                "none to number the rows."
+                "none to number the rows; or the column that names the rater, where each row is a rater's."
             )
         seen[key] = row
     many_candidates = len({item.candidate for _, item in drafts}) > 1

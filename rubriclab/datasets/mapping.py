@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -23,7 +24,9 @@ class ColumnMapping:
 
     ``reference`` stands for ``reference_score``; ``references`` are (score, column) pairs.
     ``human`` is one column a rater or one mean; a cell may hold a list of ratings, or ratings
-    by criterion. ``human_by_criterion`` are (criterion, columns) of a wide table.
+    by criterion. ``human_by_criterion`` are (criterion, columns) of a wide table. ``rater`` names
+    who gave the rating of a row, and rows of one item become one item; or holds a list of names
+    beside a list of ratings.
     ``system`` goes before the instruction. ``judge_prompt`` holds whole Prometheus-Eval
     prompts and ``score_rubric`` rubric objects: either brings the rubric along. ``kept``: columns
     that items keep under their own names, for own prompts that ask for them; a study that does not
@@ -43,6 +46,7 @@ class ColumnMapping:
     task: str | None = None
     human: tuple[str, ...] = ()
     human_by_criterion: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    rater: str | None = None
     system: str | None = None
     judge_prompt: str | None = None
     score_rubric: str | None = None
@@ -66,6 +70,7 @@ SINGLE_COLUMNS = (
     "prompt",
     "candidate",
     "task",
+    "rater",
     "system",
     "judge_prompt",
     "score_rubric",
@@ -131,6 +136,13 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "system": ("system_prompt",),
     "score_rubric": ("score_rubric",),
 }
+_PEOPLE = ("rater", "annotator", "worker", "coder", "grader", "expert", "assessor")
+_RATER_IDS = (
+    *(f"{who}{part}" for part in ("_id", "_name", "", "s", "_ids", "_names") for who in _PEOPLE),
+    *("workerid", "rated_by", "annotated_by", "graded_by"),
+)
+_RATINGS = ("rating", "score", "grade")
+"""Columns that are a person's ratings where another column says which person's."""
 _RATER = r"(human|rater|annotator|expert|grader|coder|ratings?)"
 _MEAN = r"(score|rating|ratings|mean|avg|average|mean_score|mean_rating)"
 
@@ -154,7 +166,7 @@ def guess_mapping(frame: pd.DataFrame) -> ColumnMapping:
             found[part] = column
             taken.add(column)
     found["references"] = _guess_references(frame, taken)
-    found["human"], found["human_by_criterion"] = _guess_human(frame, taken)
+    found["rater"], found["human"], found["human_by_criterion"] = _guess_ratings(frame, names, taken)
     return ColumnMapping(**found)
 
 
@@ -213,6 +225,25 @@ def _guess_references(frame: pd.DataFrame, taken: set[str]) -> tuple[tuple[int, 
     return tuple(found)
 
 
+def _guess_ratings(
+    frame: pd.DataFrame, names: Mapping[str, str], taken: set[str]
+) -> tuple[str | None, tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """(column of raters, rater columns, columns by criterion).
+
+    A column such as “annotator” names the raters where another one holds their ratings, one column
+    (a criterion); else it may hold ratings itself.
+    """
+    rater = next((names[plain] for plain in _RATER_IDS if plain in names and names[plain] not in taken), None)
+    if rater is not None:
+        human, wide = _guess_human(frame, taken | {rater})
+        if not human and not wide:
+            given = (names[plain] for plain in _RATINGS if plain in names and names[plain] not in taken)
+            human = tuple(given)[:1]
+        if (human or wide) and len(human) < 2 and all(len(columns) == 1 for _, columns in wide):
+            return rater, human, wide
+    return None, *_guess_human(frame, taken)
+
+
 def _guess_human(
     frame: pd.DataFrame, taken: set[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
@@ -251,3 +282,16 @@ def is_blank(cell: Any) -> bool:
         or (isinstance(cell, float) and cell != cell)
         or (isinstance(cell, str) and not cell.strip())
     )
+
+
+def cell_text(cell: Any) -> str | None:
+    """A cell as text: whole floats lose their .0, lists and objects become JSON."""
+    if is_blank(cell):
+        return None
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, ensure_ascii=False)
+    return str(cell)

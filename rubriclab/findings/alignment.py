@@ -32,8 +32,8 @@ from rubriclab.findings.frame import Units, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import DocumentPart, Json, Question, Topic
 from rubriclab.model import Arm, RunData, Variant
-from rubriclab.stats.agreement import difference, r_with_humans
 from rubriclab.stats.alignment import Agreement, Correlation, Difference
+from rubriclab.stats.human_correlation import difference, r_with_humans
 from rubriclab.stats.inference import NO_INTERVAL, Ints, holm
 from rubriclab.stats.position import selection
 from rubriclab.stats.reliability import TARGET

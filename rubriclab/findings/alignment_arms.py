@@ -15,8 +15,8 @@ from rubriclab.findings.ratings import ratings_of
 from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import number
 from rubriclab.stats import alignment as stats
-from rubriclab.stats.agreement import FEWEST_UNITS, ItemReads, LeftOut, gain, r_with_humans, rho_with_humans
 from rubriclab.stats.alignment import Agreement, BudgetPoint, Correlation
+from rubriclab.stats.human_correlation import FEWEST_UNITS, ItemReads, LeftOut, gain, r_with_humans, rho_with_humans
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 from rubriclab.stats.missing import Sensitivity, sensitivity
 from rubriclab.stats.ranks import MIN_RANKED, RankSets, rank_sets

@@ -14,8 +14,8 @@ from rubriclab.findings.alignment import StrategyDifference
 from rubriclab.findings.criteria_rows import Rows
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.stats import alignment as agree
-from rubriclab.stats.agreement import ItemReads, LeftOut, difference, r_with_humans, rho_with_humans
 from rubriclab.stats.alignment import Agreement, Correlation
+from rubriclab.stats.human_correlation import ItemReads, LeftOut, difference, r_with_humans, rho_with_humans
 from rubriclab.stats.inference import Floats, Ints, holm
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 import numpy as np
 
@@ -17,12 +18,16 @@ from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import DocumentPart, Question, Topic
 from rubriclab.model import RunData
 from rubriclab.stats import debiasing as stats
-from rubriclab.stats.agreement import gain
+from rubriclab.stats.human_correlation import gain
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 PROBE_ITEMS = 50
 SPLITS = 10
 MIN_ITEMS = 20
+BOTH_ROLES = math.sqrt(2.0)
+"""Units both teach the correction and try it, and are left out where they try it alone. Of a product of
+the two, which is all that a needless correction does, this is half of the variance; of a correction that
+matters it is nearly all. Without it the gain held in 0.86 of 120 studies of 60 items of a mixed logit."""
 WITHIN_NOISE = "no call lies farther from the mean over all orders than that mean's own noise"
 DEFINITION = (
     "Root mean square difference between an item's score under each method and its mean over the "
@@ -33,12 +38,16 @@ DEFINITION = (
 )
 
 
-def debiasing(data: RunData, *, probe_items: int = PROBE_ITEMS, splits: int = SPLITS, seed: int = 0) -> Debiasing:
+def debiasing(
+    data: RunData, *, probe_items: int = PROBE_ITEMS, splits: int = SPLITS, seed: int = 0, target: RunData | None = None
+) -> Debiasing:
     """Compare one corrected call with 1 to 10 plain ones, per judge, data set and variant.
 
     With token probabilities both sources are shown: probabilities (every method's outcome is
     the expected score) and counts (its outcome is the score named). ``probe_items`` is capped
-    at half of the items. Methods whose reads the run does not hold are left out.
+    at half of the items. Methods whose reads the run does not hold are left out. ``target``: what
+    was learnt here is measured on all items of that run, which was asked alike: with many items,
+    the true values of what this run estimates.
     """
     entries: list[Debiased] = []
     gains: list[Gain] = []
@@ -47,7 +56,8 @@ def debiasing(data: RunData, *, probe_items: int = PROBE_ITEMS, splits: int = SP
     excluded: dict[str, int] = {}
     warnings: list[str] = []
     groups = grid_groups(data, seed)
-    for part in side_by_side(lambda g: _compare(data, g, probe_items, splits, seed), groups):
+    pairs = zip(groups, repeat(None) if target is None else _as_one(target, seed), strict=False)
+    for part in side_by_side(lambda both: _compare(data, *both, probe_items, splits, seed), pairs):
         entries += part.entries
         gains += part.gains
         evens += part.evens
@@ -58,6 +68,11 @@ def debiasing(data: RunData, *, probe_items: int = PROBE_ITEMS, splits: int = SP
     if not entries and not warnings:
         warnings.append("No arm reads items under several orders: there is nothing to compare.")
     return Debiasing(tuple(entries), tuple(gains), tuple(evens), priors, excluded, splits, DEFINITION, tuple(warnings))
+
+
+def _as_one(data: RunData, seed: int) -> Iterator[Group]:
+    """Groups of one unit: of true values no interval is wanted, which costs most."""
+    return (replace(group, unit=np.zeros_like(group.unit)) for group in grid_groups(data, seed))
 
 
 def place_prior(data: RunData, code: int) -> tuple[float, ...] | None:
@@ -87,8 +102,8 @@ class _Compared:
     warnings: list[str] = field(default_factory=list)
 
 
-def _compare(data: RunData, group: Group, probe_items: int, splits: int, seed: int) -> _Compared:
-    """All methods of one group, from every source the run has."""
+def _compare(data: RunData, group: Group, target: Group | None, probe_items: int, splits: int, seed: int) -> _Compared:
+    """All methods of one group, from every source the run has; see :func:`debiasing` for ``target``."""
     compared = _Compared()
     name = f"{group.reference.arm.judge} · {group.reference.arm.dataset}"
     readable: Bools = np.asarray((group.reference.score >= 0).any(axis=1))
@@ -107,7 +122,7 @@ def _compare(data: RunData, group: Group, probe_items: int, splits: int, seed: i
     if group.has_probabilities:
         sources = ("probabilities", "counts")
     for source in sources:
-        tallies, prior = split_tallies(group, source, readable, probe_size, splits, seed)
+        tallies, prior = split_tallies(group, source, readable, probe_size, splits, seed, target)
         if prior is None:
             compared.warnings.append(
                 f"{name}: the probe gives no position prior from {source}; no debiaser is shown. "
@@ -115,7 +130,7 @@ def _compare(data: RunData, group: Group, probe_items: int, splits: int, seed: i
             )
         else:
             compared.priors[f"{name} · {source}"] = tuple(prior.tolist())
-        entries = _entries(group, source, tallies, probe_size)
+        entries = _entries(target or group, source, tallies, probe_size)
         compared.entries += entries
         if (gain := _gain(data, group, entries)) is not None:
             compared.gains.append(gain)
@@ -215,7 +230,10 @@ def _against_debiased(key: Key, measured: Mapping[Key, Measured]) -> tuple[float
     farther = gain(measured[key].distance, debiased.distance)
     # Distances that the reference's noise makes 0 are alike for that, not because calls are alike.
     alike = farther.value == 0.0 and not farther.without.any()
-    return farther.value, NO_INTERVAL if alike else farther.interval()
+    ends = NO_INTERVAL if alike else farther.interval()
+    if key[0] == CONTROL:
+        ends = Interval(*(float(farther.value + BOTH_ROLES * (end - farther.value)) for end in ends))
+    return farther.value, ends
 
 
 def _sd(values: Sequence[float]) -> float:

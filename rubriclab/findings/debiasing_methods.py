@@ -12,8 +12,8 @@ from scipy import special
 from rubriclab.findings.debiasing_reads import Grid, Group, Source
 from rubriclab.findings.frame import Bools, count_table
 from rubriclab.stats import debiasing as stats
-from rubriclab.stats.agreement import LeftOut
 from rubriclab.stats.choice import fit_choice, layout
+from rubriclab.stats.human_correlation import LeftOut
 from rubriclab.stats.inference import Floats, Interval, Ints, sum_by_unit
 from rubriclab.stats.ordering import canonical, ordering_costs
 from rubriclab.stats.position import position_given_score
@@ -73,22 +73,27 @@ def distance(squared: Floats | float, noise: Floats | float) -> Floats:
 
 
 def split_tallies(
-    group: Group, source: Source, readable: Bools, probe_size: int, splits: int, seed: int
+    group: Group, source: Source, readable: Bools, probe_size: int, splits: int, seed: int, target: Group | None = None
 ) -> tuple[dict[Key, Tally], Floats | None]:
-    """Repeat: draw a probe, learn from it, measure every method on the other items."""
+    """Repeat: draw a probe, learn from it, measure every method on the other items.
+
+    ``target``: on all of its items instead; it was asked as ``group`` was.
+    """
     rng = np.random.default_rng(seed)
-    n_items = len(group.human)
+    measured = target or group
+    n_items = len(measured.human)
     tallies: dict[Key, Tally] = {}
     priors: list[Floats] = []
     columns = group.reference.column_ordering
     n_reads = group.reference.score.shape[1]
     cut = stats.halves(group.reference.position[columns]) if columns is not None else None
     ways = (cut.first, cut.second) if cut else (np.arange(0, n_reads, 2), np.arange(1, n_reads, 2))
-    values = group.reference.values(source)
+    values = measured.reference.values(source)
     usable = np.flatnonzero(readable)
     for split in range(splits):
         order = rng.permutation(usable)
         probe, held_out = np.sort(order[:probe_size]), np.sort(order[probe_size:])
+        held_out = held_out if target is None else np.arange(n_items)
         own, other = (ways[0], ways[1]) if split % 2 == 0 else (ways[1], ways[0])
         reference = _mean(values[held_out][:, other])
         # Two halves of one size that share no read: half of their squared difference.
@@ -96,7 +101,7 @@ def split_tallies(
         learned = learn(group.reference, probe, source)
         if learned is not None:
             priors.append(learned.prior)
-        for key, estimate in _methods(group, source, held_out, own, probe, learned, rng):
+        for key, estimate in _methods(group, measured, source, held_out, own, probe, learned, rng):
             tally = tallies.setdefault(key, Tally(np.zeros(n_items), np.zeros(n_items), np.zeros(n_items)))
             tally.add(estimate, reference, noise, held_out)
     return tallies, np.mean(priors, axis=0) if priors else None
@@ -141,6 +146,7 @@ def learn(grid: Grid, probe: Ints, source: Source) -> _Learned | None:
 
 
 def _methods(
+    taught: Group,
     group: Group,
     source: Source,
     held_out: Ints,
@@ -149,7 +155,10 @@ def _methods(
     learned: _Learned | None,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Key, Floats]]:
-    """Every method's estimate for the held-out items; ``own``: reference reads to call from."""
+    """Every method's estimate for the held-out items of ``group``; ``own``: reference reads to call from.
+
+    ``taught``: where the ``probe`` is from that they learn from.
+    """
     reference = group.reference
     values = reference.values(source)[held_out][:, own]
     for calls in CALLS:
@@ -158,36 +167,27 @@ def _methods(
         for name, grid in (("fixed", group.fixed), ("random", group.random)):
             if grid is not None and calls <= grid.score.shape[1]:
                 yield (name, calls), _drawn(grid.values(source)[held_out], calls, rng)
-    cheapest = _cheapest_column(reference, probe, own)
+    cheapest = _cheapest_column(taught.reference, probe, own)
     if cheapest is not None:
         yield ("best ordering", 1), reference.values(source)[held_out, cheapest]
-    call = _one_call(group, own)
-    if call is None:
+    call, example = _one_call(group, own), _one_call(taught, own)
+    if call is None or example is None:
         return
     grid, number = call
     if group.fixed is None:
         yield ("fixed", 1), grid.values(source)[held_out, number]
     if learned is None:
         return
-    if source == "counts":
-        flat = np.full(len(learned.prior), 1 / len(learned.prior))
-        blind = _Learned(flat, learned.content, learned.means)
-        yield ("debiased", 1), _corrected(grid, held_out, number, source, learned)
-        yield (CONTROL, 1), _corrected(grid, held_out, number, source, blind)
-        return
-    everyone = np.concatenate([probe, held_out])
-    corrected = _corrected(grid, everyone, number, source, learned)
-    plain = grid.values(source)[everyone, number]
-    yield ("debiased", 1), _shrunk(corrected, learned.means)
-    yield (CONTROL, 1), _shrunk(plain, learned.means)
+    corrected, control = _one_corrected((example[0], probe), (grid, held_out), number, source, learned)
+    yield ("debiased", 1), corrected
+    yield (CONTROL, 1), control
 
 
-def _shrunk(values: Floats, means: Floats) -> Floats:
-    """Held-out items' ``values`` on the line along which the probe's follow their ``means``.
+def _shrunk(x: Floats, rest: Floats, means: Floats) -> Floats:
+    """Held-out items' values (``rest``) on the line along which the probe's (``x``) follow their ``means``.
 
-    ``values``: the probe's first. A call is noisier than a mean, so the line is flatter than 1.
+    A call is noisier than a mean, so the line is flatter than 1.
     """
-    x, rest = values[: len(means)], values[len(means) :]
     known = np.isfinite(x) & np.isfinite(means)
     if known.sum() < 2:
         return np.full(len(rest), np.nan)
@@ -254,6 +254,42 @@ def _corrected(grid: Grid, held_out: Ints, number: int, source: Source, learned:
     table = stats.posterior_score(position[used], learned.prior, learned.content, learned.means)
     corrected[known] = table[rank, choice[known]]
     return corrected
+
+
+def corrected_calls(group: Group, source: Source, seed: int) -> tuple[Floats, Floats] | None:
+    """One corrected call for every item, and the control's, (items,) each; None where there is none.
+
+    What corrects an item was learnt from the other half of the units, so that no item helps to
+    correct itself or its like.
+    """
+    reference = group.reference
+    found = np.full((2, len(group.human)), np.nan)
+    call = _one_call(group, np.arange(reference.score.shape[1]))
+    units = np.unique(group.unit)
+    half = np.isin(group.unit, np.random.default_rng(seed).permutation(units)[: len(units) // 2])
+    for probe, held_out in ((half, ~half), (~half, half)):
+        taught, others = np.flatnonzero(probe), np.flatnonzero(held_out)
+        learned = learn(reference, taught, source) if len(taught) else None
+        if learned is None or call is None:
+            return None
+        grid, number = call
+        found[:, others] = _one_corrected((grid, taught), (grid, others), number, source, learned)
+    return found[0], found[1]
+
+
+def _one_corrected(
+    example: tuple[Grid, Ints], rest: tuple[Grid, Ints], number: int, source: Source, learned: _Learned
+) -> tuple[Floats, Floats]:
+    """(the debiaser's, the control's) estimate of the ``rest`` from one call, as the probe (``example``) teaches."""
+    grid, held_out = rest
+    if source == "counts":
+        flat = np.full(len(learned.prior), 1 / len(learned.prior))
+        blind = _Learned(flat, learned.content, learned.means)
+        fair, plain = (_corrected(grid, held_out, number, source, one) for one in (learned, blind))
+        return fair, plain
+    corrected = (_corrected(part, which, number, source, learned) for part, which in (example, rest))
+    control = (part.values(source)[which, number] for part, which in (example, rest))
+    return _shrunk(*corrected, learned.means), _shrunk(*control, learned.means)
 
 
 class Measured(NamedTuple):

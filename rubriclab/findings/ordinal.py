@@ -26,7 +26,7 @@ from rubriclab.findings.rasch_results import Gap
 from rubriclab.findings.topic import DocumentPart, Json, Question, Sentence, Topic, about
 from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import interval, listed, many, number
-from rubriclab.stats.agreement import r_with_humans, rho_with_humans
+from rubriclab.stats.human_correlation import r_with_humans, rho_with_humans
 from rubriclab.stats.inference import Floats, Interval, sum_by
 from rubriclab.stats.ordinal import (
     Answer,

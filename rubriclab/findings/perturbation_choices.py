@@ -1,8 +1,8 @@
 """Is another form of the prompt better than the usual one? A maximum is not an estimate.
 
-The form that comes first among several does so by chance too. Its gain is therefore assessed on
-items that did not choose it (cross-fitting), and forms that could be as good are named by bands that
-hold for all of them at once. The usual answer is that no form is shown to be better.
+The form that comes first among several does so by chance too. What the best form gains over the usual
+one is therefore bounded by bands that hold for all forms at once, and so are the forms that could be as
+good. The usual answer is that no form is shown to be better.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from rubriclab.findings.perturbation_results import Recommendation
 from rubriclab.findings.prompt_forms import Form
 from rubriclab.model import RunData
 from rubriclab.model.wording import interval, listed
-from rubriclab.stats import form_choice
+from rubriclab.stats import form_choice, shift
 from rubriclab.stats import perturbation as stat
+from rubriclab.stats.human_correlation import difference
 from rubriclab.stats.inference import Floats, Interval
-from rubriclab.stats.unit_means import intervals, mean_of
 from rubriclab.stats.verdict import Effect, effect, unknown
 
 SHARED = 0.5
 """A form takes part where it was read for at least this share of items."""
 NOT_COMPARED = "the usual form and another one are not read on the same items"
+TOO_FEW = "too few units for an interval of every form's gain"
 
 
 @dataclass(frozen=True)
@@ -42,62 +43,66 @@ STABLE = _Asked("more stable", "nearest to all others", "points from the others"
 AGREES = _Asked("better in agreement with the yardstick", "first in r", "Pearson r", True)
 
 
-def most_stable(
-    data: RunData, labels: Sequence[str], forms: Sequence[Form], draws: stat.Draws, seed: int
-) -> Recommendation:
+def most_stable(data: RunData, labels: Sequence[str], forms: Sequence[Form], draws: stat.Draws) -> Recommendation:
     """By how near a form's scores lie to those of all other forms, on the items all share."""
     chosen = _compared([stat.shares(form.counts)[:, 0] for form in forms])
     rows = form_choice.instability([forms[i].counts for i in chosen], forms[0].values)
-    gain = _gain(rows, chosen, draws, largest=False, seed=seed)
-    arm = forms[0].arm
-    sesoi = data.smallest_effect * step(arm.scores)
-    shown = (
-        unknown(sesoi, NOT_COMPARED)
-        if gain is None
-        else in_points(data, arm, *_interval(gain, draws, least=step(arm.scores)))
-    )
+    arm, others = forms[0].arm, [k for k, form in enumerate(chosen) if form]
+
+    def bands(level: float) -> list[Interval]:
+        size = int(draws.unit.max(initial=-1)) + 1
+        nearer = (rows[:, 0] - rows[:, k] for k in others)
+        return [
+            shift.excess(points, draws.unit, size, confidence=level, step=step(arm.scores)).interval
+            for points in nearer
+        ]
+
+    gain = form_choice.best_gain(bands) if 0 in chosen else None
     n = int(np.isfinite(rows).all(axis=1).sum()) if chosen else 0
-    return _recommendation(labels, chosen, stat.means(rows), draws.means(rows), n, STABLE, shown)
+    if gain is None:
+        shown = unknown(data.smallest_effect * step(arm.scores), _lacking(chosen, n))
+    else:
+        shown = in_points(data, arm, gain.value, gain.interval)
+    best = None if gain is None else others[gain.form]
+    return _recommendation(labels, chosen, stat.means(rows), draws.means(rows), n, STABLE, shown, best)
 
 
 def best_agreement(
-    data: RunData, labels: Sequence[str], scores: Floats, gold: Floats, draws: stat.Draws, seed: int
+    data: RunData, labels: Sequence[str], scores: Floats, gold: Floats, draws: stat.Draws
 ) -> Recommendation:
     """By Pearson r with gold, on the items that all compared forms share; ``scores`` (forms, items)."""
-    nothing = unknown(SMALLEST_R, "there is no yardstick to agree with", unit="r")
     if not np.isfinite(gold).any():
+        nothing = unknown(SMALLEST_R, "there is no yardstick to agree with", unit="r")
         why = "There is no yardstick to agree with, so no form can be preferred for it."
         return Recommendation(None, float("nan"), nothing, False, (), (), tuple(labels), 0, why)
     chosen = _compared(scores)
     whole = np.isfinite(scores[chosen]).all(axis=0)
-    shared = np.where(whole, scores[chosen], np.nan)
-    fit = stat.gold_fit(shared, gold, draws)
-    gain = _gain(form_choice.r_pseudo_values(shared, gold), chosen, draws, largest=True, seed=seed)
-    if gain is None:
-        shown = unknown(SMALLEST_R, NOT_COMPARED, unit="r")
-    else:
-        shown = effect(*_interval(gain, draws), SMALLEST_R, unit="r", why=unfinished(data))
+    fit = stat.gold_fit(np.where(whole, scores[chosen], np.nan), gold, draws)
+    # A form that scores every item alike has no r: it cannot be better.
+    others = [k for k, form in enumerate(chosen) if form and np.isfinite(fit.r[k])]
+
+    def bands(level: float) -> list[Interval]:
+        return [difference(fit.without[k][0], fit.without[0][0], level=level).ci for k in others]
+
+    gain = form_choice.best_gain(bands) if 0 in chosen and np.isfinite(fit.r[0]) else None
     n = int((whole & np.isfinite(gold)).sum()) if chosen else 0
-    return _recommendation(labels, chosen, fit.r, fit.r_draws, n, AGREES, shown)
+    if gain is None:
+        shown = unknown(SMALLEST_R, _lacking(chosen, n), unit="r")
+    else:
+        shown = effect(gain.value, gain.interval, SMALLEST_R, unit="r", why=unfinished(data))
+    best = None if gain is None else others[gain.form]
+    return _recommendation(labels, chosen, fit.r, fit.r_draws, n, AGREES, shown, best)
+
+
+def _lacking(chosen: Sequence[int], n_items: int) -> str:
+    """Why there is no gain: nothing to compare with, or too little of it."""
+    return TOO_FEW if 0 in chosen and len(chosen) > 1 and n_items else NOT_COMPARED
 
 
 def _compared(usable: Sequence[Floats] | Floats) -> list[int]:
     """The forms with enough items to be compared: ``usable`` marks each form's items, NaN not."""
     sizes = np.array([np.isfinite(values).sum() for values in usable])
     return np.flatnonzero(sizes >= max(2.0, SHARED * sizes.max(initial=0))).tolist()
-
-
-def _gain(rows: Floats, chosen: Sequence[int], draws: stat.Draws, *, largest: bool, seed: int) -> Floats | None:
-    """By item what choosing gains over the usual form; None where that cannot be said."""
-    if 0 not in chosen or len(chosen) < 2 or not np.isfinite(rows).all(axis=1).any():
-        return None
-    gain = form_choice.gain_over(rows, draws.unit, chosen.index(0), largest=largest, seed=seed)
-    return gain if np.isfinite(gain).any() else None
-
-
-def _interval(gain: Floats, draws: stat.Draws, *, least: float = 0.0) -> tuple[float, Interval]:
-    mean = mean_of(gain[:, None], draws.unit)
-    return float(mean.estimate[0]), intervals(mean, least=least)[0]
 
 
 def _recommendation(
@@ -108,7 +113,9 @@ def _recommendation(
     n_items: int,
     asked: _Asked,
     gain: Effect,
+    shown: int | None,
 ) -> Recommendation:
+    """``shown``: which of the ``chosen`` forms is shown to be better, where ``gain`` is an effect."""
     names = [labels[i] for i in chosen]
     skipped = tuple(name for i, name in enumerate(labels) if i not in chosen)
     choice = form_choice.best_of(values, draws, largest=asked.largest)
@@ -120,21 +127,24 @@ def _recommendation(
     worse = tuple(names[i] for i in known if i != choice.form and i not in choice.tied)
     lost = tuple(name for i, name in enumerate(names) if i not in known)
     best, value = names[choice.form], float(values[choice.form])
-    sentence = _sentence(best, value, tied, worse, asked, gain)
+    sentence = _sentence(best, value, tied, worse, asked, gain, "" if shown is None else names[shown])
     return Recommendation(best, value, gain, not tied, tied, worse, (*skipped, *lost), n_items, sentence)
 
 
-def _sentence(best: str, value: float, tied: Sequence[str], worse: Sequence[str], asked: _Asked, gain: Effect) -> str:
-    usual = best == "Baseline"
-    if gain.verdict == "effect" and gain.estimate > 0 and not usual:
+def _sentence(
+    best: str, value: float, tied: Sequence[str], worse: Sequence[str], asked: _Asked, gain: Effect, shown: str
+) -> str:
+    if gain.verdict == "effect":
         ends = interval(gain.interval, ".2f", brackets=True)
         sentence = (
-            f"{best} is shown to be {asked.better} than the usual form: chosen on other items, the "
-            f"gain is {gain.estimate:+.2f} {gain.unit} {ends}."
+            f"{shown} is shown to be {asked.better} than the usual form: the best form gains "
+            f"{gain.estimate:+.2f} {gain.unit} {ends}."
         )
     else:
         sentence = f"No form is shown to be {asked.better} than the usual one."
-        name = "the usual form" if usual else best
+        if gain.verdict == "equivalent":
+            sentence += f" None gains as much as {gain.sesoi:g} {gain.unit}."
+        name = "the usual form" if best == "Baseline" else best
         sentence += f" Here {name} is {asked.first} ({value:.2f} {asked.unit}), which some form always is."
     if tied:
         sentence += f" As good may be: {listed(tied)}."

@@ -67,8 +67,8 @@ def group_result(
         pearson_fluctuation=fluctuations[0],
         spearman_fluctuation=fluctuations[1],
         reference=_reference_curve(data, rows, forms, draws),
-        most_stable=most_stable(data, labels, forms, draws, seed),
-        best_agreement=best_agreement(data, labels, fitted.scores, fitted.gold, draws, seed),
+        most_stable=most_stable(data, labels, forms, draws),
+        best_agreement=best_agreement(data, labels, fitted.scores, fitted.gold, draws),
         warnings=tuple(_group_warnings(base, about, judge_is_gold, draws.n_units)),
     )
 

@@ -137,7 +137,7 @@ class ReferenceCurve:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Is any form better than the usual one? ``gain``: of choosing, on items not used to choose.
+    """Is any form better than the usual one? ``gain``: of the best form, 0 where none is better.
 
     ``form`` comes first on all items, with ``value``, which the best of several also does by
     chance. ``clear``: no other form could be as good, by bands that hold at once; ``tied``: forms

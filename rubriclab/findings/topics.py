@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.alignment import ALIGNMENT
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
+from rubriclab.findings.corrected_means import CORRECTED_MEANS
 from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.debiasing import DEBIASING
 from rubriclab.findings.effects import gated
@@ -23,6 +25,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.ranking import RANKING
 from rubriclab.findings.rasch import RASCH
+from rubriclab.findings.replacement import REPLACEMENT
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Question, Topic
 from rubriclab.findings.wording import WORDINGS
 from rubriclab.model import RunData
@@ -34,6 +37,7 @@ TOPICS: Mapping[str, Topic[Any]] = {
     for topic in (
         POSITION,
         ALIGNMENT,
+        AGREEMENT,
         CHOICE,
         RASCH,
         ORDINAL,
@@ -46,6 +50,8 @@ TOPICS: Mapping[str, Topic[Any]] = {
         COMPARISON,
         LEADERBOARD,
         PREDICTORS,
+        REPLACEMENT,
+        CORRECTED_MEANS,
     )
 }
 """By key, in the order in which they are shown."""

@@ -9,6 +9,7 @@ from rubriclab.model.data import Comparison, Dataset, Item
 from rubriclab.model.faults import DataError, LabError, RubricError, StudyError
 from rubriclab.model.hashing import canonical_json, fingerprint
 from rubriclab.model.judgments import (
+    EPSILON,
     REVIEW_TEMPLATE,
     STATUSES,
     WRITE_TEMPLATE,
@@ -39,6 +40,7 @@ from rubriclab.model.study import (
 )
 
 __all__ = [
+    "EPSILON",
     "MAX_OPTIONS",
     "MIN_OPTIONS",
     "REVIEW_TEMPLATE",

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, fields
 from rubriclab.model.faults import DataError
 from rubriclab.model.rubric import Rubric
 
+MAX_RATER_NAME = 200
+"""Letters; what is longer is a text, in a column that was taken for one of names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -117,6 +120,8 @@ def rater_names(names: object, ratings: Sized) -> tuple[str, ...]:
         raise ValueError(f"{len(names):,} raters of {len(ratings):,} ratings; name one for each rating, or none")
     if not all(name.strip() for name in names):
         raise ValueError("a rater without a name")
+    if long := [name for name in names if len(name) > MAX_RATER_NAME]:
+        raise ValueError(f"a rater “{long[0][:40]}…” of {len(long[0]):,} letters; {MAX_RATER_NAME} are kept of a name")
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise ValueError(f"two ratings of the rater “{twice[:60]}”; keep the one that counts")

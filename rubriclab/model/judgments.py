@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Status = Literal["ok", "unparsed", "refused", "truncated", "error"]
 STATUSES: tuple[Status, ...] = ("ok", "unparsed", "refused", "truncated", "error")
 
+EPSILON = 0.15
+"""What a judge's being cheaper than an annotator is worth where nobody says: that of a skilled annotator
+(Calderon, Reichart and Dror 2025, section 3.3: 0.2 for experts, 0.1 for crowd workers)."""
 WRITE_TEMPLATE, REVIEW_TEMPLATE = "reference-write.v1", "reference-review.v1"
 """Templates of calls that ask for a reference answer, and for the score of one."""
 
@@ -116,7 +119,9 @@ class RunData:
     mass (NaN where the judge gave no probabilities).
 
     ``probabilities``: (rows, max n) or None; NaN where not given. ``smallest_effect`` (in steps of
-    the scale) and ``unit``: how it is read, as the study's design says.
+    the scale) and ``unit``: how it is read, as the study's design says. ``epsilon``: what a judge's being
+    cheaper than an annotator is worth, as a share of items; ``cut``: the lowest score that passes, None for
+    the middle of the scale.
     """
 
     run: str
@@ -130,6 +135,8 @@ class RunData:
     simulated: bool = False
     smallest_effect: float = SMALLEST_EFFECT
     unit: UnitChoice = "auto"
+    epsilon: float = EPSILON
+    cut: float | None = None
 
     @cached_property
     def unanswered(self) -> int:
@@ -148,10 +155,17 @@ class RunData:
         readable = self.judgments["status"] == STATUSES.index("ok")
         return frozenset(self.judgments["arm"][readable].unique().tolist())
 
-    def read_as(self, smallest_effect: float | None = None, unit: UnitChoice | None = None) -> RunData:
-        """The same judgments under another smallest effect of interest or unit; None keeps it.
+    def read_as(
+        self,
+        smallest_effect: float | None = None,
+        unit: UnitChoice | None = None,
+        epsilon: float | None = None,
+        cut: float | None = None,
+    ) -> RunData:
+        """The same judgments under another smallest effect of interest, unit, epsilon or cut; None keeps it.
 
-        Raises LabError for an effect outside (0, 10] steps of the scale and for no such unit.
+        Raises LabError for an effect outside (0, 10] steps of the scale, for no such unit, and for an
+        epsilon outside [0, 0.5].
         """
         size = self.smallest_effect if smallest_effect is None else smallest_effect
         kind = self.unit if unit is None else unit
@@ -162,7 +176,11 @@ class RunData:
             )
         if kind not in get_args(UnitChoice):
             raise LabError(f"Unit “{kind}” is not one of {', '.join(get_args(UnitChoice))}.")
-        return replace(self, smallest_effect=size, unit=kind)
+        worth = self.epsilon if epsilon is None else epsilon
+        if not 0 <= worth <= 0.5:
+            raise LabError(f"Epsilon is {worth!r}; expected 0 to 0.5: 0.2 for experts, 0.15, 0.1 for crowd workers.")
+        at = self.cut if cut is None else cut
+        return replace(self, smallest_effect=size, unit=kind, epsilon=worth, cut=at)
 
     def by_arm(self) -> Iterator[tuple[int, Arm, pd.DataFrame]]:
         """(code, arm, its rows of ``judgments`` in their order) of every arm; not to be written."""

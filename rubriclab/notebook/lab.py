@@ -92,16 +92,23 @@ class Run:
     ('position', 'alignment', 'choice', 'debiasing', 'ranking')
     """
 
-    def __init__(self, lab: Lab, name: str, reading: tuple[float | None, UnitChoice | None] = (None, None)) -> None:
+    def __init__(self, lab: Lab, name: str, reading: tuple[Any, ...] = ()) -> None:
         self.lab, self.name = lab, name
         self._reading = reading
         self._known: tuple[str, Findings] | None = None
 
-    def read_as(self, smallest_effect: float | None = None, unit: UnitChoice | None = None) -> Run:
-        """The same run under another smallest effect of interest (in steps of the scale) or unit.
+    def read_as(
+        self,
+        smallest_effect: float | None = None,
+        unit: UnitChoice | None = None,
+        epsilon: float | None = None,
+        cut: float | None = None,
+    ) -> Run:
+        """The same run under another smallest effect of interest (in steps of the scale), unit, epsilon or cut.
 
-        ``unit``: what intervals resample: "item", "block", "prompt", or "auto". Raises LabError
-        with the first result for what neither can be.
+        ``unit``: what intervals resample: "item", "block", "prompt", or "auto". ``epsilon``: of the
+        alternative annotator test. ``cut``: the lowest score that passes. Raises LabError with the
+        first result for what they cannot be.
 
         >>> import rubriclab as rl
         >>> from rubriclab.model.places import EXAMPLE
@@ -109,7 +116,7 @@ class Run:
         >>> {line["sesoi"] for line in run.results()["advice"] if line["unit"] == "points"}
         {0.5}
         """
-        return Run(self.lab, self.name, (smallest_effect, unit))
+        return Run(self.lab, self.name, (smallest_effect, unit, epsilon, cut))
 
     @property
     def info(self) -> RunInfo:

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 from rubriclab.figures import alignment as align
 from rubriclab.figures import choice as odds
 from rubriclab.figures import comparison as compare
+from rubriclab.figures import corrected_means as means
 from rubriclab.figures import criteria as ordered
 from rubriclab.figures import perturbation as forms
 from rubriclab.figures import position as place
 from rubriclab.figures import ranking as rank
+from rubriclab.figures import replacement as annotators
 from rubriclab.figures.debiasing import debiasing_curve
+from rubriclab.figures.generalisability import component_bars, design_curves
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.ordinal import twice_forest
@@ -24,8 +27,11 @@ from rubriclab.figures.wording import component_forest, share_bars, wording_fore
 from rubriclab.findings.alignment import SWEEP, AlignmentResult, Sweep, SweepPoint
 from rubriclab.findings.choice import ChoiceResult, choice_sentence
 from rubriclab.findings.comparison import ComparisonResult
+from rubriclab.findings.corrected_means_results import CorrectedResult
 from rubriclab.findings.criteria_results import CriteriaResult
 from rubriclab.findings.debiasing_results import Debiased, Debiasing
+from rubriclab.findings.decision_study import curves
+from rubriclab.findings.generalisability_results import Generalisability
 from rubriclab.findings.leaderboard import Leaderboard
 from rubriclab.findings.ordinal import OrdinalResult
 from rubriclab.findings.perturbation import perturbation_sentence
@@ -33,9 +39,13 @@ from rubriclab.findings.perturbation_results import PerturbationGroup, Perturbat
 from rubriclab.findings.position_results import PositionResult
 from rubriclab.findings.ranking_results import RankingResult
 from rubriclab.findings.rasch_results import RaschResult
+from rubriclab.findings.replacement import ReplacementResult
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
+
+MOST_STUDIES = 6
+"""Of reliability; the others are in the document."""
 
 
 class Drawn(NamedTuple):
@@ -211,6 +221,16 @@ def _wording(result: WordingResult, findings: Findings) -> Iterator[Drawn]:
         yield Drawn(f"Mean score by wording: {name}", wording_forest(group), ("wording_shift", "sesoi"))
 
 
+def _generalisability(result: Generalisability, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for study in result.studies[:MOST_STUDIES]:
+        if study.sources:
+            yield Drawn(f"What scores vary with: {study.name}", component_bars(study), ("variance_component",))
+        if study.plans:
+            lines = design_curves(curves(study, most=30), calls=10)
+            yield Drawn(f"What more calls buy: {study.name}", lines, ("decision_study", "dependability"))
+
+
 def _criteria(result: CriteriaResult, findings: Findings) -> Iterator[Drawn]:
     del findings
     arms = [arm for arm in result.arms if arm.reads > 1]
@@ -276,6 +296,29 @@ def _leaderboard(result: tuple[Leaderboard, ...], findings: Findings) -> Iterato
             yield Drawn(f"Win rates under both orders: {name}", win_rate_dots(board), ("both_orders",))
 
 
+def _replacement(result: ReplacementResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for arm in result.arms:
+        if arm.single.tested:
+            yield Drawn(
+                f"Annotators: {arm.arm}", annotators.annotator_dots(arm), ("alt_test", "epsilon", "winning_rate")
+            )
+            yield Drawn(f"Advantage: {arm.arm}", annotators.advantage_dots(arm), ("advantage_probability",))
+
+
+def _corrected_means(result: CorrectedResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for arm in result.arms:
+        whole = arm.systems[0]
+        yield Drawn(f"Plain, rated and corrected: {arm.arm}", means.mean_forest(arm), ("ppi", "ppi_weight"))
+        if len(whole.orders) > 1:
+            yield Drawn(f"Means in each order: {arm.arm}", means.order_dots(arm, whole), ("ppi",))
+        if whole.rate is not None:
+            yield Drawn(f"Pass rates from {whole.rate.cut:g}: {arm.arm}", means.rate_forest(arm), ("rogan_gladen",))
+        if whole.buying is not None:
+            yield Drawn(f"What ratings buy: {arm.arm}", means.buying_curves(whole.buying), ("ratings_worth",))
+
+
 # ---------------------------------------------------------------- sentences beside the charts
 
 
@@ -302,10 +345,13 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "debiasing": _debiasing,
     "perturbation": _perturbation,
     "wording": _wording,
+    "generalisability": _generalisability,
     "criteria": _criteria,
     "ranking": _ranking,
     "comparison": _comparison,
     "leaderboard": _leaderboard,
+    "replacement": _replacement,
+    "corrected_means": _corrected_means,
 }
 """The charts of a topic's result, by the topic's key."""
 SAID: Mapping[str, Callable[[Any], Iterable[str]]] = {"choice": _choice_said, "perturbation": _perturbation_said}

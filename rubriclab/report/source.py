@@ -45,14 +45,21 @@ class Source:
     shown: Shown | None = None
 
 
-def source(store: Store, run: str, smallest_effect: float | None = None, unit: UnitChoice | None = None) -> Source:
+def source(
+    store: Store,
+    run: str,
+    smallest_effect: float | None = None,
+    unit: UnitChoice | None = None,
+    epsilon: float | None = None,
+    cut: float | None = None,
+) -> Source:
     """All that the store knows of a run. Raises StoreError where there is none of that name.
 
-    ``smallest_effect``, ``unit``: how it is read (see RunData); None: as its study says.
+    ``smallest_effect``, ``unit``, ``epsilon``, ``cut``: how it is read (see RunData); None: as its study says.
     """
     info = store.run(run)
     return Source(
-        data=store.frame(info.run, probabilities=True).read_as(smallest_effect, unit),
+        data=store.frame(info.run, probabilities=True).read_as(smallest_effect, unit, epsilon, cut),
         provenance=info.provenance,
         dataset=info.dataset,
         state=info.state,

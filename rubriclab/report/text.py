@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.report.text_ratings import mean_line, replacement_lines
+from rubriclab.report.text_reliability import study_lines
 
 Json = Mapping[str, Any]
 
@@ -27,10 +29,13 @@ def as_text(document: Json) -> str:
     lines.extend(_section("On one ruler", _rulers(document.get("rasch", []))))
     lines.extend(_section("Scores as ranks", map(_as_ranks, document.get("ordinal", []))))
     lines.extend(_section("Strategies beside each other", map(_compared, document.get("comparisons", []))))
+    lines.extend(_section("Corrected means", map(mean_line, document.get("corrected_means", []))))
     lines.extend(_section("Who wins", map(_reversal, document.get("rank_reversal", []))))
     lines.extend(_section("One corrected call", _one_call(document)))
     lines.extend(_section("Forms of the prompt", _forms(document.get("perturbations"))))
     lines.extend(_section("Prompt sensitivity", _wordings(document.get("prompt_sensitivity", []))))
+    studies = (line for study in document.get("generalisability", []) for line in study_lines(study))
+    lines.extend(_section("Reliability", studies))
     lines.extend(_section("Judges together", map(_together, document.get("agreement", []))))
     lines.extend(_section("Notes", (f"  {text}" for text in document["warnings"] if text not in document["alarms"])))
     return "\n".join(lines)
@@ -68,6 +73,7 @@ def _option_lines(arm: Json) -> Iterator[str]:
     else:
         yield from _position_lines(arm)
     yield from _alignment_lines(arm)
+    yield from replacement_lines(arm.get("replacement"))
     yield from (f"  note           {warning}" for warning in arm["warnings"])
 
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from rubriclab.findings.agreement_planning import (
+    HALF_WIDTH,
+    AgreementPlan,
+    Coefficient,
+    pilot_agreement,
+    stated_agreement,
+)
 from rubriclab.findings.plain import plain
 from rubriclab.findings.planning import PowerPlan, planning, stated_power
-from rubriclab.model import Arm, LabError, Study
+from rubriclab.model import Arm, Item, LabError, Study
 from rubriclab.model.designs import STRATEGIES
 from rubriclab.runs.cost import JudgeCost, answer_mode, estimate, measured, same_order_repeats
 from rubriclab.runs.sequential import EVERY
@@ -40,7 +50,8 @@ class StudyPlan:
     ``same_order_calls``: calls that ask an item again in an order it was asked in.
     ``money`` and ``seconds``: of all judges together (they work side by side, so the time is
     the slowest judge's); None where a price is not known. ``pilot``: the run whose noise the
-    power rests on, None where it is stated.
+    power rests on, None where it is stated. ``agreement``: what an interval on agreement with people
+    takes, as guessed; or as in the pilot, of each arm's judge.
     """
 
     study: str
@@ -55,6 +66,7 @@ class StudyPlan:
     target: float
     pilot: str | None
     same_order_calls: int
+    agreement: tuple[AgreementPlan, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -67,19 +79,25 @@ def study_plan(
     pilot: str | None = None,
     randomness: float = 1.0,
     item_sd: float = 0.0,
+    guesses: Mapping[Coefficient, float] | None = None,
+    half_width: float = HALF_WIDTH,
+    ratings: int = 2,
 ) -> StudyPlan:
     """Plan a study without asking anything.
 
     ``store``: where earlier runs of the same judges are looked up for tokens and rates, and
     the ``pilot`` run for its noise. Without a pilot the noise is stated: ``randomness`` (share
     of reads whose position is as good as drawn) and ``item_sd`` (sd over items of an item's
-    own share at a position). Raises LabError for an effect outside 0..1 or an unknown pilot.
+    own share at a position). ``guesses``: agreement with people that is to be known to plus or minus
+    ``half_width``, with ``ratings`` of each item, the judge's among them. Raises LabError for an effect
+    or a guess outside 0..1 or an unknown pilot.
     """
     _check_stated(effect_v, randomness, item_sd)
     planned = plan(study)
     judges = _costs(planned, store)
     repeats, bought = same_order_repeats(planned)
     power, pilot_run, warnings = _powers(planned, store, pilot, effect_v, randomness, item_sd)
+    agreement, lacking = _agreement(planned, store, pilot, guesses or {}, half_width, ratings)
     return StudyPlan(
         study=study.name,
         calls=len(planned),
@@ -96,8 +114,9 @@ def study_plan(
         target=TARGET,
         pilot=pilot_run,
         same_order_calls=repeats,
+        agreement=agreement,
         notes=(bought, *planned.notes),
-        warnings=warnings,
+        warnings=(*warnings, *lacking),
     )
 
 
@@ -131,6 +150,7 @@ def plan_json(planned: StudyPlan) -> dict[str, Any]:
             "looks": f"after every {EVERY} judgments",
             "command": "python -m rubriclab run STUDY.toml --stop-at-width W",
         },
+        "agreement": [plain(one) for one in planned.agreement],
         "notes": list(planned.notes),
         "warnings": list(planned.warnings),
     }
@@ -183,6 +203,8 @@ def plan_text(planned: StudyPlan) -> str:
         lines.append(f"  {arm.arm}: {arm.calls:,} calls, {arm.items:,} items x {arm.reads} reads")
         if arm.power is not None:
             lines.append(f"    {_power_text(arm.power)}")
+    for one in planned.agreement:
+        lines += ["", f"  {one.sentence}", *(f"    {part}" for part in one.assumes)]
     rule = f"Stop rule on offer: run ... --stop-at-width W. {STOP_METHOD[0].upper()}{STOP_METHOD[1:]}."
     return "\n".join([*lines, "", rule, *planned.notes, *planned.warnings])
 
@@ -291,3 +313,62 @@ def _from_pilot(store: Store, run: str, arm: Arm, items: int, reads: int, effect
     alike.sort(key=lambda other: (other.strategy != arm.strategy, other.variant != arm.variant))
     plans = {p.name: p for p in planning(data, effect_v=effect_v, target=TARGET, items=items, reads=reads).plans}
     return next((plans[str(other)] for other in alike if str(other) in plans), None)
+
+
+# ---------------------------------------------------------------- agreement
+
+
+def agreement_guessed(
+    planned: Plan, guesses: Mapping[Coefficient, float], *, half_width: float = HALF_WIDTH, ratings: int = 2
+) -> tuple[AgreementPlan, ...]:
+    """What intervals on a guessed agreement with this study's people take; none without score options.
+
+    Raises LabError as :func:`rubriclab.findings.agreement_planning.stated_agreement` does.
+    """
+    arms = _option_arms(planned)
+    if not arms:
+        return ()
+    rated = _rated(planned)
+    return stated_agreement(
+        guesses,
+        items=len(rated),
+        scores=arms[0].scores,
+        people=np.array([rating for item in rated for rating in item.human]),
+        half_width=half_width,
+        ratings=ratings,
+    )
+
+
+def _option_arms(planned: Plan) -> list[Arm]:
+    counted = zip(planned.arms, planned.planned, strict=True)
+    return [arm for arm, calls in counted if arm.axis == "options" and calls]
+
+
+def _rated(planned: Plan) -> list[Item]:
+    return [item for item in planned.study.dataset.items if isinstance(item, Item) and item.human]
+
+
+def _agreement(
+    planned: Plan,
+    store: Store | None,
+    pilot: str | None,
+    guesses: Mapping[Coefficient, float],
+    half_width: float,
+    ratings: int,
+) -> tuple[tuple[AgreementPlan, ...], tuple[str, ...]]:
+    """What intervals on agreement with people take: as guessed, and as in the pilot's arms of the same judges."""
+    arms = _option_arms(planned)
+    if not arms:
+        return (), ("Agreement is planned for score options; this study has none.",) if guesses else ()
+    plans = agreement_guessed(planned, guesses, half_width=half_width, ratings=ratings)
+    if pilot is None or store is None:
+        return plans, ()
+    data, warnings = store.frame(pilot), []
+    for judge in dict.fromkeys(arm.judge for arm in arms):
+        arm = next((a for a in data.arms if (a.judge, a.axis, a.scores) == (judge, "options", arms[0].scores)), None)
+        if arm is None:
+            continue
+        found, reason = pilot_agreement(data, arm, items=len(_rated(planned)), half_width=half_width)
+        plans += tuple(replace(one, name=f"{judge}, {one.name}") for one in found)
+        warnings += [f"{judge}: {reason}"] if reason else []
+    return plans, tuple(warnings)

@@ -76,6 +76,21 @@ def extremes(reads: OrderReads, *, confidence: float = 0.95, seed: int = 0) -> E
     return Extremes(value, interval, tuple(map(int, high)), tuple(map(int, low)), reads.n_units, modelled)
 
 
+def apart(top: Floats, bottom: Floats, *, confidence: float = 0.95, seed: int = 0) -> tuple[float, Interval]:
+    """How far apart the highest and the lowest of several means are, without luck, and its interval.
+
+    ``top``, ``bottom``: (units, m), sums whose ratio over all units is each mean; every unit bears on
+    all of them alike, so that what units have in common is no error of their difference.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own = top.sum(axis=1, keepdims=True) / bottom.sum(axis=1, keepdims=True)
+    kept = np.isfinite(own[:, 0])
+    parts = _Parts((top - own * bottom)[kept], bottom[kept])
+    if not parts.bottom.sum(axis=0).all():
+        return float("nan"), NO_INTERVAL
+    return cross_fitted(parts, ends, confidence=confidence, seed=seed)
+
+
 def ends(chosen: Floats, valued: Floats) -> Floats:
     """The highest and the lowest entry of each row of ``chosen``, compared in ``valued``."""
     row = np.arange(len(chosen))

@@ -1,18 +1,16 @@
 """Which form of the prompt is best, said so that the best of several is not believed too soon.
 
-Arrays in, numbers out, as in ``stats.perturbation``. Bands hold for all forms at once, and what
-choosing gains is assessed on items that did not choose.
+Arrays in, numbers out, as in ``stats.perturbation``. Bands hold for all forms at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from rubriclab.stats.alignment import moments, r_of_moments
-from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.inference import Floats, Interval
 from rubriclab.stats.perturbation import shares
 
 _FLAT = 1e-12
@@ -68,45 +66,37 @@ def best_of(estimates: Floats, draws: Floats, *, largest: bool) -> Best | None:
     return Best(best, tuple(others[~(low > 0)].tolist()))
 
 
-FOLDS = 10
+class BestGain(NamedTuple):
+    """What the best of several gains over the usual one, never below 0: the usual one is one of them.
 
-
-def gain_over(rows: Floats, unit: Ints, usual: int, *, largest: bool, seed: int) -> Floats:
-    """What choosing the best form gains over form ``usual`` on items not used to choose, (items,).
-
-    ``rows``: (items, k), whose column means are the forms' values (pseudo-values of a correlation);
-    items with a NaN take no part. The units fall into FOLDS parts at random; each part's items show
-    the gain of the form that is best on all others (cross-fitting: a maximum is not an estimate).
+    ``form``: the index among the others whose band reaches highest from below.
     """
-    whole = np.isfinite(rows).all(axis=1)
-    gain = np.full(len(rows), np.nan)
-    code = np.unique(unit, return_inverse=True)[1]
-    units = int(code.max(initial=-1)) + 1
-    fold = (np.random.default_rng(seed).permutation(units) % FOLDS)[code]
-    sign = 1.0 if largest else -1.0
-    for part in range(FOLDS):
-        rest, here = whole & (fold != part), whole & (fold == part)
-        if rest.any() and here.any():
-            value = sign * rows[rest].mean(axis=0)
-            # The usual form stays where no other is better.
-            best = int(np.argmax(value)) if value.max() > value[usual] + _FLAT else usual
-            gain[here] = sign * (rows[here, best] - rows[here, usual])
-    return gain
+
+    value: float
+    interval: Interval
+    form: int
 
 
-def r_pseudo_values(scores: Floats, gold: Floats) -> Floats:
-    """Jackknife pseudo-values of r with ``gold`` of each row of ``scores`` (k, items): (items, k).
+def best_gain(bands: Callable[[float], Sequence[Interval]], *, level: float = 0.95) -> BestGain | None:
+    """The gain of the best of m others over the usual one, from their own gains' intervals.
 
-    Over the items that all forms and gold have; NaN elsewhere.
+    ``bands(level)``: the m two-sided intervals at a level each. Where all of them hold, the largest of
+    the true gains lies between the largest of their lower and the largest of their upper ends, so the
+    interval holds whichever form is truly best, and whichever came first here (comparisons with a
+    control: Dunnett 1955; Bonferroni). The value is the largest of the lower ends at the level at which
+    all of them hold every other time: as often too small as too large, or more often, where the largest
+    of several estimates is nearly always too large (Chernozhukov, Lee and Rosen 2013, Intersection Bounds,
+    section 3). None where a gain has no interval.
     """
-    whole = np.isfinite(scores).all(axis=0) & np.isfinite(gold)
-    pseudo = np.full((len(gold), len(scores)), np.nan)
-    n = int(whole.sum())
-    for k, row in enumerate(scores):
-        parts = moments(row[whole], gold[whole])
-        total = parts.sum(axis=0)
-        pseudo[whole, k] = n * r_of_moments(total) - (n - 1) * r_of_moments(total - parts)
-    return pseudo
+    count = len(bands(level))
+    if not count:
+        return None
+    sure, even = bands(1.0 - (1.0 - level) / count), bands(2.0 * 0.5 ** (1.0 / count) - 1.0)
+    if not np.isfinite([*sure, *even]).all():
+        return None
+    form = int(np.argmax([ends.low for ends in sure]))
+    low, high = (max(0.0, max(side)) for side in zip(*sure, strict=True))
+    return BestGain(max(0.0, max(ends.low for ends in even)), Interval(low, high), form)
 
 
 class Fluctuation(NamedTuple):

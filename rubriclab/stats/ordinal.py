@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse, stats
 
-from rubriclab.stats.agreement import LeftOut
+from rubriclab.stats.human_correlation import LeftOut
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by
 from rubriclab.stats.order_test import FLAT
 from rubriclab.stats.position import hotelling

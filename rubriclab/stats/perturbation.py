@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats as distributions
 
-from rubriclab.stats.agreement import ItemReads, LeftOut, difference, r_with_humans, rho_with_humans
 from rubriclab.stats.alignment import (
     EXACT_RANK_LIMIT,
     Correlation,
@@ -29,6 +28,7 @@ from rubriclab.stats.alignment import (
     rho_of_parts,
     rho_parts,
 )
+from rubriclab.stats.human_correlation import ItemReads, LeftOut, difference, r_with_humans, rho_with_humans
 from rubriclab.stats.inference import (
     DIRECT_LIMIT,
     GROUPS,

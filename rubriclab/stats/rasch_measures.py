@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rubriclab.stats.agreement import LeftOut
+from rubriclab.stats.human_correlation import LeftOut
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, ratio, sum_by_unit
 from rubriclab.stats.rasch import Bools, Responses
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rubriclab.stats.agreement import ItemReads, LeftOut, item_sums, variances
 from rubriclab.stats.correlation import TINY
+from rubriclab.stats.human_correlation import ItemReads, LeftOut, item_sums, variances
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by_unit
 
 TARGET = 0.9

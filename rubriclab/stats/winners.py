@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rubriclab.stats.agreement import FEWEST_UNITS, LeftOut
 from rubriclab.stats.correlation import TINY
+from rubriclab.stats.human_correlation import FEWEST_UNITS, LeftOut
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by_unit
 from rubriclab.stats.proportions import clustered_wilson
 

@@ -74,6 +74,8 @@ def study_parts(study: Study) -> dict[str, str]:
     if study.prompts:
         columns["kept"] = list(kept)
     columns["human"] = [written("human")] if any(item.human for item in items) else []
+    if kept or any(item.raters for item in items):
+        columns["rater"] = written("raters") if any(item.raters for item in items) else ""
     columns["references"] = {str(score): written(f"reference_{score}") for score in scores}
     lines = [json.dumps(_line(item, used, scores, written), ensure_ascii=False) for item in items]
     prompts = {name: dump_template(prompt) for name, prompt in zip(_prompt_files(study), study.prompts, strict=True)}
@@ -96,6 +98,8 @@ def _line(item: Item, used: list[str], scores: list[int], written: Callable[[str
     line: dict[str, Any] = {written(name): getattr(item, name) for name in used}
     if item.human:
         line[written("human")] = list(item.human)
+    if item.raters:
+        line[written("raters")] = list(item.raters)
     line |= {written(f"reference_{s}"): item.references[s] for s in scores if s in item.references}
     return {**line, **item.columns}
 

@@ -23,12 +23,13 @@ from rubriclab import __version__
 from rubriclab.findings.check import (
     ALL_JUDGES,
     ANY_ADVICE,
-    AT_LEAST,
+    AT_LEAST_SINCE,
     COVERAGE_RANGE,
     DEFINITION,
     Check,
     Planted,
     check_of,
+    loose,
     mean_rate,
     rate_error,
     standing,
@@ -112,8 +113,7 @@ def published(checks: Sequence[Check]) -> tuple[Check, ...]:
     for (method, items), group in groups.items():
         value, studies = mean_rate(group), sum(c.studies for c in group)
         error = rate_error(value, studies)
-        loose = method.endswith(AT_LEAST) or method.startswith("advice: ")
-        accepted = (COVERAGE_RANGE[0], 1.0 if loose else COVERAGE_RANGE[1])
+        accepted = (COVERAGE_RANGE[0], 1.0 if loose(method) else COVERAGE_RANGE[1])
         setting = ("coverage", method, ALL_JUDGES, "runs", items, 0, 0.0, studies, value, error)
         kept.append(Check(*setting, accepted, standing(value, error, studies, accepted)))
     return tuple(kept)
@@ -206,6 +206,10 @@ def readable(checks: list[Check], given: argparse.Namespace) -> str:
         "## What runs show: every interval over all families",
         "",
         *_table([c for c in of_runs if c.quantity == "coverage" and c.judge == ALL_JUDGES]),
+        "",
+        "Held at least as often as promised, and why not just so often:",
+        "",
+        *(f"- {name}: {why}." for name, why in AT_LEAST_SINCE.items()),
         "",
         "## Power of verdicts",
         "",

@@ -300,7 +300,7 @@ def test_json_and_the_other_axis() -> None:
 def test_many_texts_take_the_linearised_rho(monkeypatch) -> None:
     run = make_run({"balanced": (CYCLIC, nobody)}, texts=100)
     anew = criteria(run).arms[0].alignment
-    monkeypatch.setattr("rubriclab.stats.agreement.RANKED", 20)
+    monkeypatch.setattr("rubriclab.stats.human_correlation.RANKED", 20)
     linear = criteria(run).arms[0].alignment
     assert anew is not None
     assert linear is not None

@@ -15,7 +15,7 @@ from rubriclab.findings.debiasing_methods import Measured, Tally
 from rubriclab.findings.debiasing_results import Debiased, Debiasing
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, Ordering, RunData
-from rubriclab.stats.agreement import LeftOut
+from rubriclab.stats.human_correlation import LeftOut
 
 SCORES = (1, 2, 3, 4, 5)
 STRONG = np.array([1.2, 0.2, -0.3, -0.6, -0.5])

@@ -34,8 +34,8 @@ def test_a_plain_table_is_guessed_and_read() -> None:
         "b,q2,r2,,m2,law,4,5.0,4.5\n"
     )
     assert dataset.items == (
-        Item("a", "q1", "r1", candidate="m1", task="law", human=(3.0,), references={5: "best"}),
-        Item("b", "q2", "r2", candidate="m2", task="law", human=(4.0, 5.0)),
+        Item("a", "q1", "r1", candidate="m1", task="law", human=(3.0,), references={5: "best"}, raters=("Rater 1",)),
+        Item("b", "q2", "r2", candidate="m2", task="law", human=(4.0, 5.0), raters=("Rater 1", "Rater 2")),
     )
     assert dataset.origin == "a.csv"
 

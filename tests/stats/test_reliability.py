@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rubriclab.stats.agreement import ItemReads
+from rubriclab.stats.human_correlation import ItemReads
 from rubriclab.stats.reliability import rating_reliability, reliability
 
 NAN = np.nan

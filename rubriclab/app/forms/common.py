@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -28,9 +28,18 @@ def kept_dataset(code: str) -> Dataset:
     return _kept(ui.store().path, code)
 
 
+def keep_dataset(dataset: Dataset) -> str:
+    """Keep a data set in the store; returns its id. It may have named the raters of one that is kept."""
+    _kept.clear()
+    return ui.store().save_dataset(dataset)
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a data set has, counted. ``rated``: items with a human rating; ``raters``: the most."""
+    """What a data set has, counted. ``rated``: items with a human rating; ``raters``: the most of one.
+
+    ``people``: raters that the data name.
+    """
 
     items: int
     comparisons: bool
@@ -40,6 +49,7 @@ class Facts:
     candidates: int
     rated: int
     raters: int
+    people: int
     referenced: int
 
     def sentence(self) -> str:
@@ -51,11 +61,8 @@ class Facts:
             parts.append(f"{many(self.texts, 'text')} under {many(len(self.criteria), 'criterion')}")
         if self.candidates > 1:
             parts.append(f"{self.candidates} candidates on {many(self.prompts, 'prompt')}")
-        parts.append(
-            f"{self.rated:,} with human ratings (up to {many(self.raters, 'rater')})"
-            if self.rated
-            else "no human ratings"
-        )
+        whose = f"up to {many(self.raters, 'rater')}" + (f" an item, {self.people:,} by name" if self.people else "")
+        parts.append(f"{self.rated:,} with human ratings ({whose})" if self.rated else "no human ratings")
         if self.referenced:
             parts.append(f"{self.referenced:,} with a reference answer")
         return " · ".join(parts)
@@ -76,6 +83,7 @@ def facts(dataset: Dataset) -> Facts:
         candidates=len(names),
         rated=sum(bool(i.human) for i in singles),
         raters=max((len(i.human) for i in singles), default=0),
+        people=len({name for i in singles for name in i.raters}),
         referenced=sum(bool(i.references) for i in singles),
     )
 
@@ -102,13 +110,18 @@ def _row(item: Item | Comparison) -> dict[str, str | None]:
         "criterion": item.criterion,
         "instruction": item.instruction,
         "response": item.response,
-        "human": ", ".join(f"{rating:g}" for rating in item.human),
+        "human": ", ".join(_ratings(item)),
         "candidate": item.candidate,
         "task": item.task,
         "block": item.block,
         "prompt": item.prompt,
         "references": ", ".join(str(score) for score in sorted(item.references)),
     }
+
+
+def _ratings(item: Item) -> Iterator[str]:
+    for number, rating in enumerate(item.human):
+        yield f"{item.raters[number]} {rating:g}" if item.raters else f"{rating:g}"
 
 
 def show_preview(dataset: Dataset, *, key: str) -> None:

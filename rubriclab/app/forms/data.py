@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rubriclab.app import ui
-from rubriclab.app.forms.common import facts, kept_dataset, listing, rubric_sentence, show_preview
+from rubriclab.app.forms.common import facts, keep_dataset, kept_dataset, listing, rubric_sentence, show_preview
 from rubriclab.datasets.delimited import DELIMITERS
 from rubriclab.datasets.items import build_dataset
 from rubriclab.datasets.mapping import ColumnMapping, guess_mapping
@@ -31,6 +31,7 @@ _MAIN: tuple[tuple[str, str, str], ...] = (
     ),
 )
 _MORE: tuple[tuple[str, str, str], ...] = (
+    ("rater", "Rater", "Who gave the rating of a row: rows of one item become one item with several ratings."),
     ("reference", "Reference answer", "A model answer that gets the score beside."),
     ("block", "Block", "Rows that share a text; they are resampled together."),
     ("prompt", "Prompt group", "Candidates that answer one instruction share it: needed to compare and to rank."),
@@ -108,7 +109,7 @@ def _looked_into(code: str) -> None:
 
 def _keep(dataset: Dataset) -> None:
     """Save, open it on the list, and empty the upload fields."""
-    code = ui.store().save_dataset(dataset)
+    code = keep_dataset(dataset)
     st.session_state["data-open"] = code
     st.session_state["data-round"] = st.session_state.get("data-round", 0) + 1
     st.toast(f"Kept “{ui.plain(dataset.name)}”: {len(dataset):,} items.", icon=":material/check:")
@@ -204,7 +205,7 @@ def _mapping_form(frame: pd.DataFrame, tag: str) -> ColumnMapping:
     guess = guess_mapping(frame)
     columns = frame.columns.tolist()
     parts = _selects(_MAIN, columns, guess, tag)
-    raters = "One column a rater, or one column with their mean."
+    raters = "One column a rater, or one column with their mean; or one column of ratings beside one of raters."
     parts["human"] = _several("Human ratings", columns, guess.human, f"data-human-{tag}", raters)
     more = [name for name, _, _ in _MORE if getattr(guess, name)]
     with st.expander(

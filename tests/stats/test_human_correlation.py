@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as sp
 
-from rubriclab.stats.agreement import ItemReads, difference, gain, r_with_humans, rho_with_humans, weights
+from rubriclab.stats.human_correlation import ItemReads, difference, gain, r_with_humans, rho_with_humans, weights
 
 NAN = np.nan
 
@@ -68,7 +68,7 @@ def test_rho_of_many_items_is_linearised(monkeypatch: pytest.MonkeyPatch) -> Non
     quality, human = study(300, rng)
     reads = reads_of(judge(quality, 4, rng), human, np.arange(300) // 3)
     anew = rho_with_humans(reads)
-    monkeypatch.setattr("rubriclab.stats.agreement.RANKED", 10)
+    monkeypatch.setattr("rubriclab.stats.human_correlation.RANKED", 10)
     linear = rho_with_humans(reads)
     assert linear.value == pytest.approx(anew.value)
     assert linear.se == pytest.approx(anew.se, rel=0.05)

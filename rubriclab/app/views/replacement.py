@@ -1,0 +1,116 @@
+"""View of the alternative annotator test: may the judge replace a rater, and what of it hangs on the order."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.views import common as uf
+from rubriclab.figures.replacement import advantage_dots, annotator_dots
+from rubriclab.figures.style import Chart
+from rubriclab.findings.replacement import REPLACEMENT, replacement_sentence
+from rubriclab.findings.replacement_arms import ReplacementArm, Version
+from rubriclab.model import EPSILON
+from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.store import RunInfo
+
+RATERS = {0.2: "experts (0.2)", 0.15: "skilled annotators (0.15)", 0.1: "crowd workers (0.1)", 0.0: "no allowance (0)"}
+"""What the judge's being cheaper is worth, by who the raters are."""
+
+
+def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
+    """The test of one arm; the charts and tables to carry off."""
+    st.header("May the judge replace a rater?", anchor=False, help=ui.about("alt_test"))
+    epsilon = ui.choose(
+        "The raters are",
+        list(RATERS),
+        key="replacement-epsilon",
+        address="epsilon",
+        default=EPSILON,
+        name=lambda value: RATERS[value],
+        code=lambda value: f"{value:g}",
+        about=ui.about("epsilon"),
+        segments=True,
+    )
+    found = ui.finding(info, REPLACEMENT, epsilon=epsilon)
+    uf.cautions(found.warnings)
+    if not found.arms:
+        return {}, {}
+    arms = {arm.code: arm for arm in found.arms}
+    code = uf.pick(
+        "Judge and strategy for the test",
+        list(arms),
+        key=f"replacement-arm-{info.run}",
+        address="replaced",
+        name=lambda c: arm_name(arms[c].arm),
+    )
+    arm = arms[code]
+    uf.answer(replacement_sentence(arm))
+    _numbers(arm)
+    uf.cautions(arm.warnings)
+    drawn = _charts(info, arm)
+    tables = {"Alternative annotator test": frame(arm)}
+    with st.expander("All numbers of the test"):
+        uf.table(tables["Alternative annotator test"], key="replacement-table", forms={"%.3f": FRACTIONS})
+    return drawn, tables
+
+
+def _numbers(arm: ReplacementArm) -> None:
+    cells = [
+        (name, number(one.advantage, ".2f"), f"{_passes(one)} {interval(one.advantage_ci, '.2f')}", about)
+        for name, one, about in (
+            ("One read", arm.single, ui.about("advantage_probability", also=("winning_rate",))),
+            ("Mean over reads", arm.averaged, ui.about("advantage_probability")),
+            ("One corrected call", arm.corrected, ui.about("debiased")),
+            ("Order ignored", arm.control, ui.about("debiased")),
+        )
+        if one is not None
+    ]
+    uf.metrics(*cells)
+
+
+def _passes(one: Version) -> str:
+    return "untested:" if one.passes is None else "passes:" if one.passes else "fails:"
+
+
+def _charts(info: RunInfo, arm: ReplacementArm) -> dict[str, Chart]:
+    if not arm.single.tested:
+        return {}
+    drawn = {"Annotators": annotator_dots(arm), "Advantage": advantage_dots(arm)}
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Against each annotator", anchor=False, help=ui.about("winning_rate"))
+        st.caption("Left of the line the judge is nearer to the others than its price has to forgive; filled: beaten.")
+        ui.chart(drawn["Annotators"], key="replacement-annotators", info=info)
+    with right:
+        st.subheader("What hangs on the order", anchor=False, help=ui.about("advantage_probability"))
+        st.caption("How often the judge is at least as near to the others as an annotator; filled: it passes.")
+        ui.chart(drawn["Advantage"], key="replacement-orders", info=info)
+    return drawn
+
+
+FRACTIONS = ["judge at least as near", "annotator at least as near", "p", "p corrected", "p as in the paper"]
+
+
+def frame(arm: ReplacementArm) -> pd.DataFrame:
+    """Every annotator in every way to use the judge, a row each."""
+    used = (arm.single, arm.averaged, arm.corrected, arm.control, arm.constant)
+    ways: list[Version] = [one for one in used if one is not None]
+    return pd.DataFrame(
+        [
+            {
+                "used as": one.name,
+                "annotator": each.name,
+                "items": each.n_items,
+                "judge at least as near": each.judge,
+                "annotator at least as near": each.human,
+                "p": each.p,
+                "p corrected": each.p_by,
+                "beaten": each.beaten,
+                "p as in the paper": each.p_paper,
+            }
+            for one in [*ways, *arm.orders]
+            for each in one.annotators
+        ]
+    )

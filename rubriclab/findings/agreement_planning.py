@@ -1,0 +1,191 @@
+"""How many rated items a wanted interval on a judge's agreement with people takes.
+
+The agreement is that of one read with one person's rating: kappa of the two, plain or quadratic, or
+the intraclass correlation of single ratings among all who rate an item, the judge one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rubriclab.findings.frame import option_rows
+from rubriclab.findings.ratings import Ratings, ratings_of
+from rubriclab.model import Arm, LabError, RunData
+from rubriclab.stats import agreement_planning as stats
+from rubriclab.stats.inference import Floats
+
+Coefficient = Literal["kappa", "kappa_quadratic", "icc"]
+COEFFICIENTS: Mapping[Coefficient, str] = {
+    "kappa": "Cohen's kappa",
+    "kappa_quadratic": "quadratic kappa",
+    "icc": "ICC of single ratings",
+}
+HALF_WIDTH = 0.1
+FEWEST_PILOT = 10
+"""Rated items of a pilot below which its table says too little."""
+LARGE_SAMPLE = 30
+"""Items below which the kappa formula's intervals were seen to be too narrow."""
+
+
+@dataclass(frozen=True)
+class AgreementPlan:
+    """Items for an interval of ``guess`` plus or minus ``half_width``.
+
+    ``items``: those that the study has with a rating; ``half_width_now`` what they give (NaN for
+    none), ``items_needed`` what the wanted one takes. ``ratings``: of each item, the judge's among
+    them (kappa: two). ``source``: whose guess it is. ``assumes``: on what it rests, in words.
+    """
+
+    coefficient: Coefficient
+    name: str
+    source: Literal["pilot", "stated"]
+    guess: float
+    ratings: float
+    half_width: float
+    items: int
+    half_width_now: float
+    items_needed: int
+    assumes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What it takes, in words."""
+        now = f"{self.items:,} rated items give ± {self.half_width_now:.2f}"
+        have = now if np.isfinite(self.half_width_now) else "no rated items"
+        return (
+            f"{COEFFICIENTS[self.coefficient]} of about {self.guess:.2f} ({self.name}): ± {self.half_width:g} takes "
+            f"{self.items_needed:,} rated items; {have}"
+        )
+
+
+def stated_agreement(
+    guesses: Mapping[Coefficient, float],
+    *,
+    items: int,
+    scores: Sequence[int],
+    people: Floats,
+    half_width: float = HALF_WIDTH,
+    ratings: int = 2,
+) -> tuple[AgreementPlan, ...]:
+    """Plans for guessed agreement. Raises LabError for a guess that no table, or no number, can have.
+
+    ``items``: those with a rating; ``people``: their ratings, whose shares over ``scores`` are taken
+    for the judge's too (all alike where there are none); ``ratings``: of an item, the judge's included.
+    """
+    _check(guesses, half_width, ratings)
+    shares = _marginal(people, scores)
+    known = "the judge is taken to give each score as often as the people of this data do"
+    alike = known if len(people) else "every score is taken to be given equally often"
+    plans = []
+    for coefficient, guess in guesses.items():
+        if coefficient == "icc":
+            plans.append(_icc_plan("stated", "stated", guess, ratings, half_width, items))
+            continue
+        kind: stats.Weights = "plain" if coefficient == "kappa" else "quadratic"
+        table = stats.guessed_table(guess, shares, shares, kind)
+        if table is None:
+            raise LabError(
+                f"No two raters with these shares of scores ({', '.join(f'{p:.0%}' for p in shares)}) reach "
+                f"{COEFFICIENTS[coefficient]} {guess:g}. Guess another agreement."
+            )
+        plans.append(_kappa_plan(coefficient, "stated", "stated", table, half_width, items, alike))
+    return tuple(plans)
+
+
+def pilot_agreement(
+    data: RunData, arm: Arm, *, items: int, half_width: float = HALF_WIDTH
+) -> tuple[tuple[AgreementPlan, ...], str | None]:
+    """Plans from what a run's arm agreed with people, and why there are none.
+
+    Each read beside each rating of its item, an item counting once however often it was read.
+    """
+    _check({}, half_width, 2)
+    given = ratings_of(data.items)
+    table, matrix = _pilot_tables(data, arm, given)
+    if len(matrix) < FEWEST_PILOT:
+        reason = f"{len(matrix)} of its items have a read and a rating on the rubric's scores; {FEWEST_PILOT} needed"
+        return (), f"The pilot says nothing of agreement with people: {reason}."
+    name = f"pilot, {len(matrix):,} items"
+    plans = []
+    kinds: tuple[tuple[Coefficient, stats.Weights], ...] = (("kappa", "plain"), ("kappa_quadratic", "quadratic"))
+    for coefficient, kind in kinds:
+        if np.isfinite(stats.kappa_variance(table, kind)):
+            about = "the table of reads and ratings is the pilot's"
+            plans.append(_kappa_plan(coefficient, "pilot", name, table, half_width, items, about))
+    icc, ratings = stats.single_rating_icc(matrix)
+    if np.isfinite(icc):
+        plans.append(_icc_plan("pilot", name, icc, round(ratings), half_width, items))
+    return tuple(plans), None
+
+
+def _check(guesses: Mapping[Coefficient, float], half_width: float, ratings: int) -> None:
+    if not 0 < half_width < 1:
+        raise LabError(f"An interval of plus or minus {half_width:g} cannot be planned for; a half-width lies in 0..1.")
+    if ratings < 2:
+        raise LabError(f"Agreement takes two ratings of an item, the judge's and a person's; {ratings} was given.")
+    for coefficient, guess in guesses.items():
+        if not 0 <= guess < 1:
+            raise LabError(f"{COEFFICIENTS[coefficient]} {guess:g} cannot be planned for; guess from 0 up to below 1.")
+
+
+def _marginal(people: Floats, scores: Sequence[int]) -> Floats:
+    """The share of each score among the ratings, none of them quite 0; all alike without ratings."""
+    counts = np.array([(np.rint(people) == score).sum() for score in scores], dtype=np.float64)
+    return np.asarray((counts + 0.5) / (counts + 0.5).sum())
+
+
+def _kappa_plan(
+    coefficient: Coefficient,
+    source: Literal["pilot", "stated"],
+    name: str,
+    table: Floats,
+    half_width: float,
+    items: int,
+    about: str,
+) -> AgreementPlan:
+    kind: stats.Weights = "plain" if coefficient == "kappa" else "quadratic"
+    needed = stats.items_for_kappa(table, kind, half_width)
+    assumes = [
+        "one read and one person's rating of each item, items that are independent of each other; items that share a "
+        "prompt count for less",
+        about,
+        "large-sample variance of Fleiss, Cohen and Everitt (1969)",
+    ]
+    if min(needed, items or needed) < LARGE_SAMPLE:
+        assumes.append(f"below {LARGE_SAMPLE} items the interval is wider than this formula says")
+    now = stats.kappa_half_width(table, kind, items)
+    guess = stats.kappa(table, kind)
+    return AgreementPlan(coefficient, name, source, guess, 2, half_width, items, now, needed, tuple(assumes))
+
+
+def _icc_plan(
+    source: Literal["pilot", "stated"], name: str, guess: float, ratings: int, half_width: float, items: int
+) -> AgreementPlan:
+    guess, ratings = max(guess, 0.0), max(ratings, 2)
+    assumes = (
+        f"{ratings} ratings of each item, the judge's among them, none more lenient than another; few raters who "
+        "differ in leniency make ICC(2,1) surer by no number of items",
+        "Bonett (2002)",
+    )
+    needed = stats.items_for_icc(guess, ratings, half_width)
+    now = stats.icc_half_width(guess, ratings, items)
+    return AgreementPlan("icc", name, source, guess, ratings, half_width, items, now, needed, assumes)
+
+
+def _pilot_tables(data: RunData, arm: Arm, given: Ratings) -> tuple[Floats, Floats]:
+    """(shares of read x rating over the arm's scores, each item's first read beside its ratings)."""
+    code = data.arms.index(arm)
+    rows = option_rows(data, arm, next(judgments for number, _, judgments in data.by_arm() if number == code))
+    item, score = rows.item_code[rows.item[rows.ok]], rows.score[rows.ok]
+    reads = np.zeros((len(data.items), len(arm.scores)))
+    np.add.at(reads, (item, score), 1.0)
+    people = np.stack([(np.rint(given.values) == one).sum(axis=1) for one in arm.scores], axis=1).astype(np.float64)
+    both = (reads.sum(axis=1) > 0) & (people.sum(axis=1) > 0)
+    shares = [of[both] / of[both].sum(axis=1, keepdims=True) for of in (reads, people)]
+    first = np.full(len(data.items), np.nan)
+    first[item[::-1]] = np.asarray(arm.scores, dtype=np.float64)[score[::-1]]
+    return shares[0].T @ shares[1] / max(int(both.sum()), 1), np.column_stack([first[both], given.values[both]])

@@ -1,0 +1,168 @@
+"""May the judge replace a rater? The alternative annotator test, and what of it hangs on the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rubriclab.findings.debiasing import MIN_ITEMS
+from rubriclab.findings.debiasing_methods import corrected_calls
+from rubriclab.findings.debiasing_reads import Group, grid_groups
+from rubriclab.findings.frame import arm_units, option_rows, side_by_side, units
+from rubriclab.findings.plain import picked, plain
+from rubriclab.findings.ratings import ratings_of
+from rubriclab.findings.replacement_arms import CONTROL, CORRECTED, Case, ReplacementArm, Version, arm_replacement
+from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, about, clarity
+from rubriclab.model import RunData
+from rubriclab.model.wording import interval, many, number
+from rubriclab.stats.inference import Floats
+
+NO_RATERS = "No item has ratings of two people: whether the judge may replace one cannot be asked."
+
+
+@dataclass(frozen=True)
+class ReplacementResult:
+    """The test of every arm of score options on rated items; ``epsilon``: see the topic's definition."""
+
+    epsilon: float
+    arms: tuple[ReplacementArm, ...]
+    warnings: tuple[str, ...]
+
+
+def replacement(data: RunData, *, epsilon: float | None = None, seed: int = 0) -> ReplacementResult:
+    """The test for every arm of the options axis; ``epsilon`` None: as the run is read."""
+    epsilon = data.epsilon if epsilon is None else epsilon
+    ratings = ratings_of(data.items)
+    if not (np.isfinite(ratings.values).sum(axis=1) > 1).any():
+        return ReplacementResult(epsilon, (), (NO_RATERS,))
+    everyone = units(data.items, data.unit)
+    corrected = {group.reference.code: _corrected(data, group, seed) for group in grid_groups(data, seed)}
+    cases = []
+    for code, arm, judgments in data.by_arm():
+        if arm.axis != "options" or judgments.empty:
+            continue
+        rows = option_rows(data, arm, judgments)
+        values = ratings.values[rows.item_code]
+        given = np.flatnonzero(np.isfinite(values).any(axis=0)).tolist()
+        mine = replace(ratings, names=tuple(ratings.names[k] for k in given), values=values[:, given])
+        others = {name: whole[rows.item_code] for name, whole in corrected.get(code, {}).items()}
+        cases.append(Case(code, arm, rows, mine, arm_units(rows, everyone), others))
+    arms = side_by_side(lambda case: arm_replacement(case, epsilon, seed), cases)
+    return ReplacementResult(epsilon, tuple(arms), ())
+
+
+def _corrected(data: RunData, group: Group, seed: int) -> Mapping[str, Floats]:
+    """The corrected call and its control by the run's items; nothing where no prior can be learnt."""
+    readable = (group.reference.score >= 0).any(axis=1).sum()
+    if readable < MIN_ITEMS or group.reference.score.shape[1] < 2:
+        return {}
+    calls = corrected_calls(group, "probabilities" if group.has_probabilities else "counts", seed)
+    if calls is None:
+        return {}
+    whole = np.full((2, len(data.items)), np.nan)
+    whole[:, group.reference.item] = calls
+    return {CORRECTED: whole[0], CONTROL: whole[1]}
+
+
+# ---------------------------------------------------------------- words
+
+
+def verdict_words(version: Version, why: str = "") -> str:
+    """Whether it passes, and against how many: “passes: beats 2 of 3 annotators”."""
+    if version.passes is None:
+        return f"cannot be tested{f': {why}' if why else ''}"
+    beaten = sum(one.beaten for one in version.annotators)
+    return f"{'passes' if version.passes else 'does not pass'}: beats {beaten} of {many(version.tested, 'annotator')}"
+
+
+def replacement_sentence(arm: ReplacementArm) -> str:
+    """What one read of the judge may do, and what of it hangs on the order."""
+    who, one = arm.arm.judge, arm.single
+    if one.passes is None:
+        return f"Whether {who} may replace a rater cannot be tested: {arm.why}."
+    rate = f"advantage {number(one.advantage, '.2f')} {interval(one.advantage_ci, '.2f', brackets=True)}"
+    start = (
+        f"One read of {who} {'may stand in for a rater' if one.passes else 'was not shown to be able to stand in for a rater'} "
+        f"(epsilon {arm.epsilon:g}; {verdict_words(one)}; {rate})"
+    )
+    mean = arm.averaged
+    if mean.passes != one.passes and mean.passes is not None:
+        start += f"; the mean over its reads {'does' if mean.passes else 'does not'}"
+    return f"{start}. {order_sentence(arm)}".strip()
+
+
+def order_sentence(arm: ReplacementArm) -> str:
+    """How much of the verdict hangs on the order of the options; empty where there is one order."""
+    tested = [order for order in arm.orders if order.passes is not None]
+    if len(tested) < 2:
+        return ""
+    low, high = (pick(order.advantage for order in tested) for pick in (min, max))
+    return (
+        f"It passes in {arm.passing_orders} of {len(tested)} orders; the advantage runs from {low:.2f} to {high:.2f} "
+        f"as read, {number(arm.spread, '.2f')} {interval(arm.spread_ci, '.2f', brackets=True)} apart without luck."
+    )
+
+
+def sentences(result: ReplacementResult) -> Iterator[Sentence]:
+    """Of each judge the arm that its position is judged by."""
+    shown: dict[str, ReplacementArm] = {}
+    for arm in sorted(result.arms, key=lambda arm: clarity(arm.arm)):
+        shown.setdefault(about(arm.arm), arm)
+    for name, arm in shown.items():
+        yield Sentence(name, replacement_sentence(arm), 3 if arm.why else 2)
+
+
+# ---------------------------------------------------------------- the topic
+
+
+def _document(result: ReplacementResult, data: RunData) -> DocumentPart:
+    tested = {arm.code: arm for arm in result.arms}
+    arms: dict[int, Json] = {
+        code: {"replacement": _arm_json(tested[code]) if code in tested else None}
+        for code, arm in enumerate(data.arms)
+        if arm.axis == "options"
+    }
+    return DocumentPart(arms, warnings=result.warnings)
+
+
+def _arm_json(arm: ReplacementArm) -> Json:
+    return {
+        **picked(arm, "epsilon", "nearness", "persons", "n_items", "resampled", "n_units", "why"),
+        **_version_json(arm.single),
+        "orders": [{"ordering": [int(s) for s in one.name.split()], **_version_json(one)} for one in arm.orders],
+        "orders_passing": arm.passing_orders if arm.orders else None,
+        "spread": plain(arm.spread),
+        "spread_ci": plain(arm.spread_ci),
+        "averaged": _version_json(arm.averaged),
+        "corrected": arm.corrected and _version_json(arm.corrected),
+        "control": arm.control and _version_json(arm.control),
+        "constant": _version_json(arm.constant),
+        "warnings": plain(arm.warnings),
+    }
+
+
+def _version_json(version: Version) -> Json:
+    low, high = plain(version.advantage_ci)
+    return {
+        **picked(version, "winning_rate", "passes", "winning_rate_paper"),
+        "advantage": {"value": plain(version.advantage), "low": low, "high": high},
+        "annotators": [_annotator_json(one) for one in version.annotators],
+    }
+
+
+def _annotator_json(one: Any) -> Json:
+    return picked(one, "name", "n_items", "judge", "human", "p", "p_by", "beaten", "p_paper")
+
+
+REPLACEMENT = Topic(
+    "replacement",
+    replacement,
+    probabilities=True,
+    title="May the judge replace a rater?",
+    axes=frozenset({"options"}),
+    document=_document,
+    sentences=sentences,
+)
