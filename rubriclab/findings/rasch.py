@@ -80,15 +80,17 @@ def _readings(data: RunData) -> list[Reading]:
 def _scale(data: RunData, group: Sequence[Reading], everyone: Units, seed: int) -> RaschScale:
     """All reads of one data set and scale, with the ratings of the same items."""
     arm = group[0][1]
+    judges = tuple(dict.fromkeys(one.judge for _, one, _ in group))
     of = facets(data, [(one, rows) for _, one, rows in group], everyone.code, seed=seed)
     if of is None:
-        return _empty(arm, everyone.kind, NOTHING_READ)
+        return _empty(judges, arm, everyone.kind)
     fit = fit_rasch(of.reads, of.x, of.allowed)
     eta = np.where(of.allowed, of.x @ fit.phi, -np.inf)
     known = measures(of.reads, eta)
     left = residuals(of.reads, eta, known)
     judged = np.unique(np.concatenate([rows["item"].to_numpy() for *_, rows in group]))
     scale = RaschScale(
+        judges,
         arm.dataset,
         arm.scores,
         everyone.kind,
@@ -118,10 +120,10 @@ def _why(fit: RaschFit) -> str:
     )
 
 
-def _empty(arm: Arm, unit: str, why: str) -> RaschScale:
+def _empty(judges: tuple[str, ...], arm: Arm, unit: str) -> RaschScale:
     nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
     items = ItemMeasures(none, nothing, nothing, none.astype(bool), 0, 0, 0)
-    return RaschScale(arm.dataset, arm.scores, unit, why, items, separation(nothing, nothing, none))
+    return RaschScale(judges, arm.dataset, arm.scores, unit, NOTHING_READ, items, separation(nothing, nothing, none))
 
 
 def _elements(of: Facets, fit: RaschFit, left: Residuals) -> Iterator[Element]:

@@ -26,6 +26,7 @@ def scale() -> RaschScale:
     error = np.full(4, 0.3)
     items = ItemMeasures(np.arange(4), theta, error, np.zeros(4, dtype=bool), 0, 0, 3)
     return RaschScale(
+        ("<i>x</i>",),
         "d",
         (1, 2, 3),
         "item",
