@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
 
 from rubriclab.figures.marks import Drawing, Mark, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color
-from rubriclab.findings.decision_study import Ranked
+from rubriclab.findings.decision_study import Line, Ranked
 from rubriclab.findings.generalisability_results import GStudy, Plan
 from rubriclab.model.wording import interval
-
-
-class Line(NamedTuple):
-    """Designs of one kind, by how many calls an item they take."""
-
-    name: str
-    plans: Sequence[Plan]
 
 
 def component_bars(study: GStudy) -> Chart:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rubriclab.findings.generalisability_results import FEW, Best, GStudy, Plan
-from rubriclab.findings.generalisability_words import design_words
-from rubriclab.stats.generalisability import best_of, coefficients, mixes, variances
+from rubriclab.findings.generalisability_words import counted, design_words, plural
+from rubriclab.stats.generalisability import best_of, coefficients, mixes
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Ints
 from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
 
@@ -31,13 +32,12 @@ def plans_of(
     whole = np.array(numbers, dtype=np.int64)
     for place in held:
         whole[:, place - 1] = parts.levels[place]
-    found = variances(parts, _designs(study, whole), fixed=held, own=_own(study) if own else None)
+    designs, own_facet = _designs(study, whole), _own(study) if own else None
+    both = (coefficients(parts, designs, absolute=absolute, fixed=held, own=own_facet) for absolute in (False, True))
     few = study.n_units < MIN_RESAMPLED
     thin = few or _thin(study, held)
     plans = []
-    for place, (relative, absolute) in enumerate(
-        zip(coefficients(found.universe, found.relative), coefficients(found.universe, found.absolute), strict=True)
-    ):
+    for place, (relative, absolute) in enumerate(zip(*both, strict=True)):
         counted = tuple(zip(study.numbered, whole[place].tolist(), strict=True))
         plans.append(
             Plan(
@@ -127,3 +127,55 @@ def _thin(study: GStudy, fixed: FacetSet) -> bool:
     parts = _known(study)
     random = (one for one in parts.sets if OBJECT not in one and one - fixed)
     return any(min(study.facets[k].levels for k in one) < FEW for one in random)
+
+
+# ---------------------------------------------------------------- what more calls buy
+
+STEPS = (1, 2, 3, 5, 10)
+"""Numbers of judges (or wordings, or label sets) that have a line of their own."""
+
+
+class Line(NamedTuple):
+    """Designs of one kind, by how many calls an item they take."""
+
+    name: str
+    plans: Sequence[Plan]
+
+
+def curves(study: GStudy, *, most: int, fixed: Sequence[str] = (), own: bool = False) -> list[Line]:
+    """One line for each number of judges (or wordings, or label sets): every further call is another order.
+
+    With them the line of one order asked again and again, where the judge's noise is known.
+    """
+    keys = study.numbered
+    free = [k for k, key in enumerate(keys) if key not in fixed and key != "repeat"]
+    if not free:
+        return []
+    last = next((k for k in reversed(free) if "order" in keys[k] or "rater" in keys[k]), free[-1])
+    several = next((k for k in free if k != last), None)
+    steps = STEPS if several is not None else (1,)
+    lines = []
+    for n in steps:
+        start = np.ones(len(keys), dtype=np.int64)
+        if several is not None:
+            start[several] = n
+        lines.append(
+            _line(study, start, last, most, tuple(fixed), own, "" if several is None else counted(keys[several], n))
+        )
+    if "repeat" in keys:
+        lines.append(
+            _line(study, np.ones(len(keys), dtype=np.int64), len(keys) - 1, most, tuple(fixed), own, "same call again")
+        )
+    return [line for line in lines if line.plans]
+
+
+def _line(
+    study: GStudy, start: np.ndarray, along: int, most: int, fixed: tuple[str, ...], own: bool, name: str
+) -> Line:
+    first = plans_of(study, name, start[None], fixed=fixed)[0].calls
+    length = min(most // first, 120)
+    if not length:
+        return Line(name, ())
+    numbers = np.repeat(start[None], length, axis=0)
+    numbers[:, along] = np.arange(1, length + 1)
+    return Line(name or f"more {plural(study.numbered[along])}", plans_of(study, name, numbers, fixed=fixed, own=own))

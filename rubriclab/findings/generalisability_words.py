@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rubriclab.findings.facets import PLURAL, Facet
-from rubriclab.model.wording import listed, many
+from rubriclab.model.wording import listed
 
 _ALONE: Mapping[str, str] = {
     "item": "texts differ",
@@ -54,16 +54,19 @@ def _term(parts: Sequence[Facet]) -> str:
 
 
 def design_words(numbers: Sequence[tuple[str, int]]) -> str:
-    """As “2 judges × 10 orders”; what is counted once is left out but for the first."""
-    parts = [_counted(key, n) for key, n in numbers if n > 1]
+    """As “2 judges × 10 orders”; what is counted once is left out."""
+    parts = [counted(key, n) for key, n in numbers if n > 1]
     return " × ".join(parts) if parts else "1 call"
 
 
-def _counted(key: str, n: int) -> str:
-    if key == "repeat":
-        return many(n, "repeat")
-    plural = " and ".join(PLURAL[part] for part in key.split(" and "))
-    return f"{n:,} {plural}" if n != 1 else f"1 {key}"
+def plural(key: str) -> str:
+    """As “orders”, “judges and orders”, “repeats”."""
+    return " and ".join(PLURAL.get(part, f"{part}s") for part in key.split(" and "))
+
+
+def counted(key: str, n: int) -> str:
+    """As “1 judge”, “10 orders”."""
+    return f"1 {key}" if n == 1 else f"{n:,} {plural(key)}"
 
 
 def facets_words(facets: Sequence[Facet]) -> str:

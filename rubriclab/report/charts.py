@@ -17,6 +17,7 @@ from rubriclab.figures import position as place
 from rubriclab.figures import ranking as rank
 from rubriclab.figures import replacement as annotators
 from rubriclab.figures.debiasing import debiasing_curve
+from rubriclab.figures.generalisability import component_bars, design_curves
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.ordinal import twice_forest
@@ -29,6 +30,8 @@ from rubriclab.findings.comparison import ComparisonResult
 from rubriclab.findings.corrected_means_results import CorrectedResult
 from rubriclab.findings.criteria_results import CriteriaResult
 from rubriclab.findings.debiasing_results import Debiased, Debiasing
+from rubriclab.findings.decision_study import curves
+from rubriclab.findings.generalisability_results import Generalisability
 from rubriclab.findings.leaderboard import Leaderboard
 from rubriclab.findings.ordinal import OrdinalResult
 from rubriclab.findings.perturbation import perturbation_sentence
@@ -40,6 +43,9 @@ from rubriclab.findings.replacement import ReplacementResult
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
+
+MOST_STUDIES = 6
+"""Of reliability; the others are in the document."""
 
 
 class Drawn(NamedTuple):
@@ -215,6 +221,16 @@ def _wording(result: WordingResult, findings: Findings) -> Iterator[Drawn]:
         yield Drawn(f"Mean score by wording: {name}", wording_forest(group), ("wording_shift", "sesoi"))
 
 
+def _generalisability(result: Generalisability, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for study in result.studies[:MOST_STUDIES]:
+        if study.sources:
+            yield Drawn(f"What scores vary with: {study.name}", component_bars(study), ("variance_component",))
+        if study.plans:
+            lines = design_curves(curves(study, most=30), calls=10)
+            yield Drawn(f"What more calls buy: {study.name}", lines, ("decision_study", "dependability"))
+
+
 def _criteria(result: CriteriaResult, findings: Findings) -> Iterator[Drawn]:
     del findings
     arms = [arm for arm in result.arms if arm.reads > 1]
@@ -329,6 +345,7 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "debiasing": _debiasing,
     "perturbation": _perturbation,
     "wording": _wording,
+    "generalisability": _generalisability,
     "criteria": _criteria,
     "ranking": _ranking,
     "comparison": _comparison,

@@ -7,6 +7,7 @@ from typing import Any
 
 from rubriclab.model.wording import arm_name, interval, number
 from rubriclab.report.text_ratings import mean_line, replacement_lines
+from rubriclab.report.text_reliability import study_lines
 
 Json = Mapping[str, Any]
 
@@ -33,6 +34,8 @@ def as_text(document: Json) -> str:
     lines.extend(_section("One corrected call", _one_call(document)))
     lines.extend(_section("Forms of the prompt", _forms(document.get("perturbations"))))
     lines.extend(_section("Prompt sensitivity", _wordings(document.get("prompt_sensitivity", []))))
+    studies = (line for study in document.get("generalisability", []) for line in study_lines(study))
+    lines.extend(_section("Reliability", studies))
     lines.extend(_section("Judges together", map(_together, document.get("agreement", []))))
     lines.extend(_section("Notes", (f"  {text}" for text in document["warnings"] if text not in document["alarms"])))
     return "\n".join(lines)

@@ -9,8 +9,7 @@ mean of n_j judges in n_o orders misses it by the *relative* error where items a
 facet is used at all its levels: what it does to single items is part of their universe score.
 
 Generalisability coefficient: universe / (universe + relative error). Index of dependability:
-universe / (universe + absolute error). Components estimated below 0 count as 0 (Brennan 2001,
-section 3.4).
+universe / (universe + absolute error). Components estimated below 0 count as 0 (Brennan 2001).
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
-from rubriclab.stats.unit_means import UnitMeans, intervals, jackknifed
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, degrees_of_freedom
+from rubriclab.stats.unit_means import UnitMeans, intervals, jackknifed, standard_errors
 from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
 
 _TINY = 1e-12
@@ -47,19 +47,21 @@ class Coefficient(NamedTuple):
     ci: Interval
 
 
-def variances(of: Components, designs: Ints, *, fixed: FacetSet = NONE_FIXED, own: int | None = None) -> Variances:
+def variances(
+    of: Components, designs: Ints, *, fixed: FacetSet = NONE_FIXED, own: int | None = None, raw: bool = False
+) -> Variances:
     """What a mean over each of the ``designs`` is made of.
 
     ``designs``: (designs, facets), how many levels of each facet a mean is over; in the column of
     the object of measurement stands how often each is repeated. ``fixed``: facets that are used at
     all their levels. ``own``: a facet of which every other one gets levels of its own (other orders
-    for each judge), instead of the same for all.
+    for each judge), instead of the same for all. ``raw``: estimates below 0 count as they are.
     """
     numbers = designs.astype(np.float64)
     for facet in fixed:
         numbers[:, facet] = of.levels[facet]
     calls = numbers.prod(axis=1)
-    known = np.maximum(of.variances, 0.0)
+    known = of.variances if raw else np.maximum(of.variances, 0.0)
     if not of.noisy:
         known = known[:, :-1]
     universe, relative, absolute = (np.zeros((len(known), len(designs))) for _ in range(3))
@@ -80,18 +82,37 @@ def variances(of: Components, designs: Ints, *, fixed: FacetSet = NONE_FIXED, ow
     return Variances(universe, relative, relative + absolute)
 
 
-def coefficients(universe: Floats, error: Floats) -> list[Coefficient]:
-    """One a design, from (1 + units, designs).
+def coefficients(
+    of: Components, designs: Ints, *, absolute: bool = False, fixed: FacetSet = NONE_FIXED, own: int | None = None
+) -> list[Coefficient]:
+    """The generalisability coefficient of each design, or with ``absolute`` its index of dependability.
 
     The interval is that of the log of 1 / (1 - coefficient), an F ratio, by leaving units out
-    (Arvesen and Schmitz 1970, Robust Procedures for Variance Component Problems Using the Jackknife).
+    (Arvesen and Schmitz 1970, Robust Procedures for Variance Component Problems Using the Jackknife);
+    from the raw estimates, since those cut off at 0 vary too little. It holds the estimate. Where a
+    few units make most of the variance, Student's t has as few degrees of freedom (Satterthwaite 1946).
     """
-    both = universe + error
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.where(both > _TINY, universe / both, np.nan)[0]
-        log = np.where(error > _TINY, np.log(both / np.where(error > _TINY, error, 1.0)), np.nan)
-    ends = intervals(_jackknifed(log)) if len(log) > 2 else [NO_INTERVAL] * log.shape[1]
-    return [Coefficient(float(one), _from_log(ci)) for one, ci in zip(value, ends, strict=True)]
+    first = replace(of, variances=of.variances[:1])
+    value = _coefficient(variances(first, designs, fixed=fixed, own=own), absolute=absolute)[0]
+    parts = variances(of, designs, fixed=fixed, own=own, raw=True)
+    error = parts.absolute if absolute else parts.relative
+    both = parts.universe + error
+    some = (error > _TINY) & (both > _TINY)
+    log = np.where(some, np.log(np.where(some, both, 1.0) / np.where(some, error, 1.0)), np.nan)
+    ends = _intervals(log) if of.units > 1 else [NO_INTERVAL] * len(value)
+    return [Coefficient(float(one), _holding(float(one), _from_log(ci))) for one, ci in zip(value, ends, strict=True)]
+
+
+def _intervals(values: Floats) -> list[Interval]:
+    found = _jackknifed(values)
+    freedom = degrees_of_freedom(found.pseudo - found.pseudo.mean(axis=0))
+    reach = special.stdtrit(freedom, 0.975) * standard_errors(found)
+    ends = zip(values[0] - reach, values[0] + reach, strict=True)
+    return [Interval(float(low), float(high)) if low == low else NO_INTERVAL for low, high in ends]
+
+
+def _holding(value: float, ci: Interval) -> Interval:
+    return Interval(min(ci.low, value), max(ci.high, value)) if ci.low == ci.low else ci
 
 
 def _from_log(ci: Interval) -> Interval:

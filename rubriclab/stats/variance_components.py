@@ -179,7 +179,7 @@ def _solved(cells: Cells, sets: tuple[FacetSet, ...]) -> Floats:
 def _differences(cells: Cells, sets: tuple[FacetSet, ...]) -> tuple[Floats, NDArray[np.bool_]]:
     """Mean half squared differences (1 + units, sets) of pairs that share exactly a set; which are known.
 
-    The last set is every facet: two reads of one cell. A kind that rests on one unit is not known.
+    The last set is every facet: two reads of one cell. A kind that rests on one unit (of more than two) is not known.
     """
     units = _codes(cells.unit)
     # Pairs that share a set *at least*; those that share it exactly follow by inclusion and exclusion.
@@ -188,7 +188,7 @@ def _differences(cells: Cells, sets: tuple[FacetSet, ...]) -> tuple[Floats, NDAr
     exact = least @ np.rint(np.linalg.inv(holds)).T if len(holds) else least[..., :0]
     both = np.concatenate([exact, _noise(cells, units)[..., None]], axis=-1)
     some = both[:, 1] > 0.5
-    known = np.asarray(some.all(axis=0) if units > 1 else some[0])
+    known = np.asarray(some.all(axis=0) if units > 2 else some[0])
     return np.where(some, both[:, 0] / np.where(some, both[:, 1], 1.0), np.nan), known
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
-from rubriclab.figures.generalisability import Line, component_bars, design_curves, mix_forest
+from rubriclab.figures.generalisability import component_bars, design_curves, mix_forest
 from rubriclab.figures.style import Chart
-from rubriclab.findings.decision_study import Ranked, plans_of, ranked_mixes
+from rubriclab.findings.decision_study import Ranked, curves, ranked_mixes
 from rubriclab.findings.facets import PLURAL
 from rubriclab.findings.generalisability import GENERALISABILITY, study_sentence
 from rubriclab.findings.generalisability_results import GStudy
@@ -21,7 +20,6 @@ from rubriclab.model.wording import interval, many
 from rubriclab.store import RunInfo
 
 CALLS = (*range(1, 21), 25, 30, 40, 50, 60)
-STEPS = (1, 2, 3, 5, 10)
 NAMED = ("judge", "wording", "labels")
 ORDER, SCORE = "put texts in order", "stand by themselves"
 ASSUMES = """
@@ -107,53 +105,6 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
             help="Instead of the same orders for every judge, wording and label set: as many calls, more orders.",
         )
     return used == SCORE, tuple(fixed), own
-
-
-def curves(study: GStudy, *, most: int, fixed: Sequence[str] = (), own: bool = False) -> list[Line]:
-    """One line for each number of judges (or wordings, or label sets): every further call is another order.
-
-    With them the line of one order asked again and again, where the judge's noise is known.
-    """
-    keys = study.numbered
-    free = [k for k, key in enumerate(keys) if key not in fixed and key != "repeat"]
-    if not free:
-        return []
-    last = next((k for k in reversed(free) if "order" in keys[k] or "rater" in keys[k]), free[-1])
-    several = next((k for k in free if k != last), None)
-    steps = STEPS if several is not None else (1,)
-    lines = []
-    for n in steps:
-        start = np.ones(len(keys), dtype=np.int64)
-        if several is not None:
-            start[several] = n
-        lines.append(
-            _line(study, start, last, most, tuple(fixed), own, "" if several is None else _number(keys[several], n))
-        )
-    if "repeat" in keys:
-        lines.append(
-            _line(study, np.ones(len(keys), dtype=np.int64), len(keys) - 1, most, tuple(fixed), own, "same call again")
-        )
-    return [line for line in lines if line.plans]
-
-
-def _line(
-    study: GStudy, start: np.ndarray, along: int, most: int, fixed: tuple[str, ...], own: bool, name: str
-) -> Line:
-    first = plans_of(study, name, start[None], fixed=fixed)[0].calls
-    length = min(most // first, 120)
-    if not length:
-        return Line(name, ())
-    numbers = np.repeat(start[None], length, axis=0)
-    numbers[:, along] = np.arange(1, length + 1)
-    return Line(name or f"more {_plural(study.numbered[along])}", plans_of(study, name, numbers, fixed=fixed, own=own))
-
-
-def _plural(key: str) -> str:
-    return " and ".join(PLURAL[part] for part in key.split(" and "))
-
-
-def _number(key: str, n: int) -> str:
-    return f"1 {key}" if n == 1 else f"{n} {_plural(key)}"
 
 
 def best_words(mixes: Sequence[Ranked]) -> str:
