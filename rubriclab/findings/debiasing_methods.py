@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -169,17 +169,8 @@ def _methods(
         yield ("fixed", 1), grid.values(source)[held_out, number]
     if learned is None:
         return
-    if source == "counts":
-        flat = np.full(len(learned.prior), 1 / len(learned.prior))
-        blind = _Learned(flat, learned.content, learned.means)
-        yield ("debiased", 1), _corrected(grid, held_out, number, source, learned)
-        yield (CONTROL, 1), _corrected(grid, held_out, number, source, blind)
-        return
-    everyone = np.concatenate([probe, held_out])
-    corrected = _corrected(grid, everyone, number, source, learned)
-    plain = grid.values(source)[everyone, number]
-    yield ("debiased", 1), _shrunk(corrected, learned.means)
-    yield (CONTROL, 1), _shrunk(plain, learned.means)
+    yield ("debiased", 1), corrected_call(grid, held_out, number, source, learned, probe)
+    yield (CONTROL, 1), corrected_call(grid, held_out, number, source, without_order(learned), probe)
 
 
 def _shrunk(values: Floats, means: Floats) -> Floats:
@@ -187,14 +178,32 @@ def _shrunk(values: Floats, means: Floats) -> Floats:
 
     ``values``: the probe's first. A call is noisier than a mean, so the line is flatter than 1.
     """
-    x, rest = values[: len(means)], values[len(means) :]
+    rest = values[len(means) :]
+    at, start, slope = line_of(values[: len(means)], means)
+    return np.asarray(start + slope * (rest - at))
+
+
+def line_of(x: Floats, means: Floats) -> tuple[float, float, float]:
+    """(mean of x, mean of means, slope): the line along which ``means`` follow ``x``; NaN below two items."""
     known = np.isfinite(x) & np.isfinite(means)
     if known.sum() < 2:
-        return np.full(len(rest), np.nan)
+        return (float("nan"),) * 3
     x, y = x[known], means[known]
     spread = x - x.mean()
     slope = float(spread @ (y - y.mean()) / (spread @ spread)) if np.ptp(x) > 0 else 0.0
-    return np.asarray(y.mean() + slope * (rest - x.mean()))
+    return float(x.mean()), float(y.mean()), slope
+
+
+def corrected_call(grid: Grid, out: Ints, number: int, source: Source, learned: _Learned, probe: Ints) -> Floats:
+    """One call of the items ``out`` corrected by what the items ``probe`` taught."""
+    if source == "counts":
+        return _corrected(grid, out, number, source, learned)
+    return _shrunk(_corrected(grid, np.concatenate([probe, out]), number, source, learned), learned.means)
+
+
+def without_order(learned: _Learned) -> _Learned:
+    """The same knowledge with places that all count alike: the control."""
+    return replace(learned, prior=np.full(len(learned.prior), 1 / len(learned.prior)))
 
 
 def _drawn(values: Floats, calls: int, rng: np.random.Generator) -> Floats:
