@@ -15,7 +15,7 @@ FLOORS = (
     ("model",),
     ("stats", "datasets", "judges"),
     ("findings", "study"),
-    ("figures", "store"),
+    ("figures", "store", "apply"),
     ("report", "runs"),
     ("app", "cli", "notebook"),
 )

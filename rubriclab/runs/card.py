@@ -104,7 +104,7 @@ def _value(store: Store, info: RunInfo, prepared: Plan, data: RunData, choice: C
         "rubric": _rubric(prepared, arm),
         "scores": list(arm.scores),
         "criteria": _criteria(prepared, arm),
-        "bias": [_finding(line) for line in Findings(data).advice() if line.of == setting(arm)],
+        "bias": _bias(data, arm),
         "choice": {
             "margin": choice.margin,
             "unit": choice.unit,
@@ -187,6 +187,12 @@ def _criteria(prepared: Plan, arm: Arm) -> list[str]:
     if len({frozenset(names) for names in fitting}) > 1:
         raise LabError("The texts of this run are rated under different criteria; a card has one list of them.")
     return list(next(iter(sorted(fitting))))
+
+
+def _bias(data: RunData, arm: Arm) -> list[dict[str, Any]]:
+    """What the run says of the judge in this setting; who of the candidates wins is the data's, not the judge's."""
+    lines = (line for line in Findings(data).advice() if line.of == setting(arm) and line.question != "ranking")
+    return [_finding(line) for line in lines]
 
 
 def _finding(line: Advice) -> dict[str, Any]:
