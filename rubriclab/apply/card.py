@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from rubriclab.model.prompt import AnswerRule, PromptMessage, PromptTemplate
 
 FORMAT, VERSION = "rubriclab.judge-card", 1
 MAX_BYTES = 4 * 2**20
-SCHEMA = Path(__file__).with_name("card.schema.json")
+SCHEMA = "card.schema.json"
 RESERVED = ("messages", "model", "stream", "n")
 
 
@@ -87,7 +88,7 @@ class Card:
 @lru_cache(maxsize=1)
 def card_schema() -> Mapping[str, Any]:
     """The published schema."""
-    schema: Mapping[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    schema: Mapping[str, Any] = json.loads(resources.files(__package__).joinpath(SCHEMA).read_text(encoding="utf-8"))
     return schema
 
 

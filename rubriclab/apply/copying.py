@@ -89,4 +89,4 @@ def _packages(module: str) -> Iterator[str]:
 
 def _renamed(text: str, name: str) -> str:
     """Imports of the package under its new name; the rest as it is."""
-    return re.sub(r"(?m)^(\s*from )rubriclab(?=\.)", rf"\g<1>{name}", text)
+    return re.sub(r"(?m)^(\s*from )rubriclab(?=\.| import)", rf"\g<1>{name}", text)

@@ -117,7 +117,8 @@ def of_client(client: Any) -> Send:
             "takes a request's body and gives a chat completion."
         )
     call = client if completions is None else _create(completions)
-    asynchronous = inspect.iscoroutinefunction(client if completions is None else completions.create)
+    asked = client if completions is None else completions.create
+    asynchronous = inspect.iscoroutinefunction(inspect.unwrap(asked))
 
     async def asend(body: dict[str, Any]) -> Answer:
         try:
@@ -125,9 +126,10 @@ def of_client(client: Any) -> Send:
         except Exception as error:  # somebody else's code: whatever it raises is this call's fault
             return _raised(error)
 
-    def send(body: dict[str, Any]) -> Answer:
+    def send(body: dict[str, Any]) -> Any:
         try:
-            return _answer(call(body))
+            value = call(body)
+            return value if inspect.isawaitable(value) else _answer(value)
         except Exception as error:
             return _raised(error)
 

@@ -94,6 +94,9 @@ def _reads(data: RunData, code: int, arm: Arm, rows: pd.DataFrame) -> Reads | No
     read, repeat = (rows[name].to_numpy().astype(np.int64) for name in ("read", "repeat"))
     width = int(read.max()) + 1
     columns, column = compress(repeat * width + read, (int(repeat.max()) + 1) * width)
+    if len(item) * len(columns) != len(rows):
+        # Drawn orders come twice for some items alone: the read's own number tells them apart.
+        columns, column = compress(read, width)
     pattern, patterns = _patterns(data, rows, arm)
     shape = (len(item), len(columns))
     ok = ok_rows(rows)
