@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from math import log
 from pathlib import Path
 from typing import Any
@@ -170,10 +171,14 @@ def answer(call: Call) -> str:
     return fits.get(rule, f"Feedback: so so. [RESULT] {label}" if "prometheus" in call.template else label)
 
 
-@pytest.mark.parametrize("form", FORMS)
+QUICK = ("score", "own prompt, json", "pairs, mtbench", "criteria")
+"""One of each axis, and one own prompt; the others take their time."""
+
+
+@pytest.mark.parametrize("form", [f if f in QUICK else pytest.param(f, marks=pytest.mark.slow) for f in FORMS])
 def test_prompts_and_reads_are_the_labs_own_in_every_form(form: str) -> None:
     about = FORMS[form]
-    judge = apply.load(card_of_study(about, answer), client=lambda body: completion("3"))
+    judge = apply.load(card_of_study(about, answer), client=lambda _: completion("3"))
     prepared = plan(about)
     for unit in prepared.units:
         item = prepared.study.dataset.items[unit.items[0]]
@@ -315,7 +320,7 @@ def test_the_copy_holds_the_labs_modules_word_for_word() -> None:
     for inside in ("study/prompts/parse.py", "study/prompts/outcomes.py", "model/answers.py", "apply/judge.py"):
         original = (package / inside).read_text(encoding="utf-8")
         assert files[inside].replace("from mine.", "from rubriclab.") == original
-    assert not any("from rubriclab" in text for text in files.values())
+    assert not any("from rubriclab." in text or "from rubriclab import" in text for text in files.values())
     with pytest.raises(apply.CardError.__mro__[1], match="no name"):
         copied("not a name")
 
@@ -323,29 +328,32 @@ def test_the_copy_holds_the_labs_modules_word_for_word() -> None:
 # ---------------------------------------------------------------- what a judge does
 
 
+@cache
 def simple() -> dict[str, Any]:
     return card_of_study(study(3, judges=(API,), strategies=BALANCED), asked)
 
 
 def test_unread_replies_are_reported_and_never_dropped() -> None:
     replies = iter(["4", "no idea", "", "2", *["3"] * 6])
-    judged = apply.load(simple(), client=lambda body: completion(next(replies))).score({"response": "x"})
+    judged = apply.load(simple(), client=lambda _: completion(next(replies))).score({"response": "x"})
     assert [read.status for read in judged.reads] == ["ok", "unparsed", "unparsed", *["ok"] * 7]
     assert judged.reads[1].text == "no idea"
     assert (judged.unread, judged.n, judged.score) == (2, 8, 3.0)
     assert judged.note == "2 of 10 replies gave no answer"
-    assert judged.low is not None and judged.high is not None and judged.low < 3.0 < judged.high
+    assert judged.low is not None
+    assert judged.high is not None
+    assert judged.low < 3.0 < judged.high
 
 
 def test_nothing_read_is_no_score() -> None:
-    judged = apply.load(simple(), client=lambda body: completion("well")).score({"response": "x"})
+    judged = apply.load(simple(), client=lambda _: completion("well")).score({"response": "x"})
     assert (judged.score, judged.low, judged.unread) == (None, None, 10)
 
 
 def test_faults_are_asked_again_a_bounded_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr("rubriclab.apply.judge.pause", waits.append)
-    with running(FaultServer(rule=lambda key, nth: "unavailable" if nth in (0, 2, 3) else None)) as server:
+    with running(FaultServer(rule=lambda _, nth: "unavailable" if nth in (0, 2, 3) else None)) as server:
         judged = apply.load(simple(), base_url=server.base_url, cure="orders-2").score({"response": "x"})
     assert [read.attempts for read in judged.reads] == [2, 3]
     with running(SteadyServer()) as server:
@@ -357,7 +365,7 @@ def test_faults_are_asked_again_a_bounded_number_of_times(monkeypatch: pytest.Mo
 
 
 def test_what_a_client_raises_is_the_fault_of_that_call() -> None:
-    def broken(body: dict[str, Any]) -> Any:
+    def broken(_: dict[str, Any]) -> Any:
         raise RuntimeError("sk-abcdefghijkl is wrong")
 
     judged = apply.load(simple(), client=broken, cure="usual").score({"response": "x"})
@@ -367,7 +375,7 @@ def test_what_a_client_raises_is_the_fault_of_that_call() -> None:
 
 def test_drawn_orders_are_the_same_for_the_same_text() -> None:
     about = study(6, judges=(API,), strategies=(Strategy("random", reads=4),))
-    judge = apply.load(card_of_study(about, asked), client=lambda body: completion("3"), cure="drawn-2")
+    judge = apply.load(card_of_study(about, asked), client=lambda _: completion("3"), cure="drawn-2")
     first, again = judge.orders({"response": "x"}), judge.orders({"response": "x", "topic": "new"})
     assert first == again
     assert len({judge.orders({"response": str(k)}) for k in range(20)}) > 10
@@ -380,12 +388,17 @@ def test_a_corrected_call_divides_the_prior_out() -> None:
     correction = next(cure for cure in card["cures"] if cure["key"] == "corrected")["correction"]
     chances = [0.1, 0.2, 0.3, 0.15, 0.25]
     reply = completion("3", logprobs=[token_entry("3", {str(k + 1): log(p) for k, p in enumerate(chances)})])
-    judged = apply.load(card, client=lambda body: reply, cure="corrected").score({"response": "x"})
+    judged = apply.load(card, client=lambda _: reply, cure="corrected").score({"response": "x"})
     fair = [p / q for p, q in zip(chances, correction["prior"], strict=True)]
     mean = sum(s * p for s, p in zip(range(1, 6), fair, strict=True)) / sum(fair)
     line = correction["line"]
     assert judged.expected == pytest.approx(line["from"] + line["slope"] * (mean - line["at"]))
     assert judged.score == 1 + max(range(5), key=lambda k: fair[k])
+
+
+@cache
+def repeated_pairs() -> dict[str, Any]:
+    return card_of_study(replace(pairs(), design=replace(pairs().design, repeats=3)), answer)
 
 
 @pytest.mark.parametrize(
@@ -399,11 +412,9 @@ def test_a_corrected_call_divides_the_prior_out() -> None:
     ],
 )
 def test_two_swapped_calls_that_differ(cure: str, replies: list[str], winner: int | None, calls: int) -> None:
-    about = replace(pairs(), design=replace(pairs().design, repeats=3))
-    made = card_of_study(about, answer)
     said = iter(replies)
     item = {"instruction": "q", "responses": ["one", "two"]}
-    judged = apply.load(made, client=lambda body: completion(next(said)), cure=cure).score(item)
+    judged = apply.load(repeated_pairs(), client=lambda _: completion(next(said)), cure=cure).score(item)
     assert len(judged.reads) == calls
     if winner is None:  # the third call says who stood first there
         winner = int(judged.reads[2].order[0])
@@ -411,7 +422,7 @@ def test_two_swapped_calls_that_differ(cure: str, replies: list[str], winner: in
 
 
 def test_items_that_cannot_be_judged_are_refused_in_words() -> None:
-    judge = apply.load(simple(), client=lambda body: completion("3"))
+    judge = apply.load(simple(), client=lambda _: completion("3"))
     for item, why in (
         ({}, "no “response”"),
         ({"response": ["x"]}, "expected text"),

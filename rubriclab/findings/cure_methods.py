@@ -18,6 +18,8 @@ from rubriclab.stats.inference import Floats, Ints
 
 FOLDS, ROUNDS = 5, 4
 CALLS = (1, 2, 3, 5)
+MIN_ITEMS = 20
+"""Fewer teach no prior of the places that other items could be corrected by."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def _listed(reads: Reads, seed: int) -> Iterator[Way]:
         yield way(
             f"reads-{len(columns)}", "All orders, every read", "the mean that the others are measured against", columns
         )
-    if reads.grid is not None:
+    if reads.grid is not None and len(mean) >= MIN_ITEMS:
         yield from _corrected(reads, usual, rounds, mean)
 
 
