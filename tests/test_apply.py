@@ -17,7 +17,6 @@ import openai
 import pytest
 
 from rubriclab import apply
-from rubriclab.apply.copying import copied, zipped
 from rubriclab.apply.judge import CardJudge
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.embedded import TOP_LOGPROBS
@@ -37,6 +36,7 @@ from rubriclab.model import (
     Study,
 )
 from rubriclab.model.prompt import AnswerRule, PromptMessage, PromptTemplate
+from rubriclab.runs.card_code import copied, zipped
 from rubriclab.study.plan import Plan, plan
 from tests.cards import API, Opinionated, asked, card_of_study, example, item_value
 from tests.labkit import criterion, study

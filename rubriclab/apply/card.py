@@ -156,8 +156,8 @@ def card_of(value: Any) -> Card:
         return _card(value)
     except CardError:
         raise
-    except (LabError, ValueError) as fault:
-        raise CardError(f"The card cannot be used: {fault}") from fault
+    except (LabError, ValueError) as reason:
+        raise CardError(f"The card cannot be used: {reason}") from reason
 
 
 def _card(value: dict[str, Any]) -> Card:
@@ -240,7 +240,9 @@ def _cure(value: Mapping[str, Any]) -> Cure:
 
 def _check_cure(card: Card, cure: Cure) -> None:
     """Raises CardError for a cure that could not be asked."""
-    places: tuple[int | str, ...] = {"options": card.scores, "criteria": card.criteria}.get(card.axis, (1, 2))
+    places: tuple[int | str, ...] = (1, 2)
+    if card.axis != "pairwise":
+        places = card.scores if card.axis == "options" else card.criteria
     for order in cure.orders:
         if sorted(map(str, order)) != sorted(map(str, places)):
             raise CardError(f"Cure “{cure.key}” has the order {list(order)}; expected each of {list(places)} once.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rubriclab.apply.card import Card, Cure
 from rubriclab.model import Outcome, Reply, Status
 
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_T: tuple[float, ...] = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _T += (2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086)
 _T += (2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
 """Student's t, 0.975, on 1 to 30 degrees of freedom."""
@@ -99,7 +99,8 @@ def judged(card: Card, cure: Cure, reads: Sequence[Read]) -> Judged:
     """All reads of one item, put together as the cure says."""
     known = [read for read in reads if read.status == "ok"]
     note = "" if len(known) == len(reads) else f"{len(reads) - len(known)} of {len(reads)} replies gave no answer"
-    winner, criteria = None, {}
+    winner: int | None = None
+    criteria: dict[str, Scored] = {}
     if card.axis == "criteria":
         scored, criteria = _criteria(card, reads)
     elif card.axis == "pairwise":
@@ -182,7 +183,7 @@ def fair_chances(order: Sequence[int | str], by_score: Sequence[float], prior: S
 
 
 def _pair(cure: Cure, known: Sequence[Read]) -> tuple[Scored, int | None]:
-    named = [share(read) for read in known]
+    named: list[float | None] = [share(read) for read in known]
     lean = [leaning(read) for read in known]
     if cure.correction is not None:
         prior = cure.correction["prior"]

@@ -77,7 +77,7 @@ def _urllib(url: str, key: str, timeout: float) -> Send:
                 answered = dict(response.headers)
         except urllib.error.HTTPError as error:
             with error:
-                return from_response(error.code, error.headers, error.read(MAX_ERROR_BYTES), secrets=secrets)
+                return from_response(error.code, dict(error.headers), error.read(MAX_ERROR_BYTES), secrets=secrets)
         except (OSError, ValueError) as error:
             return of_exception(error, timeout, secrets)
         if len(content) > MAX_REPLY_BYTES:

@@ -53,13 +53,12 @@ def _margin(text: str) -> float:
 
 
 def card(arguments: argparse.Namespace) -> int:
-    from rubriclab.apply import dumped
     from rubriclab.datasets.outfiles import write_file
-    from rubriclab.runs.card import judge_card
+    from rubriclab.runs.card import card_text, judge_card
 
     with existing_store(arguments.store) as store:
         made = judge_card(store, arguments.run, arm=arguments.arm, margin=arguments.margin)
-    write_file(arguments.out, dumped(made))
+    write_file(arguments.out, card_text(made))
     if arguments.code is not None:
         _copy(arguments.code)
     if arguments.json:
@@ -84,7 +83,7 @@ def lines(made: dict[str, Any]) -> list[str]:
             + (f"  {cure['note']}" if cure["note"] else "")
         )
     told += ["", f"Distance: from {choice['target']}, in {choice['unit']}; margin {choice['margin']:g}."]
-    return told + made["notes"]
+    return [*told, *made["notes"]]
 
 
 def _ends(part: dict[str, Any]) -> str:
@@ -98,9 +97,9 @@ def _money(value: float | None) -> str:
 
 def _copy(target: Path) -> None:
     """Raises LabError for a folder that is already there: a copy is replaced by hand, knowingly."""
-    from rubriclab.apply.copying import copied, zipped
     from rubriclab.datasets.outfiles import write_file
     from rubriclab.model import LabError
+    from rubriclab.runs.card_code import copied, zipped
 
     if target.suffix == ".zip":
         write_file(target, zipped(target.stem))

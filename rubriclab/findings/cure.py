@@ -25,10 +25,10 @@ MARGIN_STEPS, MARGIN_SHARE = 0.25, 0.05
 """Where nobody names a margin: a quarter of a step; of pairs one verdict in twenty."""
 MIN_UNITS, MOST_LEFT_OUT = 20, 0.2
 METHOD = (
-    "Items that were read in every order; each way of asking chosen and fitted on four fifths of the units "
-    "and measured on the last fifth, in four rounds. Distance: root mean square of what it adds to the error of "
+    "Items that were read in every order. Orders are chosen on two fifths of the units and measured on the others; "
+    "a correction is learnt on four fifths and measured on the last fifth, in four rounds. Distance: root mean square of what it adds to the error of "
     "the best way; for pairs the share of verdicts. A way is not worse than the best where the upper end of its "
-    "one-sided interval (with Johnson's correction for skewness, all ways together at the confidence named: Bonferroni) "
+    "one-sided interval (corrected for skewness after Hall 1992, all ways together at the confidence named: Bonferroni) "
     "lies below the margin. The default is the way of fewest calls among these, the nearest of equals."
 )
 
@@ -115,7 +115,7 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
     ways = ways_of(reads, seed=seed)
     n_units = int(reads.unit.max()) + 1
     why = _too_little(reads, n_units)
-    best = min(ways, key=lambda way: (float(way.loss.mean()), way.calls))
+    best = min(ways, key=lambda way: (float(np.nanmean(way.loss)), way.calls))
     tested = max(1, sum(way.allowed for way in ways if way is not best))
     measured = tuple(_measured(reads, way, best, size, ALPHA / tested, enough=not why) for way in ways)
     passing = [way for way in measured if way.allowed and way.not_worse]
@@ -150,9 +150,14 @@ def _too_little(reads: Reads, units: int) -> str:
 
 
 def _measured(reads: Reads, way: Way, best: Way, margin: float, alpha: float, *, enough: bool) -> Measured:
-    pairs = reads.arm.axis == "pairwise"
-    more: Excess = excess(way.loss - best.loss, reads.unit, alpha=alpha)
-    root = (lambda x: float(x)) if pairs else (lambda x: float(np.sqrt(max(x, 0.0))))
+    pairs, note = reads.arm.axis == "pairwise", way.note
+    loss = way.loss - best.loss
+    seen = np.isfinite(loss)
+    unit = np.unique(reads.unit[seen], return_inverse=True)[1].astype(np.int64)
+    if enough and int(unit.max()) + 1 < MIN_UNITS:
+        enough, note = False, f"{int(unit.max()) + 1} units are too few to say so; {MIN_UNITS} are needed"
+    more: Excess = excess(loss[seen], unit, alpha=alpha)
+    root = _share if pairs else _root
     itself = way is best
     bound = 0.0 if itself else root(more.bound)
     low, high = more.ci
@@ -174,8 +179,17 @@ def _measured(reads: Reads, way: Way, best: Way, margin: float, alpha: float, *,
         n_rated=rated,
         allowed=way.allowed,
         not_worse=itself or (enough and bound < margin),
-        note=way.note,
+        note=note,
     )
+
+
+def _root(squared: float) -> float:
+    """A distance in points from its square."""
+    return math.sqrt(max(squared, 0.0))
+
+
+def _share(part: float) -> float:
+    return part
 
 
 def _agreement(reads: Reads, estimate: Floats) -> tuple[float, Interval, int]:

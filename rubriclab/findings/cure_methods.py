@@ -11,12 +11,16 @@ import numpy as np
 from rubriclab.findings.cure_pairs import PairWay, pair_ways
 from rubriclab.findings.cure_reads import Order, Reads, balanced
 from rubriclab.findings.debiasing_methods import corrected_call, learn, line_of, without_order
+from rubriclab.findings.debiasing_reads import Source
+from rubriclab.findings.frame import Bools
 from rubriclab.model import designs
 from rubriclab.stats import debiasing as stats
 from rubriclab.stats.excess import excess
 from rubriclab.stats.inference import Floats, Ints
 
 FOLDS, ROUNDS = 5, 4
+CHOOSING = 0.4
+"""Of the units choose orders, the others measure them."""
 CALLS = (1, 2, 3, 5)
 MIN_ITEMS = 20
 """Fewer teach no prior of the places that other items could be corrected by."""
@@ -24,7 +28,7 @@ MIN_ITEMS = 20
 
 @dataclass(frozen=True)
 class Way:
-    """``loss``, ``estimate``: (items,) on held-out items. ``allowed``: it may be chosen."""
+    """``loss``, ``estimate``: (items,); a loss is NaN for items that chose the way. ``allowed``: it may be chosen."""
 
     key: str
     title: str
@@ -62,6 +66,13 @@ def folds(unit: Ints, seed: int) -> tuple[Ints, ...]:
     return tuple((rng.permutation(n) % min(FOLDS, n))[unit] for _ in range(ROUNDS))
 
 
+def choosing_items(unit: Ints, seed: int) -> Bools:
+    """The items that choose orders: those of CHOOSING of the units, drawn at random."""
+    n = int(unit.max()) + 1
+    drawn = np.random.default_rng(seed).permutation(n) < max(1, round(CHOOSING * n))
+    return np.asarray(drawn[unit])
+
+
 Fitted = Callable[[Ints, Ints], Floats]
 """(training items, held-out items) to estimates of the latter."""
 
@@ -82,7 +93,7 @@ def held_out(reads: Reads, rounds: tuple[Ints, ...], fitted: Fitted) -> Floats:
 def _listed(reads: Reads, seed: int) -> Iterator[Way]:
     value, n = reads.value, len(reads.first)
     mean = value.mean(axis=1)
-    rounds = folds(reads.unit, seed)
+    rounds, choosing = folds(reads.unit, seed), choosing_items(reads.unit, seed)
     usual = _usual(reads)
 
     def way(key: str, title: str, why: str, columns: Ints) -> Way:
@@ -94,7 +105,7 @@ def _listed(reads: Reads, seed: int) -> Iterator[Way]:
     subset = _balanced_set(reads)
     for calls in CALLS:
         if calls < n and calls != len(subset):
-            yield _chosen(reads, calls, rounds)
+            yield _chosen(reads, calls, choosing)
     if len(subset) and len(subset) < n:
         yield way(
             f"balanced-{len(subset)}",
@@ -138,19 +149,22 @@ def nearest(value: Floats, columns: Ints, calls: int) -> Ints:
     return chosen
 
 
-def _chosen(reads: Reads, calls: int, rounds: tuple[Ints, ...]) -> Way:
-    value, mean = reads.value, reads.value.mean(axis=1)
+def _chosen(reads: Reads, calls: int, choosing: Bools) -> Way:
+    """Orders chosen on some of the units, and measured on the others: what is measured is what is taken.
 
-    def fitted(rest: Ints, out: Ints) -> Floats:
-        return np.asarray(value[out][:, nearest(value[rest], reads.first, calls)].mean(axis=1))
-
-    made = held_out(reads, rounds, fitted)
-    columns = nearest(value, reads.first, calls)
+    An average over folds would be of the choosing, not of these very orders, which may be worse luck.
+    """
+    value = reads.value
+    columns = nearest(value[choosing], reads.first, calls)
+    estimate = value[:, columns].mean(axis=1)
+    loss = np.where(choosing, np.nan, (estimate - value.mean(axis=1)) ** 2)
     title = "One call in the best order" if calls == 1 else f"{calls} orders averaged"
-    why = f"nearest to the mean over all orders, chosen on all {len(value):,} items; measured on items that did not choose"
+    why = (
+        f"nearest to the mean over all orders, chosen on {int(choosing.sum()):,} items and measured on the other "
+        f"{int((~choosing).sum()):,}"
+    )
     key = "best-order" if calls == 1 else f"orders-{calls}"
-    loss = ((made - mean) ** 2).mean(axis=0)
-    return Way(key, title, why, calls, tuple(reads.orders[c] for c in columns), loss, made.mean(axis=0))
+    return Way(key, title, why, calls, tuple(reads.orders[c] for c in columns), loss, estimate)
 
 
 # ---------------------------------------------------------------- one corrected call
@@ -160,7 +174,7 @@ def _corrected(reads: Reads, usual: int, rounds: tuple[Ints, ...], mean: Floats)
     """One call with the prior of the places divided out, where the reads can teach one."""
     grid = reads.grid
     assert grid is not None
-    source = "counts" if reads.likely is None else "probabilities"
+    source: Source = "counts" if reads.likely is None else "probabilities"
     everyone = np.arange(len(mean))
     if learn(grid, everyone, source) is None:
         return
@@ -252,4 +266,5 @@ def _orders_to_draw(reads: Reads) -> tuple[Order, ...]:
     line: Order = tuple(reads.arm.scores) if reads.arm.axis == "options" else reads.names
     if len(line) <= designs.ALL_LIMIT:
         return tuple(permutations(line))
-    return tuple(dict.fromkeys(designs.rotations(line) + designs.rotations(line[::-1])))
+    turned = (way[at:] + way[:at] for way in (line, line[::-1]) for at in range(len(line)))
+    return tuple(dict.fromkeys(turned))

@@ -16,6 +16,20 @@ from rubriclab.stats.inference import Floats, Ints
 
 BOTH: tuple[Order, Order] = ((1, 2), (2, 1))
 SAME = "measured against the same two calls; calls that are repeated would tell more"
+_TIE = (
+    "swapped-tie",
+    "Two swapped calls; a disagreement is a tie",
+    "the place cancels; what the two calls differ on is left open",
+    2,
+    BOTH,
+)
+_LEAN = (
+    "swapped-lean",
+    "Two swapped calls; a disagreement goes by the chances",
+    "the candidate that the two calls together give the greater chance",
+    2,
+    BOTH,
+)
 _FLOOR = 1e-6
 
 
@@ -51,28 +65,10 @@ def pair_ways(reads: Reads, rounds: tuple[Ints, ...]) -> Iterator[PairWay]:
     if reads.likely is not None:
         yield _corrected(reads, rounds, int(there[0]), int(swapped[0]), target)
     both = side((one + two) / 2)
-    yield way(
-        "swapped-tie",
-        "Two swapped calls; a disagreement is a tie",
-        "the place cancels; what the two calls differ on is left open",
-        2,
-        BOTH,
-        both,
-        disagree="tie",
-        note=note,
-    )
+    yield way(*_TIE, both, disagree="tie", note=note)
     if reads.likely is not None:
         lean = side((reads.likely[:, there[0]] + reads.likely[:, swapped[0]]) / 2)
-        yield way(
-            "swapped-lean",
-            "Two swapped calls; a disagreement goes by the chances",
-            "the candidate that the two calls together give the greater chance",
-            2,
-            BOTH,
-            np.where(both == 0.5, lean, both),
-            disagree="lean",
-            note=note,
-        )
+        yield way(*_LEAN, np.where(both == 0.5, lean, both), disagree="lean", note=note)
     if repeats > 2:
         thirds = [
             np.where(one == two, both, side((one + two + reads.named[:, part[1]]) / 3)) for part in (there, swapped)

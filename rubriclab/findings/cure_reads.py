@@ -90,13 +90,7 @@ def _each(data: RunData, arms: Sequence[tuple[int, Arm, pd.DataFrame]], known: B
 
 def _reads(data: RunData, code: int, arm: Arm, rows: pd.DataFrame) -> Reads | None:
     """The items of one arm that were read in every call; None where there are none or one order alone."""
-    item, at = compress(rows["item"].to_numpy().astype(np.int64), len(data.items))
-    read, repeat = (rows[name].to_numpy().astype(np.int64) for name in ("read", "repeat"))
-    width = int(read.max()) + 1
-    columns, column = compress(repeat * width + read, (int(repeat.max()) + 1) * width)
-    if len(item) * len(columns) != len(rows):
-        # Drawn orders come twice for some items alone: the read's own number tells them apart.
-        columns, column = compress(read, width)
+    item, at, columns, column, first = _laid_out(data, rows)
     pattern, patterns = _patterns(data, rows, arm)
     shape = (len(item), len(columns))
     ok = ok_rows(rows)
@@ -112,7 +106,6 @@ def _reads(data: RunData, code: int, arm: Arm, rows: pd.DataFrame) -> Reads | No
     grid = None
     if arm.axis == "options":
         grid = _only(reads_grid(data, code, arm, rows, item), whole)
-    first_of = np.zeros(len(columns), dtype=np.int64) + columns // width
     same = bool((shown[whole] == shown[whole][0]).all())
     given = bool(np.isfinite(likely[whole]).all())
     return Reads(
@@ -121,7 +114,7 @@ def _reads(data: RunData, code: int, arm: Arm, rows: pd.DataFrame) -> Reads | No
         named=named[whole],
         likely=likely[whole] if given else None,
         orders=tuple(patterns[k] for k in shown[whole][0]) if same else (),
-        first=np.flatnonzero(first_of == first_of.min()),
+        first=first,
         human=data.items["human"].to_numpy().astype(np.float64)[item][whole],
         unit=np.unique(units(data.items, data.unit).code[item][whole], return_inverse=True)[1].astype(np.int64),
         left_out=int((~whole).sum()),
@@ -129,6 +122,20 @@ def _reads(data: RunData, code: int, arm: Arm, rows: pd.DataFrame) -> Reads | No
         grid=grid,
         names=patterns[0],
     )
+
+
+def _laid_out(data: RunData, rows: pd.DataFrame) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """(items, each judgment's among them, calls, each judgment's among them, the calls of the first repeat)."""
+    item, at = compress(rows["item"].to_numpy().astype(np.int64), len(data.items))
+    read, repeat = (rows[name].to_numpy().astype(np.int64) for name in ("read", "repeat"))
+    width = int(read.max()) + 1
+    columns, column = compress(repeat * width + read, (int(repeat.max()) + 1) * width)
+    if len(item) * len(columns) != len(rows):
+        # Drawn orders come twice for some items alone: the read's own number tells them apart.
+        columns, column = compress(read, width)
+        width = int(read.max()) + 2
+    turn = columns // width
+    return item, at, columns, column, np.flatnonzero(turn == turn.min())
 
 
 def _only(grid: Grid, whole: Bools) -> Grid | None:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from rubriclab import __version__
-from rubriclab.apply import sealed
+from rubriclab.apply import dumped, sealed
 from rubriclab.apply.card import FORMAT, VERSION
 from rubriclab.datasets.rubrics import rubric_to_value
 from rubriclab.findings.cure import METHOD, Choice, Measured, cure
@@ -19,7 +19,7 @@ from rubriclab.findings.topics import Findings
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.embedded import TOP_LOGPROBS as EMBEDDED_LOGPROBS
 from rubriclab.judges.request import TOP_LOGPROBS
-from rubriclab.model import Arm, Call, Criterion, Judge, LabError, Rubric, RunData, ScoreOption, Study
+from rubriclab.model import STATUSES, Arm, Call, Criterion, Judge, LabError, Rubric, RunData, ScoreOption, Study
 from rubriclab.stats.inference import Interval
 from rubriclab.store import RunInfo, Store
 from rubriclab.study.plan import Plan, plan
@@ -51,6 +51,11 @@ def judge_card(store: Store, run: str, *, arm: int | None = None, margin: float 
     return sealed(_value(store, info, prepared, data, choice, judge))
 
 
+def card_text(made: Mapping[str, Any]) -> str:
+    """A card as the text of its file."""
+    return dumped(made)
+
+
 def chosen_arm(data: RunData) -> int:
     """The clearest arm of a run with one setting. Raises LabError, with the arms, for several."""
     if len({(setting(arm), arm.scores, arm.n_positions) for arm in data.arms}) > 1:
@@ -80,24 +85,11 @@ def _value(store: Store, info: RunInfo, prepared: Plan, data: RunData, choice: C
     call = prepared.first_call(choice.code)
     terms = terms_of(study, study.judges.index(judge), arm)
     price = _price(store, info, judge)
-    unread = int((data.judgments["status"].to_numpy()[data.judgments["arm"].to_numpy() == choice.code] != 0).sum())
     return {
         "format": FORMAT,
         "version": VERSION,
         "name": f"{judge.name} · {arm.dataset}"[:200],
-        "made": {
-            "by": f"rubriclab {__version__}",
-            "on": info.changed.isoformat(timespec="seconds"),
-            "run": info.run,
-            "study": info.name,
-            "dataset": arm.dataset,
-            "dataset_id": study.dataset.id,
-            "items": choice.items,
-            "units": choice.units,
-            "rated": max((way.n_rated for way in choice.ways), default=0),
-            "judgments": int((data.judgments["arm"] == choice.code).sum()),
-            "unread": unread,
-        },
+        "made": _made(info, study, data, choice),
         "judge": _judge(judge, terms),
         "axis": arm.axis,
         "prompt": _prompt(study, arm, call),
@@ -105,19 +97,41 @@ def _value(store: Store, info: RunInfo, prepared: Plan, data: RunData, choice: C
         "scores": list(arm.scores),
         "criteria": _criteria(prepared, arm),
         "bias": _bias(data, arm),
-        "choice": {
-            "margin": choice.margin,
-            "unit": choice.unit,
-            "margin_steps": choice.margin_steps,
-            "confidence": choice.confidence,
-            "tested": choice.tested,
-            "target": choice.target,
-            "sentence": choice.sentence,
-            "method": METHOD,
-        },
+        "choice": _choice(choice),
         "cures": [_cure(way, price) for way in choice.ways],
         "cure": choice.chosen,
         "notes": _notes(study, choice),
+    }
+
+
+def _made(info: RunInfo, study: Study, data: RunData, choice: Choice) -> dict[str, Any]:
+    """Which run it is of, and how much was measured."""
+    mine = data.judgments[data.judgments["arm"].to_numpy() == choice.code]
+    return {
+        "by": f"rubriclab {__version__}",
+        "on": info.changed.isoformat(timespec="seconds"),
+        "run": info.run,
+        "study": info.name,
+        "dataset": data.arms[choice.code].dataset,
+        "dataset_id": study.dataset.id,
+        "items": choice.items,
+        "units": choice.units,
+        "rated": max((way.n_rated for way in choice.ways), default=0),
+        "judgments": len(mine),
+        "unread": int((mine["status"] != STATUSES.index("ok")).sum()),
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    return {
+        "margin": choice.margin,
+        "unit": choice.unit,
+        "margin_steps": choice.margin_steps,
+        "confidence": choice.confidence,
+        "tested": choice.tested,
+        "target": choice.target,
+        "sentence": choice.sentence,
+        "method": METHOD,
     }
 
 

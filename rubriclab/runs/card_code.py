@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rubriclab import __version__
+from rubriclab.apply.card import SCHEMA
 from rubriclab.model import LabError
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ENTRY = "rubriclab.apply"
+"""What a pipeline imports; all that it imports goes with it."""
 _HEAD = '"""Copied from rubriclab {version} by “rubriclab card --code”: use ``{name}.apply``. Do not edit."""\n'
 
 
@@ -29,7 +31,7 @@ def copied(name: str) -> dict[str, str]:
     if not name.isidentifier():
         raise LabError(f"“{name}” is no name of a Python package: use letters, digits and “_”, as judge_card.")
     modules = _closure()
-    files = {"__init__.py": _HEAD.format(version=__version__, name=name), "apply/card.schema.json": _schema()}
+    files = {"__init__.py": _HEAD.format(version=__version__, name=name), f"apply/{SCHEMA}": _schema()}
     for module in sorted(modules):
         path = _file(module)
         inside = path.relative_to(PACKAGE).as_posix()
@@ -51,7 +53,7 @@ def zipped(name: str) -> bytes:
 
 
 def _schema() -> str:
-    return PACKAGE.joinpath("apply", "card.schema.json").read_text(encoding="utf-8")
+    return PACKAGE.joinpath("apply", SCHEMA).read_text(encoding="utf-8")
 
 
 def _closure() -> set[str]:
