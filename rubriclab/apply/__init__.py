@@ -1,4 +1,4 @@
-"""A judge card in a pipeline: the cure that a run of the lab chose, asked of the same model.
+"""A judge card and an item in, a score out: the way of asking that a run chose, in a pipeline of yours.
 
 Needs the standard library and a server that speaks the OpenAI chat protocol (or an ``openai``
 client handed in)::
