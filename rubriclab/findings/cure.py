@@ -16,8 +16,8 @@ from rubriclab.findings.cure_methods import Way, ways_of
 from rubriclab.findings.cure_reads import Order, Reads, reads_of
 from rubriclab.findings.effects import step, unfinished
 from rubriclab.model import LabError, RunData
-from rubriclab.stats.agreement import ItemReads, r_with_humans
 from rubriclab.stats.excess import Excess, excess
+from rubriclab.stats.human_correlation import ItemReads, r_with_humans
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval
 
 ALPHA = 0.05
