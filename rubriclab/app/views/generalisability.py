@@ -110,6 +110,8 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
 def best_words(mixes: Sequence[Ranked]) -> str:
     """The best mix, and which others are not told apart from it."""
     best, *others = mixes
+    if not best.plan.relative > 0:
+        return "No mix is known to be reliable: the scores are not shown to vary with the texts."
     open = [one.plan.name for one in others if one.open]
     if not others:
         return f"Only {best.plan.name} can be had for this."
