@@ -4,6 +4,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms import launch, study
+from rubriclab.app.forms.agreement_plan import agreement_form
 
 LEAD = (
     "The same question, asked in several orders. Choose what changes places and who judges; "
@@ -16,6 +17,7 @@ with ui.page("study", "Study", LEAD):
         prepared = study.prepare(setup)
         study.ui_step(5, "What it will take")
         launch.summary(prepared)
+        agreement_form(prepared)
         launch.launch(setup, prepared)
         st.subheader("Before you launch", anchor=False)
         prompt, balance = st.tabs(["The prompt, as sent", "Balance of the orders"])

@@ -12,6 +12,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from rubriclab.datasets.mapping import guess_mapping
 from rubriclab.datasets.recipes import read_files, recipe
 from rubriclab.datasets.rubrics import dump_rubric, read_rubric, rubric_to_value
 from rubriclab.datasets.tables import read_table
-from rubriclab.model import Judge, Reply, Study
+from rubriclab.model import Item, Judge, Reply, Study
 from rubriclab.runs.answer_files import answer_row, answer_table, write_answers
 from rubriclab.runs.answers import import_answers
 from rubriclab.store import RunWriter, Store
@@ -269,7 +270,10 @@ def spoiled_zip(content: bytes, rng: random.Random) -> bytes:
 
 # ---------------------------------------------------------------- valid files
 
-_SCORES = "judge,dataset,item_id,ordering,score,human\nj,d,1,3 1 2 5 4,3,4\nj,d,1,1 2 3 4 5,2,4\nj,d,2,5 4 3 2 1,,\n"
+_SCORES = (
+    "judge,dataset,item_id,ordering,score,human_1,human_2\n"
+    "j,d,1,3 1 2 5 4,3,4,2\nj,d,1,1 2 3 4 5,2,4,2\nj,d,2,5 4 3 2 1,,,\n"
+)
 _CRITERIA = (
     "judge,dataset,text_id,ordering,criterion,score,repeat\n"
     "j,d,1,A|B,A,3,0\nj,d,1,A|B,B,1,0\nj,d,1,B|A,A,2,0\nj,d,1,B|A,B,1,0\n"
@@ -279,8 +283,9 @@ _PAIRS = (
     "j,1,t,a,b,A,0,10\nj,1,t,b,a,B,0,10\nj,2,t,a,b,C,1,20\n"
 )
 _ROWS = 'id,instruction,response,criterion,human_1,human_2\n1,do,é done,a,3,4\n2,do,"x, y",b,,5\n'
+_LONG = "id,response,annotator_id,rating\n1,é done,w1,3\n2,so,w1,4\n1,é done,w2,5\n2,so,w2,\n"
 _RECORDS = [
-    {"id": 1, "instruction": "do", "response": "done", "human": [3, 4], "reference_5": "r"},
+    {"id": 1, "instruction": "do", "response": "done", "human": [3, 4], "raters": ["w1", "é"], "reference_5": "r"},
     {"id": 2, "instruction": "do", "response": "so", "human": {"a": [1], "b": [2]}},
 ]
 _STORIES = (
@@ -298,7 +303,9 @@ def _prepared() -> Plan:
 
 @cache
 def _study() -> Study:
-    return study(2, name="fuzzed")
+    made = study(2, name="fuzzed")
+    named = tuple(replace(item, raters=("w1",)) for item in made.dataset.items if isinstance(item, Item))
+    return replace(made, dataset=replace(made.dataset, items=named))
 
 
 @cache
@@ -426,6 +433,7 @@ Reader = tuple[Callable[[Path, bytes], None], Callable[[Path], bytes], Spoil]
 CELLS, LINES = either(spoiled, spoiled_cells), either(spoiled, spoiled_line)
 READERS: Mapping[str, Reader] = {
     "csv": (_data("a.csv"), lambda _: _ROWS.encode(), CELLS),
+    "csv of raters": (_data("a.csv"), lambda _: _LONG.encode(), CELLS),
     "tsv": (_data("a.tsv"), lambda _: _ROWS.replace(",", "\t").encode(), spoiled),
     "csv.gz": (_data("a.csv.gz"), lambda _: gzip.compress(_ROWS.encode()), either(spoiled, spoiled_gzip)),
     "jsonl": (_data("a.jsonl"), lambda _: "\n".join(map(json.dumps, _RECORDS)).encode(), LINES),

@@ -101,6 +101,24 @@ def test_power_is_the_planner_s(study) -> None:
     assert document["cheapest"]["calls"] == min(d["calls"] for d in document["designs"])
 
 
+def test_an_interval_on_agreement_is_planned(study, capsys) -> None:
+    data = study.parent / "d.csv"
+    header, *rows = data.read_text().splitlines()
+    rated = [f"{row},{k % 5 + 1}" for k, row in enumerate(rows[:50])] + [f"{row}," for row in rows[50:]]
+    data.write_text("\n".join([f"{header},human", *rated]) + "\n")
+    asked = ["plan", str(study), "--kappa", "0.5", "--icc", "0.6", "--half-width", "0.08", "--ratings", "3"]
+    assert main([*asked, "--json"]) == EXIT_OK
+    kappa, icc = json.loads(capsys.readouterr().out)["agreement"]
+    assert (kappa["coefficient"], kappa["items"], kappa["source"]) == ("kappa", 50, "stated")
+    assert (icc["coefficient"], icc["ratings"], icc["half_width"]) == ("icc", 3, 0.08)
+    assert main(asked) == EXIT_OK
+    told = capsys.readouterr().out
+    assert f"± 0.08 takes {kappa['items_needed']:,} rated items; 50 rated items give" in told
+    assert "Fleiss, Cohen and Everitt" in told
+    assert main(["plan", str(study), "--kappa", "1.5"]) == EXIT_FAULT
+    assert "cannot be planned" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_pilot_s_noise_is_used(study, tmp_path, capsys) -> None:
     store, small = str(tmp_path / "s.duckdb"), only(study, "sim")
@@ -111,6 +129,11 @@ def test_a_pilot_s_noise_is_used(study, tmp_path, capsys) -> None:
     assert document["effect"]["pilot"] == run
     assert document["arms"][0]["power"]["noise"] == "pilot"
     assert document["arms"][0]["power"]["noise_from"] == "sim · d · random"
+    assert (document["agreement"], document["warnings"]) == ([], [])  # nobody rated these items, nor asked
+    assert main(["plan", str(small), "--store", store, "--pilot", run, "--kappa", "0.5", "--json"]) == EXIT_OK
+    document = json.loads(capsys.readouterr().out)
+    assert [plan["source"] for plan in document["agreement"]] == ["stated"]
+    assert "The pilot says nothing of agreement with people" in document["warnings"][0]
 
 
 def test_what_cannot_be_planned_is_said(study, tmp_path, capsys) -> None:

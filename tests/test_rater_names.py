@@ -55,6 +55,18 @@ def test_a_store_and_an_archive_keep_who_rated_what() -> None:
         assert other.study(run).dataset == store.study(run).dataset
 
 
+def test_a_bundle_has_a_table_of_who_rated_what() -> None:
+    store, run = opened(rated_study())
+    with store, zipfile.ZipFile(io.BytesIO(write_archive(store, run))) as archive:
+        table = pd.read_parquet(io.BytesIO(archive.read("ratings.parquet")))
+        assert "ratings.parquet" in archive.read("README.txt").decode()
+    assert table[["item_id", "rater", "rating"]].to_numpy().tolist() == [
+        ["a", "Zoë", 1.0],
+        ["a", "bob", 4.0],
+        ["b", "bob", 5.0],
+    ]
+
+
 def test_names_decide_no_call() -> None:
     """The study that is half asked when its raters get names goes on as the same run."""
     named, without = rated_study(), rated_study(nameless())
@@ -80,6 +92,8 @@ def test_the_archive_of_nameless_ratings_is_as_it_was_before_there_were_names() 
     with store, zipfile.ZipFile(io.BytesIO(write_archive(store, run))) as archive:
         items = json.loads(archive.read("study.json"))["data"]["items"]
         assert all("raters" not in item for item in items)
+        assert "ratings.parquet" not in archive.namelist()
+        assert store.ratings(run)["rater"].isna().all()
         assert store.dataset(rated_study().dataset.id).items == nameless()
 
 
@@ -135,18 +149,19 @@ HOSTILE: Mapping[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.fixture(scope="module")
+def archives(imported: tuple[bytes, str]) -> Mapping[str, bytes]:
+    store, run = opened(rated_study())
+    with store:
+        return {"imported": imported[0], "study": write_archive(store, run)}
+
+
 @pytest.mark.parametrize("of", ["study", "imported"])
-def test_hostile_raters_are_refused_and_leave_nothing_behind(of: str, case: str, imported: tuple[bytes, str]) -> None:
-    raters, said = HOSTILE[case]
-    content = imported[0]
-    if of == "study":
-        store, run = opened(rated_study())
-        with store:
-            content = write_archive(store, run)
+def test_hostile_raters_are_refused_and_leave_nothing_behind(of: str, archives: Mapping[str, bytes]) -> None:
     with Store(":memory:") as other:
-        with pytest.raises((ArchiveError, DataError), match=said):
-            read_archive(other, with_raters(content, raters))
+        for raters, said in HOSTILE.values():
+            with pytest.raises((ArchiveError, DataError), match=said):
+                read_archive(other, with_raters(archives[of], raters))
         assert other.runs() == ()
 
 

@@ -197,12 +197,13 @@ def _started(study: Study, arguments: argparse.Namespace, store: Store) -> tuple
 def plan(arguments: argparse.Namespace) -> int:
     from contextlib import nullcontext
 
-    from rubriclab.findings.agreement_planning import COEFFICIENTS
+    from rubriclab.findings.agreement_planning import COEFFICIENTS, AgreementAim
     from rubriclab.runs.estimate import plan_json, plan_text, study_plan
     from rubriclab.study.reading import load_study
 
     if arguments.store and not Path(arguments.store).exists():
         raise LabError(f"There is no store {arguments.store}; leave --store out to plan without one.")
+    guesses = {name: guess for name in COEFFICIENTS if (guess := getattr(arguments, name)) is not None}
     with opened_store(arguments.store) if arguments.store else nullcontext() as store:
         planned = study_plan(
             load_study(arguments.study),
@@ -211,9 +212,7 @@ def plan(arguments: argparse.Namespace) -> int:
             pilot=arguments.pilot,
             randomness=arguments.randomness,
             item_sd=arguments.item_sd,
-            guesses={name: guess for name in COEFFICIENTS if (guess := getattr(arguments, name)) is not None},
-            half_width=arguments.half_width,
-            ratings=arguments.ratings,
+            agreement=AgreementAim(guesses, arguments.half_width, arguments.ratings),
         )
     tell(plan_json(planned) if arguments.json else plan_text(planned))
     return EXIT_OK

@@ -11,7 +11,7 @@ import numpy as np
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, OrdinalArm, OrdinalResult, Twice
-from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.model.wording import interval, number
 from rubriclab.stats.inference import Interval
 
 SERIES = ("scores as numbers", "scores as ranks")
@@ -39,7 +39,7 @@ def twice_forest(result: OrdinalResult) -> Chart:
     """A row a question and arm: beyond the dotted lines an interval leaves out 0."""
     rows = [row for arm in result.arms for row in _of_arm(arm)] + list(_gaps(result))
     rows = [row for row in rows if np.isfinite(row.sides).all()]
-    drawing = Drawing(x="estimate ÷ the half of its interval towards 0", height=120 + 44 * max(len(rows), 1))
+    drawing = Drawing(x="estimate ÷ the half of its interval towards 0", height=120 + 58 * max(len(rows), 1))
     for edge in (-1.0, 1.0):
         drawing.level(x=edge)
     for index, name in enumerate(SERIES):
@@ -60,8 +60,9 @@ def twice_forest(result: OrdinalResult) -> Chart:
 
 
 def _of_arm(arm: OrdinalArm) -> Sequence[_Row]:
+    whose = [arm.arm.judge, arm.arm.strategy, str(arm.arm.variant)]
     pairs = [(name, one) for name, one in (("order", arm.order), ("people", arm.people)) if one is not None]
-    return [_row(f"{arm_name(arm.arm)} · {SHORT[name]}", one, arm.code) for name, one in pairs]
+    return [_row(" · ".join(filter(None, (*whose, SHORT[name]))), one, arm.code) for name, one in pairs]
 
 
 def _row(name: str, one: Twice, code: int) -> _Row:

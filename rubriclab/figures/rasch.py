@@ -19,7 +19,9 @@ BINS, WIDTH = 24, 5.0
 """Of the items' column: bars, and its width in slots (a mark has one)."""
 MOST = 12
 """Elements of a column that a phone has room for."""
-GAP = 1.2
+GAP = 1.0
+NARROWEST = 3.4
+"""Slots that a column's name needs on a phone."""
 
 
 class Column(NamedTuple):
@@ -41,7 +43,7 @@ class _Ruler:
     def column(self, name: str, ticks: Sequence[str], width: float | None = None) -> float:
         start = self.next
         self.columns.append(Column(start, name, tuple(ticks)))
-        self.next += (len(ticks) if width is None else width) + GAP
+        self.next += max(NARROWEST, len(ticks) if width is None else width) + GAP
         return start
 
     def finished(self, alt: str) -> Chart:
@@ -64,7 +66,7 @@ class _Ruler:
                 xanchor="left",
                 text=f"<b>{escape(column.name)}</b>",
                 showarrow=False,
-                font={"size": 12},
+                font={"size": 11},
             )
             figure.add_vline(x=column.start - 0.5 - GAP / 2, line={"color": GRID, "width": 1})
         figure.update_layout(legend={"y": -0.08, "yanchor": "top"}, margin={"t": 36, "b": 72}, barmode="overlay")
@@ -120,7 +122,7 @@ def _others(one: _Ruler, name: str, elements: Sequence[Element], color: str) -> 
     known = [e for e in elements if np.isfinite(e.severity)][:MOST]
     if not known:
         return
-    start = one.column(name, [str(k + 1) for k in range(len(known))])
+    start = one.column(name, [str(k + 1) for k in range(len(known))] if len(known) > 1 else [""])
     marks = [Mark(start + k, e.severity, e.severity_ci, _hover(e)) for k, e in enumerate(known)]
     one.drawing.dots(marks, color=color, upright=True, marker={"symbol": "diamond"})
 
@@ -146,7 +148,7 @@ def _places(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
 
 def _thresholds(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
     """Where each score begins; of every judge that has thresholds of its own, or of all."""
-    start = one.column("score from", [str(score) for score in scale.scores[1:]])
+    start = one.column("scores", [str(score) for score in scale.scores[1:]])
     whose = list(dict.fromkeys(t.whose for t in scale.thresholds))[:MOST]
     for k, name in enumerate(whose):
         marks = [

@@ -18,7 +18,7 @@ def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
     """
     versions = [arm.single, arm.averaged]
     names = [one.name for one in arm.single.annotators][:most]
-    drawing = Drawing(x="Annotator nearer less judge nearer, share of items", height=120 + 44 * max(1, len(names)))
+    drawing = Drawing(x="Annotator nearer less judge nearer", height=120 + 44 * max(1, len(names)))
     for index, version in enumerate(versions):
         marks, symbols = [], []
         for row, one in enumerate(version.annotators[:most]):
@@ -46,7 +46,7 @@ def advantage_dots(arm: ReplacementArm) -> Chart:
     """The advantage of each way to use the judge and of each order, with its interval; filled: it passes."""
     ways = [one for one in (arm.single, arm.averaged, arm.corrected, arm.control, arm.constant) if one is not None]
     versions = [*ways, *arm.orders]
-    drawing = Drawing(x="Advantage: at least as near as an annotator", height=120 + 28 * max(1, len(versions)))
+    drawing = Drawing(x="Advantage probability", height=120 + 28 * max(1, len(versions)))
     marks = [
         Mark(row, one.advantage, one.advantage_ci, _hover(one), _behind(arm, one, row >= len(ways)))
         for row, one in enumerate(versions)

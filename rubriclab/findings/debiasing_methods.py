@@ -287,9 +287,9 @@ def _one_corrected(
         blind = _Learned(flat, learned.content, learned.means)
         fair, plain = (_corrected(grid, held_out, number, source, one) for one in (learned, blind))
         return fair, plain
-    corrected = (_corrected(part, which, number, source, learned) for part, which in (example, rest))
-    control = (part.values(source)[which, number] for part, which in (example, rest))
-    return _shrunk(*corrected, learned.means), _shrunk(*control, learned.means)
+    taught, fair = (_corrected(part, which, number, source, learned) for part, which in (example, rest))
+    read, plain = (part.values(source)[which, number] for part, which in (example, rest))
+    return _shrunk(taught, fair, learned.means), _shrunk(read, plain, learned.means)
 
 
 class Measured(NamedTuple):

@@ -121,6 +121,13 @@ class _Judged(NamedTuple):
     names: tuple[str, ...]
 
 
+class _Test(NamedTuple):
+    """Of one annotator: the test that decides and, (versions,), the paper's p."""
+
+    own: stats.Against
+    paper: Floats
+
+
 class Case(NamedTuple):
     """What an arm's test is made from. ``others``: values by item of the corrected call and its control."""
 
@@ -202,13 +209,13 @@ def orders_kept(item: Ints, ordering: Ints, n_orders: int) -> Ints:
 # ---------------------------------------------------------------- tests
 
 
-def _tests(case: Case, judged: _Judged, epsilon: float, named: bool) -> tuple[dict[str, stats.Against], stats.Tops]:
+def _tests(case: Case, judged: _Judged, epsilon: float, named: bool) -> tuple[dict[str, _Test], stats.Tops]:
     """Every annotator's test of all versions, by name, and the sums that the advantages are made of."""
     scale = np.asarray(case.arm.scores, dtype=np.float64)
     low, step = (scale[0], scale[1] - scale[0]) if named else (0.0, 1.0)
     ratings, scores = (case.ratings.values - low) / step, (scale - low) / step
     values = (judged.values - low) / step
-    found: dict[str, stats.Against] = {}
+    found: dict[str, _Test] = {}
     sums = stats.Tops.none(case.units.n, len(judged.names))
     several = np.isfinite(ratings).sum(axis=1) > 1
     for rater, name in enumerate(case.ratings.names):
@@ -226,33 +233,33 @@ def _tests(case: Case, judged: _Judged, epsilon: float, named: bool) -> tuple[di
             )
         )
         unit = case.units.code[at]
-        found[name] = stats.against(won, unit, epsilon)
+        test = stats.against(won, unit, epsilon)
+        paper = np.where(np.isfinite(test.p), stats.as_in_the_paper(won, epsilon), np.nan)
+        found[name] = _Test(test, paper)
         sums = sums.plus(won, unit)
     return found, sums
 
 
-def _versions(
-    judged: _Judged, annotators: Mapping[str, stats.Against], sums: stats.Tops, items: Ints
-) -> dict[str, Version]:
+def _versions(judged: _Judged, annotators: Mapping[str, _Test], sums: stats.Tops, items: Ints) -> dict[str, Version]:
     """Each version of the judge over all annotators, corrected over these; ``items``: (versions,)."""
     advantages = sums.advantages(items)
     found = {}
     for k, name in enumerate(judged.names):
         tests = list(annotators.values())
-        p = np.array([test.p[k] for test in tests])
+        p = np.array([test.own.p[k] for test in tests])
         p_by = stats.benjamini_yekutieli(p)
-        paper = stats.benjamini_yekutieli(np.array([test.p_paper[k] for test in tests]))
+        paper = stats.benjamini_yekutieli(np.array([test.paper[k] for test in tests]))
         each = tuple(
             Annotator(
                 name=who,
-                n_items=int(test.items[k]),
-                units=int(test.units[k]),
-                judge=float(test.judge[k]),
-                human=float(test.human[k]),
+                n_items=int(test.own.items[k]),
+                units=int(test.own.units[k]),
+                judge=float(test.own.judge[k]),
+                human=float(test.own.human[k]),
                 p=float(p[j]),
                 p_by=float(p_by[j]),
                 beaten=bool(p_by[j] < stats.FALSE_DISCOVERIES),
-                p_paper=float(test.p_paper[k]),
+                p_paper=float(test.paper[k]),
             )
             for j, (who, test) in enumerate(annotators.items())
         )

@@ -9,13 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.findings.agreement_planning import (
-    HALF_WIDTH,
-    AgreementPlan,
-    Coefficient,
-    pilot_agreement,
-    stated_agreement,
-)
+from rubriclab.findings.agreement_planning import NO_AIM, AgreementAim, AgreementPlan, pilot_agreement, stated_agreement
 from rubriclab.findings.plain import plain
 from rubriclab.findings.planning import PowerPlan, planning, stated_power
 from rubriclab.model import Arm, Item, LabError, Study
@@ -56,8 +50,6 @@ class StudyPlan:
 
     study: str
     calls: int
-    tokens_in: int
-    tokens_out: int
     money: float | None
     seconds: float
     judges: tuple[JudgeCost, ...]
@@ -70,6 +62,14 @@ class StudyPlan:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def tokens_in(self) -> int:
+        return sum(judge.tokens_in for judge in self.judges)
+
+    @property
+    def tokens_out(self) -> int:
+        return sum(judge.tokens_out for judge in self.judges)
+
 
 def study_plan(
     study: Study,
@@ -79,44 +79,42 @@ def study_plan(
     pilot: str | None = None,
     randomness: float = 1.0,
     item_sd: float = 0.0,
-    guesses: Mapping[Coefficient, float] | None = None,
-    half_width: float = HALF_WIDTH,
-    ratings: int = 2,
+    agreement: AgreementAim = NO_AIM,
 ) -> StudyPlan:
     """Plan a study without asking anything.
 
     ``store``: where earlier runs of the same judges are looked up for tokens and rates, and
     the ``pilot`` run for its noise. Without a pilot the noise is stated: ``randomness`` (share
     of reads whose position is as good as drawn) and ``item_sd`` (sd over items of an item's
-    own share at a position). ``guesses``: agreement with people that is to be known to plus or minus
-    ``half_width``, with ``ratings`` of each item, the judge's among them. Raises LabError for an effect
-    or a guess outside 0..1 or an unknown pilot.
+    own share at a position). ``agreement``: with people, that is to be known so well. Raises LabError for an effect or a guess outside 0..1 or an unknown pilot.
     """
     _check_stated(effect_v, randomness, item_sd)
     planned = plan(study)
     judges = _costs(planned, store)
     repeats, bought = same_order_repeats(planned)
     power, pilot_run, warnings = _powers(planned, store, pilot, effect_v, randomness, item_sd)
-    agreement, lacking = _agreement(planned, store, pilot, guesses or {}, half_width, ratings)
+    agreed, lacking = _agreement(planned, store, pilot, agreement)
     return StudyPlan(
         study=study.name,
         calls=len(planned),
-        tokens_in=sum(judge.tokens_in for judge in judges),
-        tokens_out=sum(judge.tokens_out for judge in judges),
         money=_money(judges),
         seconds=max((judge.seconds for judge in judges), default=0.0),
         judges=judges,
-        arms=tuple(
-            ArmPlan(arm, calls, *_size(planned, code), power.get(code))
-            for code, (arm, calls) in enumerate(zip(planned.arms, planned.planned, strict=True))
-        ),
+        arms=_arm_plans(planned, power),
         effect_v=effect_v,
         target=TARGET,
         pilot=pilot_run,
         same_order_calls=repeats,
-        agreement=agreement,
+        agreement=agreed,
         notes=(bought, *planned.notes),
         warnings=(*warnings, *lacking),
+    )
+
+
+def _arm_plans(planned: Plan, power: Mapping[int, PowerPlan]) -> tuple[ArmPlan, ...]:
+    return tuple(
+        ArmPlan(arm, calls, *_size(planned, code), power.get(code))
+        for code, (arm, calls) in enumerate(zip(planned.arms, planned.planned, strict=True))
     )
 
 
@@ -318,9 +316,7 @@ def _from_pilot(store: Store, run: str, arm: Arm, items: int, reads: int, effect
 # ---------------------------------------------------------------- agreement
 
 
-def agreement_guessed(
-    planned: Plan, guesses: Mapping[Coefficient, float], *, half_width: float = HALF_WIDTH, ratings: int = 2
-) -> tuple[AgreementPlan, ...]:
+def agreement_guessed(planned: Plan, aim: AgreementAim) -> tuple[AgreementPlan, ...]:
     """What intervals on a guessed agreement with this study's people take; none without score options.
 
     Raises LabError as :func:`rubriclab.findings.agreement_planning.stated_agreement` does.
@@ -330,12 +326,10 @@ def agreement_guessed(
         return ()
     rated = _rated(planned)
     return stated_agreement(
-        guesses,
+        aim,
         items=len(rated),
         scores=arms[0].scores,
         people=np.array([rating for item in rated for rating in item.human]),
-        half_width=half_width,
-        ratings=ratings,
     )
 
 
@@ -349,18 +343,16 @@ def _rated(planned: Plan) -> list[Item]:
 
 
 def _agreement(
-    planned: Plan,
-    store: Store | None,
-    pilot: str | None,
-    guesses: Mapping[Coefficient, float],
-    half_width: float,
-    ratings: int,
+    planned: Plan, store: Store | None, pilot: str | None, aim: AgreementAim
 ) -> tuple[tuple[AgreementPlan, ...], tuple[str, ...]]:
-    """What intervals on agreement with people take: as guessed, and as in the pilot's arms of the same judges."""
+    """What intervals on agreement with people take: as guessed, and as in the pilot's arms of the same judges.
+
+    Why a pilot says nothing is told to who asked about agreement.
+    """
     arms = _option_arms(planned)
     if not arms:
-        return (), ("Agreement is planned for score options; this study has none.",) if guesses else ()
-    plans = agreement_guessed(planned, guesses, half_width=half_width, ratings=ratings)
+        return (), ("Agreement is planned for score options; this study has none.",) if aim.guesses else ()
+    plans = agreement_guessed(planned, aim)
     if pilot is None or store is None:
         return plans, ()
     data, warnings = store.frame(pilot), []
@@ -368,7 +360,7 @@ def _agreement(
         arm = next((a for a in data.arms if (a.judge, a.axis, a.scores) == (judge, "options", arms[0].scores)), None)
         if arm is None:
             continue
-        found, reason = pilot_agreement(data, arm, items=len(_rated(planned)), half_width=half_width)
+        found, reason = pilot_agreement(data, arm, items=len(_rated(planned)), half_width=aim.half_width)
         plans += tuple(replace(one, name=f"{judge}, {one.name}") for one in found)
-        warnings += [f"{judge}: {reason}"] if reason else []
+        warnings += [f"{judge}: {reason}"] if reason and aim.guesses else []
     return plans, tuple(warnings)

@@ -56,6 +56,8 @@ def of_coefficient(of: LeftOut, *, spread: float = np.inf) -> Estimated:
         reach = special.stdtrit(degrees, 0.975) * error
         return Interval(float(np.tanh(z.value - reach)), float(np.tanh(z.value + reach)))
 
+    if abs(of.value) < 1.0 - _STILL and np.isfinite(of.without).all() and _error(of)[0] < _STILL:
+        return Estimated(float(of.value), NO_INTERVAL, "one side does not vary, so it is the same whatever the other")
     few = f"{spread:.0f} items lie outside the commonest pair of values, {FEWEST_SPREAD} are needed for an interval"
     return _estimated(of, ends, few if spread < FEWEST_SPREAD else "")
 

@@ -49,8 +49,8 @@ class Wins(NamedTuple):
 class Against(NamedTuple):
     """The judge's k versions against one annotator, (k,) each.
 
-    ``judge``, ``human``: mean wins; ``p``: one-sided, of human - judge >= epsilon; ``p_paper``:
-    by the paper's test. NaN where there are too few units.
+    ``judge``, ``human``: mean wins; ``p``: one-sided, of human - judge >= epsilon, NaN where there
+    are too few units.
     """
 
     items: Ints
@@ -58,7 +58,6 @@ class Against(NamedTuple):
     judge: Floats
     human: Floats
     p: Floats
-    p_paper: Floats
 
 
 class Advantage(NamedTuple):
@@ -118,6 +117,9 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
     items and in up to 0.24 of those of clusters, Wilcoxon's test in up to 0.70.
     """
     rows = np.isfinite(won.judge).any(axis=1)
+    if not rows.any():
+        none, unknown = np.zeros(won.judge.shape[1], dtype=np.int64), np.full(won.judge.shape[1], np.nan)
+        return Against(none, none, unknown, unknown, unknown)
     won, unit = Wins(won.judge[rows], won.human[rows]), np.unique(unit[rows], return_inverse=True)[1]
     n_units, known = int(unit.max(initial=-1)) + 1, np.isfinite(won.judge)
     human_alone = np.where(known, 1.0 - won.judge, 0.0)
@@ -131,10 +133,7 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
         p = special.stdtr(degrees, _tango(lost * worth, gained * worth, items * worth, epsilon))
         judge, human = 1.0 - lost / items, 1.0 - gained / items
     enough = units >= FEWEST_UNITS
-    paper = np.array([_as_in_the_paper(h - j, epsilon) for h, j in zip(won.human.T, won.judge.T, strict=True)])
-    return Against(
-        items.astype(np.int64), units, judge, human, np.where(enough, p, np.nan), np.where(enough, paper, np.nan)
-    )
+    return Against(items.astype(np.int64), units, judge, human, np.where(enough, p, np.nan))
 
 
 def _effective(items: Floats, lost: Floats, gained: Floats, units: Ints) -> tuple[Floats, Floats]:
@@ -163,8 +162,12 @@ def _tango(lost: Floats, gained: Floats, n: Floats, delta: float) -> Floats:
     return np.asarray((lost - gained - n * delta) / np.sqrt(np.maximum(variance, _TINY)))
 
 
-def _as_in_the_paper(d: Floats, epsilon: float) -> float:
-    """One-sided p of mean d < epsilon: Student's t, below NORMAL_FROM items Wilcoxon's test."""
+def as_in_the_paper(won: Wins, epsilon: float) -> Floats:
+    """One-sided p of each version by the paper's test, (k,): Student's t, below NORMAL_FROM items Wilcoxon's."""
+    return np.array([_paper(human - judge, epsilon) for human, judge in zip(won.human.T, won.judge.T, strict=True)])
+
+
+def _paper(d: Floats, epsilon: float) -> float:
     d = d[np.isfinite(d)]
     if len(d) < 2:
         return float("nan")

@@ -17,7 +17,7 @@ from rubriclab.store import RunInfo, Store
 from rubriclab.study.writing import DATA_FILE, STUDY_FILE, study_parts, study_to_dict
 
 STUDY, RUN, MADE_WITH = "study.json", "run.json", "provenance.json"
-JUDGMENTS, ITEMS, TIDY = "judgments.parquet", "items.parquet", "tidy.parquet"
+JUDGMENTS, ITEMS, TIDY, RATINGS = "judgments.parquet", "items.parquet", "tidy.parquet", "ratings.parquet"
 
 README = """\
 What is in this bundle of {name}
@@ -38,6 +38,7 @@ _ABOUT = {
     "candidate, criterion, shown (the order as JSON, first position first), labels, read, repeat, "
     "status, score (canonical, whatever the order), position (1 is first; 0 a tie, -1 unread), "
     "expected, mass, human (mean rating), and the judge's words",
+    RATINGS: "who rated what, one row a rating: item_id, criterion, candidate, rater, rating",
     "versions.json": "versions of the lab, of Python and of the packages",
     ITEMS: "the items with their texts, as this lab keeps them",
     JUDGMENTS: "the judgments in codes, with all that is known of each reply: what the lab reads",
@@ -75,6 +76,9 @@ def _parts(store: Store, info: RunInfo) -> dict[str, str | bytes]:
         parts |= {RUN: _run_json(store, info), ITEMS: _packed(store.item_table(info.run))}
     else:
         parts |= _study_files(store.study(info.run))
+    ratings = store.ratings(info.run)
+    if ratings["rater"].notna().any():
+        parts[RATINGS] = _packed(ratings)
     parts |= {
         TIDY: _packed(tidy),
         "versions.json": json.dumps(versions, indent=1),

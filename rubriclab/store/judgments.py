@@ -32,6 +32,8 @@ from rubriclab.store.runs import Runs
 from rubriclab.store.schema import P_COLUMNS
 from rubriclab.study.protocols import PROTOCOLS
 
+_RATED = ("dataset", "item_id", "criterion", "candidate")
+
 
 class Judgments(Runs):
     """The judgments of runs as findings, pages, exports and archives ask for them."""
@@ -252,6 +254,16 @@ class Judgments(Runs):
             [self.run(run).run_no],
         )
         return _of_log(frame, "prompt")
+
+    def ratings(self, run: str) -> pd.DataFrame:
+        """Who rated what, one row a rating: dataset, item_id, criterion, candidate, rater (None: a slot), rating."""
+        items = self._item_frame(self.run(run).run_no)
+        rows = [
+            (*head, names[place] if names else None, rating)
+            for *head, given, names in items[[*_RATED, "raters", "rater_names"]].itertuples(index=False)
+            for place, rating in enumerate(given if isinstance(given, np.ndarray | list) else ())
+        ]
+        return pd.DataFrame(rows, columns=[*_RATED, "rater", "rating"]).astype({"rating": "float64"})
 
     def item_table(self, run: str) -> pd.DataFrame:
         """The items of a run as they are kept, texts and all, in the order of their codes."""

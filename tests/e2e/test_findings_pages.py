@@ -100,6 +100,28 @@ def test_sweeps_get_a_section_each(runs: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
+def test_reliability_shows_the_ruler_and_scores_as_ranks(runs: dict[str, str]) -> None:
+    app = healthy(opened("reliability", runs["options"]))
+    titles = [s.value for s in app.subheader]
+    assert titles.index("One ruler for texts, judges and places") < titles.index(
+        "Does it matter that scores are ranks?"
+    )
+    assert any("On the Rasch ruler" in m.value for m in app.markdown)
+    facets = next(table.value for table in app.dataframe if "usual reading" in table.value)
+    assert set(facets["facet"]) == {"judge", "person", "place"}
+    healthy(app.selectbox(key="rasch-arm").select_index(1).run())
+    line = next(c.value for c in opened("position", runs["options"]).caption if c.value.startswith("Scores as ranks"))
+    assert "conclusion" in line
+    beside = next(c.value for c in opened("alignment", runs["options"]).caption if "Scores as ranks" in c.value)
+    assert "tau" in beside
+
+
+def test_criteria_have_no_ruler(runs: dict[str, str]) -> None:
+    titles = [s.value for s in healthy(opened("reliability", runs["criteria"])).subheader]
+    assert "One ruler for texts, judges and places" not in titles
+
+
+@pytest.mark.slow
 def test_ranking_compares_any_two_strategies(runs: dict[str, str]) -> None:
     app = opened("ranking", runs["options"])
     assert any("Does the order move the mean score?" in m.value for m in app.markdown)

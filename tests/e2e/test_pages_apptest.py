@@ -89,6 +89,36 @@ def test_own_csv_is_mapped_kept_and_looked_into() -> None:
     assert [item.human for item in ui.store().dataset(code).items] == [(1.0, 2.0), (3.0, 3.0)]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
+def test_a_row_a_rating_is_one_item_of_several_raters() -> None:
+    content = b"id,answer,annotator_id,score\na,Because.,ann,1\na,Because.,bob,2\nb,So.,ann,3\n"
+    app = opened("data")
+    app.file_uploader(key="data-file-0").upload("own.csv", content, "text/csv").run()
+    healthy(app)
+    assert any("2 items" in note.value and "2 raters an item, 2 by name" in note.value for note in app.success)
+    app.button(key="data-keep").click().run()
+    healthy(app)
+    code = str(ui.store().datasets()["dataset"][0])
+    assert [item.raters for item in ui.store().dataset(code).items] == [("ann", "bob"), ("ann",)]  # type: ignore[union-attr]
+    assert any("ann 1, bob 2" in frame.value.to_string() for frame in app.dataframe)
+
+
+@pytest.mark.slow
+def test_the_study_page_plans_an_interval_on_agreement() -> None:
+    items = tuple(Item(f"i{k}", "q", f"r{k}", human=(float(k % 5 + 1),)) for k in range(20))
+    ui.store().save_dataset(Dataset("rated", items))
+    ui.store().save_judge(Judge("planted", "simulated", "simulated"))
+    app = opened("study")
+    app.multiselect(key="study/judges").set_value(["planted"]).run()
+    healthy(app)
+    app.selectbox(key="study/agreement-of").set_value("icc").run()
+    app.number_input(key="study/agreement-ratings").set_value(4).run()
+    healthy(app)
+    told = next(text.value for text in app.markdown if "ICC of single ratings" in text.value)
+    assert "takes 102 rated items" in told
+    assert "20 rated items give" in told
+
+
 def test_broken_csv_names_its_line_and_the_page_lives() -> None:
     app = opened("data")
     broken = b"id,answer\na,one\nb,two,three\n"

@@ -62,6 +62,7 @@ def simulated_kappas(table: Floats, kind: Weights, items: int, studies: int) -> 
     return values, np.array([plan.kappa_half_width(one, kind, items) for one in draws])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "value"), [("plain", 0.4), ("quadratic", 0.7)])
 def test_simulated_studies_of_the_planned_size_have_the_width_and_cover(kind: Weights, value: float) -> None:
     table = plan.guessed_table(value, SKEWED, SKEWED, kind)
@@ -86,6 +87,7 @@ def test_items_for_an_icc_by_hand(icc: float, ratings: int, items: int) -> None:
     assert plan.icc_half_width(icc, ratings, items) <= 0.1 < plan.icc_half_width(icc, ratings, items - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("icc", "ratings"), [(0.4, 2), (0.7, 3), (0.8, 2)])
 def test_simulated_studies_have_the_icc_width_that_was_planned(icc: float, ratings: int) -> None:
     """The exact interval of the one-way model (Shrout & Fleiss 1979) at the planned number of items."""

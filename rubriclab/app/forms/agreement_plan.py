@@ -6,7 +6,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.study import Prepared
-from rubriclab.findings.agreement_planning import COEFFICIENTS, HALF_WIDTH
+from rubriclab.findings.agreement_planning import COEFFICIENTS, HALF_WIDTH, AgreementAim
 from rubriclab.model import Item, LabError
 from rubriclab.runs.estimate import agreement_guessed
 
@@ -22,7 +22,7 @@ def agreement_form(prepared: Prepared) -> None:
             "Agreement of a read with a rating",
             list(COEFFICIENTS),
             format_func=COEFFICIENTS.__getitem__,
-            key="study/of",
+            key="study/agreement-of",
         )
         guess = second.number_input("Guessed at", 0.0, 0.99, 0.5, 0.05, key="study/agreement-guess")
         half_width = third.number_input("Wanted to ±", 0.01, 0.5, HALF_WIDTH, 0.01, key="study/agreement-width")
@@ -33,7 +33,7 @@ def agreement_form(prepared: Prepared) -> None:
                 fourth.number_input("Ratings of an item", 2, 100, 3, key="study/agreement-ratings", help=about)
             )
         try:
-            plans = agreement_guessed(prepared.plan, {coefficient: guess}, half_width=half_width, ratings=ratings)
+            plans = agreement_guessed(prepared.plan, AgreementAim({coefficient: guess}, half_width, ratings))
         except LabError as fault:
             st.warning(ui.plain(str(fault)), icon=":material/warning:")
             return

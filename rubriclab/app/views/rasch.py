@@ -35,7 +35,9 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
         st.markdown(ui.plain(text))
     uf.cautions(scale.warnings)
     drawn = {"Ruler": ruler(scale)}
-    st.caption("Upwards: better texts, more severe judges and people, places that add to a score, harder scores.")
+    st.caption(
+        "Upwards: better texts, more severe judges and people, places that add to a score; below “scores” where each begins."
+    )
     ui.chart(drawn["Ruler"], key=f"rasch-ruler-{at}", info=info)
     st.caption(ui.plain(separation_words(scale)), help=ui.about("separation"))
     tables = {"Rasch facets": facet_frame(scale)}

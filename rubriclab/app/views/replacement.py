@@ -9,7 +9,7 @@ from rubriclab.app import ui
 from rubriclab.app.views import common as uf
 from rubriclab.figures.replacement import advantage_dots, annotator_dots
 from rubriclab.figures.style import Chart
-from rubriclab.findings.replacement import REPLACEMENT, replacement_sentence, verdict_words
+from rubriclab.findings.replacement import REPLACEMENT, replacement_sentence
 from rubriclab.findings.replacement_arms import ReplacementArm, Version
 from rubriclab.model import EPSILON
 from rubriclab.model.wording import arm_name, interval, number
@@ -58,7 +58,7 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
 
 def _numbers(arm: ReplacementArm) -> None:
     cells = [
-        (name, number(one.advantage, ".2f"), f"{interval(one.advantage_ci, '.2f')}; {verdict_words(one)}", about)
+        (name, number(one.advantage, ".2f"), f"{_passes(one)} {interval(one.advantage_ci, '.2f')}", about)
         for name, one, about in (
             ("One read", arm.single, ui.about("advantage_probability", also=("winning_rate",))),
             ("Mean over reads", arm.averaged, ui.about("advantage_probability")),
@@ -68,6 +68,10 @@ def _numbers(arm: ReplacementArm) -> None:
         if one is not None
     ]
     uf.metrics(*cells)
+
+
+def _passes(one: Version) -> str:
+    return "untested:" if one.passes is None else "passes:" if one.passes else "fails:"
 
 
 def _charts(info: RunInfo, arm: ReplacementArm) -> dict[str, Chart]:

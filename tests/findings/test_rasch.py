@@ -1,0 +1,233 @@
+"""Rasch findings: what is planted is found, what cannot be said is not, and the choice model stands beside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.findings.estimates import estimates
+from rubriclab.findings.ordinal import CONCLUSIONS, ORDINAL, lines, ordinal
+from rubriclab.findings.rasch import RASCH, rasch
+from rubriclab.findings.rasch_results import RaschResult, RaschScale
+from rubriclab.findings.rasch_words import arm_sentence, fit_words, scale_sentence, separation_words
+from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
+
+N = 5
+UP = tuple(range(1, N + 1))
+ROTATED = [tuple(np.roll(UP, -turn).tolist()) for turn in range(N)]
+BALANCED = tuple(ROTATED + [order[::-1] for order in ROTATED])
+
+
+def run(
+    items: int,
+    judges: dict[str, tuple[float, float]],
+    *,
+    orders: tuple[tuple[int, ...], ...] = BALANCED,
+    raters: tuple[float, ...] = (),
+    variants: dict[str, float] | None = None,
+    seed: int = 0,
+) -> RunData:
+    """Judges by (severity, pull of the first place) on items of known measures, people without places.
+
+    Each option gets Gumbel noise and the highest wins: no code of rubriclab's has a part in it.
+    """
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(0.0, 1.5, items)
+    step = np.array([0.0, 1.5, 2.0, 1.5, 0.0])
+    shown = np.array(orders) - 1
+    place = np.argsort(shown, axis=1)
+    frames, arms = [], []
+    for name, (severity, pull) in judges.items():
+        for variant, shift in (variants or {"": 0.0}).items():
+            liking = (theta - severity - shift)[:, None, None] * np.arange(N) + step + pull * (place == 0)
+            score = (liking + rng.gumbel(size=liking.shape)).argmax(axis=2)
+            item, order = (part.ravel() for part in np.indices(score.shape))
+            columns = {"item": item, "ordering": order, "read": order, "score": score.ravel() + 1.0}
+            columns["position"] = place[order, score.ravel()] + 1
+            frames.append(pd.DataFrame(columns | {"arm": len(arms)}))
+            levels = (("ids", variant),) if variant else ()
+            arms.append(Arm(name, "made", "balanced", scores=UP, n_positions=N, variant=Variant(levels)))
+    table = pd.concat(frames, ignore_index=True).assign(
+        repeat=0, status=STATUSES.index("ok"), expected=np.nan, mass=np.nan
+    )
+    table["call"] = np.arange(len(table))
+    rated = [
+        ((theta - severity)[:, None] * np.arange(N) + step + rng.gumbel(size=(items, N))).argmax(axis=1) + 1.0
+        for severity in raters
+    ]
+    given = [tuple(float(r[i]) for r in rated) for i in range(items)]
+    frame = pd.DataFrame({"item_id": [f"i{i}" for i in range(items)], "dataset": "made", "criterion": "quality"})
+    frame = frame.assign(block=None, prompt=None, candidate=None, task=None, n_chars=10)
+    frame["human"] = [float(np.mean(g)) if g else np.nan for g in given]
+    frame["raters"] = given
+    frame["rater_names"] = [tuple(f"person {k}" for k in range(len(raters)))] * items
+    shown_orders = tuple(Ordering(order, tuple(map(str, order))) for order in orders)
+    return RunData("r", "made", tuple(arms), frame, shown_orders, table)
+
+
+def scale_of(result: RaschResult) -> RaschScale:
+    (scale,) = result.scales
+    return scale
+
+
+def test_severities_places_people_and_settings_are_found_on_one_ruler() -> None:
+    data = run(
+        500, {"mild": (-0.5, 0.8), "hard": (0.5, 0.0)}, raters=(0.0, 0.6), variants={"arabic": -0.2, "letters": 0.2}
+    )
+    scale = scale_of(rasch(data))
+    severity = {e.name: e.severity for e in scale.elements}
+    # Against the mean of the four: -0.5, 0.5, 0 and 0.6 less 0.15.
+    planted = {"mild": -0.65, "hard": 0.35, "person 0": -0.15, "person 1": 0.45, "ids=letters": 0.2}
+    for name, value in planted.items():
+        assert severity[name] == pytest.approx(value, abs=0.12), name
+    first = {judge.name: judge.places[0].logit for judge in scale.places}
+    assert first["mild"] == pytest.approx(0.8 * 0.8, abs=0.08)
+    assert first["hard"] == pytest.approx(0.0, abs=0.08)
+    assert scale.own
+    assert {t.whose for t in scale.thresholds} == {"mild", "hard", "people"}
+    assert np.corrcoef(scale.items.theta, np.random.default_rng(0).normal(0.0, 1.5, 500))[0, 1] > 0.97
+    assert all(0.85 < e.fit.infit < 1.15 for e in scale.elements)
+    gap = next(g for g in scale.gaps if (g.first, g.second) == ("mild", "hard"))
+    assert gap.points > 0.5
+    assert gap.leniency_ci.low < 1.0 < gap.leniency_ci.high
+    assert gap.answer == "same"
+    assert "mild is more lenient than people" in scale_sentence(scale)
+
+
+def test_the_choice_model_says_the_same_and_other_judges_change_nothing() -> None:
+    data = run(80, {"leaning": (0.0, 0.9), "even": (0.3, 0.0)}, seed=3)
+    both = rasch(data)
+    leaning, even = both.arms
+    assert leaning.agrees
+    assert leaning.test is not None
+    assert leaning.test.p < 0.001
+    assert max(leaning.places, key=lambda p: p.logit).position == 1
+    assert even.agrees
+    assert "says the same" in arm_sentence(leaning)
+    alone = data.judgments[data.judgments["arm"] == 0]
+    assert rasch(replace(data, judgments=alone)).arms[0] == leaning
+
+
+def test_two_mirrored_orders_tell_the_turn_and_no_single_place() -> None:
+    data = run(150, {"leaning": (0.0, 1.0)}, orders=(UP, UP[::-1]), seed=4)
+    (arm,) = rasch(data).arms
+    assert not arm.places
+    assert arm.agrees is None
+    assert arm.turn_ci.high < 0.0  # first place is the lowest score in ascending order
+
+
+def test_shared_thresholds_leave_uneven_orders_without_places() -> None:
+    """A judge whose thresholds are not the others' would seem to lean where its orders are uneven."""
+    data = run(60, {"a": (0.0, 0.0), "b": (0.0, 0.0)}, orders=(UP, UP[::-1]), seed=5)
+    rows = data.judgments
+    few = rows[(rows["arm"] == 0) | (rows["score"] < 5)]
+    scale = scale_of(rasch(replace(data, judgments=few)))
+    assert not scale.own
+    assert not scale.places
+    assert any("share one set of thresholds" in text for text in scale.warnings)
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("one item", "too few"),
+        ("one order", ""),
+        ("nothing read", "no judgment could be read"),
+        ("one score", "exchanged"),
+        ("no ratings", ""),
+    ],
+)
+def test_what_cannot_be_said_is_said_in_words(case: str, expected: str) -> None:
+    data = run(1 if case == "one item" else 12, {"a": (0.0, 0.0)}, orders=(UP,) if case == "one order" else BALANCED)
+    rows = data.judgments.copy()
+    if case == "nothing read":
+        rows["status"], rows["score"], rows["position"] = STATUSES.index("refused"), np.nan, -1
+    if case == "one score":
+        rows["score"] = 5.0
+    data = replace(data, judgments=rows)
+    result, ranks = rasch(data), ordinal(data)
+    scale = scale_of(result)
+    assert expected in scale.why
+    (arm,) = result.arms
+    if case != "no ratings":
+        assert not np.isfinite(arm.turn_ci).any()
+        assert all(not np.isfinite(place.ci).any() for place in arm.places)
+    assert not scale_sentence(scale)
+    for topic, value in ((RASCH, result), (ORDINAL, ranks)):
+        assert topic.document(value, data) is not None
+        list(topic.sentences(value))
+        estimates(topic.key, value)
+    assert all(one.answer in CONCLUSIONS for arm in ranks.arms for one in arm.asked)
+    assert separation_words(scale)
+
+
+def test_ratings_off_the_scale_are_counted_and_left_out() -> None:
+    data = run(40, {"a": (0.0, 0.0)}, raters=(0.0,), seed=6)
+    halves = [(r[0] + 0.5,) if i < 7 else r for i, r in enumerate(data.items["raters"])]
+    scale = scale_of(rasch(replace(data, items=data.items.assign(raters=halves))))
+    assert scale.off_scale == 7
+    assert any("7 ratings are no score" in text for text in scale.warnings)
+
+
+def test_ratings_of_nobody_in_particular_are_people_not_persons() -> None:
+    data = run(60, {"a": (0.0, 0.0)}, raters=(0.0, 0.5), seed=7)
+    scale = scale_of(rasch(replace(data, items=data.items.assign(rater_names=[()] * 60))))
+    assert [e.name for e in scale.elements if e.facet == "person"] == ["people"]
+
+
+def test_judges_without_common_items_are_not_compared() -> None:
+    data = run(60, {"a": (0.0, 0.0), "b": (1.0, 0.0)}, seed=8)
+    rows = data.judgments
+    apart = rows[(rows["arm"] == 0) == (rows["item"] < 30)]
+    scale = scale_of(rasch(replace(data, judgments=apart)))
+    assert all(np.isnan(e.severity) for e in scale.elements)
+    assert any("share no items" in text for text in scale.warnings)
+
+
+def test_a_mean_square_is_read_as_usual() -> None:
+    assert fit_words(1.0) == "as the model expects"
+    assert "noisier" in fit_words(1.7)
+    assert "blurs" in fit_words(2.5)
+    assert "predictable" in fit_words(0.3)
+    assert "too few" in fit_words(float("nan"))
+
+
+# ---------------------------------------------------------------- scores as ranks
+
+
+def test_headlines_stand_beside_their_ranks() -> None:
+    data = run(250, {"leaning": (0.0, 1.5), "even": (0.6, 0.0)}, raters=(0.0,), seed=9)
+    result = ordinal(data)
+    leaning, even = result.arms
+    assert leaning.order is not None
+    assert leaning.order.numbers_ci.high < 0
+    assert leaning.order.ranks_ci.high < 0
+    assert leaning.order.answer == "same"
+    assert leaning.place is not None
+    assert leaning.place.ranks < 0
+    assert even.people is not None
+    assert 0.4 < even.people.ranks < even.people.numbers
+    assert even.beside is not None
+    assert even.beside.somers > 0.3
+    texts = [sentence.text for sentence in ORDINAL.sentences(result)]
+    assert len(texts) == 2
+    rows = lines(result)
+    assert {row["asked"] for row in rows} == {"order", "place", "people", "judges"}
+    assert all(row["answer"] in CONCLUSIONS for row in rows)
+
+
+def test_a_pull_to_the_middle_changes_the_conclusion_on_places() -> None:
+    data = run(120, {"even": (0.0, 0.0)}, seed=10)
+    rows = data.judgments.copy()
+    shown = np.array(BALANCED)
+    middle = np.random.default_rng(0).random(len(rows)) < 0.3
+    rows.loc[middle, "position"] = 3
+    rows.loc[middle, "score"] = shown[rows.loc[middle, "ordering"], 2].astype(float)
+    (arm,) = ordinal(replace(data, judgments=rows)).arms
+    assert arm.place is not None
+    assert arm.place.answer == "changes"
+    (sentence,) = ORDINAL.sentences(ordinal(replace(data, judgments=rows)))
+    assert "changes the answer to: Are places picked unevenly?" in sentence.text
