@@ -30,6 +30,7 @@ ASSUMES = """
   under the same conditions. Choose “only those of this run” where no other is meant.
 - **Every text meets every judge in the same orders**, unless each judge gets orders of its own.
 - Effects add up, and are as large on one text as on the next, on average. Scores count as numbers.
+- “, e” behind a part: noise is in it, since nothing was read twice under the same conditions.
 - Parts estimated below 0 count as 0 (Brennan 2001).
 """
 
