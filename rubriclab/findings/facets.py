@@ -19,7 +19,7 @@ from rubriclab.findings.prompt_forms import WORDING
 from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import listed
 from rubriclab.stats.inference import Floats, Ints
-from rubriclab.stats.variance_components import Cells, cells_of, nested
+from rubriclab.stats.variance_components import Cells, cells_of, distinct, joined, nested
 
 LABELS = "ids"
 """The factor whose levels are sets of labels of the scores."""
@@ -131,7 +131,7 @@ def by_facets(columns: Mapping[str, Ints], score: Floats, unit: Ints, stratum: I
     """One row a read; ``columns``: the level of each facet, the item first. ``stratum``: as its criterion."""
     varied, alone = {}, []
     for key, code in columns.items():
-        if key == "item" or len(np.unique(code)) > 1:
+        if key == "item" or distinct(code) > 1:
             varied[key] = code
         else:
             alone.append(key)
@@ -154,7 +154,7 @@ def _crossed(
     """The reads that can tell the facet from the item, and whether it has to be left out after all."""
     item, code = varied["item"][kept], varied[key][kept]
     if key in ("order", "rater") and _items_a_level(item, code) < SHARED:
-        code = np.unique(np.stack([item, code]), axis=1, return_inverse=True)[1].astype(np.int64)
+        code = joined(np.stack([item, code], axis=1), (0, 1))
         varied[key] = varied[key].copy()
         varied[key][kept] = code
     if (1, 0) in nested(np.stack([code, item], axis=1)):
@@ -165,13 +165,15 @@ def _crossed(
         kept = kept & (varied[key] == most)
         notes.append(f"No item was read under two {PLURAL[key]}: only the one with most reads counts.")
         return kept, True
-    return kept, len(np.unique(code)) < 2
+    return kept, distinct(code) < 2
 
 
 def _items_a_level(item: Ints, code: Ints) -> float:
     """How many other items share the level that a score was made under, on average over scores."""
-    pairs = np.unique(np.stack([code, item]), axis=1)[0]
-    count = np.bincount(pairs)
+    # Of each pair of a level and an item one row: the first of those that the cells are numbered by.
+    cells = cells_of(np.stack([code, item], axis=1), item, np.zeros(len(item)))
+    count = np.bincount(cells.codes[:, 0])
+    pairs = cells.codes
     return float((count * (count - 1.0)).sum() / max(1, len(pairs)))
 
 
@@ -195,6 +197,6 @@ def _together(varied: Mapping[str, Ints], notes: list[str]) -> tuple[list[str], 
 
 
 def _facet(name: str, codes: Ints, place: int) -> Facet:
-    levels, items = len(np.unique(codes[:, place])), len(np.unique(codes[:, 0]))
+    levels, items = distinct(codes[:, place]), distinct(codes[:, 0])
     within = place > 0 and (place, 0) in nested(codes)
     return Facet(name, round(levels / items) if within else levels, within)

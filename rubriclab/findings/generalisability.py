@@ -25,7 +25,7 @@ from rubriclab.model import RunData
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.generalisability import share_intervals
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL
-from rubriclab.stats.variance_components import OBJECT, Components, components, shares
+from rubriclab.stats.variance_components import OBJECT, Components, components, distinct, joined, shares
 
 BUDGETS = (5, 10, 20)
 """Calls an item for which the best mix is given."""
@@ -92,7 +92,7 @@ def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
 def _counts(found: Faceted, every: Units) -> Json:
     """Fields of a study that say what it rests on; the rest is filled by ``_studied``."""
     cells = found.cells
-    n_items, n_units = len(np.unique(cells.codes[:, OBJECT])), len(np.unique(cells.unit))
+    n_items, n_units = distinct(cells.codes[:, OBJECT]), distinct(cells.unit)
     return {
         "facets": found.facets,
         "alone": found.alone,
@@ -161,8 +161,8 @@ def _plans(study: GStudy, found: Faceted) -> Iterator[Plan]:
     codes = found.cells.codes
     own = [one.levels for one in study.facets[1:]]
     if "order" in study.numbered and not study.facets[-1].within_item:
-        others = np.unique(codes[:, :-1], axis=0, return_counts=True)[1]
-        own[-1] = int(np.median(others))
+        others = np.bincount(joined(codes, range(codes.shape[1] - 1)))
+        own[-1] = int(np.median(others[others > 0]))
     numbers = np.array(own + [1] * (len(study.numbered) - len(own)), dtype=np.int64)
     yield plan_of(study, "as read", numbers)
     held = tuple(one.key for one in study.facets[1:] if one.key in ("judge", "wording", "labels"))
@@ -205,6 +205,11 @@ def study_sentence(study: GStudy) -> str:
     others = ", ".join(f"{one.key} {one.share:.0%}" for one in rest)
     one = study.plans[0]
     what = "rating" if study.people else "call"
+    if item.variance <= 0:
+        return (
+            f"The scores of {study.name} are not shown to vary with the texts at all, but with "
+            f"{rest[0].key} ({rest[0].share:.0%} of their variance): no number of {what}s is known to help."
+        )
     return (
         f"Of the variance of scores of {study.name}, {item.share:.0%} is what the texts differ by ({others}). "
         f"One {what} puts texts in order with a reliability of {number(one.relative, '.2f')} "
@@ -214,6 +219,8 @@ def study_sentence(study: GStudy) -> str:
 
 def best_sentence(best: Best) -> str:
     """How so many calls are best spent, and what is as good."""
+    if not best.best.relative > 0:
+        return f"With {many(best.calls, 'call')} an item no mix is known to be reliable."
     told = (
         f"{many(best.calls, 'call')} an item are best spent as {best.best.name} (reliability "
         f"{number(best.best.relative, '.2f')}, {interval(best.best.relative_ci, '.2f')})."

@@ -82,11 +82,10 @@ def cells_of(codes: Ints, unit: Ints, score: Floats, stratum: Ints | None = None
     """One row a read becomes one row a cell; ``codes``: (reads, facets) from 0, scores finite."""
     within = np.zeros(len(score), dtype=np.int64) if stratum is None else stratum
     whole = np.concatenate([codes, within[:, None]], axis=1)
-    cell = _joined(whole, range(whole.shape[1]))
-    present, code = np.unique(cell, return_inverse=True)
-    first = np.zeros(len(present), dtype=np.int64)
+    code = _from_zero(joined(whole, range(whole.shape[1])))
+    first = np.zeros(_codes(code), dtype=np.int64)
     first[code[::-1]] = np.arange(len(code))[::-1]
-    sums = sum_by(code, np.stack([np.ones(len(score)), score, score**2], axis=1), len(present))
+    sums = sum_by(code, np.stack([np.ones(len(score)), score, score**2], axis=1), len(first))
     reads = sums[:, 0]
     return Cells(
         codes[first], unit[first], within[first], sums[:, 1] / reads, sums[:, 2] / reads, reads.astype(np.int64)
@@ -116,12 +115,9 @@ def components(cells: Cells) -> Components:
 def nested(codes: Ints) -> tuple[tuple[int, int], ...]:
     """Pairs (inner, outer) of facets: every level of the inner one stands with one level of the outer."""
     facets = codes.shape[1]
-    alone = [len(np.unique(codes[:, k])) for k in range(facets)]
+    alone = [distinct(codes[:, k]) for k in range(facets)]
     return tuple(
-        (a, b)
-        for a in range(facets)
-        for b in range(facets)
-        if a != b and len(np.unique(_joined(codes, (a, b)))) == alone[a]
+        (a, b) for a in range(facets) for b in range(facets) if a != b and distinct(joined(codes, (a, b))) == alone[a]
     )
 
 
@@ -203,7 +199,7 @@ def _differences(cells: Cells, sets: tuple[FacetSet, ...]) -> tuple[Floats, NDAr
 def _pairs_within(cells: Cells, shared: FacetSet, units: int) -> Floats:
     """(1 + units, 2): half the summed squared differences of pairs of cells that share ``shared``; the pairs."""
     within = np.concatenate([cells.codes, cells.stratum[:, None]], axis=1)
-    group = _compact(_joined(within, [*sorted(shared), within.shape[1] - 1]))
+    group = _compact(joined(within, [*sorted(shared), within.shape[1] - 1]))
     size = _codes(group)
     moments = np.stack([np.ones(len(cells.mean)), cells.square, cells.mean, cells.mean**2], axis=1)
     sums = sum_by(group, moments, size)
@@ -211,7 +207,7 @@ def _pairs_within(cells: Cells, shared: FacetSet, units: int) -> Floats:
         unit_of = np.zeros(size, dtype=np.int64)
         unit_of[group] = cells.unit
         return _left_out(sum_by(unit_of, _pairs(sums), units))
-    both = _compact(_joined(np.stack([cells.unit, group], axis=1), (0, 1)))
+    both = _compact(joined(np.stack([cells.unit, group], axis=1), (0, 1)))
     own = _codes(both)
     mine = sum_by(both, moments, own)
     group_of, unit_of = np.zeros(own, dtype=np.int64), np.zeros(own, dtype=np.int64)
@@ -250,10 +246,13 @@ def _codes(code: Ints) -> int:
 
 
 def _from_zero(code: Ints) -> Ints:
+    """The same from 0 and without gaps, in their order."""
+    if _codes(code) <= _ROOMY * len(code) + 1000:
+        return np.asarray((np.cumsum(np.bincount(code) > 0) - 1)[code])
     return np.unique(code, return_inverse=True)[1].astype(np.int64)
 
 
-def _joined(codes: Ints, columns: range | list[int] | tuple[int, ...]) -> Ints:
+def joined(codes: Ints, columns: range | list[int] | tuple[int, ...]) -> Ints:
     """One code for the levels of several columns together, in their order; gaps may be left."""
     out = np.zeros(len(codes), dtype=np.int64)
     for column in columns:
@@ -262,6 +261,13 @@ def _joined(codes: Ints, columns: range | list[int] | tuple[int, ...]) -> Ints:
             out = _from_zero(out)
         out = out * width + codes[:, column]
     return out
+
+
+def distinct(code: Ints) -> int:
+    """How many different codes there are; without sorting where they lie close."""
+    if _codes(code) <= _ROOMY * len(code) + 1000:
+        return int((np.bincount(code) > 0).sum())
+    return len(np.unique(code))
 
 
 def _compact(code: Ints) -> Ints:

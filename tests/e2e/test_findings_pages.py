@@ -86,7 +86,7 @@ def test_reliability_answers_first_and_spends_the_calls_that_are_chosen(runs: di
     healthy(app.select_slider(key="reliability-calls-0").set_value(20).run())
     assert "20 calls an item, best spent" in [s.value for s in app.subheader]
     healthy(app.selectbox(key="reliability-use-0").set_value("stand by themselves").run())
-    assert app.query_params["calls"] == ["20"]
+    assert app.query_params["calls"] in ("20", ["20"])
 
 
 def test_alignment_without_ratings_says_so(runs: dict[str, str]) -> None:

@@ -30,6 +30,7 @@ ASSUMES = """
   under the same conditions. Choose “only those of this run” where no other is meant.
 - **Every text meets every judge in the same orders**, unless each judge gets orders of its own.
 - Effects add up, and are as large on one text as on the next, on average. Scores count as numbers.
+- “, e” behind a part: noise is in it, since nothing was read twice under the same conditions.
 - Parts estimated below 0 count as 0 (Brennan 2001).
 """
 
@@ -110,6 +111,8 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
 def best_words(mixes: Sequence[Ranked]) -> str:
     """The best mix, and which others are not told apart from it."""
     best, *others = mixes
+    if not best.plan.relative > 0:
+        return "No mix is known to be reliable: the scores are not shown to vary with the texts."
     open = [one.plan.name for one in others if one.open]
     if not others:
         return f"Only {best.plan.name} can be had for this."
