@@ -1,11 +1,13 @@
 """Human alignment: do the judge's scores go with the humans', and what do more orders buy?"""
 
+from functools import partial
+
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import agreement, corrected_means, ordinal, replacement
 from rubriclab.app.views import alignment as views
 from rubriclab.app.views import common as uf
-from rubriclab.app.views import corrected_means, ordinal, replacement
 from rubriclab.figures.alignment import sweep_lines
 from rubriclab.findings.alignment import ALIGNMENT, SWEEP
 from rubriclab.model.wording import arm_name
@@ -63,7 +65,7 @@ with ui.page("alignment", "Human alignment", LEAD):
             forms={"%.3f": ["r", "r low", "r high", "rho", "rho low", "rho high"]},
         )
     tables = {"Agreement": views.frame(found)}
-    for section in (replacement.section, corrected_means.section):
+    for section in (partial(agreement.section, code=code), replacement.section, corrected_means.section):
         more, numbers = section(info)
         drawn, tables = drawn | more, tables | numbers
     ui.export_row(drawn, tables, info=info, key="alignment")

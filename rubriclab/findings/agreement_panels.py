@@ -16,8 +16,8 @@ from rubriclab.model import Arm, RunData
 from rubriclab.stats.agreement import crossed
 from rubriclab.stats.inference import Floats, Ints
 
-MOST_JUDGES, MOST_MEMBERS = 8, 100
-"""Of more judges pairs are not shown; of more members no table of items by members is made."""
+MOST_JUDGES = 8
+"""Of more judges pairs are not shown."""
 FEWEST_ITEMS = 2
 Read = tuple[int, Arm, OptionRows]
 
@@ -62,7 +62,7 @@ def _orders(arm: Arm, rows: OptionRows, units: Units) -> tuple[Reads, bool] | No
     """Different orders as members; False where items were not all read in the same few."""
     order = _shown(rows)
     n = int(order.max(initial=0)) + 1
-    return (_reads_of(arm, rows, units, np.zeros_like(order), order), n <= MOST_MEMBERS) if n > 1 else None
+    return (_reads_of(arm, rows, units, np.zeros_like(order), order), True) if n > 1 else None
 
 
 def _repeats(arm: Arm, rows: OptionRows, units: Units) -> tuple[Reads, bool] | None:
@@ -93,12 +93,12 @@ def _prompts(data: RunData, read: Sequence[Read], units: Units) -> Iterator[Betw
             mine = {code: place for code, place in of.items() if by_code[code][0].strategy == strategy}
             if len(mine) > 1:
                 arm = by_code[next(iter(mine))][0]
-                reads = _wordings([(by_code[code][1], place) for code, place in mine.items()], data, arm, units)
+                reads = _wordings([(by_code[code][1], place) for code, place in mine.items()], arm, units)
                 others = ", ".join(f"{name}={level}" for name, level in arm.variant.levels if name != WORDING)
                 yield from _found("prompts", arm, arm.judge, others, panel(reads))
 
 
-def _wordings(mine: Sequence[tuple[OptionRows, int]], data: RunData, arm: Arm, units: Units) -> Reads:
+def _wordings(mine: Sequence[tuple[OptionRows, int]], arm: Arm, units: Units) -> Reads:
     shown = np.unique(np.concatenate([rows.shown for rows, _ in mine]), axis=0, return_inverse=True)[1].ravel()
     cuts = np.cumsum([0, *(len(rows.shown) for rows, _ in mine)])
     item, apart, member, at = (
@@ -116,7 +116,6 @@ def _wordings(mine: Sequence[tuple[OptionRows, int]], data: RunData, arm: Arm, u
             strict=True,
         )
     )
-    del data
     known = np.asarray(arm.scores, dtype=np.float64)
     return Reads(item, apart.astype(np.int64), member, at, known, step(arm.scores), units.code)
 

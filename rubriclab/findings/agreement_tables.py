@@ -9,25 +9,18 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.agreement_results import MOST_CATEGORIES, Coefficients, OfMeans, Panel, unknown
+from rubriclab.findings.agreement_results import Coefficients, OfMeans, Panel, unknown
 from rubriclab.findings.effects import step
-from rubriclab.findings.frame import Bools, OptionRows, Units, compress, count_table
+from rubriclab.findings.frame import Bools, OptionRows, count_table
 from rubriclab.findings.ratings import ratings_of
-from rubriclab.stats.agreement import (
-    COEFFICIENTS,
-    SHARES,
-    PairTable,
-    alone,
-    coefficients,
-    coefficients_without,
-    crossed,
-    paired,
-)
-from rubriclab.stats.agreement_intervals import Estimated, of_coefficient, of_limits, of_mean, of_share
+from rubriclab.stats.agreement import COEFFICIENTS, SHARES, PairTable, alone, coefficients, coefficients_without, paired
+from rubriclab.stats.agreement_intervals import of_coefficient, of_limits, of_mean, of_share
 from rubriclab.stats.human_correlation import LeftOut
 from rubriclab.stats.inference import DIRECT_LIMIT, GROUPS, Floats, Ints, sum_by
 from rubriclab.stats.intraclass import intraclass, mean_difference, tau_b
 
+MOST_MEMBERS = 100
+"""Of more members no table of items by members is made."""
 WEIGHED_BY_SPREAD = ("kappa", "kappa_linear", "kappa_quadratic", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 """Coefficients whose denominator is made by the values outside the commonest pair."""
 
@@ -194,6 +187,9 @@ def _within_members(at: Ints, cell: Ints, group: Ints, groups: int, k: int) -> F
 def _rows(reads: Reads, used: Bools, complete: bool) -> tuple[int, OfMeans, int]:
     """(most members on an item, intraclass correlations, items that every member read)."""
     n, members = len(reads.unit), int(reads.member.max(initial=0)) + 1
+    if members > MOST_MEMBERS:
+        most = np.bincount(np.unique(reads.item * members + reads.member) // members).max(initial=0)
+        return int(most), OfMeans(*(unknown(f"{members} members are too many for one table"),) * 3), 0
     cell = reads.item * members + reads.member
     count = np.bincount(cell, minlength=n * members).reshape(n, members)
     most = int((count > 0).sum(axis=1).max(initial=0))
@@ -215,10 +211,3 @@ def rater_reads(ratings: Floats, known: Floats, scale: Sequence[int], unit: Ints
     at = np.searchsorted(known, np.round(ratings[row, rater], 6))
     item = row.astype(np.int64)
     return Reads(item, np.zeros_like(item), rater.astype(np.int64), at.astype(np.int64), known, step(scale), unit)
-
-
-def used_items(units: Units, codes: Ints) -> Grouped:
-    return Grouped.of(units.code[codes])
-
-
-__all__ = ["MOST_CATEGORIES", "Estimated", "Reads", "compress", "crossed", "panel", "panel_table"]

@@ -16,6 +16,7 @@ from rubriclab.figures import perturbation as forms
 from rubriclab.figures import position as place
 from rubriclab.figures import ranking as rank
 from rubriclab.figures import replacement as annotators
+from rubriclab.figures.agreement import coefficient_dots, confusion_cells, order_dots
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.generalisability import component_bars, design_curves
 from rubriclab.figures.leaderboard import win_rate_dots
@@ -24,6 +25,8 @@ from rubriclab.figures.ordinal import twice_forest
 from rubriclab.figures.rasch import places_forest, ruler
 from rubriclab.figures.style import Chart
 from rubriclab.figures.wording import component_forest, share_bars, wording_forest
+from rubriclab.findings.agreement_results import AgreementResult
+from rubriclab.findings.agreement_words import averaging_sentence
 from rubriclab.findings.alignment import SWEEP, AlignmentResult, Sweep, SweepPoint
 from rubriclab.findings.choice import ChoiceResult, choice_sentence
 from rubriclab.findings.comparison import ComparisonResult
@@ -40,6 +43,7 @@ from rubriclab.findings.position_results import PositionResult
 from rubriclab.findings.ranking_results import RankingResult
 from rubriclab.findings.rasch_results import RaschResult
 from rubriclab.findings.replacement import ReplacementResult
+from rubriclab.findings.topic import clarity, setting
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
@@ -288,6 +292,23 @@ def _comparison(result: ComparisonResult, findings: Findings) -> Iterator[Drawn]
         yield Drawn(f"Disagreement on {group.dataset}", compare.disagreement_curve(group), ("disagreement",))
 
 
+def _agreement(result: AgreementResult, findings: Findings) -> Iterator[Drawn]:
+    del findings
+    for group in {setting(arm.arm): arm for arm in result.arms}:
+        arms = [arm for arm in result.arms if setting(arm.arm) == group]
+        name = " · ".join(filter(None, group))
+        terms = ("single_read", "exact", "within_one", "kappa", "ac", "alpha_levels", "raters_own")
+        yield Drawn(f"Agreement of single reads with people: {name}", coefficient_dots(arms), terms)
+        clearest = min(arms, key=lambda arm: clarity(arm.arm))
+        yield Drawn(f"Who gave what: {clearest.arm}", confusion_cells(clearest), ("confusion",))
+        if len(clearest.orderings) > 1:
+            yield Drawn(f"Weighted kappa of each order: {clearest.arm}", order_dots(clearest), ("kappa",))
+
+
+def _agreement_said(result: AgreementResult) -> Iterable[str]:
+    return [text for arm in result.arms[:6] if (text := averaging_sentence(arm))]
+
+
 def _leaderboard(result: tuple[Leaderboard, ...], findings: Findings) -> Iterator[Drawn]:
     del findings
     for board in result:
@@ -339,6 +360,7 @@ def _perturbation_said(result: PerturbationResult) -> Iterable[str]:
 CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "position": _position,
     "alignment": _alignment,
+    "agreement": _agreement,
     "choice": _choice,
     "rasch": _rasch,
     "ordinal": _ordinal,
@@ -354,5 +376,9 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "corrected_means": _corrected_means,
 }
 """The charts of a topic's result, by the topic's key."""
-SAID: Mapping[str, Callable[[Any], Iterable[str]]] = {"choice": _choice_said, "perturbation": _perturbation_said}
+SAID: Mapping[str, Callable[[Any], Iterable[str]]] = {
+    "agreement": _agreement_said,
+    "choice": _choice_said,
+    "perturbation": _perturbation_said,
+}
 """What stands above a topic's charts, where no other part of the report says it."""

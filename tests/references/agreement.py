@@ -49,7 +49,7 @@ def tables() -> dict[str, np.ndarray]:
     lines = (SHARED / "hanna" / "human96.jsonl").read_text("utf-8").splitlines()
     found["hanna"] = np.array([r for line in lines for r in json.loads(line)["ratings"].values()], dtype=np.float64)
     with gzip.open(SHARED / "summeval" / "summac_summeval.json.gz", "rt", encoding="utf-8") as file:
-        found["summeval"] = np.array([one["annotations"] for one in json.load(file)], dtype=np.float64)
+        found["summeval"] = np.array([one["annotations"] for one in json.load(file).values()], dtype=np.float64)
     return found
 
 
