@@ -63,14 +63,13 @@ AT_ONCE = (
     "comparison: first_place.places.effect.estimate",
 )
 """Intervals that promise to hold all at once: a study holds them, or it does not."""
-NO_ESTIMATE = ("alignment: budget.mean_r",)
-"""Ranges that are no intervals: of the choices of reads of these items, as the papers draw them."""
+TAUGHT = ("corrected", "control", "constant")
+NO_ESTIMATE = ("alignment: budget.mean_r", *(f"replacement: {way}.advantage" for way in TAUGHT))
+"""Ranges over choices of these items' reads, and what half of a study taught: true of these alone."""
 LEARNT = "debiasing"
 """The topic whose numbers are about what a study learnt: their true values are that study's own."""
 ELSEWHERE = 3_000
 """Items that what a study learnt is tried on: their own error adds a tenth to the variance at 300 items."""
-OWN_LESSON = ("replacement: corrected.advantage", "replacement: control.advantage", "replacement: constant.advantage")
-"""Of calls corrected by what half of the study taught: true of that half alone, not of the long run."""
 Progress = Callable[[int, int], None]
 
 
@@ -330,7 +329,7 @@ def _held(shown: pd.DataFrame, truth: Truth) -> dict[str, float]:
     holds at once with the judge's other answers, each at its own level: marked by AT_LEAST.
     """
     name = shown["topic"] + ": " + shown["measure"]
-    known = np.isfinite(shown["low"]) & np.isfinite(shown["high"]) & ~name.isin((*NO_ESTIMATE, *OWN_LESSON))
+    known = np.isfinite(shown["low"]) & np.isfinite(shown["high"]) & ~name.isin(NO_ESTIMATE)
     shown = shown.assign(name=name, arm=shown["arm"].fillna(-1))[known].drop_duplicates(KEY)
     shown = shown.merge(truth.estimates, on=KEY)
     shown = shown[np.isfinite(shown["truth"])]

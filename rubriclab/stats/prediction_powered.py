@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, degrees_of_freedom, sum_by_unit
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, degrees_of_freedom
 from rubriclab.stats.proportions import wilson_by_error
 
 Bools = NDArray[np.bool_]
@@ -83,8 +83,10 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, *, share: bool = Fa
     """
     at = np.isfinite(human)
     y, own, rest = human[at], judge[at], judge[~at]
-    rated_units, units = len(np.unique(unit[at])), len(np.unique(unit))
-    plain = _mean(float(judge.mean()), _influence(judge), unit, np.ones(len(judge), dtype=bool), 1, share)
+    code, units = _codes(unit)
+    rated = np.bincount(code[at], minlength=units) > 0
+    everyone, rated_units = np.ones(units, dtype=bool), int(rated.sum())
+    plain = _mean(float(judge.mean()), _influence(judge), code, everyone, 1, share)
     if rated_units < FEWEST_RATED:
         few = Mean(float(y.mean()) if len(y) else float("nan"), NO_INTERVAL, float("nan"))
         return Corrected(plain, few, NO_MEAN, NO_MEAN, float("nan"), units, rated_units)
@@ -98,13 +100,19 @@ def corrected_mean(human: Floats, judge: Floats, unit: Ints, *, share: bool = Fa
     learnt = 2 if weight > 0 else 1
     return Corrected(
         plain,
-        _mean(float(y.mean()), alone, unit, at, 1, share),
-        _mean(value, both, unit, at, learnt, share),
-        _mean(float(judge.mean()) - value, _influence(judge) - both, unit, at, learnt, False),
+        _mean(float(y.mean()), alone, code, rated, 1, share),
+        _mean(value, both, code, rated, learnt, share),
+        _mean(float(judge.mean()) - value, _influence(judge) - both, code, rated, learnt, False),
         weight,
         units,
         rated_units,
     )
+
+
+def _codes(unit: Ints) -> tuple[Ints, int]:
+    """(the units as 0, 1, ..., how many); ``unit``: whole numbers from 0, some perhaps not used."""
+    used = np.bincount(unit) > 0
+    return np.asarray((np.cumsum(used) - 1)[unit], dtype=np.int64), int(used.sum())
 
 
 def _influence(values: Floats) -> Floats:
@@ -112,20 +120,21 @@ def _influence(values: Floats) -> Floats:
     return np.asarray((values - values.mean()) / len(values))
 
 
-def _mean(value: float, influence: Floats, unit: Ints, at: Bools, fitted: int, share: bool) -> Mean:
-    """With the error that the units of the items ``at`` give, ``fitted`` numbers having been learnt from
-    them. Where few of them make it, it has fewer degrees of freedom than they are many."""
-    rated, code = np.unique(unit[at]), np.unique(unit, return_inverse=True)[1]
-    sums = sum_by_unit(unit, influence[:, None])[:, 0]
-    own = sums[np.unique(code[at])]
-    left = len(rated) - fitted
+def _mean(value: float, influence: Floats, code: Ints, rated: Bools, fitted: int, share: bool) -> Mean:
+    """With the error that the ``rated`` (units,) give, ``fitted`` numbers having been learnt from them.
+
+    Where few of them make it, it has fewer degrees of freedom than they are many.
+    """
+    sums = np.bincount(code, weights=influence, minlength=len(rated))
+    own, units = sums[rated], int(rated.sum())
+    left = units - fitted
     if left < 1:
         return Mean(value, NO_INTERVAL, float("nan"))
-    error = float(np.sqrt((sums**2).sum() * len(rated) / left))
+    error = float(np.sqrt((sums**2).sum() * units / left))
     degrees = left if error <= 1e-12 else min(left, float(degrees_of_freedom((own - own.mean())[:, None])[0]))
     if share:
         inside = float(np.clip(value, 0.0, 1.0))
-        return Mean(inside, wilson_by_error(inside, error, units=left + 1.0, trials=len(rated)), error)
+        return Mean(inside, wilson_by_error(inside, error, units=left + 1.0, trials=units), error)
     if error <= 1e-12:
         return Mean(value, NO_INTERVAL, error)
     reach = float(special.stdtrit(degrees, 0.975)) * error
@@ -138,13 +147,14 @@ def _mean(value: float, influence: Floats, unit: Ints, at: Bools, fitted: int, s
 def unlike(human: Floats, judge: Floats, unit: Ints) -> tuple[float, float]:
     """(mean judge score of rated less unrated items, its two-sided p by units); NaN without both."""
     at = np.isfinite(human)
-    groups = min(len(np.unique(unit[at])), len(np.unique(unit[~at])))
+    code, units = _codes(unit)
+    groups = min(int((np.bincount(code[part], minlength=units) > 0).sum()) for part in (at, ~at))
     if groups < FEWEST_RATED:
         return float("nan"), float("nan")
     gap = float(judge[at].mean() - judge[~at].mean())
     influence = np.zeros(len(judge))
     influence[at], influence[~at] = _influence(judge[at]), -_influence(judge[~at])
-    error = float(np.sqrt((sum_by_unit(unit, influence[:, None]) ** 2).sum() * groups / (groups - 1)))
+    error = float(np.sqrt((np.bincount(code, weights=influence) ** 2).sum() * groups / (groups - 1)))
     if error <= 1e-12:
         return gap, 1.0 if abs(gap) <= 1e-12 else 0.0
     return gap, float(2.0 * special.stdtr(groups - 1, -abs(gap) / error))
@@ -213,25 +223,33 @@ def worth(human: Floats, judge: Floats, unit: Ints) -> Worth | None:
     var(human - b judge) / n + var(b judge) / M (PPI++ with its weight at n and M, rewritten).
     """
     at = np.isfinite(human)
-    y, f, code = human[at], judge[at], np.unique(unit[at], return_inverse=True)[1]
-    n_units = int(code.max(initial=-1)) + 1
+    (code, n_units), y, f = _codes(unit[at]) if at.any() else (unit[:0], 0), human[at], judge[at]
     if n_units < FEWEST_RATED or np.ptp(y) <= 1e-12 or np.ptp(f) <= 1e-12:
         return None
-    whole = _squared(y, f, code, np.ones(len(y)))
-    group = code if n_units <= MOST_LEFT_OUT else code * MOST_LEFT_OUT // n_units
-    without = np.stack([_squared(y, f, code, (group != g) * 1.0) for g in range(int(group.max()) + 1)])
-    return Worth(float(whole[0]), float(whole[1]), float(whole[2]), len(human), without)
+    y, f = y - y.mean(), f - f.mean()
+    n, sy, sf = (np.bincount(code, weights=part) for part in (np.ones(len(y)), y, f))
+    products = [np.bincount(code, weights=part) for part in (f * f, f * y)]
+    parts = [n, sy, sf, *products, sy * sy, sy * n, n * n, sf * sf, sf * n, sy * sf, np.ones(n_units)]
+    by_unit = np.stack(parts, axis=1)
+    groups = min(n_units, MOST_LEFT_OUT)
+    by_group = np.add.reduceat(by_unit, np.arange(groups) * n_units // groups, axis=0)
+    total = by_unit.sum(axis=0)
+    whole = _squared(total[None])[0]
+    return Worth(float(whole[0]), float(whole[1]), float(whole[2]), len(human), _squared(total - by_group))
 
 
-def _squared(y: Floats, f: Floats, code: Ints, kept: Floats) -> Floats:
-    """(human, left, judge): squared errors of one item from those ``kept`` (0 or 1), summed over units."""
-    n = float(kept.sum())
-    units = float((np.bincount(code, weights=kept) > 0).sum())
-    y, f = kept * (y - float(kept @ y) / n), kept * (f - float(kept @ f) / n)
-    spread = float(f @ f)
-    judge = (float(np.clip(float(f @ y) / spread, 0.0, 1.0)) if spread > 1e-12 else 0.0) * f
-    sums = [(np.bincount(code, weights=part) ** 2).sum() / n for part in (y, y - judge, judge)]
-    return np.array([total * units / (units - fitted) for total, fitted in zip(sums, (1, 2, 1), strict=True)])
+def _squared(total: Floats) -> Floats:
+    """(human, left, judge) of each row of totals (k, 12) over units, (k, 3): squared errors of one item."""
+    n, y, f, ff, fy, y_y, y_n, n_n, f_f, f_n, y_f, units = total.T
+    my, mf = y / n, f / n
+    spread, together = ff - n * mf**2, fy - n * my * mf
+    slope = np.where(spread > 1e-9, np.clip(together / np.where(spread > 1e-9, spread, 1.0), 0.0, 1.0), 0.0)
+    human = y_y - 2.0 * my * y_n + my**2 * n_n
+    judge = slope**2 * (f_f - 2.0 * mf * f_n + mf**2 * n_n)
+    left = human + judge - 2.0 * slope * (y_f - my * f_n - mf * y_n + my * mf * n_n)
+    parts = ((human, 1.0), (left, 2.0), (judge, 1.0))
+    # Rounding may leave a hair below nothing.
+    return np.stack([np.maximum(part, 1e-12) / n * units / (units - fitted) for part, fitted in parts], axis=1)
 
 
 # ---------------------------------------------------------------- pass rates by sensitivity and specificity

@@ -112,7 +112,7 @@ def against(won: Wins, unit: Ints, epsilon: float) -> Against:
     Tango's score test (1998, Equivalence Test and Confidence Interval for the Difference in
     Proportions for the Paired-Sample Design, equation 5) of P(annotator alone nearer) - P(judge
     alone nearer) >= epsilon, at as many items as the scatter between units makes of them, on
-    Student's t. At the border it rejects in at most 0.06 of studies of 15 to 100 items with any
+    Student's t. At the border it rejects in at most 0.065 of studies of 15 to 100 items with any
     share of ties, alone or in clusters of up to 6; the paper's t in up to 0.17 of those of single
     items and in up to 0.24 of those of clusters, Wilcoxon's test in up to 0.70.
     """
