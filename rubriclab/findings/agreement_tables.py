@@ -165,7 +165,7 @@ def panel_table(reads: Reads) -> tuple[PairTable, Bools]:
     units = Grouped.of(reads.unit[used])
     code = np.zeros(n, dtype=np.int64)
     code[used] = units.code
-    table = paired(counts, own, reads.known, step=reads.step, unit=code, units=units.n, group=item_of)
+    table = paired(counts, own, reads.known, step=reads.step, unit=code, units=max(units.n, 1), group=item_of)
     return table, used
 
 
