@@ -158,6 +158,7 @@ def test_a_judge_further_from_people_than_people_are_is_called_so_only_by_its_in
     assert "further from people" not in agreement_sentence(few)
 
 
+@pytest.mark.slow
 def test_every_number_is_in_the_estimates() -> None:
     findings = Findings(foreign_run("two options", "prompt forms", items=30))
     table = findings.estimates()
