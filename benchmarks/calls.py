@@ -15,7 +15,10 @@ Where probabilities save nothing (a judge whose noise is its items', as “ties�
 none), a fifth by which 80 % of runs are settled cannot be reached: “equal” knows its size and uses the
 same two calls an item, no test with these does much better (Neyman and Pearson 1933), and it stands at
 0.20; what may be looked at all the time pays for it. It pays less on average, since most runs stop
-sooner: “mean” is what a user spends.
+sooner: “mean” is what a user spends. Nothing else is left that costs no calls. A repeat of an order is
+no control: of m items read r times each way the variance is (items' own + noise / r) / m at 2 r m calls,
+least at r = 1, where every call buys a new item. A property of the items that goes with the shift could
+be one only where its mean over all items is known, and the shift of most is far from any known property.
 
 Judges: three simulated families with leanings of their own, and two real embedded models whose
 recorded judgments of the shipped example (24 items under all ten orders, with probabilities) are

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rubriclab import __version__
 from rubriclab.cli import (
+    card,
     check,
     compare,
     elsewhere,
@@ -37,6 +38,7 @@ COMMANDS = (
     studies.add_run,
     runs.add_results,
     report.add_report,
+    card.add_card,
     compare.add_compare,
     gallery.add_gallery,
     judgments.add_judgments,

@@ -129,6 +129,11 @@ def test_a_pilot_s_noise_is_used(study, tmp_path, capsys) -> None:
     assert document["effect"]["pilot"] == run
     assert document["arms"][0]["power"]["noise"] == "pilot"
     assert document["arms"][0]["power"]["noise_from"] == "sim · d · random"
+    assert (document["agreement"], document["warnings"]) == ([], [])  # nobody rated these items, nor asked
+    assert main(["plan", str(small), "--store", store, "--pilot", run, "--kappa", "0.5", "--json"]) == EXIT_OK
+    document = json.loads(capsys.readouterr().out)
+    assert [plan["source"] for plan in document["agreement"]] == ["stated"]
+    assert "The pilot says nothing of agreement with people" in document["warnings"][0]
 
 
 def test_what_cannot_be_planned_is_said(study, tmp_path, capsys) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -78,7 +79,7 @@ def refuse_rater_columns(mapping: ColumnMapping, name: str) -> None:
     """Raises DataError for rating columns that stand twice, and for several beside a column of raters."""
     groups = [("human", mapping.human), *mapping.human_by_criterion]
     for part, columns in groups:
-        twice = next((column for column in columns if columns.count(column) > 1), None)
+        twice = next((column for column, count in Counter(columns).items() if count > 1), None)
         if twice is not None:
             raise DataError(f"“{name}”: the column “{twice}” is named twice as ratings ({part}); name it once.")
         if mapping.rater is not None and len(columns) > 1:

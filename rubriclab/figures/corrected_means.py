@@ -86,7 +86,7 @@ def buying_curves(buying: Buying) -> Chart:
     """Half the width of the interval by number of ratings, with the judge and without; the wanted one dotted."""
     drawing = Drawing(x="Items rated by people", y="Half-width of the interval, points")
     at = [point.ratings for point in buying.curve]
-    for index, (field, name) in enumerate((("judged", "with the judge's scores"), ("alone", "ratings alone"))):
+    for index, (field, name) in enumerate((("judged", "beside judged items"), ("alone", "ratings alone"))):
         values = [getattr(point, field) for point in buying.curve]
         lows, highs = ([getattr(point, f"{field}_{end}") for point in buying.curve] for end in ("low", "high"))
         drawing.band(at, lows, highs, color=judge_color(index), legendgroup=name)

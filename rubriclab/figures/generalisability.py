@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from rubriclab.figures.marks import Drawing, Mark, listed
+from rubriclab.figures.marks import WRAPPED, Drawing, Mark, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color
 from rubriclab.findings.decision_study import Line, Ranked
 from rubriclab.findings.generalisability_results import GStudy, Plan
@@ -55,7 +55,6 @@ def design_curves(lines: Sequence[Line], *, calls: int, absolute: bool = False) 
             told.append(f"{line.name}: {value(within[-1], absolute):.2f} at {within[-1].calls} calls")
     drawing.figure.update_yaxes(range=[0, 1.02])
     drawing.figure.update_xaxes(rangemode="tozero")
-    drawing.figure.update_layout(legend={"orientation": "h", "y": -0.22})
     return drawing.chart(f"Reliability by calls an item. {listed(told)}.")
 
 
@@ -69,10 +68,15 @@ def mix_forest(mixes: Sequence[Ranked], *, absolute: bool = False) -> Chart:
         ],
         color=[ACCENT if one.open else EVEN_LINE for one in mixes],
     )
-    drawing.rows([one.plan.name for one in mixes])
+    drawing.rows([_row(one.plan.name) for one in mixes])
     drawing.figure.update_layout(showlegend=False)
     told = [f"{one.plan.name} {value(one.plan, absolute):.2f}" for one in mixes]
     return drawing.chart(f"Mixes of one budget, the best first. {listed(told)}.")
+
+
+def _row(name: str) -> str:
+    """A long name on several lines."""
+    return name.replace(" × ", " · × ") if len(name) > WRAPPED else name
 
 
 def value(plan: Plan, absolute: bool) -> float:

@@ -89,6 +89,7 @@ def stated_agreement(
     _check(aim)
     shares = _marginal(people, scores)
     known = "the judge is taken to give each score as often as the people of this data do"
+    known += _between(people)
     alike = known if np.isin(np.rint(people), scores).any() else "every score is taken to be given equally often"
     plans = []
     for coefficient, guess in aim.guesses.items():
@@ -124,7 +125,7 @@ def pilot_agreement(
     kinds: tuple[tuple[Coefficient, stats.Weights], ...] = (("kappa", "plain"), ("kappa_quadratic", "quadratic"))
     for coefficient, kind in kinds:
         if np.isfinite(stats.kappa_variance(table, kind)):
-            about = "the table of reads and ratings is the pilot's"
+            about = f"the table of reads and ratings is the pilot's{_between(given.values)}"
             plans.append(_kappa_plan(coefficient, "pilot", name, table, half_width, items, about))
     icc, ratings = stats.single_rating_icc(matrix)
     if np.isfinite(icc):
@@ -146,6 +147,12 @@ def _check(aim: AgreementAim) -> None:
             raise LabError(f"{COEFFICIENTS[coefficient]} {guess:g} cannot be planned for; guess from 0 up to below 1.")
 
 
+def _between(ratings: Floats) -> str:
+    """What is done with ratings that are no score, as means are; "" where there are none."""
+    known = ratings[np.isfinite(ratings)]
+    return "" if (known == np.rint(known)).all() else "; ratings between scores stand for the nearest score"
+
+
 def _marginal(people: Floats, scores: Sequence[int]) -> Floats:
     """The share of each score among the ratings, none of them quite 0; all alike without ratings."""
     counts = np.array([(np.rint(people) == score).sum() for score in scores], dtype=np.float64)
@@ -164,8 +171,8 @@ def _kappa_plan(
     kind: stats.Weights = "plain" if coefficient == "kappa" else "quadratic"
     needed = stats.items_for_kappa(table, kind, half_width)
     assumes = [
-        "one read and one person's rating of each item, of items that are independent of each other; items that share a "
-        "prompt or a text count for less",
+        "one read and one person's rating of each item, the items independent of each other (those that share a "
+        "prompt or a text count for less)",
         about,
         "large-sample variance of Fleiss, Cohen and Everitt (1969)",
     ]

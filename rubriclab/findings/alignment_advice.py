@@ -152,7 +152,13 @@ def budget_sentence(arm: ArmAlignment) -> str:
     if sure is None:
         return "Every item was read once: how many reads are enough cannot be said."
     needed, (low, high) = sure.needed()
-    ends = f" ({low:,.0f} to {high:,.0f})" if math.isfinite(low) and math.isfinite(high) else ""
+    if not math.isfinite(low):
+        return (
+            "How many reads are enough for other items cannot be said: too few units for an interval. Of these "
+            f"items one read in {arm.arm.strategy} order has a reliability of {sure.one:.2f}, the {sure.reads} "
+            f"there are {sure.all:.2f}. {_expected(arm)}"
+        )
+    ends = f" ({low:,.0f} to {high:,.0f})" if math.isfinite(high) else f" ({low:,.0f} or more)"
     return (
         f"{many(int(needed), 'read')}{ends} in {arm.arm.strategy} order reach a reliability of "
         f"{TARGET:g}; one read has {sure.one:.2f}, the {sure.reads} there are {sure.all:.2f} "

@@ -66,9 +66,14 @@ class _Judged(NamedTuple):
     resampled: str
 
     def only(self, at: Ints) -> _Judged:
-        parts = (self.item, self.judge, self.orders, self.passing, self.human, self.unit)
-        item, judge, orders, passing, human, unit = (part[at] for part in parts)
-        return self._replace(item=item, judge=judge, orders=orders, passing=passing, human=human, unit=unit)
+        return self._replace(
+            item=self.item[at],
+            judge=self.judge[at],
+            orders=self.orders[at],
+            passing=self.passing[at],
+            human=self.human[at],
+            unit=self.unit[at],
+        )
 
 
 def _arm(

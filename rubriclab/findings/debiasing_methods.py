@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -116,7 +116,7 @@ def _mean(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Learned:
+class Learned:
     """What the probe taught: the place prior; for counts the probe items' content and means."""
 
     prior: Floats
@@ -124,7 +124,7 @@ class _Learned:
     means: Floats
 
 
-def learn(grid: Grid, probe: Ints, source: Source) -> _Learned | None:
+def learn(grid: Grid, probe: Ints, source: Source) -> Learned | None:
     """The position prior from the probe items' reads; None where they cannot give one."""
     row, column = np.nonzero(grid.score[probe] >= 0)
     ordering, choice = grid.ordering[probe][row, column], grid.score[probe][row, column]
@@ -134,7 +134,7 @@ def learn(grid: Grid, probe: Ints, source: Source) -> _Learned | None:
         if not len(chances):
             return None
         places_alone = stats.position_prior(chances, row, grid.position[ordering])
-        return None if places_alone is None else _Learned(places_alone, np.empty((0, 0)), values)
+        return None if places_alone is None else Learned(places_alone, np.empty((0, 0)), values)
     places = layout(grid.shown)
     fit = fit_choice(places, row, ordering, choice, effects=("position",))
     if fit.position is None or not np.isfinite(fit.position.log_odds).all():
@@ -142,7 +142,7 @@ def learn(grid: Grid, probe: Ints, source: Source) -> _Learned | None:
     prior = np.asarray(special.softmax(fit.position.log_odds))
     at = places.position[ordering, choice]
     content = stats.probe_content(row, choice, at, prior, len(probe))
-    return _Learned(prior, content, values)
+    return Learned(prior, content, values)
 
 
 def _methods(
@@ -152,7 +152,7 @@ def _methods(
     held_out: Ints,
     own: Ints,
     probe: Ints,
-    learned: _Learned | None,
+    learned: Learned | None,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Key, Floats]]:
     """Every method's estimate for the held-out items of ``group``; ``own``: reference reads to call from.
@@ -178,9 +178,8 @@ def _methods(
         yield ("fixed", 1), grid.values(source)[held_out, number]
     if learned is None:
         return
-    corrected, control = _one_corrected((example[0], probe), (grid, held_out), number, source, learned)
-    yield ("debiased", 1), corrected
-    yield (CONTROL, 1), control
+    for key, lesson in ((("debiased", 1), learned), ((CONTROL, 1), without_order(learned))):
+        yield key, corrected_call((example[0], probe), (grid, held_out), number, source, lesson)
 
 
 def _shrunk(x: Floats, rest: Floats, means: Floats) -> Floats:
@@ -188,13 +187,34 @@ def _shrunk(x: Floats, rest: Floats, means: Floats) -> Floats:
 
     A call is noisier than a mean, so the line is flatter than 1.
     """
+    at, start, slope = line_of(x, means)
+    return np.asarray(start + slope * (rest - at))
+
+
+def line_of(x: Floats, means: Floats) -> tuple[float, float, float]:
+    """(mean of x, mean of means, slope): the line along which ``means`` follow ``x``; NaN below two items."""
     known = np.isfinite(x) & np.isfinite(means)
     if known.sum() < 2:
-        return np.full(len(rest), np.nan)
+        return (float("nan"),) * 3
     x, y = x[known], means[known]
     spread = x - x.mean()
     slope = float(spread @ (y - y.mean()) / (spread @ spread)) if np.ptp(x) > 0 else 0.0
-    return np.asarray(y.mean() + slope * (rest - x.mean()))
+    return float(x.mean()), float(y.mean()), slope
+
+
+def corrected_call(
+    example: tuple[Grid, Ints], rest: tuple[Grid, Ints], number: int, source: Source, learned: Learned
+) -> Floats:
+    """One call of the items ``rest``, corrected as the probe's items (``example``) taught."""
+    if source == "counts":
+        return _corrected(*rest, number, source, learned)
+    probe, others = (_corrected(grid, items, number, source, learned) for grid, items in (example, rest))
+    return _shrunk(probe, others, learned.means)
+
+
+def without_order(learned: Learned) -> Learned:
+    """The same knowledge with places that all count alike: the control."""
+    return replace(learned, prior=np.full(len(learned.prior), 1 / len(learned.prior)))
 
 
 def _drawn(values: Floats, calls: int, rng: np.random.Generator) -> Floats:
@@ -238,7 +258,7 @@ def _one_call(group: Group, own: Ints) -> tuple[Grid, int] | None:
     return (grid, int(fits[0])) if len(fits) else None
 
 
-def _corrected(grid: Grid, held_out: Ints, number: int, source: Source, learned: _Learned) -> Floats:
+def _corrected(grid: Grid, held_out: Ints, number: int, source: Source, learned: Learned) -> Floats:
     """The expected score of one call with the place prior divided out; NaN where unread."""
     scores = np.asarray(grid.arm.scores, dtype=np.float64)
     ordering, choice = grid.ordering[held_out, number], grid.score[held_out, number]
@@ -273,23 +293,9 @@ def corrected_calls(group: Group, source: Source, seed: int) -> tuple[Floats, Fl
         if learned is None or call is None:
             return None
         grid, number = call
-        found[:, others] = _one_corrected((grid, taught), (grid, others), number, source, learned)
+        for row, lesson in enumerate((learned, without_order(learned))):
+            found[row, others] = corrected_call((grid, taught), (grid, others), number, source, lesson)
     return found[0], found[1]
-
-
-def _one_corrected(
-    example: tuple[Grid, Ints], rest: tuple[Grid, Ints], number: int, source: Source, learned: _Learned
-) -> tuple[Floats, Floats]:
-    """(the debiaser's, the control's) estimate of the ``rest`` from one call, as the probe (``example``) teaches."""
-    grid, held_out = rest
-    if source == "counts":
-        flat = np.full(len(learned.prior), 1 / len(learned.prior))
-        blind = _Learned(flat, learned.content, learned.means)
-        fair, plain = (_corrected(grid, held_out, number, source, one) for one in (learned, blind))
-        return fair, plain
-    corrected = (_corrected(part, which, number, source, learned) for part, which in (example, rest))
-    control = (part.values(source)[which, number] for part, which in (example, rest))
-    return _shrunk(*corrected, learned.means), _shrunk(*control, learned.means)
 
 
 class Measured(NamedTuple):

@@ -126,7 +126,7 @@ def _thin(study: GStudy, fixed: FacetSet) -> bool:
     """Does the absolute error hang on a component of facets with too few levels to speak for others?"""
     parts = _known(study)
     random = (one for one in parts.sets if OBJECT not in one and one - fixed)
-    return any(min(study.facets[k].levels for k in one) < FEW for one in random)
+    return any(study.facets[k].levels < FEW for one in random for k in one - fixed)
 
 
 # ---------------------------------------------------------------- what more calls buy

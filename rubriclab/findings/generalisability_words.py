@@ -23,24 +23,35 @@ _OF_ITEMS: Mapping[str, str] = {
     "rater": "raters differ by text",
 }
 _WITHIN: Mapping[str, str] = {"order": "order moves scores", "rater": "raters differ"}
+_COUNTED = {3: "three", 4: "four"}
 NOISE = ("same call, another score", "noise")
 """Plain words, and the term. Rows of charts have room for 26 characters of either."""
 
 
 def source_words(parts: Sequence[Facet], *, noise: bool) -> tuple[str, str]:
-    """(plain words, term) of a component; ``noise``: it holds the noise too, as nothing was read twice."""
-    more = ", noise included" if noise else ""
-    return _plain(parts) + (", and noise" if noise else ""), _term(parts) + more
+    """(plain words, term) of a component; ``noise``: it holds the noise too, as nothing was read twice.
+
+    Such a one is written “, e”, as Brennan (2001) does.
+    """
+    return _plain(parts, noise=noise), _term(parts) + (", e" if noise else "")
 
 
-def _plain(parts: Sequence[Facet]) -> str:
+def _plain(parts: Sequence[Facet], *, noise: bool) -> str:
     keys = [one.key for one in parts]
-    if len(parts) == 1:
+    by_item = keys[0] == "item" and len(keys) > 1
+    others = keys[1:] if by_item else keys
+    if by_item and len(others) == 1:
+        inner = parts[1].within_item
+        words = _WITHIN[others[0]] if inner else _OF_ITEMS.get(others[0], f"{others[0]} by text")
+        return f"{others[0]} by text, and noise" if noise else words
+    if noise:
+        return "all the rest, and noise"
+    if len(keys) == 1:
         return _ALONE.get(keys[0], f"{keys[0]} shift all scores")
-    if keys[0] == "item" and len(parts) == 2:
-        return _WITHIN[keys[1]] if parts[1].within_item else _OF_ITEMS.get(keys[1], f"{keys[1]} by text")
-    others = listed([key for key in keys if key != "item"])
-    return f"{others} together" + (", by text" if keys[0] == "item" else "")
+    named = listed(others) if len(others) == 2 else f"{_COUNTED.get(len(others), 'all')} together"
+    if by_item:
+        return f"{named}, by text"
+    return f"{named} together" if len(others) == 2 else named
 
 
 def _term(parts: Sequence[Facet]) -> str:

@@ -21,7 +21,7 @@ from rubriclab.findings.frame import (
     units,
 )
 from rubriclab.findings.plain import plain
-from rubriclab.findings.rasch import rasch
+from rubriclab.findings.rasch import rulers
 from rubriclab.findings.rasch_results import Gap
 from rubriclab.findings.topic import DocumentPart, Json, Question, Sentence, Topic, about
 from rubriclab.model import Arm, RunData
@@ -118,7 +118,7 @@ def ordinal(data: RunData, *, seed: int = 0) -> OrdinalResult:
     everyone = units(data.items, data.unit)
     mine = [one for one in data.by_arm() if one[1].axis == "options" and len(one[2])]
     arms = side_by_side(lambda one: ordinal_arm(data, one, everyone, seed=seed), mine)
-    scales = rasch(data, seed=seed).scales
+    scales = rulers(data, seed=seed)
     return OrdinalResult(tuple(arms), tuple((scale.dataset, gap) for scale in scales for gap in scale.gaps))
 
 

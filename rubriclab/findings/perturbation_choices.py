@@ -144,8 +144,14 @@ def _sentence(
         sentence = f"No form is shown to be {asked.better} than the usual one."
         if gain.verdict == "equivalent":
             sentence += f" None gains as much as {gain.sesoi:g} {gain.unit}."
-        name = "the usual form" if best == "Baseline" else best
-        sentence += f" Here {name} is {asked.first} ({value:.2f} {asked.unit}), which some form always is."
+        sentence += (
+            f" Here {_called([best])[0]} is {asked.first} ({value:.2f} {asked.unit}), which some form always is."
+        )
     if tied:
-        sentence += f" As good may be: {listed(tied)}."
-    return f"{sentence} Ruled out: {listed(worse)}." if worse else sentence
+        sentence += f" As good may be: {listed(_called(tied))}."
+    return f"{sentence} Ruled out: {listed(_called(worse))}." if worse else sentence
+
+
+def _called(names: Sequence[str]) -> list[str]:
+    """Forms as sentences call them."""
+    return ["the usual form" if name == "Baseline" else name for name in names]

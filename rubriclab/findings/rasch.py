@@ -56,14 +56,22 @@ def rasch(data: RunData, *, seed: int = 0) -> RaschResult:
 
     Intervals are the sandwich's over units; ``seed`` matters only where a random part of the items is used.
     """
-    everyone = units(data.items, data.unit)
-    mine = [one for one in data.by_arm() if one[1].axis == "options" and len(one[2])]
-    groups: dict[tuple[str, tuple[int, ...]], list[Reading]] = {}
-    for one in mine:
-        groups.setdefault((one[1].dataset, one[1].scores), []).append(one)
-    scales = side_by_side(lambda group: _scale(data, group, everyone, seed), groups.values())
+    everyone, mine = units(data.items, data.unit), _readings(data)
     arms = side_by_side(lambda one: _arm(data, one, everyone, seed), mine)
-    return RaschResult(tuple(scales), tuple(arms))
+    return RaschResult(rulers(data, seed=seed), tuple(arms))
+
+
+def rulers(data: RunData, *, seed: int = 0) -> tuple[RaschScale, ...]:
+    """The rulers alone, which is less work than all of :func:`rasch`."""
+    everyone = units(data.items, data.unit)
+    groups: dict[tuple[str, tuple[int, ...]], list[Reading]] = {}
+    for one in _readings(data):
+        groups.setdefault((one[1].dataset, one[1].scores), []).append(one)
+    return tuple(side_by_side(lambda group: _scale(data, group, everyone, seed), groups.values()))
+
+
+def _readings(data: RunData) -> list[Reading]:
+    return [one for one in data.by_arm() if one[1].axis == "options" and len(one[2])]
 
 
 # ---------------------------------------------------------------- the ruler
@@ -72,15 +80,17 @@ def rasch(data: RunData, *, seed: int = 0) -> RaschResult:
 def _scale(data: RunData, group: Sequence[Reading], everyone: Units, seed: int) -> RaschScale:
     """All reads of one data set and scale, with the ratings of the same items."""
     arm = group[0][1]
+    judges = tuple(dict.fromkeys(one.judge for _, one, _ in group))
     of = facets(data, [(one, rows) for _, one, rows in group], everyone.code, seed=seed)
     if of is None:
-        return _empty(arm, everyone.kind, NOTHING_READ)
+        return _empty(judges, arm, everyone.kind)
     fit = fit_rasch(of.reads, of.x, of.allowed)
     eta = np.where(of.allowed, of.x @ fit.phi, -np.inf)
     known = measures(of.reads, eta)
     left = residuals(of.reads, eta, known)
     judged = np.unique(np.concatenate([rows["item"].to_numpy() for *_, rows in group]))
     scale = RaschScale(
+        judges,
         arm.dataset,
         arm.scores,
         everyone.kind,
@@ -110,10 +120,10 @@ def _why(fit: RaschFit) -> str:
     )
 
 
-def _empty(arm: Arm, unit: str, why: str) -> RaschScale:
+def _empty(judges: tuple[str, ...], arm: Arm, unit: str) -> RaschScale:
     nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
     items = ItemMeasures(none, nothing, nothing, none.astype(bool), 0, 0, 0)
-    return RaschScale(arm.dataset, arm.scores, unit, why, items, separation(nothing, nothing, none))
+    return RaschScale(judges, arm.dataset, arm.scores, unit, NOTHING_READ, items, separation(nothing, nothing, none))
 
 
 def _elements(of: Facets, fit: RaschFit, left: Residuals) -> Iterator[Element]:

@@ -64,4 +64,4 @@ def _gap(
     weights = _severity(of, pair[1]) - _severity(of, pair[0])
     leniency, ci = fit.linear(weights)
     answer = conclusion(of_ratio(top, bottom, points.interval), Side(leniency, ci, fit.parts @ weights))
-    return Gap(*pair, int(both.sum()), points.value, points.interval, leniency, ci, answer)
+    return Gap(pair, int(both.sum()), points.value, points.interval, leniency, ci, answer)

@@ -58,16 +58,24 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Gap:
-    """``first`` less ``second``: mean scores in points, and leniency in logits (severity turned round)."""
+    """The first of ``judges`` (people may be one) less the second: mean scores in points, and leniency in
+    logits (severity turned round)."""
 
-    first: str
-    second: str
+    judges: tuple[str, str]
     n_items: int
     points: float
     points_ci: Interval
     leniency: float
     leniency_ci: Interval
     answer: Answer
+
+    @property
+    def first(self) -> str:
+        return self.judges[0]
+
+    @property
+    def second(self) -> str:
+        return self.judges[1]
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,7 @@ class RaschScale:
     ``of_items``: of how many ``items`` is a random part. ``off_scale``: ratings that are no score.
     """
 
+    judges: tuple[str, ...]
     dataset: str
     scores: tuple[int, ...]
     unit: str

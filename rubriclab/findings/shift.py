@@ -319,6 +319,11 @@ def one_words(shift: Shift) -> str:
         f"two readings in different orders differ by {single.other:.2f} points, in one and the same "
         f"order by {single.same:.2f}"
     )
+    if effect.verdict == "effect" and effect.why:
+        return (
+            "Yes: scores change with the order by more than chance, as permuting each item's scores over its "
+            f"orders shows. By how much beyond the judge's own noise is not known: {effect.why}. Here {readings}."
+        )
     lead = {
         "effect": "Yes",
         "equivalent": f"No, not by as much as {effect.sesoi:g} points",

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.faults import redact
 from rubriclab.judges.keys import check_key
+from rubriclab.judges.request import same_model
 from rubriclab.judges.serving import check_address
 from rubriclab.model import Judge, LabError
 
@@ -83,25 +84,3 @@ def answers_as(judge: Judge, served: str) -> bool:
     if JUDGE_KINDS[judge.kind].own or judge.options.get("served_model") in ("*", served):
         return True
     return same_model(judge.model, served)
-
-
-_DATED = re.compile(r"[-@:]v?(\d{3,}[\d.-]*|\d\d-\d{4})")
-"""A date or build after a model's name; a single digit would be another version of it."""
-
-
-def same_model(asked: str, served: str) -> bool:
-    """Whether two model names mean one model: equal but for case, path, date or file ending.
-
-    ``gpt-4.1-mini`` and ``gpt-4.1-mini-2025-04-14`` do; ``gpt-4.1`` and ``gpt-4.1-mini`` do not.
-    """
-    one, other = _bare_name(asked), _bare_name(served)
-    if one == other:
-        return True
-    short, long = sorted((one, other), key=len)
-    rest = long.removeprefix(short)
-    return bool(short) and rest != long and bool(_DATED.fullmatch(rest))
-
-
-def _bare_name(model: str) -> str:
-    name = model.strip().lower().replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
-    return name.removesuffix(".gguf").removesuffix(":latest").removesuffix("-latest")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,24 +21,24 @@ from yarl import URL
 
 from rubriclab import __version__
 from rubriclab.judges.addresses import addresses, answers_as, base_url, read_key
-from rubriclab.judges.faults import Fault, fault, from_exception, from_response, redact, without_secrets
+from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
+from rubriclab.judges.faults import Fault, fault, from_response, redact, without_secrets
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.reading import parsed, read_completion
+from rubriclab.judges.request import TOP_LOGPROBS, request_body, token_limit_field
 from rubriclab.judges.settings import check_extra, check_numbers
+from rubriclab.judges.transport import from_exception
 from rubriclab.judges.wire import (
     ACCEPTED,
     LARGE_AT_ONCE,
     MAX_ERROR_BYTES,
-    MAX_REPLY_BYTES,
     Connector,
     Damaged,
-    TooLarge,
     proxy_for,
     read_body,
     trust,
 )
 from rubriclab.model import Call, Judge, Reply
-from rubriclab.model.answers import asked_format
 from rubriclab.model.storable import storable_reply
 
 CALL_HEADER = "X-Rubriclab-Call"
@@ -48,11 +47,6 @@ CALL_HEADER = "X-Rubriclab-Call"
 CONNECT_SECONDS = 10.0
 KEEPALIVE_SECONDS = 4.0
 """Below the 5 s after which uvicorn, and so vLLM, closes an idle connection."""
-
-TOP_LOGPROBS = 20
-"""The most alternatives that OpenAI and vLLM give."""
-
-_REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)
 
 
 class ChatClient:
@@ -226,45 +220,6 @@ class ChatClient:
         if not good:
             return from_response(status, answered, content, secrets=self._secrets)
         return parsed(content, answered, self._secrets)
-
-
-# ---------------------------------------------------------------- the request
-
-
-def request_body(
-    judge: Judge, call: Call, *, top_logprobs: int = TOP_LOGPROBS, limit_field: str | None = None
-) -> dict[str, Any]:
-    """What is posted for a call, by whatever route. Holds no key.
-
-    ``limit_field``: the server's name for the token limit (None: by the model's name). The
-    judge's ``extra`` comes after our own fields, so it can overrule them.
-    """
-    sampling = call.sampling
-    body: dict[str, Any] = {"model": judge.model, "messages": call.messages}
-    if sampling.temperature is not None:
-        body["temperature"] = sampling.temperature
-    if sampling.max_tokens is not None:
-        body[limit_field or token_limit_field(judge.model)] = sampling.max_tokens
-    if sampling.top_p is not None:
-        body["top_p"] = sampling.top_p
-    if sampling.seed is not None:
-        body["seed"] = sampling.seed
-    if sampling.reasoning_effort is not None:
-        body["reasoning_effort"] = sampling.reasoning_effort
-    if call.want_probabilities:
-        body["logprobs"] = True
-        body["top_logprobs"] = top_logprobs
-    if call.reading is not None:
-        criteria = tuple(map(str, call.ordering.shown)) if call.scores else ()
-        body.update(asked_format(call.reading, criteria))
-    if sampling.extra:
-        body.update(sampling.extra)
-    return body
-
-
-def token_limit_field(model: str) -> str:
-    """``max_tokens``, or the newer name where only that is taken."""
-    return "max_completion_tokens" if _REASONING_MODEL.match(model) else "max_tokens"
 
 
 # ---------------------------------------------------------------- servers

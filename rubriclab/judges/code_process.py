@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Any
 
 from rubriclab.judges import code_worker, supervisor
+from rubriclab.judges.bounded import load_json
 from rubriclab.judges.code_entry import Entry
-from rubriclab.judges.wire import load_json
 from rubriclab.model import LabError
 
 START_SECONDS = 300.0

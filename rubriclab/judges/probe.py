@@ -14,13 +14,16 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from rubriclab.judges import JUDGE_KINDS, Server
-from rubriclab.judges.addresses import addresses, base_url, read_key, same_model
+from rubriclab.judges.addresses import addresses, base_url, read_key
+from rubriclab.judges.bounded import TooLarge, load_json
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.code_judge import CodeJudge
-from rubriclab.judges.faults import advice, from_exception, redact
+from rubriclab.judges.faults import advice, redact
+from rubriclab.judges.request import same_model
 from rubriclab.judges.settings import check_numbers
+from rubriclab.judges.transport import from_exception
 from rubriclab.judges.vllm import ServedModel, models_of, root_of, version_of
-from rubriclab.judges.wire import Damaged, TooLarge, fetch, load_json, trust
+from rubriclab.judges.wire import Damaged, fetch, trust
 from rubriclab.model import Call, Criterion, Dataset, Item, Judge, LabError, Ordering, Reply, Rubric, ScoreOption, Study
 from rubriclab.model.wording import did_you_mean
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rubriclab.judges.bounded import TooLarge, load_json
 from rubriclab.judges.faults import Fault, fault, from_response, redact
-from rubriclab.judges.wire import TooLarge, load_json
 from rubriclab.model import Reply
 from rubriclab.model.answers import Spot, answer_spot
 from rubriclab.model.prompt import Reading

@@ -17,9 +17,10 @@ from typing import Any, Literal
 import aiohttp
 
 from rubriclab.judges.base import in_own_thread
+from rubriclab.judges.bounded import TooLarge, load_json
 from rubriclab.judges.serving import local_only
 from rubriclab.judges.vllm import models_of
-from rubriclab.judges.wire import Damaged, TooLarge, fetch, load_json
+from rubriclab.judges.wire import Damaged, fetch
 from rubriclab.model import Judge, JudgeKind, LabError
 
 LOOK_SECONDS = 0.3

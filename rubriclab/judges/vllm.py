@@ -32,10 +32,12 @@ import aiohttp
 
 from rubriclab.judges import supervisor
 from rubriclab.judges.addresses import base_url as checked_url
-from rubriclab.judges.faults import advice, from_exception, redact
+from rubriclab.judges.bounded import TooLarge, load_json
+from rubriclab.judges.faults import advice, redact
 from rubriclab.judges.serving import local_only
+from rubriclab.judges.transport import from_exception
 from rubriclab.judges.vllm_flags import check_flags
-from rubriclab.judges.wire import Damaged, TooLarge, fetch, load_json
+from rubriclab.judges.wire import Damaged, fetch
 from rubriclab.model import LabError
 
 # ---------------------------------------------------------------- attach

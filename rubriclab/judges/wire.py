@@ -1,14 +1,13 @@
-"""What comes over the wire, read with a bound: bytes, unpacked bytes, values, nesting, trust.
+"""What comes over the wire, read with a bound: bytes, unpacked bytes, trust.
 
-A server is a stranger. Its answer may be endless, a few bytes that unpack to gigabytes, or JSON
-as deep as it is long; each is noticed while it is read and never held. Everything here raises;
+A server is a stranger. Its answer may be endless, or a few bytes that unpack to gigabytes; each is
+noticed while it is read and never held (``bounded`` reads the values). Everything here raises;
 ``judges.client`` makes the faults of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
 import stat
 import zlib
@@ -20,29 +19,18 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
+from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.serving import check_address, local_only
 from rubriclab.model import LabError
 
-MAX_REPLY_BYTES = 16 * 2**20
-"""Bytes of one answer, on the wire and unpacked. Twenty alternatives at each of 7,000 tokens of
-reasoning are some 15 MB; a plain answer is 1 kB."""
 MAX_PAGE_BYTES = 8 * 2**20
 """Bytes of a page beside the protocol: a list of models, the metrics of a busy server (100 kB)."""
 MAX_ERROR_BYTES = 2**16
 """Bytes of an error's body: the rest of it is not read, since only its first words are kept."""
-MAX_NESTING = 64
-"""Levels of lists and objects in an answer; a completion with log-probabilities has seven."""
-MAX_VALUES = 2_500_000
-"""Values in an answer, an object counting as three: 16 MB of empty lists would take 340 MB."""
-
 FREE_BYTES = 2**16
 """What every answer may hold while it is read; beyond that only a few do so at once."""
 LARGE_AT_ONCE = 4
-
-
-class TooLarge(ValueError):
-    """An answer beyond one of the bounds; the message says which."""
 
 
 class Damaged(ValueError):
@@ -129,39 +117,6 @@ def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
         return found
 
     return unpack
-
-
-def load_json(content: bytes) -> Any:
-    """The JSON value in ``content``, in whichever UTF it is, with or without a byte order mark.
-
-    Raises TooLarge for more than MAX_VALUES values, else ValueError for whatever is no JSON:
-    nesting beyond MAX_NESTING and integers of thousands of digits count as that.
-    """
-    opened = content.count(b"[") + content.count(b"{")
-    if opened + 2 * content.count(b"{") + content.count(b",") > MAX_VALUES:
-        raise TooLarge(f"The answer holds more than {MAX_VALUES:,} values, the most that is read")
-    try:
-        value = json.loads(content)
-    except RecursionError as error:
-        raise ValueError(f"nested deeper than {MAX_NESTING} levels") from error
-    if opened > MAX_NESTING and _deep(value):
-        raise ValueError(f"nested deeper than {MAX_NESTING} levels")
-    return value
-
-
-def _deep(value: Any) -> bool:
-    """Whether lists and objects are nested beyond MAX_NESTING; level by level, no recursion."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_NESTING):
-        level = [
-            child
-            for node in level
-            for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return False
-    return True
 
 
 # ---------------------------------------------------------------- pages beside the protocol

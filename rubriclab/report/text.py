@@ -121,6 +121,7 @@ def _shift_lines(shift: Json) -> Iterator[str]:
     yield (
         f"  single score   {_number(number, '.2f')} points {_interval(ends)} "
         f"{'beyond' if known else 'including'} the judge's own noise: {one['verdict']}"
+        f"{', by permuting scores over orders' if one['verdict'] == 'effect' and one['why'] else ''}"
     )
 
 

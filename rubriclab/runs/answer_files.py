@@ -16,9 +16,9 @@ from rubriclab.datasets.limits import MAX_FILE_MB, MB, read_file, reading, regul
 from rubriclab.datasets.outfiles import whole_file
 from rubriclab.datasets.parquet import parquet_table
 from rubriclab.judges.addresses import answers_as
+from rubriclab.judges.bounded import MAX_REPLY_BYTES, load_json
 from rubriclab.judges.faults import FAULTS, Fault, fault, from_response, redact
 from rubriclab.judges.reading import MAX_TEXT, read_completion, too_long
-from rubriclab.judges.wire import MAX_REPLY_BYTES, load_json
 from rubriclab.model import Call, Judge, LabError, Reply
 from rubriclab.model.prompt import Reading
 from rubriclab.model.storable import storable_count, storable_reply, storable_text

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rubriclab import __version__
 from rubriclab.datasets.outfiles import write_file
-from rubriclab.judges.client import request_body
+from rubriclab.judges.request import request_body
 from rubriclab.model import Call, Judge
 from rubriclab.runs.answer_files import BatchError
 from rubriclab.runs.answers import done_keys, failed_keys, protocol_judges, unasked

@@ -69,7 +69,7 @@ LEARNT = "debiasing"
 """The topic whose numbers are about what a study learnt: their true values are that study's own."""
 ELSEWHERE = 3_000
 """Items that what a study learnt is tried on: their own error adds a tenth to the variance at 300 items."""
-OWN_LESSON = ("replacement: corrected.advantage", "replacement: control.advantage")
+OWN_LESSON = ("replacement: corrected.advantage", "replacement: control.advantage", "replacement: constant.advantage")
 """Of calls corrected by what half of the study taught: true of that half alone, not of the long run."""
 Progress = Callable[[int, int], None]
 

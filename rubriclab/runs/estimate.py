@@ -345,7 +345,10 @@ def _rated(planned: Plan) -> list[Item]:
 def _agreement(
     planned: Plan, store: Store | None, pilot: str | None, aim: AgreementAim
 ) -> tuple[tuple[AgreementPlan, ...], tuple[str, ...]]:
-    """What intervals on agreement with people take: as guessed, and as in the pilot's arms of the same judges."""
+    """What intervals on agreement with people take: as guessed, and as in the pilot's arms of the same judges.
+
+    Why a pilot says nothing is told to who asked about agreement.
+    """
     arms = _option_arms(planned)
     if not arms:
         return (), ("Agreement is planned for score options; this study has none.",) if aim.guesses else ()
@@ -359,5 +362,5 @@ def _agreement(
             continue
         found, reason = pilot_agreement(data, arm, items=len(_rated(planned)), half_width=aim.half_width)
         plans += tuple(replace(one, name=f"{judge}, {one.name}") for one in found)
-        warnings += [f"{judge}: {reason}"] if reason else []
+        warnings += [f"{judge}: {reason}"] if reason and aim.guesses else []
     return plans, tuple(warnings)

@@ -24,7 +24,7 @@ from scipy import special
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, degrees_of_freedom
 from rubriclab.stats.unit_means import UnitMeans, intervals, jackknifed, standard_errors
-from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
+from rubriclab.stats.variance_components import OBJECT, Components, FacetSet, shares_left_out
 
 _TINY = 1e-12
 NONE_FIXED: FacetSet = frozenset()
@@ -118,6 +118,14 @@ def _holding(value: float, ci: Interval) -> Interval:
 def _from_log(ci: Interval) -> Interval:
     low, high = (1.0 - np.exp(-np.maximum(end, 0.0)) for end in ci)
     return Interval(float(low), float(high))
+
+
+def share_intervals(of: Components) -> list[Interval]:
+    """Of each component's share of the total variance, within 0 to 1, with degrees of freedom as above."""
+    if of.units < 2:
+        return [NO_INTERVAL] * of.variances.shape[1]
+    ends = _intervals(shares_left_out(of)[1])
+    return [Interval(*(float(np.clip(end, 0.0, 1.0)) for end in ci)) for ci in ends]
 
 
 def mixes(budget: int, most: Sequence[int]) -> Ints:

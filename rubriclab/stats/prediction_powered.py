@@ -220,7 +220,7 @@ def worth(human: Floats, judge: Floats, unit: Ints) -> Worth | None:
     whole = _squared(y, f, code, np.ones(len(y)))
     group = code if n_units <= MOST_LEFT_OUT else code * MOST_LEFT_OUT // n_units
     without = np.stack([_squared(y, f, code, (group != g) * 1.0) for g in range(int(group.max()) + 1)])
-    return Worth(*map(float, whole), items=len(human), without=without)
+    return Worth(float(whole[0]), float(whole[1]), float(whole[2]), len(human), without)
 
 
 def _squared(y: Floats, f: Floats, code: Ints, kept: Floats) -> Floats:

@@ -32,7 +32,7 @@ from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
 Bools = NDArray[np.bool_]
 MIN_UNITS = 8
 """Below so many units with two unlike reads no interval is given."""
-MOST_PAIRS = 1_500_000
+MOST_PAIRS = 800_000
 """Pairs of reads beyond which a random part of the units is used."""
 _STEPS = 60
 _BLOCK = 20_000

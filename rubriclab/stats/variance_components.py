@@ -66,6 +66,7 @@ class Components:
     variances: Floats
     levels: tuple[int, ...]
     repeated: int
+    again: int
 
     @property
     def units(self) -> int:
@@ -107,7 +108,9 @@ def components(cells: Cells) -> Components:
     )
     sets = closed_sets(codes)
     levels = tuple(_codes(codes[:, k]) for k in range(facets))
-    return Components(sets[1:], _solved(centred, sets), levels, int((cells.reads > 1).sum()))
+    return Components(
+        sets[1:], _solved(centred, sets), levels, int((cells.reads > 1).sum()), int((cells.reads - 1).sum())
+    )
 
 
 def nested(codes: Ints) -> tuple[tuple[int, int], ...]:
@@ -146,12 +149,17 @@ class Shares(NamedTuple):
     high: Floats
 
 
-def shares(of: Components) -> Shares:
-    """NaN throughout where the scores do not vary."""
+def shares_left_out(of: Components) -> tuple[Floats, Floats]:
+    """(1 + units,) totals and (1 + units, sets + 1) shares of them, raw: below 0 where a component is."""
     known = np.isfinite(of.variances)
     total = np.where(known.any(axis=1), np.where(known, of.variances, 0.0).sum(axis=1), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        every = np.where(total[:, None] > _NOTHING, of.variances / total[:, None], np.nan)
+        return total, np.where(total[:, None] > _NOTHING, of.variances / total[:, None], np.nan)
+
+
+def shares(of: Components) -> Shares:
+    """NaN throughout where the scores do not vary."""
+    total, every = shares_left_out(of)
     found = jackknifed(every[0], every[1:], np.ones(every[1:].shape, dtype=bool))
     ends = np.array(intervals(found), dtype=np.float64).reshape(-1, 2)
     low, high = (np.clip(end, 0.0, 1.0) for end in ends.T)

@@ -63,6 +63,11 @@ class Plan:
         """What one ordering is about: items, texts with all their criteria, comparisons."""
         return len(self._units)
 
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Each of them, in the data's order."""
+        return self._units
+
     def calls(self, judge: int | None = None, *, items: Sequence[int] | None = None) -> Iterator[Call]:
         """All calls (of one judge, by its index): judge, item, variant, strategy, read.
 

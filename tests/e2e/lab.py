@@ -35,6 +35,7 @@ RECORDED = "recorded"
 RUNS_OF: Mapping[str, tuple[str, ...]] = {
     "position": (RECORDED, "options"),
     "alignment": ("options", "sweep"),
+    "reliability": ("options", "criteria"),
     "ranking": ("options",),
     "criteria": ("criteria",),
     "choice": ("options",),

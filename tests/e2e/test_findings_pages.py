@@ -14,12 +14,12 @@ from tests.e2e.lab import healthy
 from tests.simulated_runs import run_into
 
 ROOT = Path(__file__).resolve().parents[2]
-FINDINGS = ("alignment", "ranking", "criteria", "choice", "comparison")
+FINDINGS = ("alignment", "reliability", "ranking", "criteria", "choice", "comparison")
 PAGES = {
-    "options": ("alignment", "ranking", "choice"),
+    "options": ("alignment", "reliability", "ranking", "choice"),
     "sweep": ("alignment", "choice"),
     "plain": ("alignment", "ranking", "choice"),
-    "criteria": ("criteria", "ranking"),
+    "criteria": ("criteria", "reliability", "ranking"),
     "pairs": ("comparison",),
     "lists": ("comparison",),
 }
@@ -78,6 +78,17 @@ def test_alignment_answers_first_and_switches_to_ranks(runs: dict[str, str]) -> 
     healthy(codes.select_index(1).run())
 
 
+@pytest.mark.slow
+def test_reliability_answers_first_and_spends_the_calls_that_are_chosen(runs: dict[str, str]) -> None:
+    app = opened("reliability", runs["options"])
+    assert "puts texts in order with a reliability of" in headline(app)
+    assert any("calls for the" in c.value for c in app.caption)
+    healthy(app.select_slider(key="reliability-calls-0").set_value(20).run())
+    assert "20 calls an item, best spent" in [s.value for s in app.subheader]
+    healthy(app.selectbox(key="reliability-use-0").set_value("stand by themselves").run())
+    assert app.query_params["calls"] == ["20"]
+
+
 def test_alignment_without_ratings_says_so(runs: dict[str, str]) -> None:
     app = opened("alignment", runs["plain"])
     assert app.subheader[0].value == "No human ratings in this run"
@@ -86,6 +97,28 @@ def test_alignment_without_ratings_says_so(runs: dict[str, str]) -> None:
 def test_sweeps_get_a_section_each(runs: dict[str, str]) -> None:
     titles = [s.value for s in opened("alignment", runs["sweep"]).subheader]
     assert "By temperature" in titles
+
+
+@pytest.mark.slow
+def test_reliability_shows_the_ruler_and_scores_as_ranks(runs: dict[str, str]) -> None:
+    app = healthy(opened("reliability", runs["options"]))
+    titles = [s.value for s in app.subheader]
+    assert titles.index("One ruler for texts, judges and places") < titles.index(
+        "Does it matter that scores are ranks?"
+    )
+    assert any("On the Rasch ruler" in m.value for m in app.markdown)
+    facets = next(table.value for table in app.dataframe if "usual reading" in table.value)
+    assert set(facets["facet"]) == {"judge", "person", "place"}
+    healthy(app.selectbox(key="rasch-arm").select_index(1).run())
+    line = next(c.value for c in opened("position", runs["options"]).caption if c.value.startswith("Scores as ranks"))
+    assert "conclusion" in line
+    beside = next(c.value for c in opened("alignment", runs["options"]).caption if "Scores as ranks" in c.value)
+    assert "tau" in beside
+
+
+def test_criteria_have_no_ruler(runs: dict[str, str]) -> None:
+    titles = [s.value for s in healthy(opened("reliability", runs["criteria"])).subheader]
+    assert "One ruler for texts, judges and places" not in titles
 
 
 @pytest.mark.slow

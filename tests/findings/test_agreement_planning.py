@@ -58,6 +58,16 @@ def test_a_guess_is_planned_with_the_marginals_of_the_people() -> None:
     )
 
 
+def test_ratings_between_scores_are_said_to_be_rounded() -> None:
+    for people, said in ((np.array([2.5, 3.0]), True), (np.array([2.0, 3.0]), False)):
+        (plan,) = stated_agreement(AgreementAim({"kappa": 0.5}), items=2, scores=SCORES, people=people)
+        assert ("nearest score" in " ".join(plan.assumes)) == said
+    data = rated()
+    means = [(float(np.mean(r)),) for r in data.items["raters"]]
+    plans, _ = pilot_agreement(replace(data, items=data.items.assign(raters=means)), ARM, items=50)
+    assert "nearest score" in " ".join(plans[0].assumes)
+
+
 def test_without_ratings_every_score_is_taken_to_be_as_frequent() -> None:
     (none,) = stated_agreement(AgreementAim({"kappa": 0.5}), items=0, scores=SCORES, people=np.empty(0))
     (off,) = stated_agreement(AgreementAim({"kappa": 0.5}), items=9, scores=SCORES, people=np.full(9, 70.0))

@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 from rubriclab.findings.alignment import ALIGNMENT, alignment, sweep
+from rubriclab.findings.alignment_advice import budget_sentence
 from rubriclab.findings.topic import Advice
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
 from rubriclab.report.text import as_text
 from rubriclab.report.words import answers
+from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 SCORES = (1, 2, 3, 4, 5)
 ROTATIONS = [(*SCORES[k:], *SCORES[:k]) for k in range(5)]
@@ -322,6 +324,19 @@ def test_more_reads_and_other_orders_are_two_gains(truth, raters) -> None:
     assert lines["mitigation"].answer.startswith("Yes")
     assert not any(line.primary for line in lines.values())
     assert "reach a reliability of 0.9" in lines["budget"].answer
+
+
+def test_reads_are_not_counted_out_where_few_units_say_little(truth, raters) -> None:
+    """Before: "417 reads in fixed order reach a reliability of 0.9" of two prompts, without an interval."""
+    arms = [(arm("fixed"), scores_of(truth, 4.0, 3))]
+    (found,) = alignment(make_run(arms, raters=raters)).arms
+    assert found.reliability is not None
+    for ends, words in (
+        (NO_INTERVAL, "cannot be said: too few units for an interval. Of these items one read in fixed order"),
+        (Interval(1.0, float("inf")), "(9 or more) in fixed order reach a reliability of 0.9"),
+    ):
+        few = replace(found, reliability=found.reliability._replace(noise_ci=ends))
+        assert words in budget_sentence(few)
 
 
 def test_an_unfinished_run_gives_no_verdict(truth, raters) -> None:

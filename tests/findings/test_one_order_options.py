@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +53,17 @@ def test_nothing_is_said_of_what_no_item_was_read_for() -> None:
         assert one.shift.one.verdict == "undecided"
         assert one.shift.one.why == "no item was read in two orders"
         assert any("dealt at random" in warning for warning in one.warnings)
+
+
+def test_an_effect_that_permuting_shows_is_not_said_to_be_a_difference_of_readings() -> None:
+    """Before: "Yes: two readings in different orders differ by 1.24 points, in one and the same order by 1.40"."""
+    shift = arm(judged(60, reads=3, turned=5)).shift
+    few = replace(shift.one, verdict="effect", why="2 units are too few for an interval; 8 are needed")
+    said = one_words(
+        replace(shift, one=few, single=replace(shift.single, other=1.24, same=1.40, source="this arm", n_items=2))
+    )
+    assert said.startswith("Yes: scores change with the order by more than chance, as permuting")
+    assert "is not known: 2 units are too few for an interval; 8 are needed. Here two readings" in said
 
 
 @pytest.mark.parametrize("kind", [{"reads": 3}, {"again": 5}, {"turned": 5}])

@@ -423,6 +423,15 @@ def test_two_like_forms_are_not_ranked() -> None:
         assert found.gain.verdict != "effect"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_form_is_said_to_lose_what_choosing_by_luck_loses(seed: int) -> None:
+    """Chosen on other items the gain was that of lucky choices: below 0 where the usual form is as good."""
+    group = only(simulate(forms=ORDERS, items=40, seed=seed))
+    for found in (group.most_stable.gain, group.best_agreement.gain):
+        assert 0.0 <= found.low <= found.estimate <= found.high
+        assert found.verdict != "effect"
+
+
 # ---------------------------------------------------------------- degenerate
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from rubriclab.judges.addresses import base_url, same_model
+from rubriclab.judges.addresses import base_url
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.faults import FAULTS
 from rubriclab.judges.reading import read_completion, top_tokens
+from rubriclab.judges.request import same_model
 from rubriclab.model import Call, Judge, LabError, Ordering, Reply, Sampling
 from tests.servers import FAULTS as SERVER_FAULTS
 from tests.servers import FaultServer, SteadyServer, completion, failure, token_entry

@@ -10,17 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubriclab.judges.faults import (
-    FAULTS,
-    LONGEST_WAIT,
-    MAX_MESSAGE,
-    advice,
-    fault,
-    from_exception,
-    from_response,
-    redact,
-    retry_after,
-)
+from rubriclab.judges.faults import FAULTS, LONGEST_WAIT, MAX_MESSAGE, advice, fault, from_response, redact, retry_after
+from rubriclab.judges.transport import from_exception
 
 
 def kind(status: int, body: Any, **headers: str) -> str:

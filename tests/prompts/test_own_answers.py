@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rubriclab.datasets.rubrics import dump_rubric, read_rubric, rescale
-from rubriclab.judges.client import request_body
 from rubriclab.judges.reading import read_completion
+from rubriclab.judges.request import request_body
 from rubriclab.model import Criterion, Judge, Ordering, Reply, Rubric, RubricError, ScoreOption, Study
 from rubriclab.model.answers import asked_format, check_rule, compose
 from rubriclab.model.prompt import AnswerReading, AnswerRule, PromptMessage, PromptTemplate, Reading

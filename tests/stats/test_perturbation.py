@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy import stats as scipy_stats
 
 from rubriclab.stats import form_choice
 from rubriclab.stats import perturbation as stat
-from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.inference import Floats, Interval, Ints
 
 VALUES = np.array([1.0, 2.0, 3.0])
 
@@ -185,6 +186,33 @@ def test_gold_fit_leaves_out_what_is_missing() -> None:
     assert np.isnan(fit.r[1:]).all()
     one = stat.gold_fit(scores, gold, draws(np.zeros(5, dtype=np.int64), 50))
     assert np.isnan(one.r_draws).all()
+
+
+def test_the_gain_of_the_best_form_by_hand() -> None:
+    def bands(estimates: list[float], se: float = 0.1):
+        def at(level: float) -> list[Interval]:
+            reach = float(special.ndtri(0.5 + level / 2)) * se
+            return [Interval(value - reach, value + reach) for value in estimates]
+
+        return at
+
+    # Of two, each at 97.5 %: 2.2414 errors; both hold every other time at 1 - 2 (1 - root of 1/2): 0.5450.
+    gain = form_choice.best_gain(bands([0.3, -0.1]))
+    assert gain is not None
+    assert gain.interval == pytest.approx((0.07586, 0.52414), abs=1e-5)
+    assert gain.value == pytest.approx(0.3 - 0.05450, abs=1e-4)
+    assert gain.form == 0
+    # None is better: the usual form is the best there is, and gains nothing.
+    worse = form_choice.best_gain(bands([-0.2, -0.1]))
+    assert worse is not None
+    assert (worse.value, worse.interval) == (0.0, pytest.approx((0.0, 0.12414), abs=1e-5))
+    # Of one other form the gain is its own, with its own 95 % interval.
+    alone = form_choice.best_gain(bands([0.5]))
+    assert alone is not None
+    assert alone.value == pytest.approx(0.5)
+    assert alone.interval == pytest.approx((0.30400, 0.69600), abs=1e-5)
+    assert form_choice.best_gain(bands([])) is None
+    assert form_choice.best_gain(bands([0.3, np.nan])) is None
 
 
 def test_largest_change_is_the_largest_and_noise_is_centred() -> None:

@@ -75,7 +75,7 @@ def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], 
     ui.chart(drawn["What more calls buy"], key=f"reliability-curves-{at}", info=info)
     mixes = ranked_mixes(study, calls, absolute=absolute, fixed=fixed, own=own)
     st.subheader(f"{many(calls, 'call')} an item, best spent", anchor=False, help=ui.about("best_mix"))
-    st.markdown(ui.plain(best_words(mixes)))
+    st.markdown(f"**{ui.plain(best_words(mixes))}**")
     drawn["Mixes of the budget"] = mix_forest(mixes, absolute=absolute)
     ui.chart(drawn["Mixes of the budget"], key=f"reliability-mixes-{at}", info=info)
     return drawn, mixes
@@ -114,8 +114,8 @@ def best_words(mixes: Sequence[Ranked]) -> str:
     if not others:
         return f"Only {best.plan.name} can be had for this."
     if not open:
-        return f"**{best.plan.name}** is more reliable than all others."
-    return f"**{best.plan.name}** comes first, but is not told apart from {'; '.join(open)}."
+        return f"{best.plan.name} is more reliable than all others."
+    return f"{best.plan.name} comes first, but is not told apart from {'; '.join(open)}."
 
 
 def source_frame(study: GStudy) -> pd.DataFrame:

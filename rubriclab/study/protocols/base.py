@@ -23,7 +23,6 @@ from rubriclab.model import (
     Outcome,
     Reply,
     Rubric,
-    Status,
     Strategy,
     StrategyKind,
     Study,
@@ -32,7 +31,7 @@ from rubriclab.model import (
     designs,
 )
 from rubriclab.model.prompt import PromptTemplate, Reading
-from rubriclab.study.prompts.parse import looks_refused
+from rubriclab.study.prompts.outcomes import no_answer
 from rubriclab.study.prompts.template import render_template
 
 
@@ -163,22 +162,11 @@ class Protocol(ABC):
 
     def read(self, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
         """What a reply says about each item of its call; never raises for what a judge wrote."""
-        if reply.error is not None:
-            return tuple(Outcome(item=i, status="error", kind=reply.kind) for i in call.items)
-        if reply.finish in ("content_filter", "refusal"):
-            return tuple(Outcome(item=i, status="refused", kind=reply.finish) for i in call.items)
-        return self.parsed(call, reply, tie=tie)
+        return no_answer(call, reply) or self.parsed(call, reply, tie=tie)
 
     @abstractmethod
     def parsed(self, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
         """What a reply that did arrive says about each item of its call."""
-
-
-def unread(reply: Reply) -> Status:
-    """Why nothing could be read from a reply that did arrive."""
-    if reply.finish == "length":
-        return "truncated"
-    return "refused" if looks_refused(reply.text) else "unparsed"
 
 
 def answer_of(study: Study, variant: Variant) -> AnswerMode:

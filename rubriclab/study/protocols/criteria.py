@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rubriclab.model import Arm, Axis, Call, Item, Ordering, Outcome, Reply, Strategy, Study, StudyError, Variant
-from rubriclab.model.prompt import Reading
 from rubriclab.study.prompts.criteria import CRITERIA_TEMPLATE, render_criteria
 from rubriclab.study.prompts.names import criteria_names
-from rubriclab.study.prompts.own_answer import read_criterion
-from rubriclab.study.prompts.parse_criteria import parse_criteria
-from rubriclab.study.protocols.base import Prompt, Protocol, Unit, criterion_of, unread
+from rubriclab.study.prompts.outcomes import criteria_outcomes
+from rubriclab.study.protocols.base import Prompt, Protocol, Unit, criterion_of
 
 
 class Criteria(Protocol):
@@ -76,19 +74,7 @@ class Criteria(Protocol):
 
     def parsed(self, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
         del tie
-        if call.reading is not None:
-            return _own(call, reply, call.reading)
-        names = [str(name) for name in call.ordering.shown]
-        found = parse_criteria(reply.text, names, call.scores)
-        outcomes = []
-        for position, (item, name) in enumerate(zip(call.items, names, strict=True), start=1):
-            if name in found.scores:
-                kind = "unknown criteria in the reply" if found.unknown else None
-                outcomes.append(Outcome(item, "ok", found.scores[name], position, kind=kind))
-            else:
-                kind = "repeated" if name in found.repeated else "missing"
-                outcomes.append(Outcome(item, unread(reply), None, position, kind=kind))
-        return tuple(outcomes)
+        return criteria_outcomes(call, reply)
 
 
 def _text(study: Study, unit: Unit) -> Item:
@@ -96,15 +82,3 @@ def _text(study: Study, unit: Unit) -> Item:
     if not isinstance(text, Item):
         raise StudyError(f"“{text.item_id}” is a comparison: it is not rated under criteria.")
     return text
-
-
-def _own(call: Call, reply: Reply, reading: Reading) -> tuple[Outcome, ...]:
-    """What a reply to the user's own prompt says about each criterion; labels are as many as scores."""
-    outcomes = []
-    for position, (item, name) in enumerate(zip(call.items, call.ordering.shown, strict=True), start=1):
-        own = read_criterion(reply.text, reading, str(name))
-        if own.index is None:
-            outcomes.append(Outcome(item, unread(reply), None, position, kind=own.why))
-        else:
-            outcomes.append(Outcome(item, "ok", call.scores[own.index], position))
-    return tuple(outcomes)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from rubriclab.model import (
-    AnswerMode,
     Arm,
     Axis,
     Call,
@@ -24,12 +22,10 @@ from rubriclab.model import (
     designs,
 )
 from rubriclab.study.prompts.names import fixed_order, option_names
-from rubriclab.study.prompts.own_answer import read_answer
-from rubriclab.study.prompts.parse import Parsed, parse_label
-from rubriclab.study.prompts.probabilities import label_probabilities
-from rubriclab.study.prompts.rubric import SCORE_TEMPLATE, render_rubric, template_name
+from rubriclab.study.prompts.outcomes import option_outcome
+from rubriclab.study.prompts.rubric import render_rubric, template_name
 from rubriclab.study.prompts.template import asked_names
-from rubriclab.study.protocols.base import Prompt, Protocol, Unit, answer_of, criterion_of, unread
+from rubriclab.study.protocols.base import Prompt, Protocol, Unit, answer_of, criterion_of
 
 ID_STYLES = ("arabic", "letters", "roman")
 USUAL_ORDER = "usual_order"
@@ -107,31 +103,7 @@ class Options(Protocol):
 
     def parsed(self, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
         del tie
-        labels = call.ordering.labels
-        index, kind = _answered(call, reply)
-        probabilities, mass = label_probabilities(reply.top_tokens, labels)
-        if index is None and probabilities is not None:
-            # The judge began to chat, but said how likely each label was as its first word.
-            index = max(range(len(labels)), key=lambda i: probabilities[i])
-            kind = "read from probabilities"
-        if index is None:
-            return (Outcome(item=call.items[0], status=unread(reply), kind=kind),)
-        scores = [int(s) for s in call.ordering.shown]
-        expected = None
-        if probabilities:
-            expected = sum(s * p for s, p in zip(scores, probabilities, strict=True))
-        return (
-            Outcome(
-                item=call.items[0],
-                status="ok",
-                score=scores[index],
-                position=index + 1,
-                probabilities=probabilities,
-                mass=mass if reply.top_tokens else None,
-                expected=expected,
-                kind=kind,
-            ),
-        )
+        return (option_outcome(call, reply),)
 
 
 def _item(study: Study, unit: Unit) -> Item:
@@ -159,18 +131,6 @@ def _by_score(study: Study, arm: Arm, unit: Unit) -> tuple[str, ...]:
     return criterion_of(study, unit.items[0], arm.variant).labels if ids is None else score_labels(arm.scores, ids)
 
 
-def _answered(call: Call, reply: Reply) -> tuple[int | None, str | None]:
-    """The position (0-based) of the label that a reply gives, or None and why not."""
-    labels = call.ordering.labels
-    if call.reading is not None:
-        own = read_answer(reply.text, call.reading)
-        position = None if own.index is None else labels.index(call.reading.labels[own.index])
-        return position, None if position is not None else own.why
-    answer: AnswerMode = "score" if call.template == SCORE_TEMPLATE else "feedback"
-    parsed = _label_in(reply.text, labels, answer)
-    return parsed.index, None if parsed.index is not None else str(parsed.reason)
-
-
 def score_labels(scores: Sequence[int], ids: str | Sequence[str]) -> tuple[str, ...]:
     """The label of each score, lowest score first.
 
@@ -192,22 +152,3 @@ def score_labels(scores: Sequence[int], ids: str | Sequence[str]) -> tuple[str, 
             f"Score IDs {list(labels)} do not fit {n} scores; give {n} different labels, lowest score first."
         )
     return labels
-
-
-def _label_in(text: str, labels: tuple[str, ...], answer: AnswerMode) -> Parsed:
-    """``parse_label`` by shown position, read in one order of the labels whatever is shown.
-
-    A grammar takes milliseconds to build and a million replies of one label are a few
-    different texts: both are kept, and one order makes that once per set of labels.
-    """
-    known = tuple(sorted(labels))
-    read = _short_label if len(text) <= 40 else parse_label
-    parsed = read(text, known, answer=answer)
-    if parsed.index is None:
-        return parsed
-    return Parsed(labels.index(known[parsed.index]), parsed.reason)
-
-
-@lru_cache(maxsize=4096)
-def _short_label(text: str, labels: tuple[str, ...], *, answer: AnswerMode) -> Parsed:
-    return parse_label(text, labels, answer=answer)

@@ -21,12 +21,10 @@ from rubriclab.model import (
     StudyError,
     Variant,
 )
-from rubriclab.model.prompt import Reading
-from rubriclab.study.prompts.comparison import next_letter, parse_verdict, render_comparison, template_name
+from rubriclab.study.prompts.comparison import next_letter, render_comparison, template_name
 from rubriclab.study.prompts.names import comparison_names
-from rubriclab.study.prompts.own_answer import is_tie, read_answer
-from rubriclab.study.prompts.probabilities import label_probabilities
-from rubriclab.study.protocols.base import Prompt, Protocol, Unit, answer_of, unread
+from rubriclab.study.prompts.outcomes import verdict_outcome
+from rubriclab.study.protocols.base import Prompt, Protocol, Unit, answer_of
 
 
 class Pairwise(Protocol):
@@ -94,31 +92,7 @@ class Pairwise(Protocol):
         return Prompt(template, messages, unit.items)
 
     def parsed(self, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
-        labels = call.ordering.labels
-        tied = chr(ord("A") + len(labels)) if tie else None
-        unread_kind = None
-        if call.reading is not None:
-            verdict, unread_kind = _own_verdict(reply.text, call.reading, tied)
-        else:
-            verdict = parse_verdict(reply.text, labels, tied, brief="brief" in call.template)
-        every = (*labels, tied) if tied else labels
-        probabilities, mass = label_probabilities(reply.top_tokens, every)
-        kind = None
-        if verdict is None and probabilities is not None:
-            verdict = every[max(range(len(every)), key=lambda i: probabilities[i])]
-            kind = "read from probabilities"
-        if verdict is None:
-            return (Outcome(item=call.items[0], status=unread(reply), kind=unread_kind),)
-        return (
-            Outcome(
-                item=call.items[0],
-                status="ok",
-                position=0 if verdict == tied else labels.index(verdict) + 1,
-                probabilities=probabilities[: len(labels)] if probabilities else None,
-                mass=mass if reply.top_tokens else None,
-                kind=kind,
-            ),
-        )
+        return (verdict_outcome(call, reply, tie=tie),)
 
 
 def _comparison(study: Study, unit: Unit) -> Comparison:
@@ -126,13 +100,3 @@ def _comparison(study: Study, unit: Unit) -> Comparison:
     if not isinstance(comparison, Comparison):
         raise StudyError(f"“{comparison.item_id}” is one response: it has no candidates.")
     return comparison
-
-
-def _own_verdict(text: str, reading: Reading, tied: str | None) -> tuple[str | None, str | None]:
-    """The label that a reply to the user's own prompt gives, or None and why not; “tie” is a tie."""
-    own = read_answer(text, reading)
-    if own.index is not None:
-        return reading.labels[own.index], None
-    if tied and is_tie(own):
-        return tied, None
-    return None, own.why

@@ -1,0 +1,110 @@
+"""The judge card of a run, on the Report page: the ways of asking measured, and the one to take along."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.findings.cure import MARGIN_SHARE, MARGIN_STEPS
+from rubriclab.findings.effects import step
+from rubriclab.findings.topic import about
+from rubriclab.model import Arm, LabError
+from rubriclab.runs.card import card_text, judge_card
+from rubriclab.store import RunInfo, Store
+
+LEAD = (
+    "A file with the way of asking that this run shows to be cheapest and good enough: prompt, model, rubric, "
+    "measured bias, orders. `rubriclab.apply` asks by it in a pipeline of yours. It holds no key and no text of the data."
+)
+
+
+def section(store: Store, info: RunInfo) -> None:
+    """Which judge, which margin, then what was measured and the file."""
+    with st.expander("Judge card: take the way of asking with you", icon=":material/badge:"):
+        st.markdown(LEAD)
+        arms = _settings(store, info)
+        left, right = st.columns(2)
+        with left:
+            code = st.selectbox("Judge", list(arms), format_func=lambda arm: about(arms[arm]), key="card-arm")
+        with right:
+            margin = _margin(arms[code])
+        if not st.button("Measure the ways of asking", key="card-make", icon=":material/straighten:"):
+            return
+        try:
+            with st.spinner("Measuring on held-out items …"):
+                text = _card(store, info.run, store.revision(info.run), code, margin)
+        except LabError as fault:
+            st.info(ui.plain(str(fault)), icon=":material/info:")
+            return
+        _show(info, json.loads(text), text)
+
+
+def _settings(store: Store, info: RunInfo) -> dict[int, Arm]:
+    """One arm of each judge and setting, by its number."""
+    found: dict[tuple[Any, ...], tuple[int, Arm]] = {}
+    for code, arm in enumerate(store.frame(info.run).arms):
+        found.setdefault((about(arm), arm.scores, arm.n_positions), (code, arm))
+    return dict(found.values())
+
+
+def _margin(arm: Arm) -> float:
+    pairs = arm.axis in ("pairwise", "listwise")
+    usual = MARGIN_SHARE if pairs else MARGIN_STEPS * step(arm.scores)
+    unit = "a share of the verdicts" if pairs else "score points"
+    return st.number_input(
+        f"Margin, in {unit}",
+        min_value=usual / 25,
+        value=usual,
+        step=usual / 5,
+        key=f"card-margin-{'pairs' if pairs else 'scores'}",
+        help="How much worse than the best way of asking a cheaper one may be.",
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _card(_store: Store, run: str, revision: str, code: int, margin: float) -> str:
+    del revision  # part of what the answer is kept by
+    return card_text(judge_card(_store, run, arm=code, margin=margin))
+
+
+def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
+    st.markdown(f"**{ui.plain(made['choice']['sentence'])}**")
+    st.dataframe(_table(made), hide_index=True, width="stretch")
+    st.caption(ui.plain(f"Distance from {made['choice']['target']}. {made['choice']['method']}"))
+    for note in made["notes"]:
+        st.caption(ui.plain(note))
+    st.download_button(
+        "Judge card (JSON)",
+        text,
+        file_name=f"{info.run}.card.json",
+        mime="application/json",
+        key="card-json",
+        type="primary",
+        icon=":material/badge:",
+        on_click="ignore",
+    )
+    st.caption("In a terminal: `python -m rubriclab card RUN --out judge.card.json --code FOLDER`")
+
+
+def _table(made: dict[str, Any]) -> pd.DataFrame:
+    rows = []
+    for cure in made["cures"]:
+        agreement, far = cure["agreement"], cure["distance"]
+        ends = "" if far["low"] is None else f" [{far['low']:.2f}, {far['high']:.2f}]"
+        rows.append(
+            {
+                "": "chosen" if cure["key"] == made["cure"] else "",
+                "Way of asking": cure["title"],
+                "Calls": cure["calls"],
+                "Distance": f"{far['value']:.2f}{ends}",
+                "Within the margin": "yes" if cure["not_worse"] else "not shown",
+                "r with people": None if agreement is None else agreement["value"],
+                "Money for 1,000": cure["money_per_1000"],
+                "Note": cure["note"],
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,273 @@
+"""A judge card of a run: how its judge is asked, what was measured of it, and the way of asking chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from rubriclab import __version__
+from rubriclab.apply import dumped, sealed
+from rubriclab.apply.card import FORMAT, VERSION
+from rubriclab.datasets.rubrics import rubric_to_value
+from rubriclab.findings.cure import METHOD, Choice, Measured, cure
+from rubriclab.findings.topic import Advice, clarity, setting
+from rubriclab.findings.topics import Findings
+from rubriclab.judges import JUDGE_KINDS
+from rubriclab.judges.embedded import TOP_LOGPROBS as EMBEDDED_LOGPROBS
+from rubriclab.judges.request import TOP_LOGPROBS
+from rubriclab.model import STATUSES, Arm, Call, Criterion, Judge, LabError, Rubric, RunData, ScoreOption, Study
+from rubriclab.stats.inference import Interval
+from rubriclab.store import RunInfo, Store
+from rubriclab.study.plan import Plan, plan
+from rubriclab.study.prompts.files import template_to_value
+from rubriclab.study.prompts.template import asked_names
+from rubriclab.study.protocols.base import criterion_of
+from rubriclab.study.protocols.options import USUAL_ORDER, score_labels
+from rubriclab.study.terms import Terms, terms_of
+
+
+def judge_card(store: Store, run: str, *, arm: int | None = None, margin: float | None = None) -> dict[str, Any]:
+    """The card of an arm's judge in its setting, sealed with its digest.
+
+    ``arm``: any arm of the setting, by its number; may be left out where the run has one judge in one
+    setting. ``margin``: see ``findings.cure``. Raises LabError where no card can be made, with the reason.
+    """
+    info = store.run(run)
+    if info.state == "imported":
+        raise LabError(f"“{info.name}” was imported: how its judge was asked is not known, so no card can say it.")
+    study = store.study(info.run)
+    data = store.frame(info.run, probabilities=True)
+    code = chosen_arm(data) if arm is None else arm
+    if not 0 <= code < len(data.arms):
+        raise LabError(f"There is no arm {code}; the run has {_listed(data)}.")
+    prepared = plan(study)
+    judge = next(one for one in study.judges if one.name == data.arms[code].judge)
+    _refuse(judge, study)
+    choice = cure(data, code, margin=margin)
+    return sealed(_value(store, info, prepared, data, choice, judge))
+
+
+def card_text(made: Mapping[str, Any]) -> str:
+    """A card as the text of its file."""
+    return dumped(made)
+
+
+def chosen_arm(data: RunData) -> int:
+    """The clearest arm of a run with one setting. Raises LabError, with the arms, for several."""
+    if len({(setting(arm), arm.scores, arm.n_positions) for arm in data.arms}) > 1:
+        raise LabError(
+            f"The run has several judges or settings: say which with an arm's number. It has {_listed(data)}."
+        )
+    return min(range(len(data.arms)), key=lambda code: clarity(data.arms[code]))
+
+
+def _listed(data: RunData) -> str:
+    return "; ".join(f"{code} = {arm}" for code, arm in enumerate(data.arms))
+
+
+def _refuse(judge: Judge, study: Study) -> None:
+    if not (JUDGE_KINDS[judge.kind].served or JUDGE_KINDS[judge.kind].own):
+        what = {"python": "is code of yours, and a card carries none", "simulated": "is simulated"}[judge.kind]
+        raise LabError(f"Judge “{judge.name}” {what}: there is no model that a card could ask.")
+    if study.design.shuffle_ids:
+        raise LabError("The study deals the labels out anew for every read; a card has one label for each score.")
+
+
+# ---------------------------------------------------------------- the parts
+
+
+def _value(store: Store, info: RunInfo, prepared: Plan, data: RunData, choice: Choice, judge: Judge) -> dict[str, Any]:
+    arm, study = data.arms[choice.code], prepared.study
+    call = prepared.first_call(choice.code)
+    terms = terms_of(study, study.judges.index(judge), arm)
+    price = _price(store, info, judge)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": f"{judge.name} · {arm.dataset}"[:200],
+        "made": _made(info, study, data, choice),
+        "judge": _judge(judge, terms),
+        "axis": arm.axis,
+        "prompt": _prompt(study, arm, call),
+        "rubric": _rubric(prepared, arm),
+        "scores": list(arm.scores),
+        "criteria": _criteria(prepared, arm),
+        "bias": _bias(data, arm),
+        "choice": _choice(choice),
+        "cures": [_cure(way, price) for way in choice.ways],
+        "cure": choice.chosen,
+        "notes": _notes(study, choice),
+    }
+
+
+def _made(info: RunInfo, study: Study, data: RunData, choice: Choice) -> dict[str, Any]:
+    """Which run it is of, and how much was measured."""
+    mine = data.judgments[data.judgments["arm"].to_numpy() == choice.code]
+    return {
+        "by": f"rubriclab {__version__}",
+        "on": info.changed.isoformat(timespec="seconds"),
+        "run": info.run,
+        "study": info.name,
+        "dataset": data.arms[choice.code].dataset,
+        "dataset_id": study.dataset.id,
+        "items": choice.items,
+        "units": choice.units,
+        "rated": max((way.n_rated for way in choice.ways), default=0),
+        "judgments": len(mine),
+        "unread": int((mine["status"] != STATUSES.index("ok")).sum()),
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    return {
+        "margin": choice.margin,
+        "unit": choice.unit,
+        "margin_steps": choice.margin_steps,
+        "confidence": choice.confidence,
+        "tested": choice.tested,
+        "target": choice.target,
+        "sentence": choice.sentence,
+        "method": METHOD,
+    }
+
+
+def _judge(judge: Judge, terms: Terms) -> dict[str, Any]:
+    usual = JUDGE_KINDS[judge.kind].address
+    sampling: dict[str, Any] = to_jsonable_python(asdict(terms.sampling))
+    return {
+        "name": judge.name,
+        "kind": judge.kind,
+        "model": judge.model,
+        "served_model": judge.options.get("served_model"),
+        "base_urls": list(judge.base_urls or ((usual,) if usual else ())),
+        "key_env": judge.key_env,
+        "sampling": sampling,
+        "probabilities": terms.probabilities,
+        "top_logprobs": EMBEDDED_LOGPROBS if JUDGE_KINDS[judge.kind].own else TOP_LOGPROBS,
+        "begun": terms.begun,
+        "timeout": judge.timeout,
+        "price_input": judge.price_input,
+        "price_output": judge.price_output,
+    }
+
+
+def _prompt(study: Study, arm: Arm, call: Call) -> dict[str, Any]:
+    own = study.prompt_of(arm.variant)
+    wanted = arm.variant.get("reference")
+    reference: str | int | None = wanted or ("best" if wanted is None and study.design.show_reference else None)
+    if arm.axis != "options" or (own is not None and "reference" not in asked_names(own)):
+        reference = None
+    return {
+        "template": call.template,
+        "own": None if own is None else template_to_value(own),
+        "tie": arm.axis == "pairwise" and study.design.tie,
+        "reference": reference,
+    }
+
+
+def _rubric(prepared: Plan, arm: Arm) -> dict[str, Any] | None:
+    """The criteria on the arm's scale, each score with the label that was shown beside it."""
+    if arm.axis == "pairwise" or prepared.study.rubric is None:
+        return None
+    study = prepared.study
+    known = dict.fromkeys(
+        criterion
+        for item in range(len(study.dataset))
+        if (criterion := criterion_of(study, item, arm.variant)).scores == arm.scores
+    )
+    ids = arm.variant.get("ids") if arm.axis == "options" else None
+    return rubric_to_value(Rubric(prepared.study.rubric.name, tuple(_labelled(one, ids) for one in known)))
+
+
+def _labelled(criterion: Criterion, ids: Any) -> Criterion:
+    if ids is None:
+        return criterion
+    options = tuple(
+        ScoreOption(option.score, option.description, label)
+        for option, label in zip(criterion.options, score_labels(criterion.scores, ids), strict=True)
+    )
+    return Criterion(criterion.name, options, criterion.description)
+
+
+def _criteria(prepared: Plan, arm: Arm) -> list[str]:
+    """What changes places where all criteria are scored in one call. Raises LabError where texts differ in it."""
+    if arm.axis != "criteria":
+        return []
+    fitting = {unit.options for unit in prepared.units if prepared.protocol.fits(prepared.study, arm, unit)}
+    if len({frozenset(names) for names in fitting}) > 1:
+        raise LabError("The texts of this run are rated under different criteria; a card has one list of them.")
+    return list(next(iter(sorted(fitting))))
+
+
+def _bias(data: RunData, arm: Arm) -> list[dict[str, Any]]:
+    """What the run says of the judge in this setting; who of the candidates wins is the data's, not the judge's."""
+    lines = (line for line in Findings(data).advice() if line.of == setting(arm) and line.question != "ranking")
+    return [_finding(line) for line in lines]
+
+
+def _finding(line: Advice) -> dict[str, Any]:
+    shown = line.effect
+    ends = {"value": shown.estimate, "low": shown.low, "high": shown.high, "smallest": shown.sesoi}
+    return {
+        "question": line.title,
+        "answer": line.answer,
+        **{name: _number(value) for name, value in ends.items()},
+        "unit": shown.unit,
+        "verdict": shown.verdict,
+    }
+
+
+def _cure(way: Measured, price: float | None) -> dict[str, Any]:
+    agreement = {"measure": "r", **_interval(way.agreement, way.agreement_ci), "n": way.n_rated}
+    return {
+        "key": way.key,
+        "title": way.title,
+        "why": way.why,
+        "calls": round(way.calls, 6),
+        "money_per_1000": None if price is None else _number(1000 * price * way.calls),
+        "orders": [list(order) for order in way.orders],
+        "draw": way.draw,
+        "disagree": way.disagree,
+        "correction": None if way.correction is None else dict(way.correction),
+        "distance": _interval(way.distance, way.distance_ci),
+        "bound": _number(way.bound),
+        "agreement": agreement if math.isfinite(way.agreement) else None,
+        "not_worse": way.not_worse,
+        "allowed": way.allowed,
+        "note": way.note,
+    }
+
+
+def _interval(value: float, ci: Interval) -> dict[str, float | None]:
+    return {"value": _number(value), "low": _number(ci.low), "high": _number(ci.high)}
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), 6) if math.isfinite(value) else None
+
+
+def _price(store: Store, info: RunInfo, judge: Judge) -> float | None:
+    """Money a call, by the tokens that the run's calls took; None where prices or tokens are not known."""
+    used: Mapping[str, float] = store.usage(info.run)
+    if judge.price_input is None or judge.price_output is None or not used["calls"] or not used["tokens_in"]:
+        return None
+    return (used["tokens_in"] * judge.price_input + used["tokens_out"] * judge.price_output) / used["calls"] / 1e6
+
+
+def _notes(study: Study, choice: Choice) -> list[str]:
+    notes = []
+    if choice.left_out:
+        notes.append(f"{choice.left_out:,} items had an unread reply in some order and were not measured.")
+    if choice.not_drawn:
+        notes.append(f"Measured on {choice.items:,} items drawn at random from a large run.")
+    if len(study.judges) > 1:
+        notes.append("Money is by the mean tokens of the run's calls, which several judges share.")
+    if any(item.columns.get(USUAL_ORDER) for item in study.dataset.items):
+        notes.append(
+            f"The data's column {USUAL_ORDER} gave items orders of their own; the card's orders are of the scores."
+        )
+    return notes
