@@ -34,7 +34,7 @@ def coefficient_dots(arms: Sequence[ArmAgreement]) -> Chart:
     ``arms``: of one judge on one data set.
     """
     names = list(SINGLE)
-    drawing = Drawing(x="Agreement of a single read with a single rating", height=120 + ROW * len(names))
+    drawing = Drawing(x="Single read beside single rating", height=120 + ROW * len(names))
     own = next((arm.raters_own for arm in arms if arm.raters_own is not None), None)
     if own is not None:
         for row, name in enumerate(names):
@@ -90,7 +90,7 @@ def confusion_cells(arm: ArmAgreement) -> Chart:
     drawing.cells(
         share,
         Scale(SEQUENTIAL, 0.0, 1.0),
-        text=lambda row, column: f"{counts[row, column]:.0f}" if total[row, 0] > 0 else "",
+        text=lambda row, column: _count(counts[row, column]) if total[row, 0] > 0 else "",
         hover=hover,
         behind=behind,
         x=list(range(len(values))),
@@ -134,6 +134,11 @@ def _bar(drawing: Drawing, row: int, of: Estimated) -> None:
         line_width=0,
         layer="below",
     )
+
+
+def _count(items: float) -> str:
+    """Parts of an item where they show."""
+    return f"{items:.0f}" if items >= 10 or abs(items - round(items)) < 0.05 else f"{items:.1f}"
 
 
 def _named(arm: ArmAgreement) -> str:

@@ -132,9 +132,9 @@ def _judges(read: Sequence[Read], units: Units) -> Iterator[Between]:
     for members in groups.values():
         if len(members) > MOST_JUDGES:
             continue
-        for (_, one, mine), (_, other, theirs) in combinations(members, 2):
-            of = _pair(one, mine, theirs, units)
-            yield from _found("judges", one, f"{one.judge} · {other.judge}", str(one.variant), of)
+        for (_, first, mine), (_, second, theirs) in combinations(members, 2):
+            of = _pair(first, mine, theirs, units)
+            yield from _found("judges", first, f"{first.judge} · {second.judge}", str(first.variant), of)
 
 
 def _pair(arm: Arm, mine: OptionRows, theirs: OptionRows, units: Units) -> Panel | None:

@@ -108,8 +108,8 @@ def of_means(judge: Floats, people: Floats, units: Grouped, spread: float = np.i
     tau = tau_b(judge, people, unit=code, units=n)
     mean, low, high = mean_difference(judge, people, unit=code, units=n)
     lower, upper = of_limits(mean, low, high)
-    related = (of_coefficient(part, spread=spread) for part in (one, several, consistent, tau))
-    return OfMeans(*related, of_mean(mean), lower, upper)
+    absolute, of_k, relative, ranks = (of_coefficient(part, spread=spread) for part in (one, several, consistent, tau))
+    return OfMeans(absolute, of_k, relative, ranks, of_mean(mean), lower, upper)
 
 
 # ---------------------------------------------------------------- panels
@@ -165,7 +165,7 @@ def panel_table(reads: Reads) -> tuple[PairTable, Bools]:
     units = Grouped.of(reads.unit[used])
     code = np.zeros(n, dtype=np.int64)
     code[used] = units.code
-    table = paired(counts, own, reads.known, step=reads.step, unit=code, units=units.n, group=item_of)
+    table = paired(counts, own, reads.known, step=reads.step, unit=code, units=max(units.n, 1), group=item_of)
     return table, used
 
 
@@ -189,7 +189,8 @@ def _rows(reads: Reads, used: Bools, complete: bool) -> tuple[int, OfMeans, int]
     n, members = len(reads.unit), int(reads.member.max(initial=0)) + 1
     if members > MOST_MEMBERS:
         most = np.bincount(np.unique(reads.item * members + reads.member) // members).max(initial=0)
-        return int(most), OfMeans(*(unknown(f"{members} members are too many for one table"),) * 3), 0
+        none = unknown(f"{members} members are too many for one table")
+        return int(most), OfMeans(none, none, none), 0
     cell = reads.item * members + reads.member
     count = np.bincount(cell, minlength=n * members).reshape(n, members)
     most = int((count > 0).sum(axis=1).max(initial=0))
@@ -197,12 +198,13 @@ def _rows(reads: Reads, used: Bools, complete: bool) -> tuple[int, OfMeans, int]
     whole = used & (count[:, here] > 0).all(axis=1)
     if not complete or whole.sum() < 2:
         why = "no two items were read by every member" if complete else "members are not the same from item to item"
-        return most, OfMeans(*(unknown(why),) * 3), int(whole.sum()) if complete else 0
+        none = unknown(why)
+        return most, OfMeans(none, none, none), int(whole.sum()) if complete else 0
     total = sum_by(cell, reads.known[reads.at][:, None], n * members).reshape(n, members)
     rows = total[whole][:, here] / count[whole][:, here]
     units = Grouped.of(reads.unit[whole])
-    found = (of_coefficient(one) for one in intraclass(rows, unit=units.code, units=units.n))
-    return most, OfMeans(*found), int(whole.sum())
+    one, several, consistent = map(of_coefficient, intraclass(rows, unit=units.code, units=units.n))
+    return most, OfMeans(one, several, consistent), int(whole.sum())
 
 
 def rater_reads(ratings: Floats, known: Floats, scale: Sequence[int], unit: Ints) -> Reads:

@@ -1,8 +1,10 @@
 """Intervals of coefficients of agreement, from their values without each unit in turn.
 
 The delete-one-unit jackknife with Student's t, on the scale that fits each kind of number. Chosen by
-simulation of judges and raters that share a latent trait (five options and two; skewed, missing,
-clustered, near-perfect, near chance), 1,000 studies each; see ``tests/stats/test_agreement_coverage``.
+simulation of judges and raters that share a latent trait (five options, seven and two; skewed, heavy
+tails, missing, clustered, near-perfect, near chance), 400 studies of 15, 30 and 100 units each: 0.92 to
+0.99 of the intervals held, but for kappa in 15 units (0.91 to 0.92) and for judges that are nearly
+perfect, whose intervals are too wide (0.96 to 1.00).
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def tau_b(x: Floats, y: Floats, *, unit: Ints, units: int) -> LeftOut:
 def _tau(pairs: Floats) -> Floats:
     """From (..., 3): concordant less discordant pairs, and those untied in x and in y."""
     size = np.sqrt(np.maximum(pairs[..., 1], 0.0) * np.maximum(pairs[..., 2], 0.0))
-    return np.divide(pairs[..., 0], size, out=np.full(size.shape, np.nan), where=size > 0.5)
+    return np.asarray(np.divide(pairs[..., 0], size, out=np.full(size.shape, np.nan), where=size > 0.5))
 
 
 def _signs(x: Ints, y: Ints) -> Floats:

@@ -62,13 +62,13 @@ def _numbers(arm: ArmAgreement) -> None:
         ("AC2", number(one.ac2.value, ".2f"), _ends(one.ac2, ".2f"), ui.about("ac")),
         ("ICC(2,1)", number(means.icc2_1.value, ".2f"), _ends(means.icc2_1, ".2f"), ui.about("icc", also=("tau_b",))),
         (
-            "Judge less people",
-            f"{number(means.bias.value, '+.2f')} points",
+            "Mean difference",
+            number(means.bias.value, "+.2f"),
             _ends(means.bias, "+.2f"),
             ui.about("limits_of_agreement"),
         ),
         (
-            "People's own kappa",
+            "People's kappa",
             number(people.kappa_quadratic.value if people else None, ".2f"),
             _ends(people.kappa_quadratic, ".2f") if people else "one rating an item",
             ui.about("raters_own"),
@@ -76,7 +76,7 @@ def _numbers(arm: ArmAgreement) -> None:
     )
     st.caption(
         "Exact share, kappa and AC2 are of a single read with a single rating, averaged over both; ICC and the "
-        f"difference are of the mean over reads with the mean rating. 95 % of items lie between "
+        f"difference (judge less people) are of the mean over reads with the mean rating. 95 % of items lie between "
         f"{number(means.limit_low.value, '+.2f')} and {number(means.limit_high.value, '+.2f')} points.",
         help=ui.about("single_read", also=("interval",)),
     )
