@@ -421,6 +421,14 @@ def test_two_swapped_calls_that_differ(cure: str, replies: list[str], winner: in
     assert judged.winner == winner
 
 
+def test_a_prompt_of_ones_own_needs_jinja_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = card_of_study(options_study(rule=AnswerRule("label")), answer)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(apply.CardError, match="pip install jinja2"):
+        apply.load(made, client=lambda _: completion("3"))
+    assert apply.load(simple(), client=lambda _: completion("3")).score({"response": "x"}).score == 3.0
+
+
 def test_items_that_cannot_be_judged_are_refused_in_words() -> None:
     judge = apply.load(simple(), client=lambda _: completion("3"))
     for item, why in (
