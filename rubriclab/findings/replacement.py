@@ -11,6 +11,7 @@ import numpy as np
 from rubriclab.findings.debiasing import MIN_ITEMS
 from rubriclab.findings.debiasing_methods import corrected_calls
 from rubriclab.findings.debiasing_reads import Group, grid_groups
+from rubriclab.findings.effects import unfinished
 from rubriclab.findings.frame import arm_units, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.ratings import ratings_of
@@ -49,7 +50,7 @@ def replacement(data: RunData, *, epsilon: float | None = None, seed: int = 0) -
         given = np.flatnonzero(np.isfinite(values).any(axis=0)).tolist()
         mine = replace(ratings, names=tuple(ratings.names[k] for k in given), values=values[:, given])
         others = {name: whole[rows.item_code] for name, whole in corrected.get(code, {}).items()}
-        cases.append(Case(code, arm, rows, mine, arm_units(rows, everyone), others))
+        cases.append(Case(code, arm, rows, mine, arm_units(rows, everyone), others, unfinished(data)))
     arms = side_by_side(lambda case: arm_replacement(case, epsilon, seed), cases)
     return ReplacementResult(epsilon, tuple(arms), ())
 
@@ -73,7 +74,7 @@ def _corrected(data: RunData, group: Group, seed: int) -> Mapping[str, Floats]:
 def verdict_words(version: Version, why: str = "") -> str:
     """Whether it passes, and against how many: “passes: beats 2 of 3 annotators”."""
     if version.passes is None:
-        return f"cannot be tested{f': {why}' if why else ''}"
+        return f"no verdict{f': {why}' if why else ''}"
     beaten = sum(one.beaten for one in version.annotators)
     return f"{'passes' if version.passes else 'does not pass'}: beats {beaten} of {many(version.tested, 'annotator')}"
 
@@ -82,7 +83,7 @@ def replacement_sentence(arm: ReplacementArm) -> str:
     """What one read of the judge may do, and what of it hangs on the order."""
     who, one = arm.arm.judge, arm.single
     if one.passes is None:
-        return f"Whether {who} may replace a rater cannot be tested: {arm.why}."
+        return f"Whether {who} may replace a rater is not said: {arm.why}."
     rate = f"advantage {number(one.advantage, '.2f')} {interval(one.advantage_ci, '.2f', brackets=True)}"
     start = (
         f"One read of {who} {'may stand in for a rater' if one.passes else 'was not shown to be able to stand in for a rater'} "

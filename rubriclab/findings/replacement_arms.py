@@ -129,7 +129,10 @@ class _Test(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What an arm's test is made from. ``others``: values by item of the corrected call and its control."""
+    """What an arm's test is made from. ``others``: values by item of the corrected call and its control.
+
+    ``unfinished``: why no verdict is given yet, empty for a finished run.
+    """
 
     code: int
     arm: Arm
@@ -137,6 +140,7 @@ class Case(NamedTuple):
     ratings: Ratings
     units: Units
     others: Mapping[str, Floats]
+    unfinished: str
 
 
 def arm_replacement(case: Case, epsilon: float, seed: int) -> ReplacementArm:
@@ -172,7 +176,16 @@ def arm_replacement(case: Case, epsilon: float, seed: int) -> ReplacementArm:
         why="",
         warnings=(),
     )
-    return replace(found, why=_why_not(found), warnings=_warnings(case, found))
+    found = replace(found, why=_why_not(found), warnings=_warnings(case, found))
+    return _open(found, case.unfinished) if case.unfinished else found
+
+
+def _open(arm: ReplacementArm, why: str) -> ReplacementArm:
+    """The same numbers without a verdict."""
+    names = ("single", "averaged", "corrected", "control", "constant")
+    versions = {name: getattr(arm, name) for name in names}
+    left = {name: version and replace(version, passes=None) for name, version in versions.items()}
+    return replace(arm, orders=tuple(replace(order, passes=None) for order in arm.orders), why=why, **left)
 
 
 # ---------------------------------------------------------------- the judge's versions

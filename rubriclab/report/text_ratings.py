@@ -15,7 +15,7 @@ def replacement_lines(test: Json | None) -> Iterator[str]:
     if test is None:
         return
     if test["passes"] is None:
-        yield f"  as a rater     not tested: {test['why']}"
+        yield f"  as a rater     no verdict: {test['why']}"
         return
     ways = (("one read", test), ("mean", test["averaged"]), ("corrected", test["corrected"]))
     told = (f"{name} {_stands_in(way)}" for name, way in ways if way is not None)

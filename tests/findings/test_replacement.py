@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,7 +117,17 @@ def test_fewer_than_three_raters_pass_nobody(raters: int) -> None:
     assert arm.single.passes is None
     assert np.isfinite(arm.single.advantage)
     assert "at least 3 annotators" in arm.why
-    assert "cannot be tested" in replacement_sentence(arm)
+    assert "is not said" in replacement_sentence(arm)
+
+
+def test_an_unfinished_run_has_numbers_and_no_verdict() -> None:
+    truth, ratings = people()
+    data = run(np.clip(np.rint(truth), 1, 5)[:, None].repeat(2, axis=1), ratings, ("Ann", "Ben", "Cy"))
+    whole, half = (replacement(replace(data, planned=(calls,))).arms[0] for calls in (120, 240))
+    assert whole.single.passes
+    assert (half.single.passes, half.averaged.passes, half.passing_orders) == (None, None, 0)
+    assert half.single.advantage == whole.single.advantage
+    assert "120 of 240 calls wait" in replacement_sentence(half)
 
 
 def test_items_of_one_prompt_are_one_unit() -> None:

@@ -71,7 +71,7 @@ def _numbers(arm: ReplacementArm) -> None:
 
 
 def _passes(one: Version) -> str:
-    return "untested:" if one.passes is None else "passes:" if one.passes else "fails:"
+    return "no verdict:" if one.passes is None else "passes:" if one.passes else "fails:"
 
 
 def _charts(info: RunInfo, arm: ReplacementArm) -> dict[str, Chart]:
