@@ -39,7 +39,7 @@ def twice_forest(result: OrdinalResult) -> Chart:
     """A row a question and arm: beyond the dotted lines an interval leaves out 0."""
     rows = [row for arm in result.arms for row in _of_arm(arm)] + list(_gaps(result))
     rows = [row for row in rows if np.isfinite(row.sides).all()]
-    drawing = Drawing(x="estimate ÷ the half of its interval towards 0", height=120 + 58 * max(len(rows), 1))
+    drawing = Drawing(x="half intervals from 0", height=120 + 58 * max(len(rows), 1))
     for edge in (-1.0, 1.0):
         drawing.level(x=edge)
     for index, name in enumerate(SERIES):
