@@ -54,7 +54,7 @@ def _judged(data: RunData, members: Members, every: Units) -> GStudy | None:
         people=False,
         dataset=arm.dataset,
         axis=arm.axis,
-        setting=members.setting,
+        variant=members.setting,
         simulated=any(data.arms[code].simulated for code in members.arms),
         orders=min(MOST_ORDERS, math.factorial(min(arm.n_positions or len(arm.scores), 6))),
         **_counts(found, every),
@@ -81,7 +81,7 @@ def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
             people=True,
             dataset=str(dataset),
             axis="",
-            setting="",
+            variant="",
             simulated=data.simulated,
             orders=0,
             **_counts(found, every),
@@ -252,7 +252,7 @@ def _document(result: Generalisability, data: RunData) -> DocumentPart:
 
 def _json(study: GStudy) -> Json:
     return {
-        **picked(study, "judges", "people", "dataset", "axis", "setting", "simulated", "alone"),
+        **picked(study, "judges", "people", "dataset", "axis", "variant", "simulated", "alone"),
         **picked(study, "n_items", "n_units", "unit", "n_reads", "left_out", "repeated", "sd"),
         "design": facets_words(study.facets),
         "facets": [plain(one) for one in study.facets],

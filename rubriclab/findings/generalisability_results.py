@@ -66,7 +66,7 @@ class GStudy:
     people: bool
     dataset: str
     axis: str
-    setting: str
+    variant: str
     simulated: bool
     facets: tuple[Facet, ...]
     alone: tuple[str, ...]
@@ -93,7 +93,7 @@ class GStudy:
             if len(self.judges) < 3
             else f"{len(self.judges)} judges"
         )
-        return " · ".join(filter(None, (who, self.dataset, self.setting)))
+        return " · ".join(filter(None, (who, self.dataset, self.variant)))
 
     @property
     def numbered(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ Json = Mapping[str, Any]
 
 def study_lines(study: Json) -> Iterator[str]:
     """One study of ``generalisability``: its parts, one call, the run's own design, the best mixes."""
-    who = " · ".join(filter(None, (listed(study["judges"]), study["dataset"], study["setting"])))
+    who = " · ".join(filter(None, (listed(study["judges"]), study["dataset"], study["variant"])))
     yield f"  {who}: {study['design']}, sd {number(study['sd'], '.2f')} points"
     for one in study["components"]:
         ends = one["why"] or interval(one["share_ci"], ".1%", brackets=True)
