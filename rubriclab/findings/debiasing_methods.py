@@ -170,7 +170,7 @@ def _methods(
     if learned is None:
         return
     yield ("debiased", 1), corrected_call(grid, held_out, number, source, learned, probe)
-    yield (CONTROL, 1), corrected_call(grid, held_out, number, source, without_order(learned), probe)
+    yield (CONTROL, 1), control_call(grid, held_out, number, source, learned, probe)
 
 
 def _shrunk(values: Floats, means: Floats) -> Floats:
@@ -201,9 +201,12 @@ def corrected_call(grid: Grid, out: Ints, number: int, source: Source, learned: 
     return _shrunk(_corrected(grid, np.concatenate([probe, out]), number, source, learned), learned.means)
 
 
-def without_order(learned: _Learned) -> _Learned:
-    """The same knowledge with places that all count alike: the control."""
-    return replace(learned, prior=np.full(len(learned.prior), 1 / len(learned.prior)))
+def control_call(grid: Grid, out: Ints, number: int, source: Source, learned: _Learned, probe: Ints) -> Floats:
+    """The same call drawn towards the mean alike, with places that all count alike."""
+    if source == "counts":
+        flat = replace(learned, prior=np.full(len(learned.prior), 1 / len(learned.prior)))
+        return _corrected(grid, out, number, source, flat)
+    return _shrunk(grid.values(source)[np.concatenate([probe, out]), number], learned.means)
 
 
 def _drawn(values: Floats, calls: int, rng: np.random.Generator) -> Floats:
