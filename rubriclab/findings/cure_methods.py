@@ -10,7 +10,7 @@ import numpy as np
 
 from rubriclab.findings.cure_pairs import PairWay, pair_ways
 from rubriclab.findings.cure_reads import Order, Reads, balanced
-from rubriclab.findings.debiasing_methods import corrected_call, learn, line_of, without_order
+from rubriclab.findings.debiasing_methods import control_call, corrected_call, learn, line_of
 from rubriclab.findings.debiasing_reads import Source
 from rubriclab.findings.frame import Bools
 from rubriclab.model import designs
@@ -189,7 +189,7 @@ def _corrected(reads: Reads, usual: int, rounds: tuple[Ints, ...], mean: Floats)
         learned = learn(grid, rest, source)
         if learned is None:
             return np.full(len(out), np.nan)
-        return corrected_call((grid, rest), (grid, out), usual, source, without_order(learned))
+        return control_call((grid, rest), (grid, out), usual, source, learned)
 
     made, control = (held_out(reads, rounds, how) for how in (fitted, blind))
     if not (np.isfinite(made).all() and np.isfinite(control).all()):

@@ -178,8 +178,8 @@ def _methods(
         yield ("fixed", 1), grid.values(source)[held_out, number]
     if learned is None:
         return
-    for key, lesson in ((("debiased", 1), learned), ((CONTROL, 1), without_order(learned))):
-        yield key, corrected_call((example[0], probe), (grid, held_out), number, source, lesson)
+    for key, estimate in ((("debiased", 1), corrected_call), ((CONTROL, 1), control_call)):
+        yield key, estimate((example[0], probe), (grid, held_out), number, source, learned)
 
 
 def _shrunk(x: Floats, rest: Floats, means: Floats) -> Floats:
@@ -212,9 +212,15 @@ def corrected_call(
     return _shrunk(probe, others, learned.means)
 
 
-def without_order(learned: Learned) -> Learned:
-    """The same knowledge with places that all count alike: the control."""
-    return replace(learned, prior=np.full(len(learned.prior), 1 / len(learned.prior)))
+def control_call(
+    example: tuple[Grid, Ints], rest: tuple[Grid, Ints], number: int, source: Source, learned: Learned
+) -> Floats:
+    """The same call drawn towards the mean alike, with places that all count alike."""
+    if source == "counts":
+        flat = replace(learned, prior=np.full(len(learned.prior), 1 / len(learned.prior)))
+        return _corrected(*rest, number, source, flat)
+    probe, others = (grid.values(source)[items, number] for grid, items in (example, rest))
+    return _shrunk(probe, others, learned.means)
 
 
 def _drawn(values: Floats, calls: int, rng: np.random.Generator) -> Floats:
@@ -293,8 +299,8 @@ def corrected_calls(group: Group, source: Source, seed: int) -> tuple[Floats, Fl
         if learned is None or call is None:
             return None
         grid, number = call
-        for row, lesson in enumerate((learned, without_order(learned))):
-            found[row, others] = corrected_call((grid, taught), (grid, others), number, source, lesson)
+        for row, estimate in enumerate((corrected_call, control_call)):
+            found[row, others] = estimate((grid, taught), (grid, others), number, source, learned)
     return found[0], found[1]
 
 

@@ -98,7 +98,7 @@ def test_nothing_is_shown_by_few_or_by_half_of_the_items() -> None:
 def test_a_correction_that_does_no_more_than_shrinking_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     data = foreign_run("latent trait", OPTIONS, items=60, strength=2.0, seed=1)
     assert way(cure(data, 0), "corrected").allowed
-    monkeypatch.setattr(cure_methods, "without_order", lambda learned: learned)
+    monkeypatch.setattr(cure_methods, "control_call", cure_methods.corrected_call)
     blind = way(cure(data, 0), "corrected")
     assert not blind.allowed
     assert "drawing a call towards the mean" in blind.note
