@@ -46,16 +46,20 @@ class OrderingRank:
     rank_high: int | None = None
 
 
+NO_CEILING = "the raters were not found to agree beyond chance"
+
+
 @dataclass(frozen=True)
 class Ceiling:
     """What a judge can be asked for: the highest r that is to be expected with the mean rating.
 
-    ``reliability`` of the mean rating; ``r`` is its root.
+    ``reliability`` of the mean rating; ``r`` is its root. ``why``: what keeps it from being known.
     """
 
     r: float
     ci: Interval
     reliability: float
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,9 @@ def ceiling(ratings: Floats, unit: Ints) -> Ceiling | None:
     agreed = rating_reliability(ratings, unit)
     if not np.isfinite(agreed.value):
         return None
+    if agreed.value <= 0.0:
+        # The root of 0 is no ceiling: judges above it would be called better than the best there can be.
+        return Ceiling(float("nan"), NO_INTERVAL, agreed.value, NO_CEILING)
     low, high = (float(np.sqrt(end)) for end in agreed.ci)
     return Ceiling(float(np.sqrt(agreed.value)), Interval(low, high), agreed.value)
 

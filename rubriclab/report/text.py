@@ -143,7 +143,9 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
             f"with {sure['reads']}; {sure['target']:g} takes {_number(sure['needed'], '.0f')} "
             f"[{_number(ends[0], '.0f')}, {_number(ends[1], '.0f')}] reads"
         )
-    if ceiling:
+    if ceiling and ceiling["why"]:
+        yield f"  ceiling        unknown: {ceiling['why']}"
+    elif ceiling:
         yield (
             f"  ceiling        r {_number(ceiling['r'], '.3f')} {_interval(ceiling['ci'])}, the root of "
             "the mean rating's reliability"
