@@ -125,8 +125,18 @@ def _studied(about: GStudy, found: Faceted) -> GStudy:
     study = replace(study, sources=sources, parts=parts if whole else None)
     if whole:
         study = replace(study, plans=tuple(_plans(study, found)))
-        study = replace(study, budgets=tuple(best_mix(study, calls) for calls in BUDGETS if len(study.numbered)))
+        study = replace(study, budgets=tuple(_budgets(study)))
     return replace(study, warnings=(*about.warnings, *_warnings(study, parts, whole)))
+
+
+def _budgets(study: GStudy) -> Iterator[Best]:
+    """The best mix of each budget; no second time the mix of a smaller one, where no more can be bought."""
+    before = None
+    for calls in BUDGETS if study.numbered else ():
+        best = best_mix(study, calls)
+        if best.best.numbers != before:
+            yield best
+        before = best.best.numbers
 
 
 def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
@@ -148,7 +158,8 @@ def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
         elif place >= last and parts.noisy and parts.again < FEWEST_AGAIN:
             why = f"{many(parts.again, 'repeat')} are too few to say"
         elif few:
-            why = "too few levels to say"
+            facet = min((one for one in of if one.key != "item"), key=lambda one: one.levels)
+            why = f"{facet.levels} {facet.plural} are too few to say"
         ci = NO_INTERVAL if why else ends[place]
         yield Source(key, name, value, float(value_of[place]), ci, why)
 
@@ -167,7 +178,9 @@ def _plans(study: GStudy, found: Faceted) -> Iterator[Plan]:
     yield plan_of(study, "as read", numbers)
     held = tuple(one.key for one in study.facets[1:] if one.key in ("judge", "wording", "labels"))
     if held:
-        yield plan_of(study, "as read, of these alone", numbers, fixed=held)
+        alone = plan_of(study, "as read, of these alone", numbers, fixed=held)
+        if math.isfinite(alone.relative):
+            yield alone
 
 
 def _warnings(study: GStudy, parts: Components, whole: bool) -> Iterator[str]:

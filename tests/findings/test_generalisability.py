@@ -16,6 +16,7 @@ from rubriclab.findings.generalisability_results import GStudy
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
 from rubriclab.report.text import as_text
+from rubriclab.report.text_reliability import study_lines
 
 SCORES = (1, 2, 3, 4, 5)
 LINES = (*(SCORES[k:] + SCORES[:k] for k in range(5)), SCORES[::-1])
@@ -242,6 +243,34 @@ def test_a_run_of_which_nothing_was_read_has_no_study_of_judges() -> None:
     result = generalisability(data)
     assert result.studies == ()
     assert GENERALISABILITY.document(result, data).beside == {"generalisability": []}
+
+
+def test_noise_that_was_not_measured_is_not_counted_as_none() -> None:
+    """Two judges that read every item once and hardly agree had a reliability of 1.00 “of these alone”."""
+    data = run(judges=2, reads=1, raters=0)
+    once = replace(data, judgments=data.judgments[data.judgments["ordering"] == 0])
+    study = all_judges(once)
+    assert study.parts is not None
+    assert not study.parts.noisy
+    assert [one.key for one in study.plans] == ["one call", "as read"]
+    assert np.isnan(ranked_mixes(study, 10, fixed=("judge",))[0].plan.relative)
+
+
+def test_a_budget_that_buys_no_more_is_left_out() -> None:
+    """“10 calls, best spent as 10 judges” stood twice, the second time for a budget of 20."""
+    data = run(judges=2, reads=1, raters=0)
+    study = all_judges(replace(data, judgments=data.judgments[data.judgments["ordering"] == 0]))
+    assert [one.best.numbers for one in study.budgets] == [(("judge", 5),), (("judge", 10),)]
+
+
+def test_the_text_says_why_a_part_has_no_interval_and_counts_ratings_of_people() -> None:
+    text = "\n".join(line for one in document(Findings(run()))["generalisability"] for line in study_lines(one))
+    assert "of the variance [no interval: 3 judges are too few to say]" in text
+    assert "too few levels" not in text
+    people = text.split("people · d")[1]
+    assert "one rating: reliability" in people
+    assert "ratings, best spent as" in people
+    assert "call" not in people.split("note:")[0]
 
 
 @pytest.mark.slow
