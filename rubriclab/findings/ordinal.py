@@ -212,7 +212,7 @@ def _people(data: RunData, one: Reading, everyone: Units, seed: int) -> tuple[Tw
 NAMES: dict[Asked, tuple[str, str, str]] = {
     "order": (
         "Does the order move scores?",
-        "points, ascending less descending",
+        "points of the scores chosen, ascending less descending",
         "P(higher ascending) − P(higher descending)",
     ),
     "place": ("Are places picked unevenly?", "Cramér's V, places as names", "mean place from the middle"),
