@@ -11,7 +11,13 @@ import pytest
 
 from rubriclab.figures.generalisability import component_bars, design_curves, mix_forest
 from rubriclab.findings.decision_study import best_mix, curves, plan_of, ranked_mixes
-from rubriclab.findings.generalisability import GENERALISABILITY, best_sentence, generalisability, study_sentence
+from rubriclab.findings.generalisability import (
+    GENERALISABILITY,
+    best_sentence,
+    best_words,
+    generalisability,
+    study_sentence,
+)
 from rubriclab.findings.generalisability_results import GStudy
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
@@ -253,7 +259,24 @@ def test_noise_that_was_not_measured_is_not_counted_as_none() -> None:
     assert study.parts is not None
     assert not study.parts.noisy
     assert [one.key for one in study.plans] == ["one call", "as read"]
-    assert np.isnan(ranked_mixes(study, 10, fixed=("judge",))[0].plan.relative)
+    alone = ranked_mixes(study, 10, fixed=("judge",))
+    assert np.isnan(alone[0].plan.relative)
+    assert "Nothing was read twice" in best_words(study, alone)
+
+
+def test_no_mix_is_best_without_an_interval_or_before_the_end() -> None:
+    """“10 calls are best spent as 10 orders (no interval)” was said of nine units, and of runs with calls left."""
+    few = all_judges(run(items=8))
+    assert "Too little was read to say how 10 calls" in best_sentence(best_mix(few, 10))
+    assert "too little was read for an interval" in best_words(few, ranked_mixes(few, 10))
+    data = run()
+    waiting = generalisability(replace(data, planned=(len(data.judgments) + 9,)))
+    texts = [one.text for one in GENERALISABILITY.sentences(waiting)]
+    assert not any("are best spent as" in text for text in texts)
+    assert any("best spent is open: the run is not finished: 9 of" in text for text in texts)
+    first = waiting.studies[0]
+    assert any("No mix of calls is recommended" in text for text in first.warnings)
+    assert best_words(first, ranked_mixes(first, 10)).startswith("Left open: the run is not finished")
 
 
 def test_a_budget_that_buys_no_more_is_left_out() -> None:
