@@ -103,13 +103,20 @@ def _cheapest(best: Json) -> str:
     return f"{' '.join(map(str, best['ordering']))} {_number(best['cost'], '.1f')} points"
 
 
+def _outcome(shift: Json) -> str:
+    """Which scores the mean is of, where the judge's probabilities say another than its choices."""
+    if shift["outcome"] != "expected":
+        return ""
+    return f", of expected scores (of those chosen {_number(shift['by_choice'], '+.2f')})"
+
+
 def _shift_lines(shift: Json) -> Iterator[str]:
     mean, one, single = shift["mean"], shift["one"], shift["single"]
     verdict = f": {mean['verdict']} (smallest effect of interest {mean['sesoi']:g})"
     by = shift["mean_by"]
     yield (
         f"  mean score     {_number(shift['ascending'], '+.2f')} points "
-        f"{_interval(shift['ascending_ci'])} ascending less descending"
+        f"{_interval(shift['ascending_ci'])} ascending less descending{_outcome(shift)}"
         f"{verdict if by == 'ascending' else ''}"
     )
     pulls = "  ".join(_number(pull["value"], "+.2f") for pull in shift["pulls"])

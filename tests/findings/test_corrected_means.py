@@ -55,6 +55,7 @@ def test_where_all_are_rated_the_ratings_speak() -> None:
     whole = arm.systems[0]
     assert whole.corrected == pytest.approx(data.items["human"].mean())
     assert whole.corrected_ci == whole.rated_ci
+    assert "the corrected one" not in corrected_sentence(arm, whole)
     assert any("All judged items are rated" in text for text in arm.warnings)
 
 
