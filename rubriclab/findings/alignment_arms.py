@@ -325,9 +325,9 @@ def _rank_ends(values: Floats, sets: RankSets | None) -> list[tuple[Interval, in
 def _warnings(case: Cases, r: float, lost: _Lost, n_units: int, kind: str) -> Iterator[str]:
     n, total = len(case.at), case.rows.n_items
     if lost.unread:
-        yield (f"{lost.unread} of {total} items are left out because none of their reads gave a score.")
+        yield (f"{lost.unread:,} of {total:,} items are left out because none of their reads gave a score.")
     if lost.no_human:
-        yield f"{lost.no_human} of {total} items are left out because no human rated them."
+        yield f"{lost.no_human:,} of {total:,} items are left out because no human rated them."
     if lost.incomplete > lost.unread:
         yield (
             f"{lost.incomplete - lost.unread} of {total} items count with fewer than {case.most} "

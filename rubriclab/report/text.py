@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rubriclab.model.wording import arm_name, interval, number, p_value
+from rubriclab.model.wording import arm_name, interval, many, number, p_value
 from rubriclab.report.text_ratings import mean_lines, replacement_lines
 from rubriclab.report.text_reliability import ranks_line, ruler_lines, study_lines
 
@@ -213,10 +213,12 @@ def _criteria_lines(arm: Json) -> Iterator[str]:
 def _judge_lines(judge: Json) -> Iterator[str]:
     kind = "pairs" if judge["axis"] == "pairwise" else f"lists of {judge['n_positions']}"
     used, test = judge["usable"], judge["pf_test"]
+    readable = used["series"] - used["unreadable"]
     yield _name(judge)
     yield (
         f"  judgments      {judge['judgments']['ok']:,} read of {judge['judgments']['total']:,}; "
-        f"{used['series']:,} complete comparisons ({kind}), {judge['n_questions']:,} questions"
+        f"{used['series']:,} comparisons ({kind}) asked in every order, {readable:,} of them read, "
+        f"{many(judge['n_questions'], 'question')}"
     )
     first, excess = judge["first_place"]["effect"], judge["order_excess"]
     yield f"  first place    {_effect(first)}: wins of the first place less wins of the last{_by(judge['first_place'])}"
@@ -227,9 +229,7 @@ def _judge_lines(judge: Json) -> Iterator[str]:
         )
     for place in judge["first_place"]["places"] if judge["axis"] == "listwise" else []:
         yield f"    place {place['place']:<8} {_effect(place['effect'])}, {_number(place['share'])} of decided"
-    spread = (
-        f"{_number(judge['pc'], '.4f')} ± {_number(judge['pc_sd'], '.4f')} {_interval(judge['pc_ci'])}, noise included"
-    )
+    spread = f"{_number(judge['pc'], '.4f')} ± {_number(judge['pc_sd'], '.4f')} {_interval(judge['pc_ci'])} of {readable:,}, noise included"
     yield f"  PC             {'unknown' if judge['pc'] is None else spread}"
     tested = f"{test['name']} {p_value(test['p'])}" if test["p"] is not None else test["note"]
     yield (
