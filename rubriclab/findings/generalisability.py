@@ -181,7 +181,8 @@ def _plans(study: GStudy, found: Faceted) -> Iterator[Plan]:
     if "order" in study.numbered and not study.facets[-1].within_item:
         others = np.bincount(joined(codes, range(codes.shape[1] - 1)))
         own[-1] = int(np.median(others[others > 0]))
-    numbers = np.array(own + [1] * (len(study.numbered) - len(own)), dtype=np.int64)
+    repeats = [int(np.median(found.cells.reads))] if "repeat" in study.numbered else []
+    numbers = np.array(own + repeats, dtype=np.int64)
     yield plan_of(study, "as read", numbers)
     held = tuple(one.key for one in study.facets[1:] if one.key in ("judge", "wording", "labels"))
     if held:

@@ -264,6 +264,19 @@ def test_noise_that_was_not_measured_is_not_counted_as_none() -> None:
     assert "Nothing was read twice" in best_words(study, alone)
 
 
+def test_three_reads_of_each_item_are_three_as_read() -> None:
+    """“As read, 1 call” was said of three, with the reliability of one."""
+    data = run(judges=1, raters=0)
+    first = data.judgments[(data.judgments["ordering"] == 0) & (data.judgments["repeat"] == 0)]
+    thrice = pd.concat(
+        [first.assign(repeat=k, score=first["score"] + 0.1 * k * (-1) ** first["item"]) for k in range(3)]
+    )
+    study = all_judges(replace(data, judgments=thrice.assign(call=np.arange(len(thrice)))))
+    one, read = study.plans
+    assert (read.name, read.calls) == ("3 repeats", 3)
+    assert read.relative > one.relative
+
+
 def test_no_mix_is_best_without_an_interval_or_before_the_end() -> None:
     """“10 calls are best spent as 10 orders (no interval)” was said of nine units, and of runs with calls left."""
     few = all_judges(run(items=8))
