@@ -165,8 +165,16 @@ def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
         },
     )
     drawing.rows([f"{_ranks(o)}. {order}" for o, order in zip(shown, orders, strict=True)])
-    canonical_words = f"The usual order ranks {_ranks(canonical)} of {len(ranked)}." if canonical else ""
-    best = f"Best: {orders[0]} with r = {shown[0].r:.3f}. " if shown else "No ordering. "
+    canonical_words = ""
+    if canonical and canonical.rank_low is None:
+        canonical_words = f"The usual order is number {canonical.rank} of {len(ranked)} as read; its rank is not known."
+    elif canonical:
+        canonical_words = f"The usual order ranks {_ranks(canonical)} of {len(ranked)}."
+    best = (
+        f"Highest as read, which chance decides too: {orders[0]} with r = {shown[0].r:.3f}. "
+        if shown
+        else "No ordering. "
+    )
     return drawing.chart(f"Correlation with humans of each single ordering. {best}{canonical_words}")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, OrdinalArm, OrdinalResult, Twice
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import Interval
 
 SERIES = ("scores as numbers", "scores as ranks")
@@ -56,7 +56,9 @@ def twice_forest(result: OrdinalResult) -> Chart:
     drawing.rows([row.name for row in rows])
     changed = [row.name for row in rows if row.answer == CONCLUSIONS["changes"]]
     told = f"The conclusion changes for {listed(changed)}." if changed else "No conclusion changes."
-    return drawing.chart(f"{len(rows)} conclusions with scores as numbers and as ranks. {told}")
+    if any(row.answer == CONCLUSIONS["open"] for row in rows):
+        told = "The run is not finished: none is a verdict."
+    return drawing.chart(f"{many(len(rows), 'question')} answered with scores as numbers and as ranks. {told}")
 
 
 def _of_arm(arm: OrdinalArm) -> Sequence[_Row]:

@@ -46,16 +46,20 @@ class OrderingRank:
     rank_high: int | None = None
 
 
+NO_CEILING = "the raters were not found to agree beyond chance"
+
+
 @dataclass(frozen=True)
 class Ceiling:
     """What a judge can be asked for: the highest r that is to be expected with the mean rating.
 
-    ``reliability`` of the mean rating; ``r`` is its root.
+    ``reliability`` of the mean rating; ``r`` is its root. ``why``: what keeps it from being known.
     """
 
     r: float
     ci: Interval
     reliability: float
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,9 @@ def ceiling(ratings: Floats, unit: Ints) -> Ceiling | None:
     agreed = rating_reliability(ratings, unit)
     if not np.isfinite(agreed.value):
         return None
+    if agreed.value <= 0.0:
+        # The root of 0 is no ceiling: judges above it would be called better than the best there can be.
+        return Ceiling(float("nan"), NO_INTERVAL, agreed.value, NO_CEILING)
     low, high = (float(np.sqrt(end)) for end in agreed.ci)
     return Ceiling(float(np.sqrt(agreed.value)), Interval(low, high), agreed.value)
 
@@ -318,9 +325,9 @@ def _rank_ends(values: Floats, sets: RankSets | None) -> list[tuple[Interval, in
 def _warnings(case: Cases, r: float, lost: _Lost, n_units: int, kind: str) -> Iterator[str]:
     n, total = len(case.at), case.rows.n_items
     if lost.unread:
-        yield (f"{lost.unread} of {total} items are left out because none of their reads gave a score.")
+        yield (f"{lost.unread:,} of {total:,} items are left out because none of their reads gave a score.")
     if lost.no_human:
-        yield f"{lost.no_human} of {total} items are left out because no human rated them."
+        yield f"{lost.no_human:,} of {total:,} items are left out because no human rated them."
     if lost.incomplete > lost.unread:
         yield (
             f"{lost.incomplete - lost.unread} of {total} items count with fewer than {case.most} "

@@ -274,12 +274,12 @@ def _warnings(result: Mapping[str, Any]) -> tuple[str, ...]:
         warnings.append(f"{usable.other_size} calls compare another number of candidates: left out.")
     if usable.incomplete:
         warnings.append(
-            f"{usable.incomplete} comparisons lack {usable.missing_calls} of their swapped calls and are in no class."
+            f"{many(usable.incomplete, 'comparison')} in no class: {many(usable.missing_calls, 'swapped call')} missing."
         )
     if usable.unreadable:
         warnings.append(
-            f"{usable.unreadable} of {usable.series} comparisons have a reply that cannot be "
-            "read: in no class, but in the denominator of PF."
+            f"{usable.unreadable:,} of {many(usable.series, 'comparison')} in no class for a reply that cannot be "
+            "read, but in the denominator of PF."
         )
     if usable.extra:
         warnings.append(

@@ -51,10 +51,13 @@ def order_sentence(system: SystemMean) -> str:
     if len(system.orders) < 2:
         return ""
     plain_, corrected = ([getattr(order, name) for order in system.orders] for name in ("plain", "corrected"))
+    runs = f"Over {len(system.orders)} orders the judge's mean runs from {min(plain_):.2f} to {max(plain_):.2f}"
+    if system.all_rated:
+        return f"{runs}."
     low, high = system.corrected_ci
     inside = sum(low <= value <= high for value in corrected)
     return (
-        f"Over {len(system.orders)} orders the judge's mean runs from {min(plain_):.2f} to {max(plain_):.2f}, the "
+        f"{runs}, the "
         f"corrected one from {min(corrected):.2f} to {max(corrected):.2f}; {inside} of these lie in its interval."
     )
 

@@ -26,7 +26,11 @@ def plan_of(study: GStudy, key: str, numbers: Ints, *, fixed: tuple[str, ...] = 
 def plans_of(
     study: GStudy, key: str, numbers: Ints, *, fixed: tuple[str, ...] = (), own: bool = False
 ) -> tuple[Plan, ...]:
-    """The same of several designs: (designs, numbered). ``own``: every judge gets orders of its own."""
+    """The same of several designs: (designs, numbered). ``own``: every judge gets orders of its own.
+
+    Unknown where all facets are ``fixed`` and nothing was read twice: what then is left as error is
+    the judge's own noise, which was not measured. Counted as none it would make a reliability of 1.
+    """
     parts = _known(study)
     held = study.fixed(fixed)
     whole = np.array(numbers, dtype=np.int64)
@@ -36,6 +40,7 @@ def plans_of(
     both = (coefficients(parts, designs, absolute=absolute, fixed=held, own=own_facet) for absolute in (False, True))
     few = study.n_units < MIN_RESAMPLED
     thin = few or _thin(study, held)
+    unmeasured = not parts.noisy and len(held) == len(study.facets) - 1
     plans = []
     for place, (relative, absolute) in enumerate(zip(*both, strict=True)):
         counted = tuple(zip(study.numbered, whole[place].tolist(), strict=True))
@@ -46,10 +51,10 @@ def plans_of(
                 counted,
                 fixed,
                 int(whole[place].prod()),
-                relative.value,
-                NO_INTERVAL if few else relative.ci,
-                absolute.value,
-                NO_INTERVAL if thin else absolute.ci,
+                math.nan if unmeasured else relative.value,
+                NO_INTERVAL if few or unmeasured else relative.ci,
+                math.nan if unmeasured else absolute.value,
+                NO_INTERVAL if thin or unmeasured else absolute.ci,
             )
         )
     return tuple(plans)

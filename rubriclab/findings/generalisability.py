@@ -8,12 +8,13 @@ from it; beside it that of the people who rated the same items.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from rubriclab.findings.decision_study import best_mix, plan_of
+from rubriclab.findings.decision_study import Ranked, best_mix, plan_of
+from rubriclab.findings.effects import unfinished
 from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
 from rubriclab.findings.frame import Units, units
 from rubriclab.findings.generalisability_results import FEW, Best, Generalisability, GStudy, Plan, Source
@@ -41,7 +42,13 @@ def generalisability(data: RunData, *, seed: int = 0) -> Generalisability:
     del seed  # nothing is drawn
     every = units(data.items, data.unit)
     judged = (_judged(data, members, every) for members in members_of(data.arms))
-    return Generalisability(tuple(one for one in (*judged, *_rated(data, every)) if one is not None))
+    waiting = unfinished(data)
+    open_ = (one and _left_open(one, waiting) if waiting else one for one in judged)
+    return Generalisability(tuple(one for one in (*open_, *_rated(data, every)) if one is not None))
+
+
+def _left_open(study: GStudy, why: str) -> GStudy:
+    return replace(study, unfinished=why, warnings=(*study.warnings, f"No mix of calls is recommended: {why}."))
 
 
 def _judged(data: RunData, members: Members, every: Units) -> GStudy | None:
@@ -125,8 +132,18 @@ def _studied(about: GStudy, found: Faceted) -> GStudy:
     study = replace(study, sources=sources, parts=parts if whole else None)
     if whole:
         study = replace(study, plans=tuple(_plans(study, found)))
-        study = replace(study, budgets=tuple(best_mix(study, calls) for calls in BUDGETS if len(study.numbered)))
+        study = replace(study, budgets=tuple(_budgets(study)))
     return replace(study, warnings=(*about.warnings, *_warnings(study, parts, whole)))
+
+
+def _budgets(study: GStudy) -> Iterator[Best]:
+    """The best mix of each budget; no second time the mix of a smaller one, where no more can be bought."""
+    before = None
+    for calls in BUDGETS if study.numbered else ():
+        best = best_mix(study, calls)
+        if best.best.numbers != before:
+            yield best
+        before = best.best.numbers
 
 
 def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
@@ -148,7 +165,8 @@ def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
         elif place >= last and parts.noisy and parts.again < FEWEST_AGAIN:
             why = f"{many(parts.again, 'repeat')} are too few to say"
         elif few:
-            why = "too few levels to say"
+            facet = min((one for one in of if one.key != "item"), key=lambda one: one.levels)
+            why = f"{facet.levels} {facet.plural} are too few to say"
         ci = NO_INTERVAL if why else ends[place]
         yield Source(key, name, value, float(value_of[place]), ci, why)
 
@@ -163,11 +181,14 @@ def _plans(study: GStudy, found: Faceted) -> Iterator[Plan]:
     if "order" in study.numbered and not study.facets[-1].within_item:
         others = np.bincount(joined(codes, range(codes.shape[1] - 1)))
         own[-1] = int(np.median(others[others > 0]))
-    numbers = np.array(own + [1] * (len(study.numbered) - len(own)), dtype=np.int64)
+    repeats = [int(np.median(found.cells.reads))] if "repeat" in study.numbered else []
+    numbers = np.array(own + repeats, dtype=np.int64)
     yield plan_of(study, "as read", numbers)
     held = tuple(one.key for one in study.facets[1:] if one.key in ("judge", "wording", "labels"))
     if held:
-        yield plan_of(study, "as read, of these alone", numbers, fixed=held)
+        alone = plan_of(study, "as read, of these alone", numbers, fixed=held)
+        if math.isfinite(alone.relative):
+            yield alone
 
 
 def _warnings(study: GStudy, parts: Components, whole: bool) -> Iterator[str]:
@@ -221,6 +242,11 @@ def best_sentence(best: Best) -> str:
     """How so many calls are best spent, and what is as good."""
     if not best.best.relative > 0:
         return f"With {many(best.calls, 'call')} an item no mix is known to be reliable."
+    if not math.isfinite(best.best.relative_ci.low):
+        return (
+            f"Too little was read to say how {many(best.calls, 'call')} an item are best spent; {best.best.name} has the "
+            f"highest reliability as estimated ({number(best.best.relative, '.2f')}, no interval)."
+        )
     told = (
         f"{many(best.calls, 'call')} an item are best spent as {best.best.name} (reliability "
         f"{number(best.best.relative, '.2f')}, {interval(best.best.relative_ci, '.2f')})."
@@ -230,11 +256,31 @@ def best_sentence(best: Best) -> str:
     return told
 
 
+def best_words(study: GStudy, mixes: Sequence[Ranked]) -> str:
+    """The best mix, and which others are not told apart from it; none of an unfinished run, or without intervals."""
+    best, *others = mixes
+    if study.unfinished:
+        return f"Left open: {study.unfinished}."
+    if not math.isfinite(best.plan.relative):
+        return "Nothing was read twice in one order, so how reliable these alone are is not known."
+    if not best.plan.relative > 0:
+        return "No mix is known to be reliable: the scores are not shown to vary with the texts."
+    open = [one.plan.name for one in others if one.open]
+    if not others:
+        return f"Only {best.plan.name} can be had for this."
+    if not math.isfinite(best.plan.relative_ci.low):
+        return f"{best.plan.name} comes first as estimated, but too little was read for an interval."
+    if not open:
+        return f"{best.plan.name} is more reliable than all others."
+    return f"{best.plan.name} comes first, but is not told apart from {'; '.join(open)}."
+
+
 def _sentences(result: Generalisability) -> Iterator[Sentence]:
     for study in result.studies:
         said = study_sentence(study)
         if study.budgets and not study.people:
-            said += f" {best_sentence(study.budgets[len(study.budgets) // 2])}"
+            best = best_sentence(study.budgets[len(study.budgets) // 2])
+            said += f" How calls are best spent is open: {study.unfinished}." if study.unfinished else f" {best}"
         yield Sentence(study.name, said, 2 if study.plans else 3)
 
 

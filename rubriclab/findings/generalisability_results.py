@@ -59,7 +59,7 @@ class GStudy:
 
     ``facets``: the item first, then what varied; ``alone``: what has one level; ``orders``: how many
     there can be; ``plans``: one call and the run's own design; ``parts``: what any other design
-    follows from (None where nothing can be said).
+    follows from (None where nothing can be said). ``unfinished``: why no mix is recommended yet.
     """
 
     judges: tuple[str, ...]
@@ -83,6 +83,7 @@ class GStudy:
     budgets: tuple[Best, ...]
     warnings: tuple[str, ...]
     parts: Components | None = field(repr=False, default=None)
+    unfinished: str = ""
 
     @property
     def name(self) -> str:

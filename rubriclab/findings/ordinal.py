@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from rubriclab.findings.alignment_arms import available_cases
+from rubriclab.findings.effects import unfinished
 from rubriclab.findings.frame import (
     OptionRows,
     Units,
@@ -22,10 +23,10 @@ from rubriclab.findings.frame import (
 )
 from rubriclab.findings.plain import plain
 from rubriclab.findings.rasch import rulers
-from rubriclab.findings.rasch_results import Gap
+from rubriclab.findings.rasch_results import Concluded, Gap
 from rubriclab.findings.topic import DocumentPart, Json, Question, Sentence, Topic, about
 from rubriclab.model import Arm, RunData
-from rubriclab.model.wording import interval, listed, many, number
+from rubriclab.model.wording import interval, listed, number
 from rubriclab.stats.human_correlation import r_with_humans, rho_with_humans
 from rubriclab.stats.inference import Floats, Interval, sum_by
 from rubriclab.stats.ordinal import (
@@ -68,7 +69,7 @@ class Twice:
     numbers_ci: Interval
     ranks: float
     ranks_ci: Interval
-    answer: Answer
+    answer: Concluded
     n_units: int
     p: float = float("nan")
 
@@ -127,7 +128,14 @@ def ordinal_arm(data: RunData, one: Reading, everyone: Units, *, seed: int = 0) 
     rows = option_rows(data, arm, judgments)
     own = arm_units(rows, everyone)
     people, beside = _people(data, one, everyone, seed)
-    return OrdinalArm(code, arm, own.kind, _order(arm, rows, own), _place(rows, own, seed), people, beside)
+    order, place = _order(arm, rows, own), _place(rows, own, seed)
+    if unfinished(data):
+        order, place, people = _open(order), _open(place), _open(people)
+    return OrdinalArm(code, arm, own.kind, order, place, people, beside)
+
+
+def _open(one: Twice | None) -> Twice | None:
+    return replace(one, answer="open") if one is not None and one.answer != "unknown" else one
 
 
 # ---------------------------------------------------------------- the questions
@@ -204,18 +212,19 @@ def _people(data: RunData, one: Reading, everyone: Units, seed: int) -> tuple[Tw
 NAMES: dict[Asked, tuple[str, str, str]] = {
     "order": (
         "Does the order move scores?",
-        "points, ascending less descending",
+        "points of the scores chosen, ascending less descending",
         "P(higher ascending) − P(higher descending)",
     ),
     "place": ("Are places picked unevenly?", "Cramér's V, places as names", "mean place from the middle"),
     "people": ("Do scores go with people's?", "Pearson's r", "Kendall's tau-b"),
 }
 """The question, what numbers (or names) say, what ranks say."""
-CONCLUSIONS: dict[Answer, str] = {
+CONCLUSIONS: dict[Concluded, str] = {
     "same": "the same conclusion",
     "changes": "the conclusion changes",
     "not clear": "one just leaves out 0, the other just holds it: not clear that they differ",
     "unknown": "too few to say",
+    "open": "no verdict, as the run is not finished",
 }
 
 
@@ -240,10 +249,15 @@ def _sentences(result: OrdinalResult) -> Iterator[Sentence]:
         if not known:
             continue
         changed = list(dict.fromkeys(NAMES[one.asked][0] for one in known if one.answer == "changes"))
-        if changed:
+        if any(one.answer == "open" for one in known):
+            text = "Whether taking scores as ranks changes a conclusion is open: the run is not finished."
+        elif changed:
             text = f"Taking scores as ranks changes the answer to: {listed(changed)}"
         else:
-            text = f"Taking scores as ranks changes none of {many(len(known), 'conclusion')}."
+            each = (
+                "the one conclusion does not change" if len(known) == 1 else f"none of {len(known)} conclusions changes"
+            )
+            text = f"Taking scores as ranks, {each}."
         yield Sentence(name, text)
 
 

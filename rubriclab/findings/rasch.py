@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from rubriclab.findings.choice import ChoiceModel, choice_of
+from rubriclab.findings.effects import unfinished
 from rubriclab.findings.frame import Units, side_by_side, units
 from rubriclab.findings.plain import plain
 from rubriclab.findings.rasch_design import Facets, facets, whole_places
@@ -63,11 +65,16 @@ def rasch(data: RunData, *, seed: int = 0) -> RaschResult:
 
 def rulers(data: RunData, *, seed: int = 0) -> tuple[RaschScale, ...]:
     """The rulers alone, which is less work than all of :func:`rasch`."""
-    everyone = units(data.items, data.unit)
+    everyone, why = units(data.items, data.unit), unfinished(data)
     groups: dict[tuple[str, tuple[int, ...]], list[Reading]] = {}
     for one in _readings(data):
         groups.setdefault((one[1].dataset, one[1].scores), []).append(one)
-    return tuple(side_by_side(lambda group: _scale(data, group, everyone, seed), groups.values()))
+    scales = side_by_side(lambda group: _scale(data, group, everyone, seed), groups.values())
+    return tuple(_open(scale, why) if why else scale for scale in scales)
+
+
+def _open(scale: RaschScale, why: str) -> RaschScale:
+    return replace(scale, gaps=tuple(replace(gap, answer="open") for gap in scale.gaps), unfinished=why)
 
 
 def _readings(data: RunData) -> list[Reading]:
@@ -258,6 +265,7 @@ def _arm(data: RunData, one: Reading, everyone: Units, seed: int) -> RaschArm:
         model.position_test,
         _agrees(places, test, model),
         _why(fit),
+        unfinished(data),
     )
 
 

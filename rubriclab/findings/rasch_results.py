@@ -12,6 +12,8 @@ from rubriclab.stats.rasch import Bools
 from rubriclab.stats.rasch_measures import NO_FIT, Fit, Separation
 
 Facet = Literal["judge", "person", "setting"]
+Concluded = Answer | Literal["open"]
+"""``open``: the run is not finished, so nothing is concluded."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Gap:
     points_ci: Interval
     leniency: float
     leniency_ci: Interval
-    answer: Answer
+    answer: Concluded
 
     @property
     def first(self) -> str:
@@ -100,6 +102,7 @@ class RaschScale:
 
     ``own``: every judge has thresholds of its own (partial credit), else all share them (rating scale).
     ``of_items``: of how many ``items`` is a random part. ``off_scale``: ratings that are no score.
+    ``unfinished``: why nothing is concluded yet.
     """
 
     judges: tuple[str, ...]
@@ -121,6 +124,7 @@ class RaschScale:
     gaps: tuple[Gap, ...] = ()
     fit: Fit = NO_FIT
     warnings: tuple[str, ...] = ()
+    unfinished: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ class RaschArm:
     ``turn``: ascending less descending, in logits; ``test``: are all places alike? ``choice``: the places
     by the choice model of one effect for all items, ``choice_test`` its test. ``agrees``: do the two models
     say the same (None: one of them says nothing)? ``n_units``: units that the intervals rest on.
+    ``unfinished``: why nothing is concluded yet.
     """
 
     code: int
@@ -146,6 +151,7 @@ class RaschArm:
     choice_test: Test | None
     agrees: bool | None
     why: str
+    unfinished: str = ""
 
 
 @dataclass(frozen=True)

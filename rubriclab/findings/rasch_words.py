@@ -34,16 +34,20 @@ def scale_sentence(scale: RaschScale) -> str:
         return ""
     gap = max(told, key=lambda gap: (gap.second == PEOPLE, abs(gap.leniency)))
     more = "more lenient" if gap.leniency > 0 else "more severe"
-    sure = interval(gap.leniency_ci, "+.2f", brackets=True)
+    apart = f"{gap.leniency:+.2f} logits {interval(gap.leniency_ci, '+.2f', brackets=True)}"
+    if scale.unfinished:
+        return f"On the Rasch ruler {gap.first} less {gap.second} in leniency: {apart}; no verdict: {scale.unfinished}."
     held = gap.leniency_ci.low <= 0.0 <= gap.leniency_ci.high
     lead = "is not shown to be more lenient or severe than" if held else f"is {more} than"
-    return f"On the Rasch ruler {gap.first} {lead} {gap.second}: {gap.leniency:+.2f} logits {sure}."
+    return f"On the Rasch ruler {gap.first} {lead} {gap.second}: {apart}."
 
 
 def arm_sentence(one: RaschArm) -> str:
     """What places do by the Rasch model, and whether the choice model says the same."""
     if one.agrees is None or one.test is None:
         return ""
+    if one.unfinished:
+        return f"By the Rasch model nothing is said of places yet: {one.unfinished}."
     top = max(one.places, key=lambda place: place.logit)
     if one.test.p < 0.05:
         pull = f"By the Rasch model a score gains most at position {top.position} ({top.logit:+.2f} logits)"

@@ -92,6 +92,11 @@ def replacement_sentence(arm: ReplacementArm) -> str:
     mean = arm.averaged
     if mean.passes != one.passes and mean.passes is not None:
         start += f"; the mean over its reads {'does' if mean.passes else 'does not'}"
+    if one.passes and arm.constant.passes:
+        start += (
+            f". But so would a judge that gave every item the mean of all ratings (advantage "
+            f"{number(arm.constant.advantage, '.2f')}): passing here does not show that a judge reads"
+        )
     return f"{start}. {order_sentence(arm)}".strip()
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rubriclab.model.wording import arm_name, interval, number
-from rubriclab.report.text_ratings import mean_line, replacement_lines
-from rubriclab.report.text_reliability import study_lines
+from rubriclab.model.wording import arm_name, interval, many, number, p_value
+from rubriclab.report.text_ratings import mean_lines, replacement_lines
+from rubriclab.report.text_reliability import ranks_line, ruler_lines, study_lines
 
 Json = Mapping[str, Any]
 
@@ -26,10 +26,10 @@ def as_text(document: Json) -> str:
         lines.extend(["", *(_option_lines(arm) if "position" in arm else _criteria_lines(arm))])
     for judge in judges or []:
         lines.extend(["", *_judge_lines(judge)])
-    lines.extend(_section("On one ruler", _rulers(document.get("rasch", []))))
-    lines.extend(_section("Scores as ranks", map(_as_ranks, document.get("ordinal", []))))
+    lines.extend(_section("On one ruler", ruler_lines(document.get("rasch", []))))
+    lines.extend(_section("Scores as ranks", map(ranks_line, document.get("ordinal", []))))
     lines.extend(_section("Strategies beside each other", map(_compared, document.get("comparisons", []))))
-    lines.extend(_section("Corrected means", map(mean_line, document.get("corrected_means", []))))
+    lines.extend(_section("Corrected means", mean_lines(document.get("corrected_means", []))))
     lines.extend(_section("Who wins", map(_reversal, document.get("rank_reversal", []))))
     lines.extend(_section("One corrected call", _one_call(document)))
     lines.extend(_section("Forms of the prompt", _forms(document.get("perturbations"))))
@@ -84,17 +84,30 @@ def _position_lines(arm: Json) -> Iterator[str]:
     yield f"  position 1..n  {shares}   (even: {1 / arm['n_options']:.0%})"
     yield (
         f"  V less noise   {_number(where['v'], '.3f')} {_interval(where['v_ci'])}, as in the paper "
-        f"{_number(where['cramers_v'], '.3f')}; {test['name']} p {_number(test['p'], '.2g')}"
+        f"{_number(where['cramers_v'], '.3f')}; {test['name']} {p_value(test['p'])}"
     )
     cost = arm["bias_cost"]
     best, clean = cost["best"], cost["without_noise"]
     yield (
         f"  Bias Cost      default {_number(clean['default'], '.1f')} "
         f"{interval(clean['default_ci'], '.1f', brackets=True)} less noise; as in the paper default "
-        f"{_number(cost['default'], '.1f')}, best {' '.join(map(str, best['ordering']))} "
-        f"{_number(best['cost'], '.1f')} points"
+        f"{_number(cost['default'], '.1f')}, best {_cheapest(best)}"
     )
     yield f"  within item    sd {_number(arm['within_item_sd'], '.2f')}"
+
+
+def _cheapest(best: Json) -> str:
+    """An order is named as the best only where its cost is known."""
+    if best["cost"] is None:
+        return "unknown"
+    return f"{' '.join(map(str, best['ordering']))} {_number(best['cost'], '.1f')} points"
+
+
+def _outcome(shift: Json) -> str:
+    """Which scores the mean is of, where the judge's probabilities say another than its choices."""
+    if shift["outcome"] != "expected":
+        return ""
+    return f", of expected scores (of those chosen {_number(shift['by_choice'], '+.2f')})"
 
 
 def _shift_lines(shift: Json) -> Iterator[str]:
@@ -103,7 +116,7 @@ def _shift_lines(shift: Json) -> Iterator[str]:
     by = shift["mean_by"]
     yield (
         f"  mean score     {_number(shift['ascending'], '+.2f')} points "
-        f"{_interval(shift['ascending_ci'])} ascending less descending"
+        f"{_interval(shift['ascending_ci'])} ascending less descending{_outcome(shift)}"
         f"{verdict if by == 'ascending' else ''}"
     )
     pulls = "  ".join(_number(pull["value"], "+.2f") for pull in shift["pulls"])
@@ -141,9 +154,11 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
         yield (
             f"  reliability    {_number(sure['one'], '.2f')} with one read, {_number(sure['all'], '.2f')} "
             f"with {sure['reads']}; {sure['target']:g} takes {_number(sure['needed'], '.0f')} "
-            f"[{_number(ends[0], '.0f')}, {_number(ends[1], '.0f')}] reads"
+            f"{interval(ends, '.0f', brackets=True)} reads"
         )
-    if ceiling:
+    if ceiling and ceiling["why"]:
+        yield f"  ceiling        unknown: {ceiling['why']}"
+    elif ceiling:
         yield (
             f"  ceiling        r {_number(ceiling['r'], '.3f')} {_interval(ceiling['ci'])}, the root of "
             "the mean rating's reliability"
@@ -154,29 +169,6 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
             f"  raters         alpha {_number(raters['alpha'], '.3f')}, one against the others r "
             f"{_number(raters['leave_one_out_r'], '.3f')}"
         )
-
-
-def _rulers(scales: Sequence[Json]) -> Iterator[str]:
-    """Severities and places in logits, each with its interval."""
-    for scale in scales:
-        for element in scale["elements"]:
-            if element["severity"] is not None:
-                yield (
-                    f"  {element['name']}: severity {_number(element['severity'], '+.2f')} "
-                    f"{_interval(element['severity_ci'])} logits, infit {_number(element['fit']['infit'], '.2f')}"
-                )
-        for judge in scale["places"]:
-            places = "  ".join(_number(place["logit"], "+.2f") for place in judge["places"])
-            yield f"  {judge['name']}: places {places or 'not told apart'} logits"
-
-
-def _as_ranks(line: Json) -> str:
-    name = " · ".join(filter(None, (line["judge"], line["dataset"], line["strategy"], line["variant"])))
-    first, second = ("points", "leniency") if line["asked"] == "judges" else ("numbers", "ranks")
-    return (
-        f"  {name}, {line['asked']}: {_number(line[first], '+.2f')}, as ranks {_number(line[second], '+.2f')} "
-        f"{_interval(line[f'{second}_ci'])}: {line['answer']}"
-    )
 
 
 # ---------------------------------------------------------------- criteria, pairs and lists
@@ -221,10 +213,12 @@ def _criteria_lines(arm: Json) -> Iterator[str]:
 def _judge_lines(judge: Json) -> Iterator[str]:
     kind = "pairs" if judge["axis"] == "pairwise" else f"lists of {judge['n_positions']}"
     used, test = judge["usable"], judge["pf_test"]
+    readable = used["series"] - used["unreadable"]
     yield _name(judge)
     yield (
         f"  judgments      {judge['judgments']['ok']:,} read of {judge['judgments']['total']:,}; "
-        f"{used['series']:,} complete comparisons ({kind}), {judge['n_questions']:,} questions"
+        f"{used['series']:,} comparisons ({kind}) asked in every order, {readable:,} of them read, "
+        f"{many(judge['n_questions'], 'question')}"
     )
     first, excess = judge["first_place"]["effect"], judge["order_excess"]
     yield f"  first place    {_effect(first)}: wins of the first place less wins of the last{_by(judge['first_place'])}"
@@ -235,20 +229,20 @@ def _judge_lines(judge: Json) -> Iterator[str]:
         )
     for place in judge["first_place"]["places"] if judge["axis"] == "listwise" else []:
         yield f"    place {place['place']:<8} {_effect(place['effect'])}, {_number(place['share'])} of decided"
-    yield (
-        f"  PC             {_number(judge['pc'], '.4f')} ± {_number(judge['pc_sd'], '.4f')} "
-        f"{_interval(judge['pc_ci'])}, noise included"
-    )
-    tested = f"{test['name']} p {_number(test['p'], '.2g')}" if test["p"] is not None else test["note"]
+    spread = f"{_number(judge['pc'], '.4f')} ± {_number(judge['pc_sd'], '.4f')} {_interval(judge['pc_ci'])} of {readable:,}, noise included"
+    yield f"  PC             {'unknown' if judge['pc'] is None else spread}"
+    tested = f"{test['name']} {p_value(test['p'])}" if test["p"] is not None else test["note"]
     yield (
         f"  PF             {_number(judge['pf'], '+.4f')} {_interval(judge['pf_ci'])}, {tested} (primacy < 0 < recency)"
     )
-    yield (
-        f"  RS             {_number(judge['rs'], '.4f')} ± {_number(judge['rs_sd'], '.4f')} "
+    stable = (
+        f"{_number(judge['rs'], '.4f')} ± {_number(judge['rs_sd'], '.4f')} "
         f"{_interval(judge['rs_ci'])}, unbiased agreement of repeats "
         f"{_number(judge['repeat_agreement'], '.4f')} {_interval(judge['repeat_agreement_ci'])}"
     )
-    yield f"  error          {_number(judge['error'], '.4f')} {_interval(judge['error_ci'])}"
+    yield f"  RS             {'unknown' if judge['rs'] is None else stable}"
+    if judge["error"] is not None:
+        yield f"  error          {_number(judge['error'], '.4f')} {_interval(judge['error_ci'])}"
     yield from (f"  note           {warning}" for warning in judge["warnings"])
 
 

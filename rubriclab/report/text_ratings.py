@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rubriclab.model.wording import arm_name, interval, number
@@ -20,6 +20,7 @@ def replacement_lines(test: Json | None) -> Iterator[str]:
     ways = (("one read", test), ("mean", test["averaged"]), ("corrected", test["corrected"]))
     told = (f"{name} {_stands_in(way)}" for name, way in ways if way is not None)
     yield f"  as a rater     epsilon {test['epsilon']:g}: {'; '.join(told)}"
+    yield from (f"  note           {text}" for text in test["warnings"])
     if test["orders"]:
         yield (
             f"                 passes in {test['orders_passing']} of {len(test['orders'])} orders, whose advantages are "
@@ -36,16 +37,42 @@ def _stands_in(way: Json) -> str:
     )
 
 
-def mean_line(entry: Json) -> str:
-    """One system's three means."""
-    told = (
-        f"{name} {number(of['value'], '.2f')} {interval([of['low'], of['high']], '.2f', brackets=True)}"
-        for name, of in _means(entry)
+def mean_lines(entries: Sequence[Json]) -> Iterator[str]:
+    """Each arm's means. Of an arm whose items are all rated only the whole: nothing is corrected there."""
+    arms: dict[str, list[Json]] = {}
+    for entry in entries:
+        arms.setdefault(arm_name(entry), []).append(entry)
+    for name, systems in arms.items():
+        whole, *parts = systems
+        if whole["n_rated"] == whole["n_items"]:
+            yield _all_rated(name, whole)
+            continue
+        yield _mean_line(name, whole, whole["why"])
+        yield from (_mean_line(name, part, "" if part["why"] == whole["why"] else part["why"]) for part in parts)
+
+
+def _all_rated(name: str, entry: Json) -> str:
+    told = dict(_values(entry))
+    error = f"{told['error']} apart" if entry["bias"]["value"] is not None else f"not compared: {entry['why']}"
+    return (
+        f"  {name}: all {entry['n_items']:,} items are rated, so there is nothing to correct: judge {told['judge']}, "
+        f"ratings {told['ratings']} points, {error}"
     )
-    why = f"; {entry['why']}" if entry["why"] else ""
-    return f"  {arm_name(entry)}, {entry['of']}: {', '.join(told)}; {entry['n_rated']:,} of {entry['n_items']:,} rated{why}"
 
 
-def _means(entry: Json) -> Iterator[tuple[str, Json]]:
-    names = (("judge", "plain"), ("ratings", "rated"), ("corrected", "corrected"), ("error", "bias"))
-    return ((name, entry[key]) for name, key in names)
+def _mean_line(name: str, entry: Json, why: str) -> str:
+    """One system's three means."""
+    told = ", ".join(f"{name} {value}" for name, value in _values(entry))
+    rated = f"{entry['n_rated']:,} of {entry['n_items']:,} rated"
+    return f"  {name}, {entry['of']}: {told} points; {rated}{f'; {why}' if why else ''}"
+
+
+def _values(entry: Json) -> Iterator[tuple[str, str]]:
+    """Names and numbers with their intervals; a correction that cannot be made has neither."""
+    names = (("judge", "plain", ".2f"), ("ratings", "rated", ".2f"), ("corrected", "corrected", ".2f"))
+    for name, key, form in (*names, ("error", "bias", "+.2f")):
+        of = entry[key]
+        if of["value"] is None:
+            yield name, "unknown"
+        else:
+            yield name, f"{number(of['value'], form)} {interval([of['low'], of['high']], '.2f', brackets=True)}"

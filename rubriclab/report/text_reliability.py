@@ -1,11 +1,12 @@
-"""Reliability as text for a terminal: parts of the variance, and how calls are best spent."""
+"""Reliability as text for a terminal: parts of the variance, how calls are best spent, rulers, scores as ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rubriclab.model.wording import interval, listed, number
+from rubriclab.findings.ordinal import CONCLUSIONS
+from rubriclab.model.wording import interval, listed, many, number, p_value
 
 Json = Mapping[str, Any]
 
@@ -13,15 +14,18 @@ Json = Mapping[str, Any]
 def study_lines(study: Json) -> Iterator[str]:
     """One study of ``generalisability``: its parts, one call, the run's own design, the best mixes."""
     who = " · ".join(filter(None, (listed(study["judges"]), study["dataset"], study["variant"])))
-    yield f"  {who}: {study['design']}, sd {number(study['sd'], '.2f')} points"
+    spread = "" if study["sd"] is None else f", sd {number(study['sd'], '.2f')} points"
+    yield f"  {who}: {study['design']}{spread}"
     for one in study["components"]:
-        ends = one["why"] or interval(one["share_ci"], ".1%", brackets=True)
-        yield f"    {one['name']} ({one['key']}): {number(one['share'], '.1%')} {ends} of the variance"
+        ends = f"[no interval: {one['why']}]" if one["why"] else interval(one["share_ci"], ".1%", brackets=True)
+        yield f"    {one['name']} ({one['key']}): {number(one['share'], '.1%')} of the variance {ends}"
+    asked = "rating" if study["people"] else "call"
     for one in study["plans"]:
-        yield f"    {one['key']}, {one['name']}: {_reliable(one)}"
+        what = f"one {asked}" if one["key"] == "one call" else f"{one['key']}, {one['name']}"
+        yield f"    {what}: {_reliable(one)}"
     for one in study["best"]:
         level = f"; not told apart from {'; '.join(one['not_told_apart'][:3])}" if one["not_told_apart"] else ""
-        yield f"    {one['calls']} calls, best spent as {one['name']}: {_reliable(one)}{level}"
+        yield f"    {many(one['calls'], asked)}, best spent as {one['name']}: {_reliable(one)}{level}"
     yield from (f"    note: {text}" for text in study["warnings"])
 
 
@@ -29,3 +33,44 @@ def _reliable(one: Json) -> str:
     relative = f"{number(one['relative'], '.2f')} {interval(one['relative_ci'], '.2f', brackets=True)}"
     absolute = f"{number(one['absolute'], '.2f')} {interval(one['absolute_ci'], '.2f', brackets=True)}"
     return f"reliability {relative}, dependability {absolute}"
+
+
+def ruler_lines(scales: Sequence[Json]) -> Iterator[str]:
+    """Severities and places in logits, each with its interval."""
+    for scale in scales:
+        for element in scale["elements"]:
+            if element["severity"] is not None:
+                severity = _logits(element["severity"], element["severity_ci"])
+                infit = number(element["fit"]["infit"], ".2f")
+                yield f"  {element['name']}: severity {severity} logits, infit {infit} (1: as the model expects)"
+        for judge in scale["places"]:
+            places = "  ".join(_logits(place["logit"], place["ci"]) for place in judge["places"])
+            yield f"  {judge['name']}: places {f'{places} logits' if places else 'not told apart'}"
+
+
+def _logits(value: float | None, ci: Sequence[float | None]) -> str:
+    return f"{number(value, '+.2f')} {interval(ci, '+.2f', brackets=True)}"
+
+
+UNITS = {
+    "order": ("numbers", "points ascending less descending, of the scores chosen", "ranks", "P(higher) − P(lower)"),
+    "place": ("numbers", "V less noise", "ranks", "places from the middle"),
+    "people": ("numbers", "r", "ranks", "tau-b"),
+    "judges": ("points", "points", "leniency", "logits"),
+}
+"""Of each question the two numbers' keys, each with what it is."""
+
+
+def ranks_line(line: Json) -> str:
+    """One question answered with scores as numbers, then as ranks, each with its interval and unit."""
+    name = " · ".join(filter(None, (line["judge"], line["dataset"], line["strategy"], line["variant"])))
+    first, unit, second, rank_unit = UNITS[line["asked"]]
+    if line["asked"] == "place":
+        sure = f"({p_value(line['p'])})"
+    else:
+        sure = interval(line[f"{first}_ci"], "+.2f", brackets=True)
+    ranks = f"{number(line[second], '+.2f')} {interval(line[f'{second}_ci'], '+.2f', brackets=True)} {rank_unit}"
+    return (
+        f"  {name}, {line['asked']}: {number(line[first], '+.2f')} {sure} {unit}; as ranks {ranks}: "
+        f"{CONCLUSIONS[line['answer']]}"
+    )

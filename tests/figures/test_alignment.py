@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rubriclab.figures.alignment import (
@@ -103,6 +105,11 @@ def test_ordering_dots_mark_the_usual_order() -> None:
     assert list(dots.marker.symbol) == ["circle", "diamond"]
     assert chart.figure.layout.yaxis.ticktext[1] == "1–2. 1 2 3"
     assert "ranks 1–2 of 2" in chart.alt
+    assert "Highest as read" in chart.alt
+    found = aligned("balanced", 0.5)
+    first, usual, *rest = found.ordering_rank
+    unknown = replace(found, ordering_rank=(first, replace(usual, rank_low=None, rank_high=None), *rest))
+    assert "its rank is not known" in ordering_dots(unknown).alt
     cut = ordering_dots(aligned("balanced", 0.5), most=1)
     assert list(cut.figure.data[0].marker.symbol) == ["diamond"]
 

@@ -227,7 +227,7 @@ def test_json_has_the_agreed_keys(truth, raters) -> None:
         "warnings",
     }
     assert one["alignment"]["reliability"]["target"] == 0.9
-    assert set(one["alignment"]["ceiling"]) == {"r", "ci", "reliability"}
+    assert set(one["alignment"]["ceiling"]) == {"r", "ci", "reliability", "why"}
     assert set(one["alignment"]["pearson"]) == {"r", "ci"}
     assert len(one["alignment"]["spearman"]["ci"]) == 2
     assert set(one["alignment"]["raters"]) == {"alpha", "leave_one_out_r"}
@@ -404,6 +404,20 @@ def test_the_ceiling_is_what_a_perfect_judge_reaches(truth, raters) -> None:
     assert found.ceiling.r == pytest.approx(perfect, abs=0.04)
     assert found.ceiling.r > found.raters.leave_one_out_r + 0.1
     assert found.ceiling.ci.low < perfect < found.ceiling.ci.high
+
+
+def test_raters_that_contradict_each_other_leave_the_ceiling_unknown(truth) -> None:
+    """“Ceiling r 0.000 [no interval]” stood beside a judge that agreed with their mean."""
+    lean = truth + 0.3 * np.sin(np.arange(len(truth)))
+    run = make_run([(arm("balanced"), scores_of(truth, 1.0, 2))], raters=np.column_stack([lean, 5.9 - 0.9 * truth]))
+    found = alignment(run).arms[0].ceiling
+    assert found is not None
+    assert np.isnan(found.r)
+    assert np.isnan(found.ci).all()
+    assert "agree beyond chance" in found.why
+    text = as_text(document(Findings(run)))
+    assert "ceiling        unknown: the raters were not found to agree beyond chance" in text
+    assert "r 0.000" not in text
 
 
 def test_what_is_missing_is_allowed_for(truth, raters) -> None:

@@ -15,8 +15,9 @@ from rubriclab.findings.comparison import COMPARISON, comparison, comparison_sen
 from rubriclab.findings.comparison_cells import share_interval
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.plain import plain
-from rubriclab.findings.topics import Findings
+from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, Ordering, RunData
+from rubriclab.report.text import as_text
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "data" / "shi"
 
@@ -112,8 +113,11 @@ def test_everything_left_out_is_counted_and_said() -> None:
     assert judge.pc == 1.0
     assert judge.error == pytest.approx(1 / (1 + 4))
     text = " ".join(judge.warnings)
-    assert "1 comparisons lack 1 of their swapped calls" in text
-    assert "1 of 3 comparisons have a reply that cannot be read" in text
+    assert "1 comparison in no class: 1 swapped call missing" in text
+    assert "1 of 3 comparisons in no class for a reply that cannot be read" in text
+    shown = as_text(document(Findings(pairs(rows))))
+    assert "3 comparisons (pairs) asked in every order, 2 of them read, 3 questions" in shown
+    assert "of 2, noise included" in shown
     assert "Only 3 questions" in text
 
 

@@ -11,6 +11,7 @@ from rubriclab.findings.corrected_means import CORRECTED_MEANS, corrected_means
 from rubriclab.findings.corrected_means_words import buying_sentence, corrected_sentence
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import RunData
+from rubriclab.report.text import as_text
 from rubriclab.runs.foreign import foreign_run
 
 NAN = np.nan
@@ -54,7 +55,25 @@ def test_where_all_are_rated_the_ratings_speak() -> None:
     whole = arm.systems[0]
     assert whole.corrected == pytest.approx(data.items["human"].mean())
     assert whole.corrected_ci == whole.rated_ci
+    assert "the corrected one" not in corrected_sentence(arm, whole)
     assert any("All judged items are rated" in text for text in arm.warnings)
+
+
+def test_nothing_corrected_is_said_once_an_arm() -> None:
+    """Every criterion had its line of four means, of which none was corrected."""
+    data = foreign_run("latent trait", "1 fixed against 10 balanced", items=60, seed=1)
+    data.items["criterion"] = ["Tone", "Wit"] * 30
+    text = as_text(document(Findings(data)))
+    assert text.count("all 60 items are rated, so there is nothing to correct") == len(data.arms)
+    assert "criterion Tone" not in text.split("Corrected means")[1].split("\n\n")[0]
+
+
+def test_why_a_mean_cannot_be_corrected_is_said_once() -> None:
+    data = few_rated(8)
+    data.items["criterion"] = ["Tone", "Wit"] * 150
+    text = as_text(document(Findings(data))).split("Corrected means")[1].split("\n\n")[0]
+    assert "corrected unknown" in text
+    assert text.count("8 rated items are too few") == len(data.arms)
 
 
 def test_too_few_ratings_are_too_few_to_say() -> None:

@@ -11,11 +11,18 @@ import pytest
 
 from rubriclab.figures.generalisability import component_bars, design_curves, mix_forest
 from rubriclab.findings.decision_study import best_mix, curves, plan_of, ranked_mixes
-from rubriclab.findings.generalisability import GENERALISABILITY, best_sentence, generalisability, study_sentence
+from rubriclab.findings.generalisability import (
+    GENERALISABILITY,
+    best_sentence,
+    best_words,
+    generalisability,
+    study_sentence,
+)
 from rubriclab.findings.generalisability_results import GStudy
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
 from rubriclab.report.text import as_text
+from rubriclab.report.text_reliability import study_lines
 
 SCORES = (1, 2, 3, 4, 5)
 LINES = (*(SCORES[k:] + SCORES[:k] for k in range(5)), SCORES[::-1])
@@ -242,6 +249,64 @@ def test_a_run_of_which_nothing_was_read_has_no_study_of_judges() -> None:
     result = generalisability(data)
     assert result.studies == ()
     assert GENERALISABILITY.document(result, data).beside == {"generalisability": []}
+
+
+def test_noise_that_was_not_measured_is_not_counted_as_none() -> None:
+    """Two judges that read every item once and hardly agree had a reliability of 1.00 “of these alone”."""
+    data = run(judges=2, reads=1, raters=0)
+    once = replace(data, judgments=data.judgments[data.judgments["ordering"] == 0])
+    study = all_judges(once)
+    assert study.parts is not None
+    assert not study.parts.noisy
+    assert [one.key for one in study.plans] == ["one call", "as read"]
+    alone = ranked_mixes(study, 10, fixed=("judge",))
+    assert np.isnan(alone[0].plan.relative)
+    assert "Nothing was read twice" in best_words(study, alone)
+
+
+def test_three_reads_of_each_item_are_three_as_read() -> None:
+    """“As read, 1 call” was said of three, with the reliability of one."""
+    data = run(judges=1, raters=0)
+    first = data.judgments[(data.judgments["ordering"] == 0) & (data.judgments["repeat"] == 0)]
+    thrice = pd.concat(
+        [first.assign(repeat=k, score=first["score"] + 0.1 * k * (-1) ** first["item"]) for k in range(3)]
+    )
+    study = all_judges(replace(data, judgments=thrice.assign(call=np.arange(len(thrice)))))
+    one, read = study.plans
+    assert (read.name, read.calls) == ("3 repeats", 3)
+    assert read.relative > one.relative
+
+
+def test_no_mix_is_best_without_an_interval_or_before_the_end() -> None:
+    """“10 calls are best spent as 10 orders (no interval)” was said of nine units, and of runs with calls left."""
+    few = all_judges(run(items=8))
+    assert "Too little was read to say how 10 calls" in best_sentence(best_mix(few, 10))
+    assert "too little was read for an interval" in best_words(few, ranked_mixes(few, 10))
+    data = run()
+    waiting = generalisability(replace(data, planned=(len(data.judgments) + 9,)))
+    texts = [one.text for one in GENERALISABILITY.sentences(waiting)]
+    assert not any("are best spent as" in text for text in texts)
+    assert any("best spent is open: the run is not finished: 9 of" in text for text in texts)
+    first = waiting.studies[0]
+    assert any("No mix of calls is recommended" in text for text in first.warnings)
+    assert best_words(first, ranked_mixes(first, 10)).startswith("Left open: the run is not finished")
+
+
+def test_a_budget_that_buys_no_more_is_left_out() -> None:
+    """“10 calls, best spent as 10 judges” stood twice, the second time for a budget of 20."""
+    data = run(judges=2, reads=1, raters=0)
+    study = all_judges(replace(data, judgments=data.judgments[data.judgments["ordering"] == 0]))
+    assert [one.best.numbers for one in study.budgets] == [(("judge", 5),), (("judge", 10),)]
+
+
+def test_the_text_says_why_a_part_has_no_interval_and_counts_ratings_of_people() -> None:
+    text = "\n".join(line for one in document(Findings(run()))["generalisability"] for line in study_lines(one))
+    assert "of the variance [no interval: 3 judges are too few to say]" in text
+    assert "too few levels" not in text
+    people = text.split("people · d")[1]
+    assert "one rating: reliability" in people
+    assert "ratings, best spent as" in people
+    assert "call" not in people.split("note:")[0]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rubriclab.figures.ordinal import twice_forest
 from rubriclab.findings.estimates import estimates
 from rubriclab.findings.ordinal import CONCLUSIONS, ORDINAL, lines, ordinal
 from rubriclab.findings.rasch import RASCH, rasch, rulers
@@ -217,6 +218,30 @@ def test_headlines_stand_beside_their_ranks() -> None:
     rows = lines(result)
     assert {row["asked"] for row in rows} == {"order", "place", "people", "judges"}
     assert all(row["answer"] in CONCLUSIONS for row in rows)
+
+
+def test_a_run_that_is_not_finished_concludes_nothing() -> None:
+    """“is more severe than” and “changes the answer” were said of runs with calls left to ask."""
+    data = run(60, {"mild": (-1.0, 1.5), "strict": (1.5, 1.5)}, raters=(0.0,), seed=9)
+    done, half = rasch(data), rasch(replace(data, planned=(len(data.judgments) + 301,)))
+    assert "is more severe than" in scale_sentence(scale_of(done))
+    assert "a score gains most at position 1" in arm_sentence(done.arms[0])
+    for text in (scale_sentence(scale_of(half)), arm_sentence(half.arms[0])):
+        assert "301 of 1,501 calls wait" in text
+        assert " is more " not in text
+        assert "gains most" not in text
+    assert scale_of(half).gaps[0].leniency == scale_of(done).gaps[0].leniency
+    result = ordinal(replace(data, planned=(len(data.judgments) + 301,)))
+    assert {row["answer"] for row in lines(result)} == {"open"}
+    assert all("is open: the run is not finished" in sentence.text for sentence in ORDINAL.sentences(result))
+    assert "none is a verdict" in twice_forest(result).alt
+
+
+def test_one_conclusion_is_not_counted_in_the_plural() -> None:
+    """“changes none of 1 conclusion” was said."""
+    result = ordinal(run(60, {"even": (0.0, 0.0)}, orders=(UP,), raters=(0.0,), seed=9))
+    (text,) = (sentence.text for sentence in ORDINAL.sentences(result))
+    assert text == "Taking scores as ranks, the one conclusion does not change."
 
 
 def test_a_pull_to_the_middle_changes_the_conclusion_on_places() -> None:

@@ -11,6 +11,7 @@ import pytest
 from rubriclab.findings.replacement import REPLACEMENT, replacement, replacement_sentence
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, LabError, Ordering, RunData
+from rubriclab.report.text import as_text
 
 SCORES = (1, 2, 3, 4, 5)
 ORDERS = (SCORES, SCORES[::-1])
@@ -147,6 +148,16 @@ def test_a_judge_that_reads_nothing_is_named_where_it_would_pass() -> None:
     arm = replacement(run(np.full((80, 2), 3.0), ratings)).arms[0]
     assert arm.constant.passes
     assert any("does not show that a judge reads" in text for text in arm.warnings)
+
+
+def test_passing_is_not_said_without_what_a_constant_does() -> None:
+    """“May stand in for a rater” was said, and the constant that passes as well stood elsewhere."""
+    ratings = np.random.default_rng(1).integers(1, 6, (80, 3)).astype(float)
+    data = run(np.full((80, 2), 3.0), ratings)
+    arm = replacement(data).arms[0]
+    assert arm.single.passes
+    assert "so would a judge that gave every item the mean" in replacement_sentence(arm)
+    assert "does not show that a judge reads" in as_text(document(Findings(data)))
 
 
 def test_unread_replies_and_missing_ratings_are_left_out_of_their_items_alone() -> None:

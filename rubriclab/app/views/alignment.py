@@ -31,7 +31,7 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
         (
             "Ceiling of r",
             number(ceiling.r if ceiling else None, ".3f"),
-            interval(ceiling.ci, ".3f") if ceiling else "one rating an item",
+            (ceiling.why or interval(ceiling.ci, ".3f")) if ceiling else "one rating an item",
             ui.about("ceiling"),
         ),
         (

@@ -14,7 +14,7 @@ from rubriclab.figures.generalisability import component_bars, design_curves, mi
 from rubriclab.figures.style import Chart
 from rubriclab.findings.decision_study import Ranked, curves, ranked_mixes
 from rubriclab.findings.facets import PLURAL
-from rubriclab.findings.generalisability import GENERALISABILITY, study_sentence
+from rubriclab.findings.generalisability import GENERALISABILITY, best_words, study_sentence
 from rubriclab.findings.generalisability_results import GStudy
 from rubriclab.model.wording import interval, many
 from rubriclab.store import RunInfo
@@ -76,7 +76,7 @@ def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], 
     ui.chart(drawn["What more calls buy"], key=f"reliability-curves-{at}", info=info)
     mixes = ranked_mixes(study, calls, absolute=absolute, fixed=fixed, own=own)
     st.subheader(f"{many(calls, 'call')} an item, best spent", anchor=False, help=ui.about("best_mix"))
-    st.markdown(f"**{ui.plain(best_words(mixes))}**")
+    st.markdown(f"**{ui.plain(best_words(study, mixes))}**")
     drawn["Mixes of the budget"] = mix_forest(mixes, absolute=absolute)
     ui.chart(drawn["Mixes of the budget"], key=f"reliability-mixes-{at}", info=info)
     return drawn, mixes
@@ -106,19 +106,6 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
             help="Instead of the same orders for every judge, wording and label set: as many calls, more orders.",
         )
     return used == SCORE, tuple(fixed), own
-
-
-def best_words(mixes: Sequence[Ranked]) -> str:
-    """The best mix, and which others are not told apart from it."""
-    best, *others = mixes
-    if not best.plan.relative > 0:
-        return "No mix is known to be reliable: the scores are not shown to vary with the texts."
-    open = [one.plan.name for one in others if one.open]
-    if not others:
-        return f"Only {best.plan.name} can be had for this."
-    if not open:
-        return f"{best.plan.name} is more reliable than all others."
-    return f"{best.plan.name} comes first, but is not told apart from {'; '.join(open)}."
 
 
 def source_frame(study: GStudy) -> pd.DataFrame:
