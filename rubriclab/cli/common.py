@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -109,7 +110,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "0.2 against experts, 0.15 (default) skilled annotators, 0.1 crowd workers",
     )
     parser.add_argument(
-        "--cut", type=float, metavar="C", help="the lowest score that passes, for pass rates (default: mid-scale)"
+        "--cut", type=_cut, metavar="C", help="the lowest score that passes, for pass rates (default: mid-scale)"
     )
 
 
@@ -120,6 +121,16 @@ def _epsilon(text: str) -> float:
         value = float("nan")
     if not 0 <= value <= 0.5:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 0.5, as 0.15")
+    return value
+
+
+def _cut(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text} is no score; name the lowest that passes, as 4")
     return value
 
 
