@@ -87,7 +87,10 @@ def _arm(
         return CorrectedArm(code, arm, (), ())
     tells = min(arm.scores) < judged.cut <= max(arm.scores)
     systems = [_system(name, judged.only(at), tells) for name, at in _systems(data.items, judged.item)]
-    warnings = [*cautions(systems[0], rows.n_items - len(judged.item)), *([] if tells else [cut_caution(arm, judged.cut)])]
+    warnings = [
+        *cautions(systems[0], rows.n_items - len(judged.item)),
+        *([] if tells else [cut_caution(arm, judged.cut)]),
+    ]
     return CorrectedArm(code, arm, tuple(systems), tuple(warnings))
 
 
