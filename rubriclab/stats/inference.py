@@ -86,13 +86,15 @@ def widened(estimate: Floats, draws: Floats, units: int) -> Floats:
 
 
 def degrees_of_freedom(residual: Floats) -> Floats:
-    """Of the variance of each column of ``residual`` (n, ...): at most n - 1, at least 3 (or n - 1).
+    """Of the variance of each column of ``residual`` (n, ...): at most n - 1, at least 3 (or n - 1; 0 for one).
 
     A variance of n values with excess kurtosis k has the variance 2 / (n - 1) + k / n relative to
     its square, a chi-square on d degrees of freedom 2 / d (Satterthwaite 1946): where few values
     make the variance, it is no surer than they are many.
     """
     n = len(residual)
+    if n < 2:
+        return np.zeros(residual.shape[1:])
     square = (residual**2).mean(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         excess = np.nan_to_num((residual**4).mean(axis=0) / square**2 - 3.0).clip(0.0)
