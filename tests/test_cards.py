@@ -74,6 +74,7 @@ def test_a_card_says_what_was_measured_and_holds_no_text_of_the_data() -> None:
         assert item.instruction not in text  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_money_is_by_the_prices_and_the_tokens_of_the_run() -> None:
     prices = {cure["calls"]: cure["money_per_1000"] for cure in card()["cures"]}
     assert prices[1] == pytest.approx(1000 * (100 * 1.0 + 2 * 4.0) / 1e6)
@@ -240,6 +241,7 @@ def test_a_key_written_where_none_belongs_is_not_repeated() -> None:
 # ---------------------------------------------------------------- runs without a card
 
 
+@pytest.mark.slow
 def test_judges_that_nobody_else_can_ask_have_no_card() -> None:
     simulated = study(3, judges=(Judge("sim", "simulated", "simulated"),), strategies=(Strategy("balanced"),))
     with pytest.raises(LabError, match="is simulated: there is no model"):
