@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -165,7 +166,12 @@ def print_documents(documents: Sequence[dict[str, Any]], *, as_json: bool) -> No
     if as_json:
         tell(documents[0] if len(documents) == 1 else list(documents))
     else:
-        print("\n\n".join(map(as_text, documents)))
+        print(harmless("\n\n".join(map(as_text, documents))))
+
+
+def harmless(text: str) -> str:
+    """Text with names of unknown origin in it: control characters, which a terminal would obey, as their codes."""
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda one: ascii(one.group())[1:-1], text)
 
 
 def print_results(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rubriclab.cli.common import harmless
 from rubriclab.datasets.scores import read_scores
 from rubriclab.figures.alignment import budget_curves, forest
 from rubriclab.figures.generalisability import component_bars
@@ -102,3 +103,7 @@ def test_the_whole_document_is_strict_json_and_no_chart_reads_nan_aloud(data: Ca
     told = [draw(findings["alignment"].arms).alt for draw in (forest, budget_curves)]
     told += [component_bars(study).alt for study in findings["generalisability"].studies]
     assert not any("nan" in text.replace(":", " ").replace("%", " ").split() for text in told)
+
+
+def test_names_that_a_terminal_would_obey_are_written_out() -> None:
+    assert harmless("a\x1b[31mb\r\x9b\n – é\t") == "a\\x1b[31mb\\r\\x9b\n – é\\t"
