@@ -435,6 +435,9 @@ def test_items_that_cannot_be_judged_are_refused_in_words() -> None:
         ({}, "no “response”"),
         ({"response": ["x"]}, "expected text"),
         ({"response": "x", "criterion": "other"}, "no criterion “other”"),
+        ({"response": float("nan")}, "no “response”"),
+        ({"response": 10**5000}, "too many digits"),
+        ({"response": "x", "columns": [1]}, "texts by name"),
         ("x", "is a mapping"),
     ):
         with pytest.raises(apply.ItemError, match=why):

@@ -74,6 +74,7 @@ def test_a_card_says_what_was_measured_and_holds_no_text_of_the_data() -> None:
         assert item.instruction not in text  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_money_is_by_the_prices_and_the_tokens_of_the_run() -> None:
     prices = {cure["calls"]: cure["money_per_1000"] for cure in card()["cures"]}
     assert prices[1] == pytest.approx(1000 * (100 * 1.0 + 2 * 4.0) / 1e6)
@@ -122,6 +123,7 @@ def refused(source: Any, why: str, **how: Any) -> None:
         (put("version", True), "of version True"),
         (put("format", "promptfoo"), "no judge card"),
         (drop("format"), "no judge card"),
+        (put("name", "half an emoji \ud800"), "half a character"),
     ],
 )
 def test_tampered_old_and_foreign_cards_are_refused(change: Callable[[Card], Any], why: str) -> None:
@@ -136,8 +138,8 @@ def test_tampered_old_and_foreign_cards_are_refused(change: Callable[[Card], Any
         (put("extra", 1), "unknown “extra”"),
         (put("judge", "key", "sk-secret"), "unknown “key”"),
         (put("cure", "other"), "no cure “other”"),
-        (put("judge", "base_urls", ["file:///etc/passwd"]), "expected the form"),
-        (put("judge", "base_urls", ["https://user:word@host/v1"]), "expected the form"),
+        (put("judge", "base_urls", ["file:///etc/passwd"]), "not of the form"),
+        (put("judge", "base_urls", ["https://user:word@host/v1"]), "not of the form"),
         (put("judge", "sampling", "extra", {"messages": []}), "sets messages"),
         (put("judge", "timeout", 0), "more than 0"),
         (put("judge", "timeout", float("inf")), "expected number"),
@@ -197,6 +199,7 @@ def test_what_is_no_card_at_all(content: bytes, why: str, tmp_path: Path) -> Non
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     refused(tmp_path / "none.json", "cannot be read: No such file")
+    refused("a\0b.json", "cannot be read: embedded null byte")
 
 
 def keyed(url: str, name: str) -> Card:
@@ -220,13 +223,25 @@ def test_a_key_goes_only_where_somebody_said(monkeypatch: pytest.MonkeyPatch) ->
     made = card()
     made["judge"] |= {"base_urls": [], "kind": "embedded"}
     refused(sealed(made), "has no address", client=None)
-    refused(card(), "is no base URL", client=None, base_url="file:///etc/passwd")
+    for address in ("file:///etc/passwd", "http://127.0.0.1:9/v1\r\nX: y", "https://sk-0123456789@x.example/v1"):
+        refused(card(), "is no base URL", client=None, base_url=address)
     refused(card(), "is no client", client=3)
+
+
+def test_a_key_written_where_none_belongs_is_not_repeated() -> None:
+    made = card()
+    key = "sk-0123456789"
+    for place, value in (("base_urls", [f"https://user:{key}@host/v1"]), ("key_env", key), ("headers", {"auth": key})):
+        wrong = {**made, "judge": made["judge"] | {place: value}}
+        with pytest.raises(CardError) as fault:
+            load(wrong | {"digest": digest(wrong)})
+        assert key not in str(fault.value)
 
 
 # ---------------------------------------------------------------- runs without a card
 
 
+@pytest.mark.slow
 def test_judges_that_nobody_else_can_ask_have_no_card() -> None:
     simulated = study(3, judges=(Judge("sim", "simulated", "simulated"),), strategies=(Strategy("balanced"),))
     with pytest.raises(LabError, match="is simulated: there is no model"):

@@ -125,6 +125,8 @@ def read_card(source: str | Path | bytes | Mapping[str, Any]) -> Card:
                 content = file.read(MAX_BYTES + 1)
         except OSError as fault:
             raise CardError(f"The card {source} cannot be read: {fault.strerror or fault}.") from fault
+        except ValueError as fault:  # a path with a zero byte
+            raise CardError(f"The card {str(source)!r} cannot be read: {fault}.") from fault
     if len(content) > MAX_BYTES:
         raise CardError(f"The card has more than {MAX_BYTES // 2**20} MB: it is no judge card.")
     try:
@@ -147,7 +149,11 @@ def card_of(value: Any) -> Card:
     value = dict(value)
     if fault := fault_of(value, card_schema()):
         raise CardError(f"The card does not follow its schema: {fault}.")
-    if digest(value) != value["digest"]:
+    try:
+        own = digest(value)
+    except ValueError as fault:
+        raise CardError("The card has text with half a character in it, which no digest is of.") from fault
+    if own != value["digest"]:
         raise CardError(
             "The card was changed after it was written: its digest is that of other content. "
             "What was measured need not hold for it; write it anew with “rubriclab card”."
@@ -265,7 +271,8 @@ def key_name(name: str) -> str:
     """A variable that may hold a key. Raises CardError for another one."""
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*_API_KEY", name):
         raise CardError(
-            f"The card names {name[:60]!r} for its key; only variables that end in _API_KEY are taken from a card. "
+            f"The card names {repr(name[:60]) if name.isidentifier() else 'no variable'} for its key; only variables "
+            "that end in _API_KEY are taken from a card. "
             "Name the variable yourself: load(…, key_env=…)."
         )
     return name

@@ -6,6 +6,7 @@ in the lab.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,11 +109,19 @@ def _pair(value: Mapping[str, Any]) -> Subject:
 
 def _text(value: Mapping[str, Any], name: str) -> str:
     part = value.get(name)
-    if part is None:
+    if _blank(part):
         return ""
     if isinstance(part, str | int | float) and not isinstance(part, bool):
-        return str(part)
+        try:
+            return str(part)
+        except ValueError as fault:
+            raise ItemError(f"The item's “{name}” is a number of too many digits; expected text.") from fault
     raise ItemError(f"The item's “{name}” is {type(part).__name__}; expected text.")
+
+
+def _blank(part: Any) -> bool:
+    """None, or NaN: an empty cell of a table."""
+    return part is None or (isinstance(part, float) and math.isnan(part))
 
 
 def _references(value: Any) -> dict[int, str]:
@@ -124,8 +133,11 @@ def _references(value: Any) -> dict[int, str]:
 
 def _columns(value: Mapping[str, Any]) -> dict[str, str]:
     """Other columns of the item, as text; under “columns” those that have the name of a part of it."""
-    own = {name: str(part) for name, part in value.items() if name not in (*_TEXTS, *_OTHER) and part is not None}
-    return own | {str(name): str(part) for name, part in dict(value.get("columns") or {}).items()}
+    own = {name: str(part) for name, part in value.items() if name not in (*_TEXTS, *_OTHER) and not _blank(part)}
+    columns = value.get("columns") or {}
+    if not isinstance(columns, Mapping):
+        raise ItemError(f"The item's “columns” is {type(columns).__name__}; expected texts by name.")
+    return own | {str(name): str(part) for name, part in columns.items()}
 
 
 # ---------------------------------------------------------------- one order

@@ -78,7 +78,8 @@ def _faults(value: Json, schema: Mapping[str, Any], root: Mapping[str, Any], whe
     elif isinstance(value, str):
         yield from _length(len(value), schema, "Length", "characters", where)
         if "pattern" in schema and not re.search(schema["pattern"], value):
-            yield f"{where} is {_short(value)}; expected the form {schema['pattern']}"
+            # What stands there may be a key, or have one in it: it is not repeated.
+            yield f"{where} has {len(value):,} characters that are not of the form {schema['pattern']}"
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from _range(value, schema, where)
 

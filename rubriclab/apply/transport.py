@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import json
 import os
+import re
 import ssl
 import time
 import urllib.error
@@ -41,7 +42,7 @@ def sender(
             f"The card's judge ({card.judge.kind}, {card.judge.model}) has no address: load(…, base_url=…) names the "
             "server of it that speaks the OpenAI chat protocol, or client=… an openai client."
         )
-    if not url.startswith(("http://", "https://")) or "@" in url:
+    if not re.fullmatch(r"https?://[^@\s\x00-\x1f\x7f]+", url):
         raise CardError(f"“{redact(url)[:80]}” is no base URL: one begins with http:// or https:// and holds no key.")
     name = key_env or (card.judge.key_env and key_name(card.judge.key_env))
     if name and not (base_url or trust or USUAL.get(url) == name):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -109,7 +111,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "0.2 against experts, 0.15 (default) skilled annotators, 0.1 crowd workers",
     )
     parser.add_argument(
-        "--cut", type=float, metavar="C", help="the lowest score that passes, for pass rates (default: mid-scale)"
+        "--cut", type=_cut, metavar="C", help="the lowest score that passes, for pass rates (default: mid-scale)"
     )
 
 
@@ -120,6 +122,16 @@ def _epsilon(text: str) -> float:
         value = float("nan")
     if not 0 <= value <= 0.5:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 0.5, as 0.15")
+    return value
+
+
+def _cut(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text} is no score; name the lowest that passes, as 4")
     return value
 
 
@@ -154,7 +166,12 @@ def print_documents(documents: Sequence[dict[str, Any]], *, as_json: bool) -> No
     if as_json:
         tell(documents[0] if len(documents) == 1 else list(documents))
     else:
-        print("\n\n".join(map(as_text, documents)))
+        print(harmless("\n\n".join(map(as_text, documents))))
+
+
+def harmless(text: str) -> str:
+    """Text with names of unknown origin in it: control characters, which a terminal would obey, as their codes."""
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda one: ascii(one.group())[1:-1], text)
 
 
 def print_results(

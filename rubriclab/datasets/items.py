@@ -20,6 +20,7 @@ from rubriclab.datasets.prometheus import RubricBook, parse_prompt, parse_score_
 from rubriclab.datasets.raters import LongRatings, Rated, column_raters, rater_name, refuse_rater_columns, with_ratings
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
+from rubriclab.model.data import MAX_RATING
 from rubriclab.model.wording import did_you_mean
 
 
@@ -241,7 +242,7 @@ def _numbers(cell: Any, where: str | Callable[[], str]) -> tuple[float, ...]:
         number = float(cell) if not isinstance(cell, bool) else math.nan
     except (TypeError, ValueError, OverflowError):
         raise _not_a_rating(cell, where) from None
-    if not math.isfinite(number):
+    if not abs(number) <= MAX_RATING:
         raise _not_a_rating(cell, where)
     return (number,)
 
@@ -249,7 +250,7 @@ def _numbers(cell: Any, where: str | Callable[[], str]) -> tuple[float, ...]:
 def _not_a_rating(cell: Any, where: str | Callable[[], str]) -> DataError:
     spot = where if isinstance(where, str) else where()
     return DataError(
-        f"{spot}: the human rating {str(cell)[:60]!r} is not a number. Correct it, or leave the "
+        f"{spot}: the human rating {str(cell)[:60]!r} is not a number from -1e9 to 1e9. Correct it, or leave the "
         "cell blank where there is no rating."
     )
 

@@ -25,6 +25,7 @@ from rubriclab.model import (
     designs,
     fingerprint,
 )
+from rubriclab.model.data import MAX_RATING
 
 REQUIRED = ("judge", "dataset", "item_id", "ordering", "score")
 OPTIONAL = ("criterion", "block", "prompt", "candidate", "task", "human", "repeat", "strategy")
@@ -215,7 +216,7 @@ def _human(table: CodedTable, item: Ints, n: int) -> dict[str, Any]:
     for i, column in enumerate(columns):
         one = table.of_items(column, item, n)
         whole = table.coded(column)
-        values = table.parsed(whole, number, "a number; leave the cell blank where there is none")
+        values = table.parsed(whole, _rating, "a number from -1e9 to 1e9; leave the cell blank where there is none")
         ratings[:, i] = np.append(np.asarray(values, dtype=np.float64), np.nan)[one.code]
     given = np.isfinite(ratings)
     count = given.sum(axis=1)
@@ -226,6 +227,11 @@ def _human(table: CodedTable, item: Ints, n: int) -> dict[str, Any]:
         "raters": [tuple(itertools.compress(r, g)) for r, g in zip(ratings.tolist(), known, strict=True)],
         "rater_names": [tuple(itertools.compress(people, g)) for g in known],
     }
+
+
+def _rating(text: str) -> float | None:
+    value = number(text)
+    return None if value is None or abs(value) > MAX_RATING else value
 
 
 def _strategies(table: CodedTable, ordering: Coded, shown: list[_Shown], group: Ints) -> Coded:

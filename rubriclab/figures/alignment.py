@@ -12,6 +12,7 @@ from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.alignment import StrategyDifference, Sweep
 from rubriclab.findings.alignment_arms import ArmAlignment, OrderingRank
 from rubriclab.model import Arm
+from rubriclab.model.wording import number
 from rubriclab.stats.alignment import BudgetPoint, Correlation
 from rubriclab.stats.inference import NO_INTERVAL
 from rubriclab.stats.reliability import TARGET
@@ -41,7 +42,7 @@ def forest(arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearma
         drawing.dots(mine, name=strategy, color=judge_color(index))
     drawing.rows(rows)
     drawing.figure.update_layout(showlegend=len(strategies) > 1)
-    parts = [f"{f.arm.strategy} on {_place(f.arm)} {getattr(f, measure).r:.2f}" for f in arms[:8]]
+    parts = [f"{f.arm.strategy} on {_place(f.arm)} {number(getattr(f, measure).r, '.2f')}" for f in arms[:8]]
     heading = f"{title.split()[0]} correlation of mean scores with human ratings"
     return drawing.chart(f"{heading}: {listed(parts, of=len(arms))}.")
 
@@ -131,8 +132,8 @@ def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
     few = max((f.reads for f in drawn), default=0) <= 12
     drawing.figure.update_xaxes(dtick=1 if few else None)
     parts = [
-        f"{arm.arm.strategy} on {_place(arm.arm)} from {arm.budget[0].mean_r:.2f} with 1 to "
-        f"{arm.budget[-1].mean_r:.2f} with {arm.budget[-1].k}"
+        f"{arm.arm.strategy} on {_place(arm.arm)} from {number(arm.budget[0].mean_r, '.2f')} with 1 to "
+        f"{number(arm.budget[-1].mean_r, '.2f')} with {arm.budget[-1].k}"
         for arm in drawn[:6]
     ]
     heading = "Correlation by number of orders averaged"

@@ -9,7 +9,7 @@ from rubriclab.figures.marks import WRAPPED, Drawing, Mark, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color
 from rubriclab.findings.decision_study import Line, Ranked
 from rubriclab.findings.generalisability_results import GStudy, Plan
-from rubriclab.model.wording import interval
+from rubriclab.model.wording import interval, number
 
 
 def component_bars(study: GStudy) -> Chart:
@@ -22,8 +22,8 @@ def component_bars(study: GStudy) -> Chart:
                 row,
                 one.share,
                 one.share_ci,
-                f"{escape(one.name)} ({escape(one.key)})<br>{one.share:.1%} of the variance, "
-                f"{one.why or interval(one.share_ci, '.1%')}<br>{one.variance:.3f} squared points as estimated",
+                f"{escape(one.name)} ({escape(one.key)})<br>{number(one.share, '.1%')} of the variance, "
+                f"{one.why or interval(one.share_ci, '.1%')}<br>{number(one.variance, '.3f')} squared points as estimated",
             )
             for row, one in enumerate(ones)
         ],
@@ -32,7 +32,7 @@ def component_bars(study: GStudy) -> Chart:
     drawing.rows([f"{one.name} · ({one.key})" for one in ones])
     drawing.figure.update_xaxes(tickformat=".0%", rangemode="tozero")
     drawing.figure.update_layout(showlegend=False)
-    told = [f"{one.name} {one.share:.0%}, {one.why or interval(one.share_ci, '.0%')}" for one in ones]
+    told = [f"{one.name} {number(one.share, '.0%')}, {one.why or interval(one.share_ci, '.0%')}" for one in ones]
     return drawing.chart(f"Bars of what the scores of {study.name} vary with. {listed(told)}.")
 
 
@@ -52,7 +52,7 @@ def design_curves(lines: Sequence[Line], *, calls: int, absolute: bool = False) 
         )
         within = [plan for plan in line.plans if plan.calls <= calls]
         if within:
-            told.append(f"{line.name}: {value(within[-1], absolute):.2f} at {within[-1].calls} calls")
+            told.append(f"{line.name}: {number(value(within[-1], absolute), '.2f')} at {within[-1].calls} calls")
     drawing.figure.update_yaxes(range=[0, 1.02])
     drawing.figure.update_xaxes(rangemode="tozero")
     return drawing.chart(f"Reliability by calls an item. {listed(told)}.")
@@ -70,7 +70,7 @@ def mix_forest(mixes: Sequence[Ranked], *, absolute: bool = False) -> Chart:
     )
     drawing.rows([_row(one.plan.name) for one in mixes])
     drawing.figure.update_layout(showlegend=False)
-    told = [f"{one.plan.name} {value(one.plan, absolute):.2f}" for one in mixes]
+    told = [f"{one.plan.name} {number(value(one.plan, absolute), '.2f')}" for one in mixes]
     return drawing.chart(f"Mixes of one budget, the best first. {listed(told)}.")
 
 
@@ -90,5 +90,5 @@ def ends(plan: Plan, absolute: bool) -> tuple[float, float]:
 def _hover(name: str, plan: Plan, absolute: bool) -> str:
     return (
         f"{escape(name)}<br>{escape(plan.name)}, {plan.calls} calls an item<br>"
-        f"{value(plan, absolute):.2f}, {interval(ends(plan, absolute), '.2f')}"
+        f"{number(value(plan, absolute), '.2f')}, {interval(ends(plan, absolute), '.2f')}"
     )

@@ -17,7 +17,7 @@ from rubriclab.findings.corrected_means_results import (
     Rate,
     SystemMean,
 )
-from rubriclab.findings.corrected_means_words import cautions, sentences
+from rubriclab.findings.corrected_means_words import cautions, cut_caution, sentences
 from rubriclab.findings.effects import step
 from rubriclab.findings.frame import OptionRows, count_table, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
@@ -85,8 +85,13 @@ def _arm(
     judged = judged._replace(sesoi=data.smallest_effect * step(arm.scores), resampled=kind)
     if not np.isfinite(judged.human).any():
         return CorrectedArm(code, arm, (), ())
-    systems = [_system(name, judged.only(at)) for name, at in _systems(data.items, judged.item)]
-    return CorrectedArm(code, arm, tuple(systems), tuple(cautions(systems[0], rows.n_items - len(judged.item))))
+    tells = min(arm.scores) < judged.cut <= max(arm.scores)
+    systems = [_system(name, judged.only(at), tells) for name, at in _systems(data.items, judged.item)]
+    warnings = [
+        *cautions(systems[0], rows.n_items - len(judged.item)),
+        *([] if tells else [cut_caution(arm, judged.cut)]),
+    ]
+    return CorrectedArm(code, arm, tuple(systems), tuple(warnings))
 
 
 def _judged(rows: OptionRows, arm: Arm, human: Floats, unit: Ints, cut: float) -> _Judged:
@@ -124,7 +129,8 @@ def _systems(items: pd.DataFrame, item: Ints) -> Iterator[tuple[str, Ints]]:
                 yield f"{column} {name}", np.flatnonzero(code == k)
 
 
-def _system(of: str, judged: _Judged) -> SystemMean:
+def _system(of: str, judged: _Judged, tells: bool) -> SystemMean:
+    """``tells``: some scores pass and some do not."""
     human, judge, unit = judged.human, judged.judge, judged.unit
     found = stats.corrected_mean(human, judge, unit)
     rated = int(np.isfinite(human).sum())
@@ -149,7 +155,7 @@ def _system(of: str, judged: _Judged) -> SystemMean:
         gap,
         p,
         () if few else tuple(_orders(judged)),
-        None if few else _rate(judged, found.units),
+        _rate(judged, found.units) if tells and not few else None,
         _buying(judged),
         why,
     )

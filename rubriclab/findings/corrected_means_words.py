@@ -8,6 +8,7 @@ import numpy as np
 
 from rubriclab.findings.corrected_means_results import Buying, CorrectedArm, CorrectedResult, SystemMean
 from rubriclab.findings.topic import Sentence, about, clarity
+from rubriclab.model import Arm
 from rubriclab.model.wording import interval, number, p_value
 from rubriclab.stats import prediction_powered as stats
 
@@ -27,6 +28,14 @@ def cautions(system: SystemMean, unread: int) -> Iterator[str]:
             f"The rated items are not like the others: the judge scores them {system.unlike:+.2f} points "
             f"({p_value(system.unlike_p)}). They do not look like a random sample; read the corrected mean with doubt."
         )
+
+
+def cut_caution(arm: Arm, cut: float) -> str:
+    low, high = min(arm.scores), max(arm.scores)
+    return (
+        f"{'No' if cut > high else 'Every'} score from {low} to {high} passes the cut {cut:g}, so there is no pass rate: "
+        f"name a cut above {low}, at most {high}."
+    )
 
 
 def corrected_sentence(arm: CorrectedArm, system: SystemMean) -> str:

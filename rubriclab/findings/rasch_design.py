@@ -22,7 +22,8 @@ ENOUGH = 10
 Scale Category Effectiveness, Journal of Applied Measurement 3, guideline 1)."""
 PEOPLE = "people"
 MOST_PERSONS = 30
-"""Of more persons none has a severity of its own: each rated little."""
+"""Of more persons none has a severity of its own: each rated little. Of an item with more ratings so many
+are used: its pairs grow with their square."""
 _RANK = 1e-8
 
 
@@ -121,6 +122,8 @@ def _ratings(data: RunData, items: Ints, scores: Sequence[int], known: dict[Kind
     if not persons:
         size = np.bincount(row, minlength=len(items))
         column = np.arange(len(row)) - np.repeat(size.cumsum() - size, size)
+        few = column < MOST_PERSONS
+        row, column, score = row[few], column[few], score[few]
     whole = score >= 0
     row, column, score = row[whole], column[whole], score[whole]
     judges = names_of(tuple(known))

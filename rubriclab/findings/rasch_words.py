@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rubriclab.findings.rasch_design import PEOPLE, Facets
+from rubriclab.findings.rasch_design import MOST_PERSONS, PEOPLE, Facets
 from rubriclab.findings.rasch_results import RaschArm, RaschScale
 from rubriclab.model.wording import interval, listed, many, number
 from rubriclab.stats.rasch import MIN_UNITS, RaschFit
@@ -85,6 +85,8 @@ def scale_warnings(scale: RaschScale, fit: RaschFit, of: Facets) -> RaschScale:
         texts.append(f"Only {many(scale.n_units, scale.unit)} carry the Rasch model's intervals; read them with care.")
     if of.sampled:
         texts.append(f"The Rasch model uses {scale.n_items:,} of {scale.of_items:,} items, drawn at random.")
+    if any(kind.rater == PEOPLE and kind.slot == MOST_PERSONS - 1 for kind in of.kinds):
+        texts.append(f"Of an item's ratings the first {MOST_PERSONS} at most are on the ruler.")
     if of.off_scale:
         texts.append(f"{many(of.off_scale, 'rating')} are no score of the scale and not on the ruler.")
     if of.shared:

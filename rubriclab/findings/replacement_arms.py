@@ -247,8 +247,7 @@ def _tests(case: Case, judged: _Judged, epsilon: float, named: bool) -> tuple[di
         )
         unit = case.units.code[at]
         test = stats.against(won, unit, epsilon)
-        paper = np.where(np.isfinite(test.p), stats.as_in_the_paper(won, epsilon), np.nan)
-        found[name] = _Test(test, paper)
+        found[name] = _Test(test, stats.as_in_the_paper(won, epsilon, np.isfinite(test.p)))
         sums = sums.plus(won, unit)
     return found, sums
 

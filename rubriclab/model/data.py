@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields
 from rubriclab.model.faults import DataError
 from rubriclab.model.rubric import Rubric
 
+MAX_RATING = 1e9
+"""A rating further from 0 is no rating: its square, and sums of squares, would be rounded away."""
 MAX_RATER_NAME = 200
 """Letters; what is longer is a text, in a column that was taken for one of names."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -164,8 +165,8 @@ class RunData:
     ) -> RunData:
         """The same judgments under another smallest effect of interest, unit, epsilon or cut; None keeps it.
 
-        Raises LabError for an effect outside (0, 10] steps of the scale, for no such unit, and for an
-        epsilon outside [0, 0.5].
+        Raises LabError for an effect outside (0, 10] steps of the scale, for no such unit, for an
+        epsilon outside [0, 0.5], and for a cut that is no finite number.
         """
         size = self.smallest_effect if smallest_effect is None else smallest_effect
         kind = self.unit if unit is None else unit
@@ -180,6 +181,8 @@ class RunData:
         if not 0 <= worth <= 0.5:
             raise LabError(f"Epsilon is {worth!r}; expected 0 to 0.5: 0.2 for experts, 0.15, 0.1 for crowd workers.")
         at = self.cut if cut is None else cut
+        if at is not None and not math.isfinite(at):
+            raise LabError(f"The cut is {at!r}; expected the lowest score that passes, as 4.")
         return replace(self, smallest_effect=size, unit=kind, epsilon=worth, cut=at)
 
     def by_arm(self) -> Iterator[tuple[int, Arm, pd.DataFrame]]:

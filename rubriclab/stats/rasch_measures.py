@@ -162,7 +162,7 @@ def separation(theta: Floats, error: Floats, unit: Ints) -> Separation:
 def _log_ratio(total: Floats) -> Floats:
     """log of the variance of measures over the mean of their squared errors."""
     n, first, second, error = np.moveaxis(total, -1, 0)
-    observed = (second - first**2 / n) / np.maximum(n - 1.0, 1.0)
+    observed = (second - first**2 / np.maximum(n, 1.0)) / np.maximum(n - 1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(ratio(observed * n, error)))
 

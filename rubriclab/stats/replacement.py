@@ -16,6 +16,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 from scipy import stats as library
 
@@ -162,9 +163,16 @@ def _tango(lost: Floats, gained: Floats, n: Floats, delta: float) -> Floats:
     return np.asarray((lost - gained - n * delta) / np.sqrt(np.maximum(variance, _TINY)))
 
 
-def as_in_the_paper(won: Wins, epsilon: float) -> Floats:
-    """One-sided p of each version by the paper's test, (k,): Student's t, below NORMAL_FROM items Wilcoxon's."""
-    return np.array([_paper(human - judge, epsilon) for human, judge in zip(won.human.T, won.judge.T, strict=True)])
+def as_in_the_paper(won: Wins, epsilon: float, tested: NDArray[np.bool_] | None = None) -> Floats:
+    """One-sided p of each version by the paper's test, (k,): Student's t, below NORMAL_FROM items Wilcoxon's.
+
+    ``tested`` (k,): versions that are not have no p. Of 13 items or fewer with ties Wilcoxon's test goes
+    through all signs, which takes seconds.
+    """
+    p = np.full(won.judge.shape[1], np.nan)
+    for k in range(len(p)) if tested is None else np.flatnonzero(tested):
+        p[k] = _paper(won.human[:, k] - won.judge[:, k], epsilon)
+    return p
 
 
 def _paper(d: Floats, epsilon: float) -> float:

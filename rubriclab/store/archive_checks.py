@@ -17,7 +17,7 @@ import pandas as pd
 from rubriclab.datasets.plain import json_value
 from rubriclab.datasets.rubrics import rubric_from_value
 from rubriclab.model import STATUSES, Arm, Axis, Comparison, Dataset, Item, LabError, Ordering
-from rubriclab.model.data import rater_names
+from rubriclab.model.data import MAX_RATING, rater_names
 from rubriclab.model.storable import MAX_COUNT
 from rubriclab.store import P_COLUMNS
 from rubriclab.store.objects import arm_of
@@ -223,12 +223,12 @@ def _is_whole(value: Any, low: int, high: int) -> bool:
 
 
 def raters_of(items: pd.DataFrame) -> list[tuple[float, ...]]:
-    """The ratings of each item. Raises ArchiveError for one that is no finite number."""
+    """The ratings of each item. Raises ArchiveError for one that is no number."""
     raters = []
     for row, given in enumerate(items["human"]):
         ratings = tuple(map(float, given)) if isinstance(given, np.ndarray | list) else ()
-        if not np.isfinite(ratings).all():
-            raise ArchiveError(f"Item {row} of the archive has a rating that is no finite number.")
+        if not all(abs(rating) <= MAX_RATING for rating in ratings):
+            raise ArchiveError(f"Item {row} of the archive has a rating that is no number from -1e9 to 1e9.")
         raters.append(ratings)
     return raters
 
@@ -281,8 +281,8 @@ def _item(row: Mapping[str, Any]) -> Item:
     plain = [row[name] for name in ("item_id", "instruction", "response")]
     others = [row.get(name) for name in ("criterion", "block", "prompt", "candidate", "task")]
     _refuse_no_text(row, [*plain, *references.values()], others)
-    if not all(isinstance(r, int | float) and -1e15 < r < 1e15 for r in human):
-        raise ArchiveError(f"Item {row['item_id'][:60]!r} has a rating that is no finite number.")
+    if not all(isinstance(r, int | float) and abs(r) <= MAX_RATING for r in human):
+        raise ArchiveError(f"Item {row['item_id'][:60]!r} has a rating that is no number from -1e9 to 1e9.")
     try:
         names = rater_names(row.get("raters"), human)
     except ValueError as fault:

@@ -119,6 +119,7 @@ def test_nothing_rated_is_said() -> None:
     assert "No item has a human rating" in found.warnings[0]
 
 
+@pytest.mark.slow
 def test_the_document_stands_beside_the_arms() -> None:
     found = Findings(few_rated(20, items=60))
     entry = document(found)["corrected_means"][0]

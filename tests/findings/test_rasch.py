@@ -74,6 +74,7 @@ def scale_of(result: RaschResult) -> RaschScale:
     return scale
 
 
+@pytest.mark.slow
 def test_severities_places_people_and_settings_are_found_on_one_ruler() -> None:
     data = run(
         500, {"mild": (-0.5, 0.8), "hard": (0.5, 0.0)}, raters=(0.0, 0.6), variants={"arabic": -0.2, "letters": 0.2}

@@ -184,6 +184,7 @@ def test_epsilon_is_the_readers() -> None:
         data.read_as(epsilon=0.7)
 
 
+@pytest.mark.slow
 def test_the_document_has_it_under_its_arm() -> None:
     truth, ratings = people()
     scores = np.clip(np.rint(truth), 1, 5)[:, None].repeat(2, axis=1)

@@ -135,6 +135,7 @@ def test_the_advantage_lies_in_its_interval(units: int, size: int) -> None:
     assert 0.93 <= held <= 0.985
 
 
+@pytest.mark.slow
 def test_orders_that_are_alike_are_not_said_to_differ() -> None:
     rng = np.random.default_rng(5)
     alike = [apart((rng.random((60, 10)) < 0.7) * 1.0, np.ones((60, 10)), seed=k)[1] for k in range(16)]
