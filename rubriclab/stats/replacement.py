@@ -185,7 +185,7 @@ def _paper(d: Floats, epsilon: float) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of ties, which there always are
             # Where there are ties “auto” goes through every sign of up to 13 items, one second a call.
-            return float(library.wilcoxon(d - epsilon, alternative="less", method="asymptotic").pvalue)
+            return float(library.wilcoxon(d - epsilon, alternative="less", method="approx").pvalue)
     return float(library.ttest_1samp(d, epsilon, alternative="less").pvalue)
 
 
