@@ -151,8 +151,8 @@ def card_of(value: Any) -> Card:
         raise CardError(f"The card does not follow its schema: {fault}.")
     try:
         own = digest(value)
-    except ValueError as fault:
-        raise CardError("The card has text with half a character in it, which no digest is of.") from fault
+    except ValueError as reason:
+        raise CardError("The card has text with half a character in it, which no digest is of.") from reason
     if own != value["digest"]:
         raise CardError(
             "The card was changed after it was written: its digest is that of other content. "
