@@ -122,9 +122,15 @@ def gated(secondary: Effect, primary: Sequence[Effect]) -> Effect:
 
 
 def words(shown: Effect, *, digits: int = 2) -> str:
-    """``+0.12 points [0.03, 0.21], smallest effect of interest 0.1``; why it is open, if it is."""
+    """``+0.12 points [0.03, 0.21], smallest effect of interest 0.1``; why it is open, if it is.
+
+    An interval that holds at once with others is wider than a 95 % one of the same number, and
+    says so: ``[0.03, 0.21] (97.5 %)``.
+    """
     number = f"{shown.estimate:+.{digits}f} {shown.unit}" if np.isfinite(shown.estimate) else ""
     ends = interval_words(shown.interval, f".{digits}f", brackets=True) if number else ""
+    if ends and np.isfinite(shown.interval).all() and shown.confidence > 0.95:
+        ends += f" ({100 * shown.confidence:.3g} %)"
     parts = [
         f"{number} {ends}".strip(),
         f"smallest effect of interest {shown.sesoi:g}" + ("" if number else f" {shown.unit}"),

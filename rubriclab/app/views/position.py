@@ -121,8 +121,7 @@ def answers(arm: PositionArm) -> None:
         with place.container(border=True, height="stretch"):
             st.markdown(f"**{question}** {uf.BADGES[found.verdict]}")
             st.markdown(ui.plain(text))
-            level = f"{100 * found.confidence:.4g} % interval"
-            st.caption(ui.plain(f"{words(found)}; {level}"), help=ui.about("sesoi"))
+            st.caption(ui.plain(words(found)), help=ui.about("sesoi"))
 
 
 def _points(value: float, form: str = ".2f") -> str:
