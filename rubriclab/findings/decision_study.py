@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rubriclab.findings.generalisability_results import FEW, Best, GStudy, Plan
+from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, GStudy, Plan
 from rubriclab.findings.generalisability_words import counted, design_words, plural
 from rubriclab.stats.generalisability import best_of, coefficients, mixes
-from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Ints
+from rubriclab.stats.inference import NO_INTERVAL, Ints
 from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
 
 MOST = {"judge": 10, "wording": 5, "labels": 5, "rater": 20, "repeat": 10}
@@ -38,7 +38,7 @@ def plans_of(
         whole[:, place - 1] = parts.levels[place]
     designs, own_facet = _designs(study, whole), _own(study) if own else None
     both = (coefficients(parts, designs, absolute=absolute, fixed=held, own=own_facet) for absolute in (False, True))
-    few = study.n_units < MIN_RESAMPLED
+    few = study.n_units < FEWEST_UNITS
     thin = few or _thin(study, held)
     unmeasured = not parts.noisy and len(held) == len(study.facets) - 1
     plans = []

@@ -17,7 +17,7 @@ from rubriclab.findings.decision_study import Ranked, best_mix, plan_of
 from rubriclab.findings.effects import unfinished
 from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
 from rubriclab.findings.frame import Units, units
-from rubriclab.findings.generalisability_results import FEW, Best, Generalisability, GStudy, Plan, Source
+from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, Generalisability, GStudy, Plan, Source
 from rubriclab.findings.generalisability_words import NOISE, facets_words, source_words
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.ratings import ratings_of
@@ -25,7 +25,7 @@ from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.generalisability import share_intervals
-from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL
+from rubriclab.stats.inference import NO_INTERVAL
 from rubriclab.stats.variance_components import OBJECT, Components, components, distinct, joined, shares
 
 BUDGETS = (5, 10, 20)
@@ -160,7 +160,7 @@ def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
             name, key = source_words(of, noise=not parts.noisy and place == last)
             few = of[0].key != "item" and min(one.levels for one in of) < FEW
         why = ""
-        if study.n_units < MIN_RESAMPLED:
+        if study.n_units < FEWEST_UNITS:
             why = f"{study.n_units} {study.unit}s are too few to say"
         elif place >= last and parts.noisy and parts.again < FEWEST_AGAIN:
             why = f"{many(parts.again, 'repeat')} are too few to say"
@@ -198,8 +198,8 @@ def _warnings(study: GStudy, parts: Components, whole: bool) -> Iterator[str]:
             f"{one.levels} {one.plural} are too few to say how much any other {one.key} would move the scores: "
             f"what is shown is about these {one.levels}."
         )
-    if study.n_units < MIN_RESAMPLED:
-        yield f"{many(study.n_units, study.unit)} are too few for intervals: {MIN_RESAMPLED} would do."
+    if study.n_units < FEWEST_UNITS:
+        yield f"{many(study.n_units, study.unit)} are too few for intervals: {FEWEST_UNITS} would do."
     if not parts.noisy and not study.people:
         yield "Nothing was read twice in one order, so the judge's own noise is not told from the rest."
     for key in ("judge", "order"):

@@ -8,6 +8,8 @@ from rubriclab.findings.facets import Facet
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.variance_components import Components, FacetSet
 
+FEWEST_UNITS = 20
+"""With fewer units no share and no coefficient has an interval: at 15 items they held in as few as 82 % of studies."""
 FEW = 5
 """Below so many levels a facet's own variance says nothing of other levels: of L - 1 degrees of
 freedom it has, at L = 4, a 95 % interval from a third to 14 times itself."""
