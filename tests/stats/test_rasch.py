@@ -163,7 +163,7 @@ def test_places_are_recovered_whatever_the_distribution_of_items() -> None:
 @pytest.mark.parametrize("items", [15, 30, 100])
 @pytest.mark.parametrize("copies", [0.0, 0.5])
 def test_intervals_hold_also_where_reads_repeat_each_other(items: int, copies: float) -> None:
-    hold, reject = covered(items, 200, copies)
+    hold, reject = covered(items, 400, copies)
     assert 0.92 <= hold <= 0.975
     assert reject <= 0.08
 
