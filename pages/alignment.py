@@ -10,7 +10,6 @@ from rubriclab.app.views import alignment as views
 from rubriclab.app.views import common as uf
 from rubriclab.figures.alignment import sweep_lines
 from rubriclab.findings.alignment import ALIGNMENT, SWEEP
-from rubriclab.model.wording import arm_name
 from rubriclab.report.charts import drawable, factors
 
 LEAD = "Do the scores go with what people say, and how many orders does it take?"
@@ -35,18 +34,11 @@ with ui.page("alignment", "Human alignment", LEAD):
             action="To the data",
         )
         st.stop()
-    arms = {a.code: a for a in found.arms}
-    code = uf.pick(
-        "Judge and strategy",
-        list(arms),
-        key=f"alignment-arm-{info.run}",
-        address="arm",
-        name=lambda c: arm_name(arms[c].arm),
-    )
-    views.headline(found, arms[code])
-    ordinal.line(info, code, "people")
-    uf.cautions(arms[code].warnings, found.warnings)
-    drawn = views.strategies(info, found) | views.orders(info, arms[code], found)
+    arm = uf.pick_arm("Judge and strategy", found.arms, key=f"alignment-arm-{info.run}", address="arm")
+    views.headline(found, arm)
+    ordinal.line(info, arm.code, "people")
+    uf.cautions(arm.warnings, found.warnings)
+    drawn = views.strategies(info, found) | views.orders(info, arm, found)
     for factor in factors(tuple(a.arm for a in found.arms)):
         title = factor.replace("_", " ")
         st.subheader(f"By {title}", anchor=False, help=ui.about("sweep"))
@@ -65,7 +57,7 @@ with ui.page("alignment", "Human alignment", LEAD):
             forms={"%.3f": ["r", "r low", "r high", "rho", "rho low", "rho high"]},
         )
     tables = {"Agreement": views.frame(found)}
-    for section in (partial(agreement.section, code=code), replacement.section, corrected_means.section):
+    for section in (partial(agreement.section, code=arm.code), replacement.section, corrected_means.section):
         more, numbers = section(info)
         drawn, tables = drawn | more, tables | numbers
     ui.export_row(drawn, tables, info=info, key="alignment")

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement
-from rubriclab.findings.topic import Sentence, about, clarity
+from rubriclab.findings.topic import Sentence, about, clearest
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.agreement_intervals import Estimated
 
 
 def sentences(result: AgreementResult) -> Iterator[Sentence]:
     """Of each judge the arm that its position is judged by."""
-    shown: dict[str, ArmAgreement] = {}
-    for arm in sorted(result.arms, key=lambda arm: clarity(arm.arm)):
-        shown.setdefault(about(arm.arm), arm)
+    shown = clearest(result.arms)
     for name in dict.fromkeys(about(arm.arm) for arm in result.arms):
         yield Sentence(name, agreement_sentence(shown[name]))
 

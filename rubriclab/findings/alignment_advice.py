@@ -9,7 +9,7 @@ import numpy as np
 
 from rubriclab.findings.alignment_arms import ArmAlignment
 from rubriclab.findings.alignment_results import AlignmentResult, StrategyDifference
-from rubriclab.findings.topic import VARIED, Advice, Sentence, about, clarity, setting
+from rubriclab.findings.topic import VARIED, Advice, Sentence, about, clearest, setting
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.reliability import TARGET
@@ -49,9 +49,7 @@ def against_people(who: str, r: float, ci: Interval, n: int, unit: str) -> str:
 
 def sentences(result: AlignmentResult) -> Iterator[Sentence]:
     """Of each judge the arm that its position is judged by; first that it runs against people."""
-    shown: dict[str, ArmAlignment] = {}
-    for arm in sorted(result.arms, key=lambda arm: clarity(arm.arm)):
-        shown.setdefault(about(arm.arm), arm)
+    shown = clearest(result.arms)
     for name, text in _alarming(result):
         yield Sentence(name, text, FIRST)
     for name in dict.fromkeys(about(arm.arm) for arm in result.arms):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rubriclab.findings.corrected_means_results import Buying, CorrectedArm, CorrectedResult, SystemMean
-from rubriclab.findings.topic import Sentence, about, clarity
+from rubriclab.findings.topic import Sentence, clearest
 from rubriclab.model import Arm
 from rubriclab.model.wording import interval, number, p_value
 from rubriclab.stats import prediction_powered as stats
@@ -85,9 +85,6 @@ def buying_sentence(buying: Buying) -> str:
 
 def sentences(result: CorrectedResult) -> Iterator[Sentence]:
     """Of each judge the arm that its position is judged by, over all items."""
-    shown: dict[str, CorrectedArm] = {}
-    for arm in sorted(result.arms, key=lambda arm: clarity(arm.arm)):
-        shown.setdefault(about(arm.arm), arm)
-    for name, arm in shown.items():
+    for name, arm in clearest(result.arms).items():
         system = arm.systems[0]
         yield Sentence(name, corrected_sentence(arm, system), 3 if system.why else 2)

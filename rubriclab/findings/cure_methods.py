@@ -78,12 +78,12 @@ Fitted = Callable[[Ints, Ints], Floats]
 
 
 def held_out(reads: Reads, rounds: tuple[Ints, ...], fitted: Fitted) -> Floats:
-    """(rounds, items): estimates by what the other folds taught."""
-    made = np.full((len(rounds), len(reads.unit)), np.nan)
+    """(2, rounds, items): both estimates of ``fitted`` by what the other folds taught."""
+    made = np.full((2, len(rounds), len(reads.unit)), np.nan)
     for row, fold in enumerate(rounds):
         for k in np.unique(fold):
             out, rest = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-            made[row, out] = fitted(rest, out)
+            made[:, row, out] = fitted(rest, out)
     return made
 
 
@@ -182,16 +182,11 @@ def _corrected(reads: Reads, usual: int, rounds: tuple[Ints, ...], mean: Floats)
     def fitted(rest: Ints, out: Ints) -> Floats:
         learned = learn(grid, rest, source)
         if learned is None:
-            return np.full(len(out), np.nan)
-        return corrected_call((grid, rest), (grid, out), usual, source, learned)
+            return np.full((2, len(out)), np.nan)
+        both = (corrected_call, control_call)
+        return np.stack([call((grid, rest), (grid, out), usual, source, learned) for call in both])
 
-    def blind(rest: Ints, out: Ints) -> Floats:
-        learned = learn(grid, rest, source)
-        if learned is None:
-            return np.full(len(out), np.nan)
-        return control_call((grid, rest), (grid, out), usual, source, learned)
-
-    made, control = (held_out(reads, rounds, how) for how in (fitted, blind))
+    made, control = held_out(reads, rounds, fitted)
     if not (np.isfinite(made).all() and np.isfinite(control).all()):
         return
     loss, other = (((one - mean) ** 2).mean(axis=0) for one in (made, control))

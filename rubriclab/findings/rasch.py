@@ -26,7 +26,7 @@ from rubriclab.findings.rasch_results import (
     Threshold,
 )
 from rubriclab.findings.rasch_words import arm_sentence, scale_sentence, scale_warnings
-from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, about, clarity
+from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, clearest
 from rubriclab.model import Arm, RunData
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Test
 from rubriclab.stats.rasch import MIN_UNITS, Bools, RaschFit, fit_rasch
@@ -319,11 +319,7 @@ def _scale_json(scale: RaschScale) -> Json:
 
 def _sentences(result: RaschResult) -> Iterator[Sentence]:
     """One a judge and setting, of the arm that shows position most clearly; then one a ruler."""
-    clearest: dict[str, RaschArm] = {}
-    for one in sorted(result.arms, key=lambda one: clarity(one.arm)):
-        if arm_sentence(one):
-            clearest.setdefault(about(one.arm), one)
-    for name, one in clearest.items():
+    for name, one in clearest(one for one in result.arms if arm_sentence(one)).items():
         yield Sentence(name, arm_sentence(one))
     for scale in result.scales:
         if text := scale_sentence(scale):

@@ -16,7 +16,7 @@ from rubriclab.findings.frame import arm_units, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.findings.replacement_arms import CONTROL, CORRECTED, Case, ReplacementArm, Version, arm_replacement
-from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, about, clarity
+from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, clearest
 from rubriclab.model import RunData
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import Floats
@@ -114,10 +114,7 @@ def order_sentence(arm: ReplacementArm) -> str:
 
 def sentences(result: ReplacementResult) -> Iterator[Sentence]:
     """Of each judge the arm that its position is judged by."""
-    shown: dict[str, ReplacementArm] = {}
-    for arm in sorted(result.arms, key=lambda arm: clarity(arm.arm)):
-        shown.setdefault(about(arm.arm), arm)
-    for name, arm in shown.items():
+    for name, arm in clearest(result.arms).items():
         yield Sentence(name, replacement_sentence(arm), 3 if arm.why else 2)
 
 

@@ -143,6 +143,18 @@ def clarity(arm: Arm) -> int:
     return VARIED.index(arm.strategy) if arm.strategy in VARIED else len(VARIED)
 
 
+def clearest(findings: Iterable[R]) -> dict[str, R]:
+    """By judge and setting (``about``) the finding of the arm that shows position best, the clearest first."""
+    shown: dict[str, R] = {}
+    for arm, one in sorted(_with_arms(findings), key=lambda pair: clarity(pair[0])):
+        shown.setdefault(about(arm), one)
+    return shown
+
+
+def _with_arms(findings: Iterable[Any]) -> list[tuple[Arm, Any]]:
+    return [(one.arm, one) for one in findings]
+
+
 def setting(of: Any) -> tuple[str, str, str]:
     """What an arm (or a finding about one) is about apart from its strategy."""
     return of.judge, of.dataset, str(of.variant)

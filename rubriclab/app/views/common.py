@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,25 @@ from rubriclab.app import ui
 from rubriclab.findings.effects import words
 from rubriclab.findings.topic import Advice, Question
 from rubriclab.model import Arm, RunData
+from rubriclab.model.wording import arm_name
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.verdict import Effect
 from rubriclab.store import RunInfo
 
 T = TypeVar("T", bound=Hashable)
+
+
+class OfAnArm(Protocol):
+    """A finding about one arm of a run."""
+
+    @property
+    def code(self) -> int: ...
+
+    @property
+    def arm(self) -> Arm: ...
+
+
+A = TypeVar("A", bound=OfAnArm)
 
 BADGES = {
     "effect": ":red-badge[effect]",
@@ -114,6 +128,13 @@ def pick(
         return ui.choose(label, options, key=key, address=address, name=name, code=_code)
     chosen = st.selectbox(label, options, format_func=name, key=key)
     return options[0] if chosen is None else chosen
+
+
+def pick_arm(label: str, arms: Iterable[A], *, key: str, address: str) -> A:
+    """The finding about one arm, chosen by judge and strategy."""
+    known = {one.code: one for one in arms}
+    code = pick(label, list(known), key=key, address=address, name=lambda c: arm_name(known[c].arm))
+    return known[code]
 
 
 def _code(option: Hashable) -> str:

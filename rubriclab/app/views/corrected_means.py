@@ -12,7 +12,6 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.corrected_means import CORRECTED_MEANS
 from rubriclab.findings.corrected_means_results import CorrectedArm
 from rubriclab.findings.corrected_means_words import buying_sentence, corrected_sentence
-from rubriclab.model.wording import arm_name
 from rubriclab.store import RunInfo
 
 
@@ -23,19 +22,12 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     uf.cautions(found.warnings)
     if not found.arms:
         return {}, {}
-    arms = {arm.code: arm for arm in found.arms}
-    code = uf.pick(
-        "Judge and strategy for the means",
-        list(arms),
-        key=f"means-arm-{info.run}",
-        address="means",
-        name=lambda c: arm_name(arms[c].arm),
-    )
-    whole = arms[code].systems[0]
-    uf.answer(corrected_sentence(arms[code], whole))
-    uf.cautions(arms[code].warnings)
-    drawn = _means(info, arms[code]) | _rates_and_ratings(info, arms[code])
-    tables = {"Corrected means": frame(arms[code])}
+    arm = uf.pick_arm("Judge and strategy for the means", found.arms, key=f"means-arm-{info.run}", address="means")
+    whole = arm.systems[0]
+    uf.answer(corrected_sentence(arm, whole))
+    uf.cautions(arm.warnings)
+    drawn = _means(info, arm) | _rates_and_ratings(info, arm)
+    tables = {"Corrected means": frame(arm)}
     with st.expander("All numbers of the means"):
         uf.table(tables["Corrected means"], key="means-table", forms={"%.3f": POINTS})
     return drawn, tables

@@ -12,7 +12,7 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.replacement import REPLACEMENT, replacement_sentence
 from rubriclab.findings.replacement_arms import ReplacementArm, Version
 from rubriclab.model import EPSILON
-from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.model.wording import interval, number
 from rubriclab.store import RunInfo
 
 RATERS = {0.2: "experts (0.2)", 0.15: "skilled annotators (0.15)", 0.1: "crowd workers (0.1)", 0.0: "no allowance (0)"}
@@ -37,15 +37,9 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     uf.cautions(found.warnings)
     if not found.arms:
         return {}, {}
-    arms = {arm.code: arm for arm in found.arms}
-    code = uf.pick(
-        "Judge and strategy for the test",
-        list(arms),
-        key=f"replacement-arm-{info.run}",
-        address="replaced",
-        name=lambda c: arm_name(arms[c].arm),
+    arm = uf.pick_arm(
+        "Judge and strategy for the test", found.arms, key=f"replacement-arm-{info.run}", address="replaced"
     )
-    arm = arms[code]
     uf.answer(replacement_sentence(arm))
     _numbers(arm)
     uf.cautions(arm.warnings)
