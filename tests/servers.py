@@ -113,6 +113,7 @@ class SteadyServer:
         self.connections: set[Any] = set()
         self.in_flight = self.most_in_flight = 0
         self._runner: web.AppRunner | None = None
+        self._listening: tuple[Any, ...] = ()
 
     @property
     def base_url(self) -> str:
@@ -132,11 +133,19 @@ class SteadyServer:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=1024, ssl_context=self.tls)
         await site.start()
-        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self._listening = site._server.sockets  # type: ignore[union-attr]
+        self.port = self._listening[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *error: object) -> None:
         if self._runner is not None:
+            # No more is accepted, and what was just being accepted gets its place in the server: asyncio
+            # forgets a connection that comes to a server already closed, and leaves its socket open.
+            loop = asyncio.get_running_loop()
+            for listening in self._listening:
+                loop.remove_reader(listening.fileno())
+            for _ in range(4):
+                await asyncio.sleep(0)
             await self._runner.cleanup()
             await asyncio.sleep(0.01)  # closed connections are told so in the loop's next rounds
 

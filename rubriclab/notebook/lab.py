@@ -89,7 +89,7 @@ class Run:
     >>> run
     <Run recorded-example-d549a8af “Recorded example”: 960 of 960 calls, finished>
     >>> run.topics
-    ('position', 'alignment', 'choice', 'debiasing', 'ranking')
+    ('position', 'alignment', 'agreement', 'choice', ..., 'ranking', 'replacement', 'corrected_means')
     """
 
     def __init__(self, lab: Lab, name: str, reading: tuple[Any, ...] = ()) -> None:
