@@ -3,7 +3,6 @@
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views import card as card_views
 from rubriclab.app.views import report as views
 
 LEAD = "A document that opens anywhere without a network, and the data behind it for another lab."
@@ -77,5 +76,3 @@ with ui.page("report", "Report", LEAD):
         st.caption("In a terminal: `python -m rubriclab report RUN --out report.html`")
     with right:
         views.show_outline(views.outline(runs, parts))
-    if len(runs) == 1:
-        card_views.section(store, runs[0])

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import ui
 from rubriclab.app.views import report as views
 from rubriclab.datasets.logs import Source
-from rubriclab.model.places import EXAMPLE
 from rubriclab.report import PARTS
 from rubriclab.runs.importing import import_file
 from rubriclab.store import Store
@@ -32,12 +31,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         yield run_into(ui.store(), "plain", "criteria")
         ui.manager().store.close()
         st.cache_resource.clear()
-
-
-@pytest.fixture(scope="module")
-def example_run(runs: dict[str, str]) -> str:
-    del runs  # the store that it opened
-    return read_archive(ui.store(), EXAMPLE.read_bytes())[0]
 
 
 def opened(**query: str | list[str]) -> AppTest:
@@ -90,24 +83,6 @@ def test_the_buttons_give_a_document_and_a_bundle(runs: dict[str, str]) -> None:
         assert set(read_archive(other, bundle)) == set(both)
     taken = import_file(ui.store, Source(bundle, name="both.zip"))
     assert set(taken.runs) == set(both), "the Data page reads a bundle of several runs"
-
-
-def test_a_judge_card_is_measured_and_given_on_one_page(example_run: str) -> None:
-    app = opened(run=example_run)
-    app.selectbox(key="card-arm").set_value(2).run()
-    app.button(key="card-make").click().run()
-    assert not app.exception
-    assert any("10 calls an item" in text.value for text in app.markdown)
-    table = next(frame.value for frame in app.dataframe if "Way of asking" in frame.value)
-    assert table.loc[table[""] == "chosen", "Calls"].tolist() == [10]
-    assert len(table) == 7
-
-
-def test_a_run_without_a_card_says_why(runs: dict[str, str]) -> None:
-    app = opened(run=runs["plain"])
-    app.button(key="card-make").click().run()
-    assert not app.exception
-    assert any("there is no model that a card could ask" in info.value for info in app.info)
 
 
 def test_names_of_files_and_parts(runs: dict[str, str]) -> None:

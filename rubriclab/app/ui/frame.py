@@ -64,6 +64,7 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
         Entry("compare", "Compare", ":material/difference:"),
         Entry("judgments", "Judgments", ":material/manage_search:"),
         Entry("report", "Report", ":material/description:"),
+        Entry("pipeline", "Your pipeline", ":material/conveyor_belt:"),
     ),
     "Learn": (
         Entry("definitions", "Definitions", ":material/menu_book:"),

@@ -1,4 +1,4 @@
-"""The judge card of a run, on the Report page: the ways of asking measured, and the one to take along."""
+"""The judge card of a run, on the page Your pipeline: the ways of asking measured, and the one to take along."""
 
 from __future__ import annotations
 

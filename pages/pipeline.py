@@ -1,0 +1,22 @@
+"""Your pipeline: the way of asking that a run chose taken along, and what keeps it."""
+
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.views import card
+
+LEAD = "Take the way of asking that a run chose into the pipeline you have, and notice when the judge changes."
+
+
+with ui.page("pipeline", "Your pipeline", LEAD):
+    store = ui.store()
+    info = ui.choose_run(axes=tuple(ui.FINDINGS_PAGE), key="pipeline")
+    if info is None:
+        ui.empty_state(
+            "Nothing to take along yet",
+            "Run the demo or a study of your own first.",
+            target="home",
+            action="To the demo",
+        )
+        st.stop()
+    card.section(store, info)
