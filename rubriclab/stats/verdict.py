@@ -66,8 +66,8 @@ def effect(
 
     ``excess``: what other orders (or forms) add to the judge's own noise. It is truly never below 0:
     draws of two distributions lie at least as far apart as two of one do on average (the energy
-    distance: Szekely and Rizzo 2013). An interval below 0 is luck of the control and shows no
-    effect, so it reaches up to 0.
+    distance: Szekely and Rizzo 2013). An interval below 0 is luck of the control, or the control is of
+    one order that happens to be a noisy one; it shows no effect, so it reaches up to 0.
     """
     if excess:
         interval = Interval(interval.low, max(interval.high, 0.0))
