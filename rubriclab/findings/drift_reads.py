@@ -1,0 +1,277 @@
+"""Judgments of one judge at two times as cells: the same items in the same orders, then and now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.findings.cure_reads import Order, likely_values, named_values, order_patterns
+from rubriclab.findings.effects import step
+from rubriclab.findings.frame import Bools, ok_rows, units
+from rubriclab.findings.matching import item_keys, why_not
+from rubriclab.findings.shift import GIVEN
+from rubriclab.findings.topic import about, clarity, setting
+from rubriclab.model import Arm, LabError, RunData
+from rubriclab.stats.drift import Cells
+from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.shift import direction
+
+COLUMNS = 64
+"""With more orders than that they were drawn item by item, and cells are laid out item by item."""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The judgments of a judge in one setting, row by row: unread ones have NaN values.
+
+    ``item``: codes into ``data.items``; ``order``: codes into ``orders``; ``named``: the score, of a pair the share for
+    its first candidate; ``likely``: by token probabilities, NaN without any.
+    """
+
+    data: RunData
+    arm: Arm
+    item: Ints
+    order: Ints
+    orders: tuple[Order, ...]
+    named: Floats
+    likely: Floats
+
+    @property
+    def ok(self) -> Bools:
+        return np.isfinite(self.named)
+
+    @property
+    def given(self) -> bool:
+        """Do nearly all readable replies come with token probabilities?"""
+        return bool(self.ok.any()) and float(np.isfinite(self.likely[self.ok]).mean()) >= GIVEN
+
+    def value(self, likely: bool) -> Floats:
+        return self.likely if likely else self.named
+
+    def only(self, kept: Bools) -> Reads:
+        parts = {name: getattr(self, name)[kept] for name in ("item", "order", "named", "likely")}
+        return replace(self, **parts)
+
+    def in_orders(self, orders: frozenset[Order]) -> Reads:
+        inside = np.array([order in orders for order in self.orders], dtype=bool)
+        return self.only(inside[self.order])
+
+
+@dataclass(frozen=True)
+class Paired:
+    """``cells``: see ``stats.drift``; ``names``: of the contrasts; ``item``: of each row the item's code then.
+
+    ``n_cells``: pairs of cells; ``left_out``: items of the later run without one; ``changed``: items whose text is
+    another one; ``unread``: share of unread replies about these items, (then, now).
+    """
+
+    cells: Cells
+    names: tuple[str, ...]
+    item: Ints
+    unit: str
+    n_cells: int
+    orders: int
+    left_out: int
+    changed: int
+    unread: tuple[float, float]
+    likely: bool
+
+
+def arm_of(data: RunData, arm: int | None, like: Arm | None = None) -> Arm:
+    """The arm asked for, by its number; else the clearest of the setting of ``like``, or of the only setting.
+
+    Raises LabError, with the arms there are, where that is not one.
+    """
+    listed = "; ".join(f"{code} = {one}" for code, one in enumerate(data.arms))
+    if arm is not None:
+        if not 0 <= arm < len(data.arms):
+            raise LabError(f"There is no arm {arm}; “{data.name}” has {listed}.")
+        return data.arms[arm]
+    fits = [one for one in data.arms if like is None or not why_not(like, one)]
+    if like is not None:
+        fits = [one for one in fits if (one.judge, one.variant) == (like.judge, like.variant)] or fits
+    if not fits:
+        why = why_not(like, data.arms[0]) if like is not None else ""
+        raise LabError(f"“{data.name}” cannot be set beside the other run. {why}".rstrip())
+    if len({setting(one) for one in fits}) > 1:
+        raise LabError(f"“{data.name}” has several judges or settings: say which with an arm's number: {listed}.")
+    return min(fits, key=clarity)
+
+
+def reads_of_setting(data: RunData, arm: Arm) -> Reads:
+    """All judgments of an arm's setting: its judge, data, variant and scale, in whatever orders.
+
+    Raises LabError for lists of three or more, and where there is no judgment.
+    """
+    if arm.axis == "listwise":
+        raise LabError("Drift is told of score options, criteria and pairs; of lists of three or more it is not.")
+    same = {
+        code
+        for code, one in enumerate(data.arms)
+        if (setting(one), one.axis, one.scores, one.n_positions)
+        == (setting(arm), arm.axis, arm.scores, arm.n_positions)
+    }
+    rows = data.judgments[data.judgments["arm"].isin(same)]
+    if not len(rows):
+        raise LabError(f"“{data.name}” has no judgment of {about(arm)}.")
+    pattern, patterns = order_patterns(data, rows, arm)
+    named = np.where(ok_rows(rows), named_values(rows, arm, pattern, patterns), np.nan)
+    likely = np.where(np.isfinite(named), likely_values(data, rows, arm, pattern, patterns), np.nan)
+    return Reads(data, arm, rows["item"].to_numpy().astype(np.int64), pattern, patterns, named, likely)
+
+
+def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
+    """The cells that were read at both times. Raises LabError where there is none.
+
+    ``likely``: by token probabilities or by the score named; None takes the first where both times have them.
+    """
+    if why := why_not(then.arm, now.arm):
+        raise LabError(f"These two runs cannot be compared. {why}")
+    which = (then.given and now.given) if likely is None else likely
+    item, back, changed = _same_items(then, now)
+    codes = {order: code for code, order in enumerate(dict.fromkeys((*then.orders, *now.orders)))}
+    orders = tuple(codes)
+    sides = []
+    for reads, keys in ((then, item), (now, back)):
+        sides.append((keys[reads.item], np.array([codes[o] for o in reads.orders])[reads.order], reads.value(which)))
+    held = [
+        _cells(at[ok], order[ok], value[ok]) for at, order, value in sides for ok in [(at >= 0) & np.isfinite(value)]
+    ]
+    both = held[0].index.intersection(held[1].index)
+    if not len(both):
+        raise LabError("The two runs share no item that was read in the same order at both times.")
+    one, two = (part.loc[both] for part in held)
+    at, column, code, width = _laid_out(both, len(orders))
+    names, by_order, factors = _contrasts(then.arm, orders)
+    where = np.unique(both.get_level_values(0).to_numpy())
+    shape = (len(where), width)
+    grid = {name: _grid(shape, at, column, part) for name, part in _columns(one, two).items()}
+    found = units(then.data.items, then.data.unit)
+    unit_codes = np.unique(found.code[where], return_inverse=True)[1].astype(np.int64)
+    return Paired(
+        cells=Cells(
+            **grid,
+            predictors=_predictors(then, where, shape, (at, column, code), by_order, orders),
+            factors=factors,
+            unit=unit_codes,
+            n_units=int(unit_codes.max()) + 1,
+            step=step(then.arm.scores),
+        ),
+        names=names,
+        item=where,
+        unit=found.kind,
+        n_cells=len(both),
+        orders=len(np.unique(code)),
+        left_out=int(len(np.unique(now.item)) - len(where)),
+        changed=changed,
+        unread=_unread(sides, where),
+        likely=which,
+    )
+
+
+def _same_items(then: Reads, now: Reads) -> tuple[Ints, Ints, int]:
+    """(the number of each item of the earlier run, -1 where the later has it not; the same of the later; changed)."""
+    mine, theirs = np.unique(then.item), np.unique(now.item)
+    key_a, key_b, changed = item_keys(then.data, mine, now.data, theirs)
+    _, at_a, at_b = np.intersect1d(key_a, key_b, return_indices=True)
+    front, back = np.full(len(then.data.items), -1), np.full(len(now.data.items), -1)
+    front[mine[at_a]] = mine[at_a]
+    back[theirs[at_b]] = mine[at_a]
+    return front, back, changed
+
+
+def _cells(item: Ints, order: Ints, value: Floats) -> pd.DataFrame:
+    """By (item, order): mean, first, gap (mean absolute difference of two reads) and variance of the reads."""
+    rows = pd.DataFrame({"item": item, "order": order, "value": value})
+    grouped = rows.groupby(["item", "order"], sort=True)["value"]
+    made = grouped.agg(["mean", "first", "size", "var"])
+    rank = grouped.rank(method="first").to_numpy() - 1.0
+    size = grouped.transform("size").to_numpy().astype(np.float64)
+    pairs = pd.Series((2.0 * rank - size + 1.0) * value).groupby([rows["item"], rows["order"]]).sum()
+    of = made["size"].to_numpy().astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gap = np.where(of > 1, 2.0 * pairs.to_numpy() / (of * (of - 1.0)), np.nan)
+    return made.assign(gap=gap)
+
+
+def _columns(one: pd.DataFrame, two: pd.DataFrame) -> Mapping[str, Floats]:
+    twice = (one["size"].to_numpy() > 1) & (two["size"].to_numpy() > 1)
+    part = {"then": one, "now": two}
+    columns = {when: frame["mean"].to_numpy() for when, frame in part.items()}
+    columns |= {f"first_{when}": frame["first"].to_numpy() for when, frame in part.items()}
+    columns |= {f"gap_{when}": np.where(twice, frame["gap"].to_numpy(), np.nan) for when, frame in part.items()}
+    return columns | {f"noise_{when}": np.where(twice, frame["var"].to_numpy(), np.nan) for when, frame in part.items()}
+
+
+def _laid_out(cells: pd.MultiIndex, orders: int) -> tuple[Ints, Ints, Ints, int]:
+    """(row, column, order) of each cell and the number of columns: an order each, or the item's own first to last."""
+    item, order = (cells.get_level_values(level).to_numpy().astype(np.int64) for level in (0, 1))
+    at = np.unique(item, return_inverse=True)[1].astype(np.int64)
+    if orders <= COLUMNS:
+        used, column = np.unique(order, return_inverse=True)
+        return at, column.astype(np.int64), order, len(used)
+    first = np.searchsorted(at, at)
+    column = np.arange(len(at)) - first
+    return at, column, order, int(column.max()) + 1
+
+
+def _grid(shape: tuple[int, int], at: Ints, column: Ints, values: Floats) -> Floats:
+    grid = np.full(shape, np.nan)
+    grid[at, column] = values
+    return grid
+
+
+def _contrasts(arm: Arm, orders: Sequence[Order]) -> tuple[tuple[str, ...], Floats, Floats]:
+    """(names of the contrasts, what each knows of each order (orders, n or contrasts), factors)."""
+    if arm.axis == "pairwise":
+        first = np.array([[0.5 if order[0] == 1 else -0.5] for order in orders])
+        return ("lead of the first place",), first, np.ones(1)
+    n = len(orders[0])
+    if arm.axis == "criteria":
+        return tuple(f"a criterion at place {p + 1}" for p in range(n)), np.zeros((len(orders), n)), np.ones(n)
+    scores = np.asarray(arm.scores, dtype=np.float64)
+    shown = np.array([[arm.scores.index(int(score)) for score in order] for order in orders], dtype=np.int64)
+    places = [f"highest score at place {p + 1}" for p in range(n)]
+    by_order = np.column_stack([scores[shown], direction(shown)])
+    return (*places, "ascending order less descending"), by_order, np.append(np.full(n, float(np.ptp(scores))), 2.0)
+
+
+def _predictors(
+    then: Reads,
+    where: Ints,
+    shape: tuple[int, int],
+    cell: tuple[Ints, Ints, Ints],
+    by_order: Floats,
+    orders: Sequence[Order],
+) -> Floats:
+    """(items, columns, contrasts): what the contrasts know of the order of each cell."""
+    at, column, code = cell
+    grid = np.full((*shape, by_order.shape[1]), np.nan)
+    if then.arm.axis != "criteria":
+        grid[at, column] = by_order[code]
+        return grid
+    names = then.data.items["criterion"].astype(str).to_numpy()[where]
+    place = {(k, str(name)): p for k, order in enumerate(orders) for p, name in enumerate(order)}
+    spot = [place[k, names[i]] for i, k in zip(at.tolist(), code.tolist(), strict=True)]
+    grid[at, column] = np.eye(by_order.shape[1])[spot]
+    return grid
+
+
+def _unread(sides: Sequence[tuple[Ints, Ints, Floats]], where: Ints) -> tuple[float, float]:
+    shares = []
+    for at, _, value in sides:
+        mine = np.isin(at, where)
+        shares.append(float((~np.isfinite(value[mine])).mean()) if mine.any() else 0.0)
+    return shares[0], shares[1]
+
+
+def item_means(reads: Reads, *, likely: bool) -> tuple[Floats, Ints]:
+    """(mean over an item's orders, each order once, the item's code) of the items that were read."""
+    value = reads.value(likely)
+    ok = np.isfinite(value)
+    cells = _cells(reads.item[ok], reads.order[ok], value[ok])
+    means = cells["mean"].groupby(level=0).mean()
+    return means.to_numpy(), means.index.to_numpy().astype(np.int64)
