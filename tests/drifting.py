@@ -159,13 +159,17 @@ def with_newer(
 
 @dataclass(frozen=True)
 class Truth:
-    """In points: the level's change, the change of spread, of each contrast, of the noise; the data's part."""
+    """In points: the level's change, the change of spread, of each contrast, of the noise; the data's part.
+
+    ``shares``: of the squared change of one read: level, items, order, noise (of the usual order, which is read twice).
+    """
 
     level: float
     spread: float
     contrasts: Floats
     noise: float
     data: float
+    shares: tuple[float, ...]
 
 
 @lru_cache(maxsize=128)
@@ -195,6 +199,7 @@ def truth(judge: str, plant: Plant, *, pull: float = 0.0, population: int = 20_0
         np.append(slope * (family.options - 1.0), _line(shown, change)),
         apart[1] - apart[0],
         float((fresh @ points).mean() - two.mean()),
+        _shares(before, after, points),
     )
 
 
@@ -213,3 +218,16 @@ def _spread(expected: Floats) -> float:
     k = expected.shape[1]
     within = centred.var(axis=1, ddof=1).mean()
     return float(np.sqrt(centred.mean(axis=1).var(ddof=1) - within / k))
+
+
+def _shares(before: Floats, after: Floats, points: Floats) -> tuple[float, ...]:
+    """Of the expected square of one read now less one then, by level, items, order and noise."""
+    change = (after - before) @ points
+    noise = sum(part @ points**2 - (part @ points) ** 2 for part in (before, after))
+    inside = change.var(axis=1, ddof=1)
+    k = change.shape[1]
+    level = float(change.mean()) ** 2
+    items = float((change.mean(axis=1) ** 2 - inside / k).mean()) - level
+    usual = float(noise[:, 0].mean())
+    parts = np.array([level, items, float(inside.mean() + noise.mean()) - usual, usual])
+    return tuple((parts / parts.sum()).tolist())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from rubriclab.findings.cure_reads import Order, likely_values, named_values, order_patterns
 from rubriclab.findings.effects import step
@@ -16,7 +16,7 @@ from rubriclab.findings.shift import GIVEN
 from rubriclab.findings.topic import about, clarity, setting
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.stats.drift import Cells
-from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.inference import Floats, Ints, ratio
 from rubriclab.stats.shift import direction
 
 COLUMNS = 64
@@ -137,18 +137,15 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
     sides = []
     for reads, keys in ((then, item), (now, back)):
         sides.append((keys[reads.item], np.array([codes[o] for o in reads.orders])[reads.order], reads.value(which)))
-    held = [
-        _cells(at[ok], order[ok], value[ok]) for at, order, value in sides for ok in [(at >= 0) & np.isfinite(value)]
-    ]
-    both = held[0].index.intersection(held[1].index)
+    one, two = (_side(*side, len(orders)) for side in sides)
+    both = np.intersect1d(one.key, two.key)
     if not len(both):
         raise LabError("The two runs share no item that was read in the same order at both times.")
-    one, two = (part.loc[both] for part in held)
     at, column, code, width = _laid_out(both, len(orders))
     names, by_order, factors = _contrasts(then.arm, orders)
-    where = np.unique(both.get_level_values(0).to_numpy())
+    where = np.unique(both // len(orders))
     shape = (len(where), width)
-    grid = {name: _grid(shape, at, column, part) for name, part in _columns(one, two).items()}
+    grid = {name: _grid(shape, at, column, part) for name, part in _columns(one, two, both).items()}
     found = units(then.data.items, then.data.unit)
     unit_codes = np.unique(found.code[where], return_inverse=True)[1].astype(np.int64)
     return Paired(
@@ -183,38 +180,53 @@ def _same_items(then: Reads, now: Reads) -> tuple[Ints, Ints, int]:
     return front, back, changed
 
 
-def _cells(item: Ints, order: Ints, value: Floats) -> pd.DataFrame:
-    """By (item, order): mean, first, gap (mean absolute difference of two reads) and variance of the reads."""
-    rows = pd.DataFrame({"item": item, "order": order, "value": value})
-    grouped = rows.groupby(["item", "order"], sort=True)["value"]
-    made = grouped.agg(["mean", "first", "size", "var"])
-    rank = grouped.rank(method="first").to_numpy() - 1.0
-    size = grouped.transform("size").to_numpy().astype(np.float64)
-    pairs = pd.Series((2.0 * rank - size + 1.0) * value).groupby([rows["item"], rows["order"]]).sum()
-    of = made["size"].to_numpy().astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        gap = np.where(of > 1, 2.0 * pairs.to_numpy() / (of * (of - 1.0)), np.nan)
-    return made.assign(gap=gap)
+class _Side(NamedTuple):
+    """Cells of one time: ``key`` ascending (item times orders plus order), and of each its reads' mean, the first of
+    them, how many, their mean absolute difference (``gap``) and variance (NaN below two)."""
+
+    key: Ints
+    mean: Floats
+    first: Floats
+    size: Floats
+    gap: Floats
+    variance: Floats
 
 
-def _columns(one: pd.DataFrame, two: pd.DataFrame) -> Mapping[str, Floats]:
-    twice = (one["size"].to_numpy() > 1) & (two["size"].to_numpy() > 1)
-    part = {"then": one, "now": two}
-    columns = {when: frame["mean"].to_numpy() for when, frame in part.items()}
-    columns |= {f"first_{when}": frame["first"].to_numpy() for when, frame in part.items()}
-    columns |= {f"gap_{when}": np.where(twice, frame["gap"].to_numpy(), np.nan) for when, frame in part.items()}
-    return columns | {f"noise_{when}": np.where(twice, frame["var"].to_numpy(), np.nan) for when, frame in part.items()}
+def _side(at: Ints, order: Ints, value: Floats, orders: int) -> _Side:
+    ok = (at >= 0) & np.isfinite(value)
+    key, value = at[ok] * orders + order[ok], value[ok]
+    keys, first, cell, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    size = count.astype(np.float64)
+    mean = np.bincount(cell, weights=value, minlength=len(keys)) / size
+    square = np.bincount(cell, weights=(value - mean[cell]) ** 2, minlength=len(keys))
+    # The sum of |x - y| over pairs is that of the sorted values, each times how many stand below less above it.
+    ranked = np.lexsort((value, cell))
+    starts = np.repeat(np.cumsum(count) - count, count)
+    below = 2.0 * (np.arange(len(value)) - starts) - np.repeat(size, count) + 1.0
+    apart = np.bincount(cell[ranked], weights=below * value[ranked], minlength=len(keys))
+    return _Side(keys, mean, value[first], size, ratio(2.0 * apart, size * (size - 1.0)), ratio(square, size - 1.0))
 
 
-def _laid_out(cells: pd.MultiIndex, orders: int) -> tuple[Ints, Ints, Ints, int]:
+def _columns(one: _Side, two: _Side, both: Ints) -> Mapping[str, Floats]:
+    """What ``Cells`` holds of the cells ``both``, which are keys of either side."""
+    picked = [np.searchsorted(side.key, both) for side in (one, two)]
+    twice = (one.size[picked[0]] > 1) & (two.size[picked[1]] > 1)
+    columns = {}
+    for when, side, at in zip(("then", "now"), (one, two), picked, strict=True):
+        columns[when], columns[f"first_{when}"] = side.mean[at], side.first[at]
+        columns[f"gap_{when}"] = np.where(twice, side.gap[at], np.nan)
+        columns[f"noise_{when}"] = np.where(twice, side.variance[at], np.nan)
+    return columns
+
+
+def _laid_out(cells: Ints, orders: int) -> tuple[Ints, Ints, Ints, int]:
     """(row, column, order) of each cell and the number of columns: an order each, or the item's own first to last."""
-    item, order = (cells.get_level_values(level).to_numpy().astype(np.int64) for level in (0, 1))
+    item, order = np.divmod(cells, orders)
     at = np.unique(item, return_inverse=True)[1].astype(np.int64)
     if orders <= COLUMNS:
         used, column = np.unique(order, return_inverse=True)
         return at, column.astype(np.int64), order, len(used)
-    first = np.searchsorted(at, at)
-    column = np.arange(len(at)) - first
+    column = np.arange(len(at)) - np.searchsorted(at, at)
     return at, column, order, int(column.max()) + 1
 
 
@@ -270,8 +282,7 @@ def _unread(sides: Sequence[tuple[Ints, Ints, Floats]], where: Ints) -> tuple[fl
 
 def item_means(reads: Reads, *, likely: bool) -> tuple[Floats, Ints]:
     """(mean over an item's orders, each order once, the item's code) of the items that were read."""
-    value = reads.value(likely)
-    ok = np.isfinite(value)
-    cells = _cells(reads.item[ok], reads.order[ok], value[ok])
-    means = cells["mean"].groupby(level=0).mean()
-    return means.to_numpy(), means.index.to_numpy().astype(np.int64)
+    width = len(reads.orders)
+    cells = _side(reads.item, reads.order, reads.value(likely), width)
+    items, at = np.unique(cells.key // width, return_inverse=True)
+    return np.bincount(at, weights=cells.mean) / np.bincount(at), items
