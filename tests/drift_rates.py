@@ -8,14 +8,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from rubriclab.findings.drift import Drift, drift
-from tests.drifting import JUDGES, Plant, Truth, truth, two_times, with_newer
+from rubriclab.findings.drift import Answer, Turn, about_judge
+from rubriclab.stats.drift import PARTS, Parts, parts
+from tests.drifting import JUDGES, Plant, Truth, cells_of, held_of, split_of, truth
 
 SMALLEST = 0.1
 OLD = 240
@@ -45,43 +46,45 @@ def count(judge: str, plant: Plant, *, anchors: int, runs: int, newer: int = 0, 
     counts, real = Counts(), truth(judge, plant)
     each = JUDGES[judge].per_prompt
     for number in range(runs):
-        at = {"seed": 1_000_003 * (seed + 1) + number}
+        rng = np.random.default_rng(1_000_003 * (seed + 1) + number)
         if newer:
-            then, now, new = with_newer(
-                judge, plant, items=OLD * each, newer=newer * each, anchors=anchors * each, **at
+            held, one, two = split_of(
+                judge, plant, items=OLD * each, newer=newer * each, anchors=anchors * each, rng=rng
             )
-            found = drift(then, now, new=new)
+            added = [held.answer(key, getattr(one, key), getattr(two, key)) for key in ("data", "total")]
         else:
-            found = drift(*two_times(judge, plant, items=anchors * each, **at))
-        _add(counts, found, real)
+            held, added = held_of(judge, cells_of(judge, plant, items=anchors * each, rng=rng)), []
+        answers, turns, _ = about_judge(held)
+        _add(counts, (*answers, *added), turns, real)
+        _add_shares(counts, parts(held.both.cells), real)
     return counts
 
 
-def _add(counts: Counts, found: Drift, real: Truth) -> None:
+def _add(counts: Counts, answers: Sequence[Answer], turns: Sequence[Turn], real: Truth) -> None:
     counts.runs += 1
     every = True
     truths = {"level": real.level, "spread": real.spread, "noise": real.noise, "data": real.data}
     truths["total"] = real.level + real.data
-    for answer in found.answers:
+    for answer in answers:
         counts.verdicts[answer.key, answer.effect.verdict] += 1
         if answer.key in truths and np.isfinite(answer.ci.low):
             counts.given[answer.key] += 1
             counts.held[answer.key] += answer.ci.low <= truths[answer.key] <= answer.ci.high
             every &= answer.effect.low <= truths[answer.key] <= answer.effect.high
-    for turn, value in zip(found.turns, real.contrasts, strict=True):
+    for turn, value in zip(turns, real.contrasts, strict=True):
         if np.isfinite(turn.ci.low):
             counts.given["order"] += 1
             counts.held["order"] += turn.ci.low <= value <= turn.ci.high
             every &= turn.ci_all.low <= value <= turn.ci_all.high
-    if found.squared is not None:
-        for name, ci, share in zip(
-            ("level", "items", "order", "noise"), found.squared.interval, real.shares, strict=True
-        ):
-            if np.isfinite(ci.low):
-                counts.given[f"share {name}"] += 1
-                counts.held[f"share {name}"] += ci.low <= share <= ci.high
     counts.at_once += every
-    counts.accused += found.verdict == "effect"
+    counts.accused += any(one.effect.verdict == "effect" for one in answers if one.key not in ("data", "total"))
+
+
+def _add_shares(counts: Counts, found: Parts, real: Truth) -> None:
+    for name, ci, share in zip(PARTS, found.interval, real.shares, strict=True):
+        if np.isfinite(ci.low):
+            counts.given[f"share {name}"] += 1
+            counts.held[f"share {name}"] += ci.low <= share <= ci.high
 
 
 @lru_cache(maxsize=256)

@@ -12,9 +12,12 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
+from rubriclab.findings.drift import Held
+from rubriclab.findings.drift_reads import Paired, Reads, contrasts_of
 from rubriclab.judges.families import FAMILIES, Family, People, drawn, score_chances
 from rubriclab.model import Arm, Ordering, RunData, designs
 from rubriclab.model.study import Strategy
+from rubriclab.stats.drift import Cells, Split, split
 from rubriclab.stats.inference import Floats, Ints
 
 JUDGES = {
@@ -78,8 +81,7 @@ def run(
     n, items = family.options, len(people.quality)
     shown = np.array([line.shown for line in orderings]) - 1
     chances = score_chances(family, people, shown, strength)[:, order]
-    edges = np.cumsum(chances, axis=-1)[..., :-1]
-    score = (rng.random(chances.shape[:-1])[..., None] > edges).sum(axis=-1)
+    score = draw(chances, rng).astype(np.int64) - 1
     place = np.argsort(shown, axis=1)[order[None, :], score] + 1
     reads = len(order)
     expected = (chances @ np.arange(1.0, n + 1)).ravel() if family.probabilities else np.nan
@@ -119,15 +121,6 @@ def run(
     return RunData(name, name, arms, table, orderings, frame, simulated=True)
 
 
-def anchors_of(data: RunData, chosen: Ints) -> RunData:
-    """The run's judgments about some of its items alone, these numbered anew."""
-    rank = np.full(len(data.items), -1)
-    rank[chosen] = np.arange(len(chosen))
-    rows = data.judgments[rank[data.judgments["item"].to_numpy()] >= 0]
-    frame = rows.assign(item=rank[rows["item"].to_numpy()]).reset_index(drop=True)
-    return replace(data, items=data.items.iloc[chosen].reset_index(drop=True), judgments=frame)
-
-
 def two_times(
     judge: str, plant: Plant, *, items: int, seed: int, fixed: int = 1, fixed_then: int = 10, pull: float = 0.0
 ) -> tuple[RunData, RunData]:
@@ -140,21 +133,104 @@ def two_times(
     return then, now
 
 
-def with_newer(
-    judge: str, plant: Plant, *, items: int, newer: int, anchors: int, seed: int
-) -> tuple[RunData, RunData, RunData]:
-    """(a run of all items then, anchors among them now, other data now)."""
-    family, rng = JUDGES[judge], np.random.default_rng(seed)
+def draw(chances: Floats, rng: np.random.Generator) -> Floats:
+    """A score (from 1 on) of each row of chances (..., n)."""
+    edges = np.cumsum(chances, axis=-1)[..., :-1]
+    return np.asarray((rng.random(chances.shape[:-1])[..., None] > edges).sum(axis=-1) + 1.0)
+
+
+def cells_of(judge: str, plant: Plant, *, items: int, rng: np.random.Generator) -> Paired:
+    """What ``paired`` makes of two runs of these items, drawn at once: ten more usual orders then, one more now."""
+    family = JUDGES[judge]
     people = drawn(family, items, places=family.options, leanings="own", rng=rng)
-    then = run("then", family, people, strength=0.0, fixed=1, rng=rng)
     later = people_now(family, people, plant, rng)
-    chosen = np.sort(rng.permutation(items)[:anchors])
-    kind = now_family(family, plant)
-    now = anchors_of(run("now", kind, later, strength=plant.pull, fixed=1, rng=rng), chosen)
-    fresh = drawn(family, newer, places=family.options, leanings="own", rng=rng)
-    moved = people_now(family, fresh, replace(plant, level=plant.level + plant.data), rng)
-    new = run("new", kind, moved, strength=plant.pull, fixed=1, rng=rng, data="new")
-    return then, now, new
+    return _paired(family, people, (family, people, 0.0), (now_family(family, plant), later, plant.pull), rng)
+
+
+Side = tuple[Family, People, float]
+
+
+def _paired(family: Family, people: People, then: Side, now: Side, rng: np.random.Generator) -> Paired:
+    n, shown = family.options, _shown(family.options)
+    arm = layout(n, 1)[0][0]
+    orders = tuple(line.shown for line in layout(n, 1)[1])
+    names, by_order, factors = contrasts_of(arm, orders)
+    grid: dict[str, Floats] = {}
+    for when, (kind, who, pull), more in (("then", then, 10), ("now", now, 1)):
+        chances = score_chances(kind, who, shown, pull)
+        reads = draw(chances, rng)
+        usual = np.column_stack([reads[:, :1], draw(np.repeat(chances[:, :1], more, axis=1), rng)])
+        if family.probabilities:
+            reads = chances @ np.arange(1.0, n + 1)
+            usual = np.repeat(reads[:, :1], more + 1, axis=1)
+        k = usual.shape[1]
+        gap = np.abs(usual[:, :, None] - usual[:, None, :]).sum(axis=(1, 2)) / (k * (k - 1))
+        grid[when] = np.column_stack([usual.mean(axis=1), reads[:, 1:]])
+        grid[f"first_{when}"] = reads
+        for name, values in (("gap", gap), ("noise", usual.var(axis=1, ddof=1))):
+            grid[f"{name}_{when}"] = np.full(reads.shape, np.nan)
+            grid[f"{name}_{when}"][:, 0] = values
+    unit = np.unique(people.prompt, return_inverse=True)[1] if family.per_prompt > 1 else np.arange(len(people.prompt))
+    cells = Cells(
+        **grid, predictors=by_order[None, :, :], factors=factors, unit=unit, n_units=int(unit.max()) + 1, step=1.0
+    )
+    item, kind_of = np.arange(len(unit)), "prompt" if family.per_prompt > 1 else "item"
+    return Paired(
+        cells, names, item, kind_of, len(unit) * len(shown), len(shown), 0, 0, (0.0, 0.0), family.probabilities
+    )
+
+
+def _shown(n: int) -> Ints:
+    return np.array([line.shown for line in layout(n, 1)[1]]) - 1
+
+
+def held_of(judge: str, both: Paired, *, with_new: bool = False) -> Held:
+    """What the answers are made of, without the frames of the two runs."""
+    nothing = np.zeros(0)
+    data = RunData("then", "then", (), pd.DataFrame(), (), pd.DataFrame({"call": []}))
+    arm = layout(JUDGES[judge].options, 1)[0][0]
+    reads = Reads(data, arm, nothing.astype(np.int64), nothing.astype(np.int64), (), nothing, nothing)
+    return Held(data, replace(data, run="now"), reads, both, with_new)
+
+
+def split_of(
+    judge: str, plant: Plant, *, items: int, newer: int, anchors: int, rng: np.random.Generator
+) -> tuple[Held, Split, Split]:
+    """Old data then, anchors among them and newer data now: (for the answers, the split at 95 %, at all at once)."""
+    family = JUDGES[judge]
+    kind, each = now_family(family, plant), family.per_prompt
+    people = drawn(family, items, places=family.options, leanings="own", rng=rng)
+    start = each * rng.permutation(items // each)[: anchors // each]
+    chosen = np.sort((start[:, None] + np.arange(each)).ravel())
+    shown = _shown(family.options)
+    few = People(*(getattr(people, name)[chosen] for name in ("quality", "leaning", "taste", "difference", "prompt")))
+    later = people_now(family, few, plant, rng)
+    both = _paired(family, few, (family, few, 0.0), (kind, later, plant.pull), rng)
+    old = _means(family, score_chances(family, people, shown, 0.0), rng)
+    # The anchors' own reads are among those of the old data.
+    old[chosen] = both.cells.then.mean(axis=1)
+    fresh = people_now(
+        family,
+        drawn(family, newer, places=family.options, leanings="own", rng=rng),
+        replace(plant, level=plant.level + plant.data),
+        rng,
+    )
+    new = _means(family, score_chances(kind, fresh, shown, plant.pull), rng)
+    unit = people.prompt if each > 1 else np.arange(items)
+    newer_unit = (fresh.prompt if each > 1 else np.arange(newer)) + int(unit.max()) + 1
+    held = held_of(judge, both, with_new=True)
+    cells = both.cells._replace(unit=unit[chosen], n_units=int(newer_unit.max()) + 1)
+    one, two = (
+        split(cells, (old, unit), (new, newer_unit), n_units=int(newer_unit.max()) + 1, confidence=level)
+        for level in (0.95, held.confidence)
+    )
+    return held, one, two
+
+
+def _means(family: Family, chances: Floats, rng: np.random.Generator) -> Floats:
+    if family.probabilities:
+        return np.asarray((chances @ np.arange(1.0, family.options + 1)).mean(axis=1))
+    return np.asarray(draw(chances, rng).mean(axis=1))
 
 
 @dataclass(frozen=True)

@@ -141,21 +141,16 @@ def drift(
         raise LabError("Both times are the same run and judge: there is nothing between them.")
     both = paired(first, later)
     recent = None if new is None else reads_of_setting(new, arm_of(new, arm_new, like=first.arm))
-    several = both.cells.then.shape[1] > 1
-    asked = 1 + 2 * several + bool(np.isfinite(both.cells.gap_then).any()) + 2 * (recent is not None)
-    confidence = 1.0 - ALPHA / asked
-    held = _Held(then, now, first, both, confidence)
-    turns, order = _order(held) if several else ((), None)
-    spread = stat.spread(both.cells, confidence=confidence) if several else None
+    held = Held(then, now, first, both, with_new=recent is not None)
+    answers, turns, spread = about_judge(held)
     newer, split = (None, ()) if recent is None else _newer(held, later, recent)
-    answers = [_level(held), _spread(held, spread), order or held.none("order", ONE_ORDER), _noise(held), *split]
     return Drift(
         then=(then.run, then.name, first.arm),
         now=(now.run, now.name, later.arm),
-        answers=tuple(answers),
+        answers=(*answers, *split),
         turns=turns,
         spread=spread,
-        squared=stat.parts(both.cells) if several else None,
+        squared=stat.parts(both.cells) if held.several else None,
         by_choice=stat.level(paired(first, later, likely=False).cells) if both.likely else None,
         newer=newer,
         items=len(both.item),
@@ -167,7 +162,7 @@ def drift(
         changed=both.changed,
         unread=both.unread,
         outcome="expected score" if both.likely else "score named",
-        confidence=confidence,
+        confidence=held.confidence,
         smallest=held.smallest,
         means=np.column_stack([np.nanmean(both.cells.then, axis=1), np.nanmean(both.cells.now, axis=1)]),
         item=both.item,
@@ -179,14 +174,24 @@ def drift(
 
 
 @dataclass(frozen=True)
-class _Held:
+class Held:
     """What every question is held against."""
 
     then: RunData
     now: RunData
     first: Reads
     both: Paired
-    confidence: float
+    with_new: bool = False
+
+    @property
+    def confidence(self) -> float:
+        """Of each answer, so that all hold at once (Bonferroni over the questions that can be asked)."""
+        repeated = bool(np.isfinite(self.both.cells.gap_then).any())
+        return 1.0 - ALPHA / (1 + 2 * self.several + repeated + 2 * self.with_new)
+
+    @property
+    def several(self) -> bool:
+        return self.both.cells.then.shape[1] > 1
 
     @property
     def smallest(self) -> float:
@@ -218,27 +223,34 @@ class _Held:
         return Answer(key, nothing, nothing.interval)
 
 
-def _level(held: _Held) -> Answer:
+def about_judge(held: Held) -> tuple[tuple[Answer, ...], tuple[Turn, ...], Spread | None]:
+    """The four answers about the judge, what each contrast of the orders changed by, and the spread."""
+    if not held.several:
+        return (_level(held), held.none("spread", ONE_ORDER), held.none("order", ONE_ORDER), _noise(held)), (), None
+    spread = stat.spread(held.both.cells, confidence=held.confidence)
+    turns, order = _order(held)
+    return (_level(held), _spread(held, spread), order, _noise(held)), turns, spread
+
+
+def _level(held: Held) -> Answer:
     cells = held.both.cells
     return held.answer("level", stat.level(cells), stat.level(cells, confidence=held.confidence))
 
 
-def _spread(held: _Held, at_once: Spread | None) -> Answer:
-    if at_once is None:
-        return held.none("spread", ONE_ORDER)
+def _spread(held: Held, at_once: Spread) -> Answer:
     if not np.isfinite(at_once.change.value):
         return held.none("spread", "texts do not lie apart beyond noise")
     return held.answer("spread", stat.spread(held.both.cells).change, at_once.change)
 
 
-def _noise(held: _Held) -> Answer:
+def _noise(held: Held) -> Answer:
     cells = held.both.cells
     if not np.isfinite(cells.gap_then).any():
         return held.none("noise", NO_REPEATS)
     return held.answer("noise", stat.noise(cells), stat.noise(cells, confidence=held.confidence))
 
 
-def _order(held: _Held) -> tuple[tuple[Turn, ...], Answer]:
+def _order(held: Held) -> tuple[tuple[Turn, ...], Answer]:
     """The contrasts, and the one that decides: all of them within the smallest effect, or the clearest one.
 
     All hold at once with the other questions (Bonferroni over contrasts).
@@ -259,7 +271,7 @@ def _order(held: _Held) -> tuple[tuple[Turn, ...], Answer]:
     return turns, held.answer("order", single[worst], every[worst])
 
 
-def _newer(held: _Held, later: Reads, recent: Reads) -> tuple[Newer, tuple[Answer, ...]]:
+def _newer(held: Held, later: Reads, recent: Reads) -> tuple[Newer, tuple[Answer, ...]]:
     """The mean of new data now less that of the old then: the data's part, and the whole."""
     first = held.first
     shared = frozenset(first.orders) & frozenset(later.orders) & frozenset(recent.orders)
@@ -291,7 +303,7 @@ def _newer(held: _Held, later: Reads, recent: Reads) -> tuple[Newer, tuple[Answe
     return about, tuple(_split_answer(held, key, splits, why) for key in ("data", "total"))
 
 
-def _split_answer(held: _Held, key: Literal["data", "total"], splits: Sequence[Split], why: str) -> Answer:
+def _split_answer(held: Held, key: Literal["data", "total"], splits: Sequence[Split], why: str) -> Answer:
     by_itself, at_once = (getattr(split, key) for split in splits)
     return held.answer(key, by_itself, at_once, why)
 
@@ -308,7 +320,7 @@ def _unit_names(reads: Reads, items: Ints) -> list[tuple[str, ...]]:
     )
 
 
-def _warnings(held: _Held, later: Reads) -> list[str]:
+def _warnings(held: Held, later: Reads) -> list[str]:
     both, said = held.both, []
     if both.changed:
         said.append(f"{both.changed:,} items have another text than then and are left out.")

@@ -142,7 +142,7 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
     if not len(both):
         raise LabError("The two runs share no item that was read in the same order at both times.")
     at, column, code, width = _laid_out(both, len(orders))
-    names, by_order, factors = _contrasts(then.arm, orders)
+    names, by_order, factors = contrasts_of(then.arm, orders)
     where = np.unique(both // len(orders))
     shape = (len(where), width)
     grid = {name: _grid(shape, at, column, part) for name, part in _columns(one, two, both).items()}
@@ -236,7 +236,7 @@ def _grid(shape: tuple[int, int], at: Ints, column: Ints, values: Floats) -> Flo
     return grid
 
 
-def _contrasts(arm: Arm, orders: Sequence[Order]) -> tuple[tuple[str, ...], Floats, Floats]:
+def contrasts_of(arm: Arm, orders: Sequence[Order]) -> tuple[tuple[str, ...], Floats, Floats]:
     """(names of the contrasts, what each knows of each order (orders, n or contrasts), factors)."""
     if arm.axis == "pairwise":
         first = np.array([[0.5 if order[0] == 1 else -0.5] for order in orders])

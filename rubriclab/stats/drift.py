@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, ratio, sum_by
 from rubriclab.stats.shift import MIN_UNITS, Estimate, mean_over_units
@@ -312,7 +312,7 @@ def needed(
     z = float(special.ndtri(0.5 + power / 2.0))
     for n in _grid(most):
         still = step * (1.0 - (1.0 - tail) ** (1.0 / n))
-        reach = (float(stats.t.ppf(tail, n - 1)) + z) * sd / np.sqrt(n)
+        reach = (float(special.stdtrit(n - 1, tail)) + z) * sd / np.sqrt(n)
         if max(still, reach) < smallest:
             return n
     return None
