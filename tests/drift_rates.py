@@ -105,13 +105,17 @@ def planted(judge: str, what: str, size: float) -> Plant:
     if what == "nothing":
         return Plant()
     low, high = 0.0, 1.0
-    while reached[what](truth(judge, made[what](high))) < size:
+    while reached[what](truth(judge, made[what](high), population=4_000)) < size:
         high *= 2.0
         if high > 64.0:
             raise ValueError(f"no plant changes the {what} of “{judge}” by {size:g}")
     for _ in range(12):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if reached[what](truth(judge, made[what](middle))) < size else (low, middle)
+        low, high = (
+            (middle, high)
+            if reached[what](truth(judge, made[what](middle), population=4_000)) < size
+            else (low, middle)
+        )
     return made[what](high)
 
 

@@ -219,7 +219,7 @@ class Held:
         return Answer(key, shown, by_itself.interval)
 
     def none(self, key: Key, why: str) -> Answer:
-        nothing = unknown(self.smallest, why, unit=self.unit, confidence=self.confidence)
+        nothing = unknown(self.smallest, self.why or why, unit=self.unit, confidence=self.confidence)
         return Answer(key, nothing, nothing.interval)
 
 
