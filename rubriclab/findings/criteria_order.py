@@ -113,13 +113,16 @@ def repeats(data: RunData, rows: Rows, others: Sequence[Rows], apart: Mapping[in
     return SameOrder(float(mine[both].mean()), float(same[both].mean()), excess, int(both.sum()), control)
 
 
-def reads_apart(data: RunData, rows: Rows) -> Floats:
-    """(texts of the run, 2): points between reads of different orders and of the same one."""
+def reads_apart(data: RunData, rows: Rows, *, nominal: bool = False) -> Floats:
+    """(texts of the run, 2): points between reads of different orders and of the same one.
+
+    ``nominal``: the share of two reads that differ instead.
+    """
     apart = np.full((len(data.items), 2), np.nan)
     if len(rows.value):
         values = np.asarray(rows.arm.scores, dtype=np.float64)
         score = score_index(rows.value, rows.arm.scores)
-        noise = stats.order_noise(rows.text, rows.item, rows.order, score, values)
+        noise = stats.order_noise(rows.text, rows.item, rows.order, score, values, nominal=nominal)
         apart[rows.text_code[: len(noise.apart)]] = noise.apart
     return apart
 
