@@ -97,6 +97,7 @@ class Proxy:
             "faults": dict(self.behind.faults),
             "calls_upstream": self.behind.calls,
             "active": self._active,
+            "cpu_seconds": round(time.process_time(), 3),
         }
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -21,7 +21,7 @@ from rubriclab.study.replay import NO_SCALE, SAME_TEXTS
 
 MAX_PROMPT = 100_000
 """Signs of a prompt in which a list is looked for: some 25,000 tokens, beside which a rubric is lost."""
-MAX_LINES = 4_000
+MAX_LINES = 2_000
 MOST_ORDERS = 200
 """Calls that one request may become: all orders of five options are 120."""
 
