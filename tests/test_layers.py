@@ -29,7 +29,7 @@ ONLY_IN = {
     "duckdb": {"store"},
     "plotly": {"figures"},
     "openai": {"judges"},
-    "aiohttp": {"judges"},
+    "aiohttp": {"judges", "runs"},
 }
 MODULE, PAGE, FUNCTION = 400, 120, 40
 """At most so many lines."""
