@@ -53,14 +53,16 @@ class CardMetric(BaseMetric):  # type: ignore[misc]  # the tool is not installed
         async_mode: bool = True,
         verbose_mode: bool = False,
     ) -> None:
-        self.judge = load(card, client=client, base_url=base_url, key_env=key_env, model=served, cure=cure)
-        checked(self.judge, value=value, criterion=criterion)
+        # DeepEval makes copies of a metric from what its instance has under the names of these arguments.
+        self.card, self.base_url, self.key_env, self.served, self.cure = card, base_url, key_env, served, cure
+        self.criterion, self.value, self.item, self.client = criterion, value, item, client
+        self.name = name or criterion or "Judge card"
         self.threshold, self.async_mode, self.verbose_mode = threshold, async_mode, verbose_mode
         self.strict_mode, self.include_reason = False, True
+        self.judge = load(card, client=client, base_url=base_url, key_env=key_env, model=served, cure=cure)
+        checked(self.judge, value=value, criterion=criterion)
         self.evaluation_model = self.judge.card.judge.name
         self.raw_score: float | None = None
-        self._value, self._criterion, self._item = value, criterion, item
-        self._name = name or criterion or "Judge card"
 
     def measure(self, test_case: LLMTestCase, *_: Any, **__: Any) -> float:
         """From 0 to 1. Raises Unjudged, and ItemError for a case that cannot be asked about."""
@@ -85,22 +87,22 @@ class CardMetric(BaseMetric):  # type: ignore[misc]  # the tool is not installed
             response=test_case.actual_output or "",
             target=test_case.expected_output or "",
             columns=getattr(test_case, "metadata", None) or getattr(test_case, "additional_metadata", None),
-            criterion=self._criterion,
+            criterion=self.criterion,
         )
 
     @property
     def __name__(self) -> str:
-        return self._name
+        return self.name
 
     def _begun(self, test_case: LLMTestCase) -> dict[str, Any]:
         """Nothing of the case before stays; the item of this one."""
         self.score = self.raw_score = self.reason = self.error = self.success = None
         self.score_breakdown, self.verbose_logs = None, None
         about = self.item_from(test_case)
-        return about if self._item is None else about | dict(self._item(test_case))
+        return about if self.item is None else about | dict(self.item(test_case))
 
     def _ended(self, about: Mapping[str, Any], judged: Judged) -> float:
-        told = verdict(self.judge, about, judged, value=self._value, criterion=self._criterion)
+        told = verdict(self.judge, about, judged, value=self.value, criterion=self.criterion)
         self.verbose_logs = f"{told.words}\n{RECORD}: {json.dumps(told.record, ensure_ascii=False)}"
         self.score_breakdown = dict(told.criteria) or None
         self.reason = told.words

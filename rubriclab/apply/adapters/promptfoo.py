@@ -37,7 +37,7 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         told = _told(config, _text(output), dict(context.get("vars") or {}), _text(context.get("prompt")))
     except LabError as fault:
         return {"pass": False, "score": 0.0, "reason": str(fault), "metadata": {"graderError": True}}
-    return _graded(config, told) | {"metadata": _metadata(told)}
+    return _graded(config, told) | {"metadata": _metadata(told), "tokensUsed": _tokens(told)}
 
 
 def call_api(prompt: str, options: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,9 +57,7 @@ def call_api(prompt: str, options: Mapping[str, Any], context: Mapping[str, Any]
         return {"error": str(fault)}
     if told.share is None:
         return {"error": told.why, "metadata": _metadata(told)}
-    before, after = tokens(told.record)
-    usage = {"total": before + after, "prompt": before, "completion": after, "numRequests": len(told.record["reads"])}
-    return {"output": _graded(config, told), "metadata": _metadata(told), "tokenUsage": usage}
+    return {"output": _graded(config, told), "metadata": _metadata(told), "tokenUsage": _tokens(told)}
 
 
 def _config(config: Any) -> dict[str, Any]:
@@ -130,6 +128,11 @@ def _graded(config: Mapping[str, Any], told: Verdict) -> dict[str, Any]:
         "reason": told.words,
         "namedScores": {name: told.share} | {f"{name}: {part}": share for part, share in told.shares.items()},
     }
+
+
+def _tokens(told: Verdict) -> dict[str, int]:
+    before, after = tokens(told.record)
+    return {"total": before + after, "prompt": before, "completion": after, "numRequests": len(told.record["reads"])}
 
 
 def _metadata(told: Verdict) -> dict[str, Any]:
