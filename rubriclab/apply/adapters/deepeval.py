@@ -28,13 +28,20 @@ class Unjudged(LabError):
     """The judge gave no score for a test case; the message says why."""
 
 
-class CardMetric(BaseMetric):  # type: ignore[misc]  # the tool is not installed where types are checked
+class CardMetric(BaseMetric):
     """One judge card, one number a case; ``score_breakdown`` has each criterion's where all are scored in one call.
 
     ``card``: its path. ``threshold``: from 0 to 1, as DeepEval's; ``item``: what of the item differs from
     ``item_from``; the others as of ``load`` (``served``: the judge's name at the server, where it is another).
     Raises CardError: the card, the address or the key cannot be used.
     """
+
+    score: float | None
+    score_breakdown: dict[str, float | None] | None
+    reason: str | None
+    success: bool | None
+    error: str | None
+    verbose_logs: str | None
 
     def __init__(
         self,

@@ -28,8 +28,8 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 from inspect_ai.util import LimitExceededError, concurrency
 
-from rubriclab.apply import CardError, CardJudge, Judged, load
-from rubriclab.apply.adapters.shared import RECORD, Verdict, checked, item_of, verdict
+from rubriclab.apply import CardError, CardJudge, ItemError, Judged, load
+from rubriclab.apply.adapters.shared import RECORD, Verdict, checked, item_of, refused, verdict
 from rubriclab.apply.judge import CONCURRENCY
 from rubriclab.apply.transport import of_client
 
@@ -91,7 +91,9 @@ def card_criteria_scorer(
     """
     ask = Ask(card, base_url=base_url, model=model, served=served, key_env=key_env, cure=cure)
     if ask.judge.card.axis != "criteria":
-        raise CardError("The card's judge gives one number a call: use card_scorer, with criterion=… where it has several.")
+        raise CardError(
+            "The card's judge gives one number a call: use card_scorer, with criterion=… where it has several."
+        )
 
     async def score(state: TaskState, target: Target) -> Score:
         told = await _verdict(ask, state, target, item, "score", None)
@@ -117,7 +119,7 @@ def item_from(judge: CardJudge, state: TaskState, target: Target, criterion: str
 
 
 def _answer(state: TaskState) -> str:
-    return state.output.completion
+    return str(state.output.completion)
 
 
 def _metadata(told: Verdict) -> dict[str, Any]:
@@ -125,9 +127,8 @@ def _metadata(told: Verdict) -> dict[str, Any]:
 
 
 def _unscored(state: TaskState, told: Verdict) -> Score:
-    return Score.unscored(
-        reason="grader_failed", answer=_answer(state), explanation=told.why or told.words, metadata=_metadata(told)
-    )
+    reason = "grader_failed" if told.record["reads"] else "scoring_failed" if _answer(state) else "no_response"
+    return Score.unscored(reason=reason, answer=_answer(state), explanation=told.why, metadata=_metadata(told))
 
 
 async def _verdict(
@@ -136,7 +137,10 @@ async def _verdict(
     about = item_from(ask.judge, state, target, criterion)
     if item is not None:
         about |= item(state, target)
-    return verdict(ask.judge, about, await ask(about), value=value, criterion=criterion)
+    try:
+        return verdict(ask.judge, about, await ask(about), value=value, criterion=criterion)
+    except ItemError as fault:
+        return refused(ask.judge, about, fault)
 
 
 # ---------------------------------------------------------------- who is asked, and by what
@@ -164,19 +168,19 @@ class Ask:
             self.judge = load(card, client=self._unasked, model=served, cure=cure, attempts=1)
 
     async def __call__(self, item: Mapping[str, Any]) -> Judged:
-        if self._model is None:
-            # One call at a time for each item, so that all of them together are bounded.
-            async with concurrency("judge card", CONCURRENCY):
-                return await self.judge.ascore(item, room=asyncio.Semaphore(1))
-        return await self._through_inspect(item)
+        if self._model is not None:
+            return await self._through_inspect(item, self._model)
+        # One call at a time for each item, so that all of them together are bounded.
+        async with concurrency("judge card", CONCURRENCY):
+            return await self.judge.ascore(item, room=asyncio.Semaphore(1))
 
-    async def _through_inspect(self, item: Mapping[str, Any]) -> Judged:
+    async def _through_inspect(self, item: Mapping[str, Any], named: str | Model) -> Judged:
         """Asked by inspect's model API, which bounds and repeats calls by itself.
 
         A limit of the sample (tokens, time, cost) ends the sample and not one call: it is raised again here,
         since the judge takes whatever a client raises as the fault of a call.
         """
-        model = get_model(self._model) if isinstance(self._model, str) else self._model
+        model = get_model(named) if isinstance(named, str) else named
         limits: list[LimitExceededError] = []
 
         async def send(body: dict[str, Any]) -> dict[str, Any]:

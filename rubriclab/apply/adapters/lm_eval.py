@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rubriclab.apply import load
-from rubriclab.apply.adapters.shared import RECORD, checked, item_of, verdict
+from rubriclab.apply import ItemError, load
+from rubriclab.apply.adapters.shared import RECORD, checked, item_of, refused, verdict
 
 MakeItem = Callable[[Mapping[str, Any], str], Mapping[str, Any]]
 Process = Callable[[Mapping[str, Any], Sequence[Any]], dict[str, Any]]
@@ -58,8 +58,12 @@ def of_card(
         )
         if item is not None:
             about |= item(doc, response)
-        told = verdict(judge, about, judge.score(about), value=value, criterion=criterion)
-        parts = {f"judge_{name}": _number(score) for name, score in told.criteria.items()}
+        try:
+            told = verdict(judge, about, judge.score(about), value=value, criterion=criterion)
+        except ItemError as fault:  # an exception here would end the whole run
+            told = refused(judge, about, fault)
+        known = dict.fromkeys(judge.card.criteria if criterion is None else ()) | dict(told.criteria)
+        parts = {f"judge_{name}": _number(score) for name, score in known.items()}
         unread = {"judge_unread": float(told.score is None)}
         return {"judge": _number(told.score), **parts, **unread, RECORD: dict(told.record)}
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rubriclab.apply import CardError, CardJudge, ItemError, load
-from rubriclab.apply.adapters.shared import FIRST, RECORD, Verdict, checked, item_of, tokens, verdict
+from rubriclab.apply.adapters.shared import FIRST, RECORD, Verdict, checked, item_of, refused, tokens, verdict
 from rubriclab.model import LabError
 
 SETTINGS = ("card", "base_url", "key_env", "served", "cure", "criterion", "value", "threshold", "name", "columns")
@@ -90,7 +90,10 @@ def _told(config: Mapping[str, Any], response: str, values: dict[str, Any], prom
     how = {"value": config.get("value", "score"), "criterion": config.get("criterion")}
     checked(judge, **how)
     item = _item(judge, config, response, values, prompt)
-    return verdict(judge, item, judge.score(item), **how)
+    try:
+        return verdict(judge, item, judge.score(item), **how)
+    except ItemError as fault:
+        return refused(judge, item, fault)
 
 
 def _item(

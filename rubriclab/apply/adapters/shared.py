@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from rubriclab.apply import CardError, CardJudge, Judged
+from rubriclab.apply import CardError, CardJudge, ItemError, Judged
 from rubriclab.apply.card import Card
 from rubriclab.apply.combine import Read, Scored
 
@@ -111,6 +111,13 @@ def verdict(
         why=why,
         record=_record(judge, item, judged),
     )
+
+
+def refused(judge: CardJudge, item: Mapping[str, Any], fault: ItemError) -> Verdict:
+    """What a tool gets for an item that cannot be asked about, as an empty response: no score, and no call."""
+    nothing = Judged(None, None, None, None, 0, cure=judge.cure.key, reads=(), unread=0, note=str(fault))
+    why = f"No score: {fault}"
+    return Verdict(None, None, {}, {}, why, why, _record(judge, item, nothing))
 
 
 def share(card: Card, score: float) -> float:

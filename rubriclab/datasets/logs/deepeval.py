@@ -13,7 +13,7 @@ from typing import Any
 
 from rubriclab.datasets.logs.card_record import RECORD, card_record, recorded
 from rubriclab.datasets.logs.exchange import Exchange, messages_in
-from rubriclab.datasets.logs.log import Logged, LogFormat, Records, Unread
+from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import Source
 from rubriclab.datasets.plain import json_value

@@ -12,7 +12,7 @@ from typing import Any
 
 from rubriclab.datasets.logs.card_record import card_record, recorded
 from rubriclab.datasets.logs.exchange import Exchange, messages_in, text_in
-from rubriclab.datasets.logs.log import Logged, LogFormat, Records, Unread
+from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import Source
 
