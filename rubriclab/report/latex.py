@@ -70,4 +70,4 @@ def markdown(text: str) -> str:
 def _plain(text: str, at: int) -> bool:
     """Does this sign stand where Markdown takes it for itself: inside a word or number, as in 0.5 or a-b?"""
     inside = 0 < at < len(text) - 1 and text[at - 1].isalnum() and text[at + 1].isalnum()
-    return text[at] in ".-+:" and inside or text[at] in ".)(:,+" and at > 0 and not text[at - 1].isdigit()
+    return (text[at] in ".-+:" and inside) or (text[at] in ".)(:,+" and at > 0 and not text[at - 1].isdigit())
