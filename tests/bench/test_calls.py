@@ -66,7 +66,7 @@ def test_it_prints_what_is_met_and_what_is_missed(monkeypatch, capsys) -> None:
     assert "MISSED  certain, true shift +0.00" in said
     main(["calls", "--studies", "5", "--json"])
     document = json.loads(capsys.readouterr().out)
-    assert len(document["ways"]) == 8
+    assert len(document["ways"]) == 10
 
 
 def test_no_way_is_below_the_bound_and_a_test_of_known_size_reaches_it() -> None:
