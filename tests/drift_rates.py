@@ -72,14 +72,14 @@ def _add(counts: Counts, answers: Sequence[Answer], turns: Sequence[Turn], real:
         counts.verdicts[answer.key, answer.effect.verdict] += 1
         if answer.key in truths and np.isfinite(answer.ci.low):
             counts.given[answer.key] += 1
-            counts.held[answer.key] += answer.ci.low <= truths[answer.key] <= answer.ci.high
+            counts.held[answer.key] += bool(answer.ci.low <= truths[answer.key] <= answer.ci.high)
             every &= answer.effect.low <= truths[answer.key] <= answer.effect.high
     for turn, value in zip(turns, real.contrasts, strict=True):
         if np.isfinite(turn.ci.low):
             counts.given["order"] += 1
-            counts.held["order"] += turn.ci.low <= value <= turn.ci.high
+            counts.held["order"] += bool(turn.ci.low <= value <= turn.ci.high)
             every &= turn.ci_all.low <= value <= turn.ci_all.high
-    counts.at_once += every
+    counts.at_once += bool(every)
     counts.accused += any(one.effect.verdict == "effect" for one in answers if one.key not in ("data", "total"))
 
 
@@ -87,7 +87,7 @@ def _add_shares(counts: Counts, found: Parts, real: Truth) -> None:
     for name, ci, share in zip(PARTS, found.interval, real.shares, strict=True):
         if np.isfinite(ci.low):
             counts.given[f"share {name}"] += 1
-            counts.held[f"share {name}"] += ci.low <= share <= ci.high
+            counts.held[f"share {name}"] += bool(ci.low <= share <= ci.high)
 
 
 @lru_cache(maxsize=256)

@@ -160,6 +160,8 @@ def _spread_sums(cells: Cells) -> Floats:
         da, db = (np.where(known, part - mean[:, None], 0.0) for part, mean in ((then, a), (now, b)))
         inside = np.stack([(da * da).sum(axis=1), (db * db).sum(axis=1), (da * db).sum(axis=1)], axis=1)
         inside = inside / (count * (count - 1.0))[:, None]
+    if _same_orders(cells.then) and used.sum() > 1:
+        inside *= used.sum() / (used.sum() - 1.0)  # what the common effects took out
     centre = np.array([np.mean(a[used]) if used.any() else 0.0, np.mean(b[used]) if used.any() else 0.0])
     a, b = a - centre[0], b - centre[1]
     rows = np.column_stack([np.ones(len(a)), a, b, a * a, b * b, a * b, inside])
@@ -186,10 +188,11 @@ def _fisher(r: Floats) -> Floats:
 
 def _without_order(values: Floats) -> Floats:
     """Less the common effect of each order, where all items were read in the same ones."""
-    known = np.isfinite(values)
-    if not len(values) or known.mean() < FILLED:
-        return values
-    return np.asarray(values - _mean(values, axis=0)[None, :])
+    return np.asarray(values - _mean(values, axis=0)[None, :]) if _same_orders(values) else values
+
+
+def _same_orders(values: Floats) -> bool:
+    return bool(len(values)) and float(np.isfinite(values).mean()) >= FILLED
 
 
 # ---------------------------------------------------------------- parts of the squared change
