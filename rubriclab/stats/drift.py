@@ -21,6 +21,8 @@ FILLED = 0.8
 """From this share of cells on, all items were read in the same orders, whose common effects are no spread."""
 MIN_PARTS = 30
 """Below so many units the shares of the squared change, and the correlation, have no interval."""
+STILL = 1e-12
+"""Points squared; a change below that is rounding, and has no parts."""
 PARTS = ("level", "items", "order", "noise")
 
 
@@ -209,11 +211,12 @@ def parts(cells: Cells, *, confidence: float = 0.95) -> Parts:
     used = sums[:, 0] > 0
     whole = _parts_of(sums.sum(axis=0)[None, :])[0]
     without = _parts_of(sums.sum(axis=0) - sums)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share, loo = whole / whole.sum(), without / without.sum(axis=1, keepdims=True)
+    share = ratio(whole, np.where(whole.sum() > STILL, whole.sum(), 0.0))
+    totals = without.sum(axis=1, keepdims=True)
+    loo = ratio(without, np.where(totals > STILL, totals, 0.0))
     apart = bool(sums[:, 5].sum() > 0)
     ends: list[Interval] = [NO_INTERVAL] * len(PARTS)
-    if int(used.sum()) >= MIN_PARTS:
+    if int(used.sum()) >= MIN_PARTS and np.isfinite(share).all() and np.isfinite(loo).all():
         jack = jackknifed(share, loo, np.repeat(used[:, None], len(PARTS), axis=1))
         ends = intervals(jack, level=confidence)
     if not apart:

@@ -102,6 +102,13 @@ def test_a_level_alone_is_all_of_the_change() -> None:
     np.testing.assert_allclose(found.share[:3], [1.0, 0.0, 0.0], atol=1e-12)
 
 
+def test_no_change_has_no_parts() -> None:
+    then = np.random.default_rng(5).normal(3.0, 1.0, (40, 5)) / 3.0
+    found = parts(cells(then, then + 1e-9))
+    assert np.isnan(found.share).all()
+    assert all(np.isnan(ci.low) for ci in found.interval)
+
+
 def test_the_split_adds_up_and_its_whole_is_welchs_interval() -> None:
     then, now = drawn()
     rng = np.random.default_rng(2)
