@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import ui
 from rubriclab.model.places import EXAMPLE
 from rubriclab.store.archive import read_archive
-from tests.simulated_runs import run_into
+from tests.simulated_runs import run_into, studies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,3 +57,17 @@ def test_a_run_without_a_card_says_why(runs: dict[str, str]) -> None:
     app.button(key="card-make").click().run()
     assert not app.exception
     assert any("there is no model that a card could ask" in info.value for info in app.info)
+
+
+@pytest.mark.slow
+def test_two_times_of_a_judge_are_set_beside_each_other_on_the_page(runs: dict[str, str]) -> None:
+    made = ui.manager().start(replace(studies()["plain"], name="Plain, asked again"))
+    assert made.wait(60).state == "finished"
+    app = opened(runs["plain"])
+    assert any("drift judge.card.json --against" in text.value for text in app.markdown)
+    app.selectbox(key="drift-now").set_value(made.info.run).run()
+    app.button(key="drift-compare").click().run()
+    assert not app.exception
+    assert [info.value for info in app.info] == []
+    assert any("the judge's own level" in text.value for text in app.markdown)
+    assert any("highest score at place 1" in str(frame.value) for frame in app.dataframe)
