@@ -15,7 +15,7 @@ from rubriclab.model import Design, Strategy
 from rubriclab.model.gate import CONDITIONS, GateLimits
 from rubriclab.runs import foreign
 
-LONG_RUN = 20_000
+LONG_RUN = 6_000
 OPTIONS, PAIRS, CRITERIA = "10 fixed against 10 balanced", "pairs, twice in both orders", "criteria"
 TWICE = Design(axis="pairwise", strategies=(Strategy("balanced", reads=4),))
 """Pairs whose every order is asked twice, so that what the order changes is told from noise."""

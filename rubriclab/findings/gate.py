@@ -22,6 +22,7 @@ from rubriclab.findings.effects import unfinished
 from rubriclab.findings.gate_compared import ComparedValues, CriteriaValues
 from rubriclab.findings.gate_values import Measured, OptionsValues, Setting, each, settings, unread
 from rubriclab.findings.series import UNREAD
+from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.model.gate import CONDITIONS, Condition, GateLimits
 from rubriclab.model.wording import many
@@ -36,12 +37,7 @@ most lopsided of all numbers, let a judge at its limit pass in 0.02 to 0.06 of 4
 of 15 prompts in 0.09."""
 MOST_TIMES = 1_000
 """More times the items than this are no advice."""
-_VALUES = {
-    "options": OptionsValues,
-    "pairwise": ComparedValues,
-    "listwise": ComparedValues,
-    "criteria": CriteriaValues,
-}
+_VALUES = {"options": OptionsValues, "pairwise": ComparedValues, "listwise": ComparedValues, "criteria": CriteriaValues}
 
 
 @dataclass(frozen=True)
@@ -116,6 +112,10 @@ def gate(data: RunData, limits: GateLimits) -> GateResult:
     return GateResult(
         data.run, data.name, together(outcomes), tuple(decisions), limits, data.unanswered, tuple(_notes(data, every))
     )
+
+
+GATE = Question("gate", gate, probabilities=True)
+"""As a question of a run, with its ``limits``."""
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:

@@ -160,7 +160,9 @@ class CriteriaValues:
         if rows is None:
             return None, np.zeros(0), np.zeros(0)
         every = [reads_apart(data, one, nominal=True) for one in (rows, *self.arms)]
-        same = next((apart[:, 1] for apart in every if np.isfinite(apart[:, 1]).any()), np.full(len(data.items), np.nan))
+        same = next(
+            (apart[:, 1] for apart in every if np.isfinite(apart[:, 1]).any()), np.full(len(data.items), np.nan)
+        )
         return rows, every[0][:, 0], same
 
     def _flips(self) -> Measured:

@@ -16,7 +16,16 @@ from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import many, number
 from rubriclab.stats import position as stat
 from rubriclab.stats.contrast import simultaneous
-from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval, Test, bootstrap_sums, sum_by, widened
+from rubriclab.stats.inference import (
+    MIN_RESAMPLED,
+    NO_INTERVAL,
+    Floats,
+    Interval,
+    Test,
+    bootstrap_sums,
+    sum_by,
+    widened,
+)
 from rubriclab.stats.missing import turned
 from rubriclab.stats.proportions import clustered_wilson, wilson_by_error
 from rubriclab.stats.shift import direction

@@ -6,10 +6,12 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from rubriclab.findings.gate import Decision, GateResult
 from rubriclab.findings.plain import plain
+from rubriclab.model.gate import GateLimits
 from rubriclab.model.wording import interval, many, number
 
 Undecided = Literal["fail", "pass", "skip"]
@@ -180,3 +182,16 @@ def _lines(result: GateResult, mine: list[Decision]) -> Iterator[str]:
 def _xml(text: str) -> str:
     """Without the characters that XML has no way to write."""
     return _NOT_XML.sub("�", text)
+
+
+# ---------------------------------------------------------------- to copy
+
+
+def table_toml(limits: GateLimits) -> str:
+    """The limits as a table of a study file."""
+    return "\n".join(["[gate]", *(f"{key} = {value:g}" for key, value in limits.given().items())]) + "\n"
+
+
+def workflow() -> str:
+    """A GitHub workflow that runs a gate, as docs/gate-workflow.yml has it."""
+    return Path(__file__).with_name("gate-workflow.yml").read_text(encoding="utf-8")

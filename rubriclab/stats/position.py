@@ -96,9 +96,7 @@ def v_interval(share: Floats, resampled: Floats, *, tails: tuple[float, float] |
     return Interval(float(min(1.0, scale * low)), float(min(1.0, scale * high)))
 
 
-def _accepted(
-    along: Floats, inside: Floats, spread: float, tails: tuple[float, float] | None
-) -> tuple[float, float]:
+def _accepted(along: Floats, inside: Floats, spread: float, tails: tuple[float, float] | None) -> tuple[float, float]:
     """The least and the greatest t >= 0 under which the observed length is not too rare.
 
     |t u + z| >= c where t is at least ``-along`` + root(``inside``), or at most ``-along`` -
