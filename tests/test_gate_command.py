@@ -210,7 +210,7 @@ def test_names_in_markdown_are_no_markup() -> None:
 def test_text_tells_every_decision() -> None:
     text = gate_text(result_of())
     assert [line.split()[0] for line in text.splitlines() if "at least" in line] == ["fails", "passes"]
-    assert "with 99 %" in text  # 5 % over five conditions
+    assert "the 99 % interval lies beyond it" in text  # 5 % over five conditions
     assert "not defined for score options; leave it out" in text
 
 

@@ -80,8 +80,9 @@ def bounds_note(result: GateResult) -> str:
     sure = sorted({round(100 * one.fail_confidence, 2) for one in result.decisions})
     others = " to ".join(f"{value:g}" for value in dict.fromkeys((sure[0], sure[-1]))) if sure else ""
     return (
-        "Bounds are one-sided: towards the limit's inside with 95 %, so that a judge beyond a limit passes in at most "
-        f"5 % of runs; towards its outside with {others} %, so that one that keeps all limits fails any in at most 5 %."
+        f"Passes: the 95 % interval lies inside the limit. Fails: the {others} % interval lies beyond it (5 % shared out "
+        "over a judge's conditions). A judge beyond a limit passes, and one that keeps all limits fails, in at most "
+        "5 % of runs each."
     )
 
 

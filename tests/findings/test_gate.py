@@ -121,10 +121,10 @@ def decided(value: Measured, limit: float, key: str = "max_flip", beyond: float 
 
 
 @pytest.mark.parametrize(
-    ("estimate", "outcome"), [(0.08, "passes"), (0.084, "cannot tell"), (0.1, "cannot tell"), (0.12, "fails")]
+    ("estimate", "outcome"), [(0.08, "passes"), (0.081, "cannot tell"), (0.1, "cannot tell"), (0.12, "fails")]
 )
-def test_one_sided_bounds_decide_not_the_estimate(estimate: float, outcome: str) -> None:
-    # An error of 0.01: the bounds are 0.0164 to either side.
+def test_intervals_decide_not_the_estimate(estimate: float, outcome: str) -> None:
+    # An error of 0.01: the ends of a 95 % interval are 0.0196 to either side.
     assert decided(normal(estimate, 0.01), 0.1).outcome == outcome
 
 
@@ -134,9 +134,10 @@ def test_what_is_at_least_is_decided_the_other_way_round() -> None:
 
 
 def test_several_conditions_make_failing_harder_and_passing_no_easier() -> None:
-    # Shared out over ten conditions, the bound beyond is at 0.5 %: 2.58 errors, not 1.64.
-    assert decided(normal(0.12, 0.01), 0.1, beyond=0.005).outcome == "cannot tell"
-    assert decided(normal(0.126, 0.01), 0.1, beyond=0.005).outcome == "fails"
+    # Shared out over ten conditions, the interval beyond is a 99.5 % one: 2.81 errors, not 1.96.
+    assert decided(normal(0.128, 0.01), 0.1, beyond=0.005).outcome == "cannot tell"
+    assert decided(normal(0.1282, 0.01), 0.1, beyond=0.005).outcome == "fails"
+    assert decided(normal(0.12, 0.01), 0.1, beyond=0.05).outcome == "fails"
     assert decided(normal(0.08, 0.01), 0.1, beyond=0.005).outcome == "passes"
 
 
@@ -146,7 +147,7 @@ def test_no_bias_is_shown_by_two_one_sided_tests() -> None:
         return Interval(-1.0 - reach, -1.0 + reach)
 
     low, high = ends_of_size(interval)(0.05, 0.05)
-    # Beyond a limit on either side, 2.5 % each: -1 + 1.96 is above 0. Inside: 1 + 1.645.
+    # Of -1 with an error of 1, 5 % to each side: -1 + 1.645 is above 0; inside reaches 1 + 1.645.
     assert low == 0.0
     assert high == pytest.approx(2.6449, abs=1e-4)
 
@@ -165,9 +166,9 @@ def test_too_few_units_decide_nothing_and_say_how_many_are_needed() -> None:
 
 
 def test_what_would_tell_is_how_many_items_the_interval_needs() -> None:
-    # 0.02 from the limit with a bound 0.0329 away: (0.0329 / 0.02)^2 = 2.7 times 50 items.
+    # 0.02 from the limit with an end 0.0392 away: (0.0392 / 0.02)^2 = 3.84 times 50 items.
     told = decided(normal(0.08, 0.02), 0.1).tell
-    assert told == "about 136 items in all would let it pass, if the estimate stays"
+    assert told == "about 193 items in all would let it pass, if the estimate stays"
     assert "no number of items" in decided(normal(0.1, 0.02), 0.1).tell
 
 
