@@ -5,6 +5,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views import adapters, card
 from rubriclab.app.views import card, drift
+from rubriclab.app.views import card, gate
 
 LEAD = "Take the way of asking that a run chose into the pipeline you have, and notice when the judge changes."
 
@@ -23,3 +24,4 @@ with ui.page("pipeline", "Your pipeline", LEAD):
     card.section(store, info)
     adapters.section(store, info)
     drift.section(store, info)
+    gate.section(store, info)

@@ -71,3 +71,16 @@ def test_two_times_of_a_judge_are_set_beside_each_other_on_the_page(runs: dict[s
     assert [info.value for info in app.info] == []
     assert any("the judge's own level" in text.value for text in app.markdown)
     assert any("highest score at place 1" in str(frame.value) for frame in app.dataframe)
+def test_a_gate_is_decided_in_words_with_limits_from_the_address(runs: dict[str, str]) -> None:
+    app = opened(runs["example"])
+    table = next(frame.value for frame in app.dataframe if "Limit" in frame.value)
+    assert set(table["Condition"]) == {"Cramér's V of places", "Shift of the mean score", "Answers that flip"}
+    assert all(outcome.split(" ", 1)[1] in ("passes", "fails", "cannot tell") for outcome in table[""])
+    assert any("max_v = 0.1" in code.value for code in app.code)
+    assert any("name: judge gate" in code.value for code in app.code)
+    app.select_slider(key="gate-max_v").set_value(0.5).run()
+    assert app.query_params["max_v"] in ("0.5", ["0.5"])
+    assert any("max_v = 0.5" in code.value for code in app.code)
+    app.multiselect(key="gate-conditions").set_value([]).run()
+    assert not app.exception
+    assert any(info.value == "Choose a condition." for info in app.info)
