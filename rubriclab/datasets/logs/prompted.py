@@ -31,13 +31,13 @@ SAME = "two candidates in its prompt have the same text"
 ORDER_FROM = "the logged prompt"
 
 
-def judgments(exchanges: Iterable[Exchange | Unread]) -> Records:
-    """Each exchange as a judgment, or why it gives none; as many as there are exchanges."""
+def judgments(exchanges: Iterable[Exchange | Logged | Unread]) -> Records:
+    """Each exchange as a judgment, or why it gives none; as many as there are exchanges. A judgment stays one."""
     rest = iter(exchanges)
     first = list(islice(rest, LEARNT))
     reader = ListReader([one.messages for one in first if isinstance(one, Exchange) and _whole(one) is None])
     for one in chain(first, rest):
-        yield one if isinstance(one, Unread) else reader.judgment(one)
+        yield reader.judgment(one) if isinstance(one, Exchange) else one
 
 
 def _whole(exchange: Exchange) -> str | None:

@@ -1,0 +1,73 @@
+"""Text of unknown origin as LaTeX that prints it and does nothing else."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_SIGNS = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
+    "`": r"\textasciigrave{}",
+    "'": "'",
+    "–": "--",
+    "—": "---",
+    "…": r"\ldots{}",
+    "·": r"\textperiodcentered{}",
+    "×": r"\ensuremath{\times}",
+    "−": r"\ensuremath{-}",
+    "±": r"\ensuremath{\pm}",
+    "≥": r"\ensuremath{\ge}",
+    "≤": r"\ensuremath{\le}",
+    "→": r"\ensuremath{\to}",
+    "Δ": r"\ensuremath{\Delta}",
+    "ε": r"\ensuremath{\varepsilon}",
+    "²": r"\textsuperscript{2}",
+}
+LAST_LATIN = 0x17F
+"""Letters up to here are in the fonts that pdfLaTeX has of itself."""
+
+
+def latex(text: str) -> str:
+    """``text`` as LaTeX: no sign of it commands anything, and every sign of it prints.
+
+    Letters that pdfLaTeX has no font for (scripts other than Latin, pictures) are written as their
+    code points, as U+4E2D: a document of names from anywhere compiles.
+    """
+    out = []
+    for sign in unicodedata.normalize("NFC", " ".join(text.split())):
+        if sign in _SIGNS:
+            out.append(_SIGNS[sign])
+        elif sign.isprintable() and (ord(sign) < 0x7F or (0xA1 <= ord(sign) <= LAST_LATIN and sign.isalpha())):
+            out.append(sign)
+        else:
+            out.append(f"U+{ord(sign):04X}")
+    return "".join(out)
+
+
+def markdown(text: str) -> str:
+    """``text`` as Markdown that prints it: no markup, no link, no HTML, no citation in it."""
+    signs = "\\`*_{}[]()<>#+-.!|~$@^&=:"
+    flat = "".join(sign if sign.isprintable() else " " for sign in " ".join(text.split()))
+    return "".join(f"\\{sign}" if sign in signs and not _plain(flat, at) else sign for at, sign in enumerate(flat))
+
+
+def _plain(text: str, at: int) -> bool:
+    """Does this sign stand where Markdown takes it for itself: inside a word or number, as in 0.5 or a-b?"""
+    inside = 0 < at < len(text) - 1 and text[at - 1].isalnum() and text[at + 1].isalnum()
+    return (text[at] in ".-+:" and inside) or (text[at] in ".)(:,+" and at > 0 and not text[at - 1].isdigit())
