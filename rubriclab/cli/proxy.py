@@ -38,6 +38,13 @@ def add_proxy(parsers: Any) -> None:
     made.add_argument("--timeout", type=_seconds, default=600.0, metavar="S", help="seconds a call (default: 600)")
     made.add_argument("--ca-file", metavar="FILE", help="a PEM file with the upstream's certificate or its authority's")
     made.add_argument(
+        "--like",
+        type=Path,
+        metavar="LOG",
+        help="a log of this pipeline's prompts, any that “import” reads: from it is known where responses end that "
+        "a prompt alone leaves open (“## Answer B:”)",
+    )
+    made.add_argument(
         "--json-log",
         type=Path,
         metavar="FILE",
@@ -115,10 +122,13 @@ def proxy(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace, log: IO[str] | None) -> Settings:
+    from rubriclab.datasets.logs import Source
     from rubriclab.runs.proxy import Settings
+    from rubriclab.study.proxied_request import learnt_from
 
     names = ("upstream", "orders", "host", "port", "concurrency", "timeout", "ca_file")
-    return Settings(**{name: getattr(arguments, name) for name in names}, log=log)
+    learnt = None if arguments.like is None else learnt_from(Source(arguments.like))
+    return Settings(**{name: getattr(arguments, name) for name in names}, log=log, learnt=learnt)
 
 
 def _log(path: Path) -> IO[str]:

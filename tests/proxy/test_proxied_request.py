@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from rubriclab.datasets.logs import Source
 from rubriclab.datasets.logs.prompted import NO_LIST, SEVERAL
+from rubriclab.model import DataError
 from rubriclab.study import proxied_request
-from rubriclab.study.proxied_request import MAX_PROMPT, Orders, Untouched, in_orders, orders_of
+from rubriclab.study.proxied_request import MAX_PROMPT, Orders, Untouched, in_orders, learnt_from, orders_of
 from tests.proxies import body, comparing, rating, request
 
 STRANGERS = Path(__file__).resolve().parents[1] / "prompts" / "strangers"
@@ -143,6 +145,24 @@ def test_a_response_whose_end_only_the_reader_knows_is_not_moved() -> None:
         "Scores:\n1: bad\n\nmeans bad.\n\n2: good\n\nmeans good.\n\n3: best\n\nmeans best.\n\nText: x\nScore only:"
     )
     assert why(body(paragraphs)) in (proxied_request.OPEN_END, NO_LIST)
+
+
+def opened(one: str, other: str) -> str:
+    return f"Which is better?\n\n## Answer A:\n{one}\n\n## Answer B:\n{other}\n\n## Verdict\nEnd with [[A]] or [[B]]."
+
+
+def test_a_log_says_where_open_responses_end() -> None:
+    texts = [(f"one {k}", f"two {k}\n\n- more of {k}\n\nand more, {k}") for k in range(8)]
+    lines = [{"prompt": opened(*pair), "reply": "[[A]]"} for pair in texts]
+    learnt = learnt_from(Source("\n".join(map(json.dumps, lines)).encode(), name="log.jsonl"))
+    mine = ("mine", "yours\n\n1. with a list\n\nand an end")
+    made = in_orders(body(opened(*mine)), "balanced", learnt)
+    assert isinstance(made, Orders)
+    assert prompt_in(made, (1, 0)) == opened(*mine[::-1])
+    for other in (rating("x"), comparing("x", "y")):  # what the log does not know is found as without it
+        assert in_orders(body(other), "balanced", learnt) == in_orders(body(other))
+    with pytest.raises(DataError, match="no log with prompts"):
+        learnt_from(Source(b"a,b\n1,2\n", name="no.csv"))
 
 
 def test_three_candidates_are_not_two() -> None:
