@@ -6,6 +6,7 @@ from rubriclab.app import ui
 from rubriclab.app.views import adapters, card
 from rubriclab.app.views import card, drift
 from rubriclab.app.views import card, gate
+from rubriclab.app.views import adapters, card, proxy
 
 LEAD = "Take the way of asking that a run chose into the pipeline you have, and notice when the judge changes."
 
@@ -25,3 +26,4 @@ with ui.page("pipeline", "Your pipeline", LEAD):
     adapters.section(store, info)
     drift.section(store, info)
     gate.section(store, info)
+    proxy.section(store, info)

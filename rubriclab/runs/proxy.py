@@ -23,6 +23,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from rubriclab.datasets.logs.prompted import ListReader
 from rubriclab.judges.serving import LOOPBACK_HOSTS, host_allowed, host_name, origin_allowed
 from rubriclab.judges.transport import from_exception
 from rubriclab.model import LabError
@@ -49,7 +50,7 @@ FEW_READ = "too few of its replies could be read"
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """``upstream``: the base URL that the pipeline used until now. ``host``: what is listened on. ``log``: a text
-    file for a line of JSON a request, without prompts, replies and keys."""
+    file for a line of JSON a request, without prompts, replies and keys. ``learnt``: of a log of the pipeline's."""
 
     upstream: str
     orders: Spec = "balanced"
@@ -59,6 +60,7 @@ class Settings:
     timeout: float = 600.0
     ca_file: str | None = None
     log: IO[str] | None = None
+    learnt: ListReader | None = None
 
 
 @dataclass
@@ -144,9 +146,9 @@ class Proxy:
         self._held += len(body)
         try:
             if len(body) > LONG_BODY:
-                asked = await asyncio.to_thread(in_orders, body, self.settings.orders)
+                asked = await asyncio.to_thread(in_orders, body, self.settings.orders, self.settings.learnt)
             else:
-                asked = in_orders(body, self.settings.orders)
+                asked = in_orders(body, self.settings.orders, self.settings.learnt)
             if isinstance(asked, Untouched):
                 return await self._pass(request, url, body, asked.why)
             return await self._cured(request, url, body, asked)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rubriclab.datasets.logs.replies import Answered, answered
+from rubriclab.datasets.logs.replies import NOUN, Answered, answered
 from rubriclab.judges.reading import MAX_TEXT, alternatives, token_of
 from rubriclab.study.prompts.probabilities import label_probabilities
 from rubriclab.study.proxied_request import Orders
@@ -24,6 +24,7 @@ ENOUGH = 0.8
 """Of the orders, as in a judge card: with more than a fifth unread, their mean is one over other orders."""
 FIELD = "rubriclab"
 _EVEN = 1e-9
+_NOUN_BEFORE = re.compile(rf"\b{NOUN}[ \t_]+\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -289,6 +290,8 @@ def _edited(asked: Orders, one: Read, winner: int) -> tuple[str, Answered] | Non
     names = asked.parts.answers[0]
     label = names[winner - 1] if winner else asked.tie
     start, end = one.at.start, one.at.end
+    if winner == 0 and (noun := _NOUN_BEFORE.search(one.text, 0, start)) is not None:
+        start = noun.start()  # “Assistant A” is a tie, and not “Assistant tie”
     for words in _written(one, names, label, winner):
         text = f"{one.text[:start]}{words}{one.text[end:]}"
         at = answered(text, names, rule=asked.parts.rule, ties=_ties(asked))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from rubriclab.app import ui
 from rubriclab.model.places import EXAMPLE
 from rubriclab.store.archive import read_archive
 from tests.simulated_runs import run_into, studies
+from tests.proxies import comparing, rating
+from tests.simulated_runs import run_into
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,3 +87,17 @@ def test_a_gate_is_decided_in_words_with_limits_from_the_address(runs: dict[str,
     app.multiselect(key="gate-conditions").set_value([]).run()
     assert not app.exception
     assert any(info.value == "Choose a condition." for info in app.info)
+def test_a_prompt_of_ones_own_is_shown_as_the_proxy_would_ask_it(runs: dict[str, str]) -> None:
+    app = opened(runs["plain"])
+    assert any("rubriclab proxy --upstream" in code.value for code in app.code)
+    app.text_area(key="proxy-prompt").set_value(rating("a text")).run()
+    assert not app.exception
+    assert any("5 score options found: 10 calls" in text.value for text in app.markdown)
+    orders = next(frame.value for frame in app.dataframe if "Place 5" in frame.value)
+    assert orders["Place 1"].tolist() == ["1", "2", "3", "4", "5", "5", "4", "3", "2", "1"]
+    app.selectbox(key="proxy-orders").set_value("2 orders, each the other's mirror image").run()
+    assert any("--orders 2" in code.value for code in app.code)
+    app.text_area(key="proxy-prompt").set_value(json.dumps({"messages": [{"role": "user", "content": "Hi"}]})).run()
+    assert any("passes this on untouched" in info.value for info in app.info)
+    app.text_area(key="proxy-prompt").set_value(comparing("one", "two")).run()
+    assert any("Two responses found: 2 calls" in text.value for text in app.markdown)
