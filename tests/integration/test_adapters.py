@@ -219,7 +219,7 @@ IN_PROVIDER = "{0}\n      key_env: JUDGE_API_KEY"
 # ---------------------------------------------------------------- inspect-ai
 
 
-def inspect_samples(bench: Bench, log: Path) -> list[dict[str, Any]]:
+def inspect_samples(log: Path) -> list[dict[str, Any]]:
     """Samples of a log as inspect's own reader gives them."""
     code = "import sys; from inspect_ai.log import read_eval_log as r; print(r(sys.argv[1]).model_dump_json())"
     python = Path(TOOLS) / "inspect_ai/bin/python"
@@ -230,7 +230,7 @@ def inspect_samples(bench: Bench, log: Path) -> list[dict[str, Any]]:
 
 
 def inspect_checked(bench: Bench, log: Path) -> None:
-    samples = inspect_samples(bench, log)
+    samples = inspect_samples(log)
     said = {one["output"]["choices"][0]["message"]["content"]: one["scores"]["judge"] for one in samples}
     records = [score["metadata"]["judge_card"] for score in said.values()]
     bench.checked({text: score["value"] for text, score in said.items()}, records)
@@ -266,13 +266,13 @@ def test_inspect_eval_gives_the_labs_scores_and_inspect_score_the_same_on_an_old
     assert len(bench.judge.keys) == asked
     (old,) = bench.folder.glob("old/*.eval")
     command = scored.replace("logs/LOG.eval", str(old))
-    bench.run(inspect, command, "--output-file", "scored.eval", "--display", "none")
+    bench.run(inspect, command, "--output-file", "scored.eval", "--display", "none", **keys)
     inspect_checked(bench, bench.folder / "scored.eval")
     # inspect's own model API: its key, its retries; the same prompts, and so the same scores.
     by_inspect = f'base_url="{bench.judge.base_url}"', 'model="openai-api/judge/test-model"'
     bench.lay(inspect, lambda text: text.replace(*by_inspect))
     bench.judge.key = KEY
-    keys = {"JUDGE_BASE_URL": bench.judge.base_url}
+    keys |= {"JUDGE_BASE_URL": bench.judge.base_url}
     bench.run(inspect, command, "--output-file", "by-inspect.eval", "--display", "none", **keys)
     inspect_checked(bench, bench.folder / "by-inspect.eval")
 
@@ -287,7 +287,7 @@ def test_inspect_leaves_what_was_not_judged_unscored(bench: Bench) -> None:
     with writer(bench) as url:
         bench.run(inspect, command, *more, WRITER_BASE_URL=url, WRITER_API_KEY="none")
     (log,) = bench.folder.glob("logs/*.eval")
-    samples = inspect_samples(bench, log)
+    samples = inspect_samples(log)
     *judged, mute, empty = (sample["scores"]["judge"] for sample in samples)
     assert [score["value"] for score in judged] == pytest.approx(list(bench.labs.values()))
     assert [math.isnan(float(score["value"])) for score in (mute, empty)] == [True, True]
