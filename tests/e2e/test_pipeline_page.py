@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
+from rubriclab.app.views.adapters import examples
 from rubriclab.model.places import EXAMPLE
 from rubriclab.store.archive import read_archive
 from tests.simulated_runs import run_into
@@ -56,3 +57,14 @@ def test_a_run_without_a_card_says_why(runs: dict[str, str]) -> None:
     app.button(key="card-make").click().run()
     assert not app.exception
     assert any("there is no model that a card could ask" in info.value for info in app.info)
+
+
+def test_the_files_for_each_tool_are_shown_with_the_runs_own_card(runs: dict[str, str]) -> None:
+    app = opened(runs["example"])
+    shown = [block.value for block in app.code]
+    card = f"{runs['example']}.card.json"
+    for tool in examples().tools:
+        assert [tab.label for tab in app.tabs].count(tool.title) == 1
+        for _, text in tool.files:
+            assert text.replace("judge.card.json", card).strip() in [block.strip() for block in shown]
+    assert any(f"card {runs['example']} " in block and f"--out {card}" in block for block in shown)
