@@ -12,11 +12,11 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
+from rubriclab.app.views.adapters import examples
 from rubriclab.model.places import EXAMPLE
 from rubriclab.store.archive import read_archive
-from tests.simulated_runs import run_into, studies
 from tests.proxies import comparing, rating
-from tests.simulated_runs import run_into
+from tests.simulated_runs import run_into, studies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,6 +74,8 @@ def test_two_times_of_a_judge_are_set_beside_each_other_on_the_page(runs: dict[s
     assert [info.value for info in app.info] == []
     assert any("the judge's own level" in text.value for text in app.markdown)
     assert any("highest score at place 1" in str(frame.value) for frame in app.dataframe)
+
+
 def test_a_gate_is_decided_in_words_with_limits_from_the_address(runs: dict[str, str]) -> None:
     app = opened(runs["example"])
     table = next(frame.value for frame in app.dataframe if "Limit" in frame.value)
@@ -87,6 +89,8 @@ def test_a_gate_is_decided_in_words_with_limits_from_the_address(runs: dict[str,
     app.multiselect(key="gate-conditions").set_value([]).run()
     assert not app.exception
     assert any(info.value == "Choose a condition." for info in app.info)
+
+
 def test_a_prompt_of_ones_own_is_shown_as_the_proxy_would_ask_it(runs: dict[str, str]) -> None:
     app = opened(runs["plain"])
     assert any("rubriclab proxy --upstream" in code.value for code in app.code)
@@ -101,3 +105,14 @@ def test_a_prompt_of_ones_own_is_shown_as_the_proxy_would_ask_it(runs: dict[str,
     assert any("passes this on untouched" in info.value for info in app.info)
     app.text_area(key="proxy-prompt").set_value(comparing("one", "two")).run()
     assert any("Two responses found: 2 calls" in text.value for text in app.markdown)
+
+
+def test_the_files_for_each_tool_are_shown_with_the_runs_own_card(runs: dict[str, str]) -> None:
+    app = opened(runs["example"])
+    shown = [block.value for block in app.code]
+    card = f"{runs['example']}.card.json"
+    for tool in examples().tools:
+        assert [tab.label for tab in app.tabs].count(tool.title) == 1
+        for _, text in tool.files:
+            assert text.replace("judge.card.json", card).strip() in [block.strip() for block in shown]
+    assert any(f"card {runs['example']} " in block and f"--out {card}" in block for block in shown)
