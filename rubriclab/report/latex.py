@@ -43,14 +43,18 @@ LAST_LATIN = 0x17F
 """Letters up to here are in the fonts that pdfLaTeX has of itself."""
 
 
-def latex(text: str) -> str:
-    """``text`` as LaTeX: no sign of it commands anything, and every sign of it prints.
+def latex(text: str, *, ends: bool = False) -> str:
+    """``text`` as LaTeX: no sign of it commands anything, and every sign of it prints. ``ends``: white
+    space at its ends is kept, of a part of a sentence.
 
     Letters that pdfLaTeX has no font for (scripts other than Latin, pictures) are written as their
     code points, as U+4E2D: a document of names from anywhere compiles.
     """
+    flat = " ".join(text.split())
+    if ends:
+        flat = f"{' ' * text[:1].isspace()}{flat}{' ' * (text[-1:].isspace() and bool(flat))}"
     out = []
-    for sign in unicodedata.normalize("NFC", " ".join(text.split())):
+    for sign in unicodedata.normalize("NFC", flat):
         if sign in _SIGNS:
             out.append(_SIGNS[sign])
         elif sign.isprintable() and (ord(sign) < 0x7F or (0xA1 <= ord(sign) <= LAST_LATIN and sign.isalpha())):
