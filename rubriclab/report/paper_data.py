@@ -36,7 +36,7 @@ LONG = (
     "expected",
 )
 WAITING = "unasked"
-SCRIPTS = ("tam.R", "mirt.R", "mixed.R")
+SCRIPTS = ("mixed.R", "erm.R", "tam.R", "mirt.R")
 _CODES = ("arm", "read", "repeat", "place")
 _TEXTS = tuple(name for name in LONG if name not in (*_CODES, "score", "expected"))
 
@@ -247,6 +247,6 @@ def _readme(data: RunData, long: pd.DataFrame) -> str:
         + "\n".join(lines)
         + "\n\ndictionary.csv says what each column of each file means. Persons are the texts judged, items the criteria.\n"
         + scored
-        + ("" if scored else "Rscript mixed.R, tam.R and mirt.R read them from this folder; tam.R and mirt.R need the packages TAM and mirt.\n")
+        + ("" if scored else "mixed.R (package lme4), erm.R (eRm), tam.R (TAM) and mirt.R (mirt) read them from this folder: Rscript mixed.R\n")
         + ("The judges are simulated: these are no judgments of a language model.\n" if data.simulated else "")
     )

@@ -64,6 +64,7 @@ class Methods:
 
     def paragraphs(self) -> tuple[Paragraph, ...]:
         every = {
+            "Read first": map(name, self.findings.alarms()),
             "Data": self._data(),
             "Judges": self._judges(),
             "Design": self._design(),
@@ -165,7 +166,7 @@ class Methods:
         of = self.source
         calls = int(data.judgments["call"].nunique())
         if of.planned and data.unanswered:
-            yield f"**The run is not finished: {of.done:,} of {of.planned:,} calls have an answer.**"
+            yield f"The run is not finished: {of.done:,} of {of.planned:,} calls have an answer."
         else:
             yield f"In all {many(calls, 'call')} {'were made' if study else 'are in the file'}."
 
