@@ -20,9 +20,15 @@ def add_paper(parsers: Any) -> None:
     )
     made = command(parsers, "paper", paper, about)
     made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name or the beginning of it")
-    made.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder, or a file that ends in .zip")
     made.add_argument(
-        "--figures", type=_formats, default=(), metavar="svg,png,pdf", help="also draw the charts (needs a Chromium or Chrome)"
+        "--out", type=Path, required=True, metavar="FOLDER", help="a new folder, or a file that ends in .zip"
+    )
+    made.add_argument(
+        "--figures",
+        type=_formats,
+        default=(),
+        metavar="svg,png,pdf",
+        help="also draw the charts (needs a Chromium or Chrome)",
     )
     made.add_argument("--size", choices=SIZES, default="column", help="of the figures (default: column)")
     add_reading(made)

@@ -30,7 +30,15 @@ FORMATS: tuple[Format, ...] = ("svg", "png", "pdf")
 DESIGN_PX = 13.0
 """Letters of the house style, in pixels of its layout."""
 DPI = 300
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge")
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "msedge",
+)
 MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 INK, GRID = "#1a1a1a", "#d9d9d9"
@@ -53,11 +61,7 @@ class Size:
     titled: bool = False
 
 
-SIZES = {
-    "column": Size(3.3, 7.5),
-    "page": Size(6.9, 8.0),
-    "slide": Size(40 / 3, 20.0, 7.5, titled=True),
-}
+SIZES = {"column": Size(3.3, 7.5), "page": Size(6.9, 8.0), "slide": Size(40 / 3, 20.0, 7.5, titled=True)}
 """One of two columns; the width of the text; a 16:9 slide, whose chart bears its title."""
 
 
@@ -99,7 +103,9 @@ def printed(wanted: Sequence[Wanted], size: str, formats: Sequence[Format]) -> l
     try:
         import kaleido
     except ImportError:
-        raise NoPrinter("Figures need the package kaleido: pip install 'kaleido>=1.5,<2', or leave --figures out.") from None
+        raise NoPrinter(
+            "Figures need the package kaleido: pip install 'kaleido>=1.5,<2', or leave --figures out."
+        ) from None
     del kaleido
     work = partial(_drawn, [laid_out(one, SIZES[size]) for one in wanted], formats, path)
     # A thread of its own: a notebook's has a loop that runs already.
@@ -124,7 +130,9 @@ async def _drawn(
                         one[form] = _steady(form, await printer.calc_fig(figure, opts=_options(figure, form, scale)))
                     drawn.append(one)
     except TimeoutError:
-        raise LabError(f"The browser {path} did not draw the figures in {limit:.0f} s. Ask for fewer, or another CHROME.") from None
+        raise LabError(
+            f"The browser {path} did not draw the figures in {limit:.0f} s. Ask for fewer, or another CHROME."
+        ) from None
     except (RuntimeError, OSError) as fault:
         raise LabError(f"The browser {path} cannot draw: {fault}") from fault
     return drawn
@@ -207,7 +215,9 @@ def _placed(figure: dict[str, Any], wide: float, high: float, title: Sequence[st
     layout, top = figure["layout"], EDGE + len(title) * TITLE_LINE
     legend = _legend(figure, wide)
     margin = layout.setdefault("margin", {})
-    margin["t"] = max(float(margin.get("t", 28)) + top - EDGE, top + legend + (12 if not layout.get("annotations") else 24))
+    margin["t"] = max(
+        float(margin.get("t", 28)) + top - EDGE, top + legend + (12 if not layout.get("annotations") else 24)
+    )
     if legend:
         place = {"xref": "container", "yref": "container", "x": EDGE / wide, "y": 1 - top / high}
         layout["legend"] = {**layout.get("legend", {}), **place, "xanchor": "left", "yanchor": "top"}

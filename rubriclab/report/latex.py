@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _SIGNS = {
@@ -65,13 +66,7 @@ def latex(text: str, *, ends: bool = False) -> str:
 
 
 def markdown(text: str) -> str:
-    """``text`` as Markdown that prints it: no markup, no link, no HTML, no citation in it."""
-    signs = "\\`*_{}[]()<>#+-.!|~$@^&=:"
+    """``text`` as Markdown that prints it, inside a line: no markup, link, HTML, formula or citation in it."""
     flat = "".join(sign if sign.isprintable() else " " for sign in " ".join(text.split()))
-    return "".join(f"\\{sign}" if sign in signs and not _plain(flat, at) else sign for at, sign in enumerate(flat))
-
-
-def _plain(text: str, at: int) -> bool:
-    """Does this sign stand where Markdown takes it for itself: inside a word or number, as in 0.5 or a-b?"""
-    inside = 0 < at < len(text) - 1 and text[at - 1].isalnum() and text[at + 1].isalnum()
-    return text[at] in ".-+:" and inside or text[at] in ".)(:,+" and at > 0 and not text[at - 1].isdigit()
+    marked = re.sub(r"[\\`*_{}\[\]<>#|~$@^&!]", r"\\\g<0>", flat)
+    return re.sub(r"(?i)(:)(?=//)|(?<=\bwww)(\.)", r"\\\g<0>", marked)  # what some renderers make links of

@@ -25,7 +25,6 @@ from rubriclab.report.source import Source, source
 from rubriclab.store import Store
 from rubriclab.study.plan import plan
 
-WIDTHS = {"column": r"\columnwidth", "page": r"\textwidth", "slide": r"\textwidth"}
 DOCUMENT = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
@@ -117,7 +116,7 @@ class Paper:
         if figures:
             yield "figures/captions.md", self._captions().encode()
         if included:
-            yield "figures.tex", self._figures_latex(size).encode()
+            yield "figures.tex", self._figures_latex().encode()
 
     # ------------------------------------------------------------ figures
 
@@ -133,11 +132,12 @@ class Paper:
 
     def _captions(self) -> str:
         lines = (
-            f"**{stem}** {to_markdown(_caption(drawn))}\n" for stem, drawn in zip(self._stems(), self.charts, strict=True)
+            f"**{stem}** {to_markdown(_caption(drawn))}\n"
+            for stem, drawn in zip(self._stems(), self.charts, strict=True)
         )
         return "\n".join(lines)
 
-    def _figures_latex(self, size: str) -> str:
+    def _figures_latex(self) -> str:
         return "\n".join(
             f"\\begin{{figure}}[tp]\n\\centering\n\\includegraphics[width=\\linewidth,height=0.8\\textheight,keepaspectratio]"
             f"{{figures/{stem}.pdf}}\n\\caption{{{to_latex(_caption(drawn))}}}\n\\end{{figure}}\n"

@@ -88,12 +88,16 @@ def _chosen(data: RunData, ordering: np.ndarray, position: np.ndarray) -> np.nda
 
 def _about(data: RunData, arm: np.ndarray, item: np.ndarray) -> pd.DataFrame:
     """Who judged what, under which arm, for rows of these codes."""
+
     def of_arm(field: str) -> np.ndarray:
         return np.array([str(getattr(one, field)) for one in data.arms] or [""], dtype=object)[arm]
 
     frame = pd.DataFrame({"run": data.run, "rater_kind": "judge", "rater": of_arm("judge"), "arm": arm})
     frame["dataset"] = of_arm("dataset")
-    for column, field in (("item", "item_id"), *((name, name) for name in ("criterion", "candidate", "prompt", "block"))):
+    for column, field in (
+        ("item", "item_id"),
+        *((name, name) for name in ("criterion", "candidate", "prompt", "block")),
+    ):
         frame[column] = data.items[field].to_numpy(dtype=object)[item] if field in data.items else None
     frame["strategy"], frame["variant"] = of_arm("strategy"), of_arm("variant")
     return frame
@@ -206,7 +210,11 @@ def _categories(long: pd.DataFrame) -> pd.Series[int]:
     given = judged if len(judged) else long["score"].dropna()
     scores = np.unique(given.to_numpy(dtype=np.float64))
     values = long["score"].to_numpy(dtype=np.float64, na_value=np.nan)
-    nearest = np.abs(np.nan_to_num(values)[:, None] - scores[None, :]).argmin(axis=1) if len(scores) else np.zeros(len(values), dtype=int)
+    nearest = (
+        np.abs(np.nan_to_num(values)[:, None] - scores[None, :]).argmin(axis=1)
+        if len(scores)
+        else np.zeros(len(values), dtype=int)
+    )
     return pd.Series(pd.array(np.where(np.isfinite(values), nearest, -1), dtype="Int64")).mask(~np.isfinite(values))
 
 
@@ -217,7 +225,10 @@ def data_files(data: RunData, waiting: pd.DataFrame | None = None) -> Iterator[t
     """The tables, a dictionary of their columns, scripts that read them, and how much is missing."""
     long = ratings_long(data, waiting)
     yield "ratings_long.csv", csv_bytes(long)
-    yield "ratings_long.parquet", long.astype(dict.fromkeys(_TEXTS, "string")).to_parquet(index=False, compression="zstd")
+    yield (
+        "ratings_long.parquet",
+        long.astype(dict.fromkeys(_TEXTS, "string")).to_parquet(index=False, compression="zstd"),
+    )
     yield "README.txt", _readme(data, long).encode()
     yield "dictionary.csv", _resource("dictionary.csv")
     if not long["score"].notna().any():
@@ -239,7 +250,11 @@ def _readme(data: RunData, long: pd.DataFrame) -> str:
     judged = long[long["rater_kind"] == "judge"]
     counts = judged["status"].value_counts().sort_index()
     lines = [f"  {status}: {count:,}" for status, count in counts.items()]
-    scored = "" if long["score"].notna().any() else "This run has no scores (it compares answers), so there are no forms for TAM or mirt.\n"
+    scored = (
+        ""
+        if long["score"].notna().any()
+        else "This run has no scores (it compares answers), so there are no forms for TAM or mirt.\n"
+    )
     return (
         f"Judgments of run {data.run}\n\n"
         f"{len(judged):,} judgments of judges, {len(long) - len(judged):,} ratings of people.\n"
@@ -247,6 +262,10 @@ def _readme(data: RunData, long: pd.DataFrame) -> str:
         + "\n".join(lines)
         + "\n\ndictionary.csv says what each column of each file means. Persons are the texts judged, items the criteria.\n"
         + scored
-        + ("" if scored else "mixed.R (package lme4), erm.R (eRm), tam.R (TAM) and mirt.R (mirt) read them from this folder: Rscript mixed.R\n")
+        + (
+            ""
+            if scored
+            else "mixed.R (package lme4), erm.R (eRm), tam.R (TAM) and mirt.R (mirt) read them from this folder: Rscript mixed.R\n"
+        )
         + ("The judges are simulated: these are no judgments of a language model.\n" if data.simulated else "")
     )

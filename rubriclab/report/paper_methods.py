@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,10 @@ class Methods:
         thing = THINGS[self._axis]
         sets = [quoted(one) for one in dict.fromkeys(items["dataset"])]
         yield f"{many(len(items), thing).capitalize()} of the data set{'s' * (len(sets) > 1)} {_and(sets)} were judged."
-        groups = {what: items[column].nunique() for column, what in (("prompt", "prompt"), ("block", "text"), ("task", "task"))}
+        groups = {
+            what: items[column].nunique()
+            for column, what in (("prompt", "prompt"), ("block", "text"), ("task", "task"))
+        }
         told = [many(known, what) for what, known in groups.items() if 1 < known < len(items)]
         if told:
             yield f"They belong to {_and(told)}."
@@ -149,7 +153,9 @@ class Methods:
         told = [f"{name(key.replace('_', ' '))} {name(value)}" for key, value in known.items() if value is not None]
         told += [f"{name(key)} {name(value)}" for key, value in sorted(judge.options.items())]
         served = [one for one in self.source.models.get(judge.name, ()) if one != judge.model]
-        as_named = f"; its replies name it {_and([quoted(one) for one in served])}" if served and not judge.simulated else ""
+        as_named = (
+            f"; its replies name it {_and([quoted(one) for one in served])}" if served and not judge.simulated else ""
+        )
         varied = set(self.study.design.factors) & set(known) if self.study else set()
         kept = f" ({', '.join(told)}{' where not varied' if varied else ''})" if told else ""
         return f"Judge {quoted(judge.name)}{model}: {KINDS[judge.kind]}{kept}{as_named}."
@@ -160,7 +166,10 @@ class Methods:
         for strategy in dict.fromkeys(arm.strategy for arm in data.arms):
             yield self._strategy(strategy)
         if study and study.design.factors:
-            varied = [f"{name(factor.replace('_', ' '))} ({_and([name(v) for v in levels])})" for factor, levels in study.design.factors.items()]
+            varied = [
+                f"{name(factor.replace('_', ' '))} ({_and([name(v) for v in levels])})"
+                for factor, levels in study.design.factors.items()
+            ]
             how = "fully crossed" if study.design.crossed else "one factor at a time"
             yield f"Also varied, {how}: {_and(varied)}."
         of = self.source
@@ -275,7 +284,9 @@ def facts(findings: Findings) -> frozenset[str]:
     topic measure`` of those with an interval, ``test NAME`` of every test used, ``fact NAME``."""
     table = findings.estimates()
     numbers = table[np.isfinite(table["value"].to_numpy(dtype=float))]
-    known: set[str] = {f"{topic} {measure}" for topic, measure in zip(numbers["topic"], numbers["measure"], strict=True)}
+    known: set[str] = {
+        f"{topic} {measure}" for topic, measure in zip(numbers["topic"], numbers["measure"], strict=True)
+    }
     tests = numbers[numbers["measure"] == "position.test"]["note"]
     known |= {f"test {str(note).partition(':')[0]}" for note in tests}
     sure = numbers[np.isfinite(numbers["low"].to_numpy(dtype=float))]
@@ -309,7 +320,7 @@ def _at_most(counts: pd.Series[int]) -> str:
 
 
 def _numbers(scores: Sequence[float]) -> str:
-    gaps = {b - a for a, b in zip(scores, scores[1:], strict=False)}
+    gaps = {b - a for a, b in pairwise(scores)}
     if len(gaps) == 1 and math.isclose(gaps.pop(), 1):
         return f"{scores[0]:g} to {scores[-1]:g}"
     return ", ".join(f"{score:g}" for score in scores)

@@ -27,10 +27,7 @@ MEASURES: Mapping[str, Mapping[str, str]] = {
         "shift.extremes": "highest less lowest order, points",
         "shift.single.excess": "single score, the order's part, points",
     },
-    "alignment": {
-        "pearson": "Pearson's r",
-        "delta_r": "difference of r of two strategies",
-    },
+    "alignment": {"pearson": "Pearson's r", "delta_r": "difference of r of two strategies"},
     "agreement": {
         "one_read.exact": "exact share",
         "one_read.kappa_quadratic": "kappa, quadratic weights",
@@ -51,10 +48,7 @@ MEASURES: Mapping[str, Mapping[str, str]] = {
     "ranking": {"top1_flip": "prompts whose winner changes", "kendall_tau": "Kendall's tau-b"},
     "leaderboard": {"candidates.corrected": "win rate under both orders"},
     "replacement": {"single.advantage": "advantage of one read over an annotator"},
-    "corrected_means": {
-        "systems.corrected": "corrected mean",
-        "systems.rate.rogan": "corrected pass rate",
-    },
+    "corrected_means": {"systems.corrected": "corrected mean", "systems.rate.rogan": "corrected pass rate"},
 }
 """What a paper's tables show of a topic, with its unit, by the measure's name in ``estimates``."""
 
@@ -153,7 +147,14 @@ def _of_key(table: numbers.KeyTable) -> Table:
         for row in table.rows
     )
     key = {"Order of the score options": "options", "Order of the criteria": "criteria"}.get(table.title, "comparisons")
-    return Table(key, f"{table.title}: key numbers with 95 % intervals; answers with a verdict have the level of their question.", table.head, rows[:MOST_ROWS], numeric, max(0, len(rows) - MOST_ROWS))
+    return Table(
+        key,
+        f"{table.title}: key numbers with 95 % intervals; answers with a verdict have the level of their question.",
+        table.head,
+        rows[:MOST_ROWS],
+        numeric,
+        max(0, len(rows) - MOST_ROWS),
+    )
 
 
 def _of_topic(topic: str, measures: Mapping[str, str], mine: pd.DataFrame) -> Table:
@@ -161,7 +162,7 @@ def _of_topic(topic: str, measures: Mapping[str, str], mine: pd.DataFrame) -> Ta
     rows = [_row(measures, *row) for row in mine[columns].itertuples(index=False, name=None)]
     head = ["Judge and data", "Of", "Measure", "Estimate", "Interval", "n"]
     caption = f"{TOPICS[topic].title}: estimates with their intervals where there are any (95 % unless another level stands behind them), and the units or items they rest on (n)."
-    kept = [at for at in range(len(head)) if at != 1 or any(row[1] != name("") for row in rows)]
+    kept = [at for at in range(len(head)) if any(row[at] not in ("", name("")) for row in rows)]
     short = tuple(tuple(row[at] for at in kept) for row in rows[:MOST_ROWS])
     numeric = frozenset(i for i, at in enumerate(kept) if at > 2)
     return Table(topic, caption, tuple(head[at] for at in kept), short, numeric, max(0, len(rows) - MOST_ROWS))
@@ -216,10 +217,16 @@ def _columns(table: Table) -> str:
     """All columns broken into lines, as wide as what stands in them needs, of the width of the text."""
     cells = [[row[at] for row in table.rows] for at in range(len(table.head))]
     longest = [max(map(len, column), default=1) for column in cells]
-    words = [max((len(word) for text in (*column, head) for word in text.split()), default=1) for column, head in zip(cells, table.head, strict=True)]
+    words = [
+        max((len(word) for text in (*column, head) for word in text.split()), default=1)
+        for column, head in zip(cells, table.head, strict=True)
+    ]
     need = [max(word, min(most, 26)) + 1 for word, most in zip(words, longest, strict=True)]
     # Between two columns there are 2 \tabcolsep.
     gaps = f"{2 * (len(need) - 1)}\\tabcolsep"
     side = ["\\raggedleft" if at in table.numeric else "\\raggedright" for at in range(len(need))]
-    widths = [f"p{{\\dimexpr {part / sum(need):.3f}\\linewidth-{part / sum(need):.3f}\\dimexpr {gaps}\\relax\\relax}}" for part in need]
+    widths = [
+        f"p{{\\dimexpr {part / sum(need):.3f}\\linewidth-{part / sum(need):.3f}\\dimexpr {gaps}\\relax\\relax}}"
+        for part in need
+    ]
     return "".join(f">{{{how}\\arraybackslash}}{width}" for how, width in zip(side, widths, strict=True))
