@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views import card
+from rubriclab.app.views import adapters, card
 
 LEAD = "Take the way of asking that a run chose into the pipeline you have, and notice when the judge changes."
 
@@ -20,3 +20,4 @@ with ui.page("pipeline", "Your pipeline", LEAD):
         )
         st.stop()
     card.section(store, info)
+    adapters.section(store, info)

@@ -21,7 +21,7 @@ from rubriclab.datasets.raters import LongRatings, Rated, column_raters, rater_n
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
 from rubriclab.model.data import MAX_RATING
-from rubriclab.model.wording import did_you_mean
+from rubriclab.model.wording import did_you_mean, many
 
 
 def build_dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_empty: bool = False) -> Dataset:
@@ -58,7 +58,8 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
     if empty and not skip_empty:
         raise DataError(
             f"{place(frame, empty[0], mapping.response or mapping.judge_prompt)}: no response; "
-            f"{len(empty):,} row(s) have none. Fill them in, or choose to leave them out."
+            f"{many(len(empty), 'row')} of {len(frame):,} without. Fill them in, or leave them out: a tick on the page "
+            "Data, skip_empty = true under [data] in a study file."
         )
     if not drafts:
         raise DataError(f"“{name}”: none of the {len(frame):,} rows has a response.")

@@ -116,17 +116,12 @@ class _Sides:
 
 def _arm(data: RunData, read: _Read, every: Floats, all_units: Units) -> ArmAgreement | None:
     rows, arm = read.rows, read.arm
-    ratings = every[rows.item_code]
-    rated = np.isfinite(ratings).any(axis=1)
-    scored = np.bincount(rows.item[rows.ok], minlength=rows.n_items) > 0
-    at = np.flatnonzero(rated & scored)
-    if not len(at):
+    rated, scored, sides = _sides(arm, rows, every, all_units)
+    if sides is None:
         return None
-    known = categories(arm.scores, ratings[at])
-    unit = all_units.code[rows.item_code[at]]
-    sides = _Sides(arm, rows, at, ratings[at], known, Grouped.of(unit), unit)
+    at, unit, known = sides.at, sides.unit, sides.known
     means = mean_by(rows.item[rows.ok], rows.value[rows.ok], rows.n_items)[at]
-    table = None if len(known) > MOST_CATEGORIES else sides.table(sides.judged(rows.ok))
+    table = _table(sides)
     lost = (int((rated & ~scored).sum()), int((~rated).sum()), int((~rows.ok & (rated & scored)[rows.item]).sum()))
     one = _single(table, known)
     return ArmAgreement(
@@ -151,6 +146,30 @@ def _arm(data: RunData, read: _Read, every: Floats, all_units: Units) -> ArmAgre
         orderings=_orders(sides) if table is not None else (),
         warnings=tuple(_warnings(sides, lost, all_units.kind)),
     )
+
+
+def _sides(arm: Arm, rows: OptionRows, every: Floats, all_units: Units) -> tuple[Bools, Bools, _Sides | None]:
+    """(rated, scored, both sides of the items that are both: None without any); ``every``: all ratings."""
+    ratings = every[rows.item_code]
+    rated = np.isfinite(ratings).any(axis=1)
+    scored = np.bincount(rows.item[rows.ok], minlength=rows.n_items) > 0
+    at = np.flatnonzero(rated & scored)
+    if not len(at):
+        return rated, scored, None
+    unit = all_units.code[rows.item_code[at]]
+    known = categories(arm.scores, ratings[at])
+    return rated, scored, _Sides(arm, rows, at, ratings[at], known, Grouped.of(unit), unit)
+
+
+def _table(sides: _Sides) -> PairTable | None:
+    """Single reads by single ratings; None of more than MOST_CATEGORIES values."""
+    return None if len(sides.known) > MOST_CATEGORIES else sides.table(sides.judged(sides.rows.ok))
+
+
+def with_people(data: RunData, arm: Arm, rows: OptionRows) -> tuple[PairTable | None, int]:
+    """(single reads of an arm by single ratings, how many items count); None without them."""
+    *_, sides = _sides(arm, rows, own_ratings(data.items), units(data.items, data.unit))
+    return (None, 0) if sides is None else (_table(sides), sides.units.n)
 
 
 def _spread(table: PairTable | None) -> float:

@@ -27,7 +27,7 @@ def between(data: RunData, read: Sequence[Read], units: Units) -> Iterator[Betwe
     yield from _judges(read, units)
     for code, arm, rows in read:
         del code
-        for kind, reads in (("orders", _orders(arm, rows, units)), ("repeats", _repeats(arm, rows, units))):
+        for kind, reads in (("orders", _orders(arm, rows, units)), ("repeats", repeats_of(arm, rows, units))):
             if reads is not None:
                 yield from _found(kind, arm, arm.judge, str(arm.variant), panel(reads[0], complete=reads[1]))
     yield from _prompts(data, read, units)
@@ -65,7 +65,7 @@ def _orders(arm: Arm, rows: OptionRows, units: Units) -> tuple[Reads, bool] | No
     return (_reads_of(arm, rows, units, np.zeros_like(order), order), True) if n > 1 else None
 
 
-def _repeats(arm: Arm, rows: OptionRows, units: Units) -> tuple[Reads, bool] | None:
+def repeats_of(arm: Arm, rows: OptionRows, units: Units) -> tuple[Reads, bool] | None:
     """Reads of one item in one order as members: the judge's own noise."""
     order = _shown(rows)
     n = int(order.max(initial=0)) + 1

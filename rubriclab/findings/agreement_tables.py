@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from rubriclab.findings.effects import step
 from rubriclab.findings.frame import Bools, OptionRows, count_table
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.stats.agreement import COEFFICIENTS, SHARES, PairTable, alone, coefficients, coefficients_without, paired
-from rubriclab.stats.agreement_intervals import of_coefficient, of_limits, of_mean, of_share
+from rubriclab.stats.agreement_intervals import Estimated, of_coefficient, of_limits, of_mean, of_share
 from rubriclab.stats.human_correlation import LeftOut
 from rubriclab.stats.inference import DIRECT_LIMIT, GROUPS, Floats, Ints, sum_by
 from rubriclab.stats.intraclass import intraclass, mean_difference, tau_b
@@ -84,17 +84,24 @@ def score_counts(rows: OptionRows, which: Bools, scores: Sequence[int], known: F
 
 def single_values(table: PairTable) -> Coefficients:
     """All coefficients of a table, each with its interval."""
+    found = coefficients_of(table)
+    return Coefficients(**{name: found(name) for name in COEFFICIENTS})
+
+
+def coefficients_of(table: PairTable) -> Callable[..., Estimated]:
+    """``found(name, level=0.95)``: a coefficient of a table with its interval."""
     value, without = coefficients(table), coefficients_without(table)
     total = table.pairs.sum(axis=0)
     spread = float(total.sum() - total.max(initial=0.0))
-    found = {}
-    for place, name in enumerate(COEFFICIENTS):
+
+    def found(name: str, level: float = 0.95) -> Estimated:
+        place = COEFFICIENTS.index(name)
         of = LeftOut(float(value[place]), without[:, place])
         if place < SHARES:
-            found[name] = of_share(of)
-        else:
-            found[name] = of_coefficient(of, spread=spread if name in WEIGHED_BY_SPREAD else np.inf)
-    return Coefficients(**found)
+            return of_share(of, level=level)
+        return of_coefficient(of, spread=spread if name in WEIGHED_BY_SPREAD else np.inf, level=level)
+
+    return found
 
 
 def no_categories(why: str) -> Coefficients:

@@ -142,14 +142,16 @@ def fairness_rows(cells: Cells, which: Ints) -> Floats:
     return np.asarray(pf + float(total[which, 3].sum()) / len(which) * (net - own) / n)
 
 
-def share_interval(top: Floats | Ints, bottom: Floats | Ints, unit: Ints, *, parted: bool = False) -> Interval:
+def share_interval(
+    top: Floats | Ints, bottom: Floats | Ints, unit: Ints, *, parted: bool = False, level: float = 0.95
+) -> Interval:
     """Wilson's interval of sum ``top`` / sum ``bottom``, rows of one unit kept together.
 
     ``parted``: one row's ``top`` may be a part of its ``bottom``, as a tie is half a win: such rows
     vary less than coins. Taken for coins, win rates held in 0.99 to 1.00 of studies.
     """
     won, of = (np.bincount(unit, weights=part).astype(np.float64) for part in (top, bottom))
-    return clustered_wilson(won, of, balanced=parted)
+    return clustered_wilson(won, of, balanced=parted, level=level)
 
 
 def expected_pf(series: ArmSeries, cells: Cells) -> float:

@@ -21,7 +21,7 @@ from rubriclab.stats.advantage import FEW_UNITS, Design, PlaceWins, clustered_me
 from rubriclab.stats.inference import Floats, Interval, Ints, Test
 from rubriclab.stats.proportions import clustered_wilson
 from rubriclab.stats.randomisation import Randomisation
-from rubriclab.stats.repeats import changes
+from rubriclab.stats.repeats import Changes, changes
 from rubriclab.stats.verdict import Effect, effect, unknown
 
 CHANGED = "of choices changed by the order alone"
@@ -208,18 +208,10 @@ def _places(data: RunData, wins: PlaceWins, level: float, why: str) -> tuple[Pla
 
 def order_excess(data: RunData, run: RunCodes, rows: ArmCalls) -> OrderExcess:
     """Changed choices beyond the judge's own noise, where every order was read twice."""
-    turned = Turned.of(run, rows)
-    keys, comparison = dense(rows.item * max(len(turned.circles), 1) + turned.circle)
-    winner = (turned.slot + rows.position - 1) % rows.p
-    winner = np.where(rows.position == stats.TIE, rows.p, winner)
-    winner = np.where(rows.position == stats.UNREAD, -1, winner)
-    shape = (len(keys), rows.p, rows.p + 1)
-    changed = changes(comparison, turned.slot, winner, shape=shape)
-    unit = run.question[keys // max(len(turned.circles), 1)]
+    changed, unit, buys = changed_choices(run, rows)
     known = np.isfinite(changed.excess)
     units = len(np.unique(unit[known]))
-    level = confidence(data, rows.arm.judge)
-    sesoi, buys = data.smallest_effect, _to_buy(comparison, turned.slot, rows.p, len(keys))
+    level, sesoi = confidence(data, rows.arm.judge), data.smallest_effect
     if not known.any():
         why = f"noise included: {_settled_by(buys)}"
         nan, shown = float("nan"), unknown(sesoi, why, unit=CHANGED, confidence=level)
@@ -228,13 +220,25 @@ def order_excess(data: RunData, run: RunCodes, rows: ArmCalls) -> OrderExcess:
     why = unfinished(data) or why
     estimate, ends = clustered_mean(changed.excess[known], unit[known], level=level)
     return OrderExcess(
-        effect=effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why),
+        effect=effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True),
         order=float(changed.order[known].mean()),
         again=float(changed.again[known].mean()),
         comparisons=int(known.sum()),
         units=units,
         buys=buys,
     )
+
+
+def changed_choices(run: RunCodes, rows: ArmCalls) -> tuple[Changes, Ints, int]:
+    """(changed choices by comparison, the unit of each, calls that would read every order twice)."""
+    turned = Turned.of(run, rows)
+    keys, comparison = dense(rows.item * max(len(turned.circles), 1) + turned.circle)
+    winner = (turned.slot + rows.position - 1) % rows.p
+    winner = np.where(rows.position == stats.TIE, rows.p, winner)
+    winner = np.where(rows.position == stats.UNREAD, -1, winner)
+    changed = changes(comparison, turned.slot, winner, shape=(len(keys), rows.p, rows.p + 1))
+    unit = run.question[keys // max(len(turned.circles), 1)]
+    return changed, unit, _to_buy(comparison, turned.slot, rows.p, len(keys))
 
 
 def _to_buy(comparison: Ints, slot: Ints, p: int, n: int) -> int:

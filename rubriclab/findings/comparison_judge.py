@@ -31,7 +31,7 @@ from rubriclab.model import Arm, Axis, RunData
 from rubriclab.model.wording import many, p_value
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import FEW_UNITS
-from rubriclab.stats.inference import NO_INTERVAL, Interval, Test
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
 
 
 @dataclass(frozen=True)
@@ -207,16 +207,32 @@ class _Repeats:
     unequal: int = 0
 
 
+def stability_of(run: RunCodes, rows: ArmCalls) -> tuple[stats.Stability, Ints]:
+    """Of every query (an item in one order) what its repeats say, and its item x ordering code."""
+    codes, query = dense(rows.item * len(run.size) + rows.ordering)
+    return stats.stability(query, rows.position, n_queries=len(codes), p=rows.p), codes
+
+
+def repeats_alike(run: RunCodes, rows: ArmCalls) -> tuple[Floats, Ints]:
+    """Of every repeated query: the share of pairs of its calls that are alike, and its unit."""
+    stability, codes = stability_of(run, rows)
+    repeated = stability.trials > 1
+    return stability.agreement[repeated], _query_units(run, codes[repeated])
+
+
+def _query_units(run: RunCodes, codes: Ints) -> Ints:
+    return dense(run.question[codes // len(run.size)])[1]
+
+
 def _stability(run: RunCodes, rows: ArmCalls) -> _Repeats:
     """RS over the calls with the same item and order, whatever strategy made them."""
-    codes, query = dense(rows.item * len(run.size) + rows.ordering)
-    stability = stats.stability(query, rows.position, n_queries=len(codes), p=rows.p)
+    stability, codes = stability_of(run, rows)
     repeated = stability.trials > 1
     once = int((stability.trials == 1).sum())
     if not repeated.any():
         return _Repeats(once=once)
     share, alike, trials = (part[repeated] for part in (stability.share, stability.agreement, stability.trials))
-    unit = dense(run.question[codes[repeated] // len(run.size)])[1]
+    unit = _query_units(run, codes[repeated])
     each = np.ones(len(share))
     return _Repeats(
         mean=float(share.mean()),

@@ -145,10 +145,15 @@ def without_texts(one: Aligned, statistic: Callable[[ItemReads], LeftOut]) -> Wi
     return WithoutTexts(each, without)
 
 
+def macro_of(one: Aligned, statistic: Callable[[ItemReads], LeftOut]) -> LeftOut:
+    """The unweighted mean of ``statistic`` over the criteria that have it."""
+    of = without_texts(one, statistic)
+    return of.mean(np.isfinite(of.each))
+
+
 def macro(one: Aligned) -> MacroAlignment:
     """The mean over criteria of r and of rho, with the interval of Fisher's z without each text."""
-    both = [without_texts(one, statistic) for statistic in (r_with_humans, rho_with_humans)]
-    r, rho = (of.mean(np.isfinite(of.each)) for of in both)
+    r, rho = (macro_of(one, statistic) for statistic in (r_with_humans, rho_with_humans))
     return MacroAlignment(
         pearson=Correlation(r.value, r.r_interval()),
         spearman=Correlation(rho.value, rho.r_interval()),

@@ -109,17 +109,20 @@ def repeats(data: RunData, rows: Rows, others: Sequence[Rows], apart: Mapping[in
         return SameOrder(each[0], each[1], unknown(sesoi, why), 0, control)
     added = mean_of((mine - same)[both][:, None], unit[both])
     (ends,) = intervals(added, least=step(rows.arm.scores))
-    excess = in_points(data, rows.arm, float(added.estimate[0]), ends)
+    excess = in_points(data, rows.arm, float(added.estimate[0]), ends, excess=True)
     return SameOrder(float(mine[both].mean()), float(same[both].mean()), excess, int(both.sum()), control)
 
 
-def reads_apart(data: RunData, rows: Rows) -> Floats:
-    """(texts of the run, 2): points between reads of different orders and of the same one."""
+def reads_apart(data: RunData, rows: Rows, *, nominal: bool = False) -> Floats:
+    """(texts of the run, 2): points between reads of different orders and of the same one.
+
+    ``nominal``: the share of two reads that differ instead.
+    """
     apart = np.full((len(data.items), 2), np.nan)
     if len(rows.value):
         values = np.asarray(rows.arm.scores, dtype=np.float64)
         score = score_index(rows.value, rows.arm.scores)
-        noise = stats.order_noise(rows.text, rows.item, rows.order, score, values)
+        noise = stats.order_noise(rows.text, rows.item, rows.order, score, values, nominal=nominal)
         apart[rows.text_code[: len(noise.apart)]] = noise.apart
     return apart
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,16 @@ from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import many, number
 from rubriclab.stats import position as stat
 from rubriclab.stats.contrast import simultaneous
-from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval, Test, sum_by, widened
+from rubriclab.stats.inference import (
+    MIN_RESAMPLED,
+    NO_INTERVAL,
+    Floats,
+    Interval,
+    Test,
+    bootstrap_sums,
+    sum_by,
+    widened,
+)
 from rubriclab.stats.missing import turned
 from rubriclab.stats.proportions import clustered_wilson, wilson_by_error
 from rubriclab.stats.shift import direction
@@ -106,6 +115,55 @@ def _shown_evenly(tables: ItemTables, exposure: Floats) -> bool:
     return stat.is_balanced(_dealt(tables) if _one_order_each(tables) else exposure)
 
 
+@dataclass(frozen=True)
+class PlaceV:
+    """Cramér's V of an arm: ``value`` without what ``noise`` adds, NaN unless it is of places (``even``).
+
+    ``draws``: resampled shares; ``enough``: there are the units for an interval.
+    """
+
+    pooled: stat.Selection
+    noise: float
+    draws: Floats
+    enough: bool
+    even: bool
+
+    @classmethod
+    def of(cls, work: ArmTables, totals: tuple[Floats, Floats], by_position: Floats) -> PlaceV:
+        """``by_position``: (n_boot, n) resampled selections."""
+        counts, exposure = totals
+        pooled = stat.selection(counts.sum(axis=0).astype(np.int64))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            draws = by_position / by_position.sum(axis=1, keepdims=True)
+        draws = widened(pooled.share, draws[np.isfinite(draws[:, 0])], work.units.n)
+        enough = work.units.n >= MIN_RESAMPLED and pooled.counts.sum() > 0
+        even = not work.one_order and _shown_evenly(work.items, exposure)
+        return cls(pooled, stat.v_from_noise(_unit_counts(work)), draws, bool(enough), even)
+
+    @classmethod
+    def drawn(cls, work: ArmTables, *, n_boot: int, seed: int = 0) -> PlaceV:
+        """The same of an arm of which nothing else is asked."""
+        items = work.items
+        draws = bootstrap_sums(_unit_counts(work), n_boot=n_boot, seed=seed) if work.units.n else np.zeros((0, 1))
+        return cls.of(work, (items.counts.sum(axis=0), items.seen), draws)
+
+    @property
+    def value(self) -> float:
+        return stat.v_without_noise(self.pooled.v, self.noise) if self.even else float("nan")
+
+    def interval(self, tails: tuple[float, float] | None = None) -> Interval:
+        """``tails``: see ``stats.position.v_interval``."""
+        if not (self.enough and self.even):
+            return NO_INTERVAL
+        return stat.v_interval(self.pooled.share, self.draws, tails=tails)
+
+
+def _unit_counts(work: ArmTables) -> Floats:
+    """(units, n): how often each place was picked."""
+    counts = work.items.by_position
+    return counts if work.units.n == len(counts) else sum_by(work.units.code, counts, work.units.n)
+
+
 def _shares(
     work: ArmTables, totals: tuple[Floats, Floats], resampled: Floats, headline: Test, seed: int
 ) -> PositionShares:
@@ -114,32 +172,22 @@ def _shares(
     V is of places only where every score stood at every place about equally often. Else it shows
     what scores are given (in one order nothing else), and is left to the paper.
     """
-    counts, exposure = totals
-    even = not work.one_order and _shown_evenly(work.items, exposure)
-    pooled = stat.selection(counts.sum(axis=0).astype(np.int64))
-    by_position = resampled.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        draws = by_position / by_position.sum(axis=1, keepdims=True)
-    draws = widened(pooled.share, draws[np.isfinite(draws[:, 0])], work.units.n)
-    enough = work.units.n >= MIN_RESAMPLED and pooled.counts.sum() > 0
-    n = work.rows.n
-    unit_counts = work.items.by_position
-    if work.units.n < len(unit_counts):
-        unit_counts = sum_by(work.units.code, unit_counts, work.units.n)
-    noise, reads = stat.v_from_noise(unit_counts), unit_counts.sum(axis=1)
+    of, n = PlaceV.of(work, totals, resampled.sum(axis=1)), work.rows.n
+    pooled, unit_counts = of.pooled, _unit_counts(work)
+    enough, reads = of.enough, unit_counts.sum(axis=1)
     return PositionShares(
         counts=pooled.counts,
         share=pooled.share,
         share_ci=tuple(
             clustered_wilson(unit_counts[:, p], reads, balanced=True) if enough else NO_INTERVAL for p in range(n)
         ),
-        v=stat.v_without_noise(pooled.v, noise) if even else float("nan"),
-        v_ci=stat.v_interval(pooled.share, draws) if enough and even else NO_INTERVAL,
+        v=of.value,
+        v_ci=of.interval(),
         chi2=pooled.chi2,
         df=pooled.df,
         chi2_p=pooled.p,
         cramers_v=pooled.v,
-        v_from_noise=noise,
+        v_from_noise=of.noise,
         test=headline,
         any_order=_any_order(work, seed),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from rubriclab.findings.rasch_design import MOST_PERSONS, PEOPLE, Facets
 from rubriclab.findings.rasch_results import RaschArm, RaschScale
-from rubriclab.model.wording import interval, listed, many, number
+from rubriclab.model.wording import interval, listed, lone_p, many, number
 from rubriclab.stats.rasch import MIN_UNITS, RaschFit
 
 FEW_UNITS = 30
@@ -50,7 +50,10 @@ def arm_sentence(one: RaschArm) -> str:
         return f"By the Rasch model nothing is said of places yet: {one.unfinished}."
     top = max(one.places, key=lambda place: place.logit)
     if one.test.p < 0.05:
-        pull = f"By the Rasch model a score gains most at position {top.position} ({top.logit:+.2f} logits)"
+        pull = (
+            f"By the Rasch model a score gains most at position {top.position} ({top.logit:+.2f} logits, "
+            f"{lone_p(one.test.p)})"
+        )
     else:
         pull = "By the Rasch model no pull of a place is shown, nor ruled out"
     return f"{pull}; {choice_words(one)}."

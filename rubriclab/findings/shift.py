@@ -152,11 +152,29 @@ def order_reads(work: ArmTables) -> tuple[stat.OrderReads, stat.OrderReads | Non
     return reads(rows.ok, rows.value), reads(given, rows.expected) if enough else None
 
 
-def same_order(work: ArmTables, size: int) -> Repeats:
+def same_order(work: ArmTables, size: int, *, nominal: bool = False) -> Repeats:
     """What an arm's repeats of one order say, at the run's item codes (``size`` of them)."""
     same = np.full(size, np.nan)
-    same[work.rows.item_code] = stat.differences(order_reads(work)[0]).same
+    same[work.rows.item_code] = stat.differences(order_reads(work)[0], nominal=nominal).same
     return Repeats(work.arm.strategy, same)
+
+
+def readings_apart(
+    rows: OptionRows, reads: stat.OrderReads, repeats: Repeats | None, *, nominal: bool = False
+) -> tuple[Floats, Floats, str]:
+    """How far two readings of each item are apart: (in other orders, in one and the same, the source of those).
+
+    Repeats are the arm's own where half of its items have some, else those of ``repeats``. ``nominal``: 1
+    for two different scores, so that means are shares.
+    """
+    apart = stat.differences(reads, nominal=nominal)
+    own = np.isfinite(apart.same)
+    if own.sum() >= 0.5 * len(own) and own.any():
+        return apart.other, apart.same, "this arm"
+    if repeats is None:
+        return apart.other, apart.same, ""
+    same = repeats.same[rows.item_code]
+    return apart.other, same, f"the {repeats.name} arm" if np.isfinite(same).any() else ""
 
 
 def _mean(
@@ -202,7 +220,7 @@ def _one(
         return in_points(data, arm, float("nan"), NO_INTERVAL, confidence=level, why=ONE_ORDER)
     why = too_few_units(excess) if single.source else NO_REPEATS
     why = why if np.isfinite(single.other) else NOT_TURNED
-    shown = in_points(data, arm, excess.value, excess.interval, confidence=level, why=why)
+    shown = in_points(data, arm, excess.value, excess.interval, confidence=level, why=why, excess=bool(single.source))
     proven = bool(why) and any_order_p < 1.0 - level and not unfinished(data)
     return replace(shown, verdict="effect") if proven else shown
 
@@ -211,23 +229,18 @@ def _single(
     arm: Arm, rows: OptionRows, reads: stat.OrderReads, repeats: Repeats | None, level: float
 ) -> tuple[Single, stat.Estimate]:
     """The differences of two readings, and at ``level`` the excess (or, without repeats, all)."""
-    apart = stat.differences(reads)
-    own = np.isfinite(apart.same)
-    same, source = apart.same, "this arm" if own.sum() >= 0.5 * len(own) and own.any() else ""
-    if not source and repeats is not None:
-        same = repeats.same[rows.item_code]
-        source = f"the {repeats.name} arm" if np.isfinite(same).any() else ""
-    gap, size = apart.other - same if source else apart.other, step(arm.scores)
+    other, same, source = readings_apart(rows, reads, repeats)
+    gap, size = other - same if source else other, step(arm.scores)
 
     def over_units(values: Floats, confidence: float = 0.95, lopsided: bool = False) -> stat.Estimate:
         where = reads.unit, reads.n_units
         return stat.excess(values, *where, confidence=confidence, step=size, lopsided=lopsided)
 
     known = np.isfinite(gap)
-    whole, more = over_units(np.where(known, apart.other, np.nan)), over_units(gap, lopsided=bool(source))
+    whole, more = over_units(np.where(known, other, np.nan)), over_units(gap, lopsided=bool(source))
     nothing = float("nan"), NO_INTERVAL
     left = int((~np.isfinite(same)).sum()) if source else rows.n_items
-    turned = np.isfinite(apart.other).any() or len(np.unique(reads.order)) < 2
+    turned = np.isfinite(other).any() or len(np.unique(reads.order)) < 2
     turns = 0 if turned or not source else rows.n_items
     single = Single(
         whole.value,

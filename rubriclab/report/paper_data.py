@@ -81,7 +81,7 @@ def _chosen(data: RunData, ordering: np.ndarray, position: np.ndarray) -> np.nda
         if data.arms[0].axis in ("pairwise", "listwise"):
             names[code, 0] = "tie"
             names[code, 1 : len(one.shown) + 1] = [str(part) for part in one.shown]
-    found = names[ordering, np.maximum(position, 0)]
+    found: np.ndarray = names[ordering, np.maximum(position, 0)]
     found[position < 0] = None
     return found
 
@@ -90,7 +90,8 @@ def _about(data: RunData, arm: np.ndarray, item: np.ndarray) -> pd.DataFrame:
     """Who judged what, under which arm, for rows of these codes."""
 
     def of_arm(field: str) -> np.ndarray:
-        return np.array([str(getattr(one, field)) for one in data.arms] or [""], dtype=object)[arm]
+        names: np.ndarray = np.array([str(getattr(one, field)) for one in data.arms] or [""], dtype=object)
+        return names.take(arm)
 
     frame = pd.DataFrame({"run": data.run, "rater_kind": "judge", "rater": of_arm("judge"), "arm": arm})
     frame["dataset"] = of_arm("dataset")

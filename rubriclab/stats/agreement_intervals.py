@@ -30,19 +30,19 @@ _EDGE = 1.0 - 1e-9
 
 
 class Estimated(NamedTuple):
-    """A number with its 95 % interval; ``why``: what keeps the number, or its interval, from being given."""
+    """A number with its interval; ``why``: what keeps the number, or its interval, from being given."""
 
     value: float
     ci: Interval = NO_INTERVAL
     why: str = ""
 
 
-def of_share(of: LeftOut) -> Estimated:
+def of_share(of: LeftOut, *, level: float = 0.95) -> Estimated:
     """A mean of shares by unit, on Wilson's score interval at the number of trials worth its error."""
-    return _estimated(of, lambda: _wilson(of, of.value, 1.0))
+    return _estimated(of, lambda: _wilson(of, of.value, 1.0, level))
 
 
-def of_coefficient(of: LeftOut, *, spread: float = np.inf) -> Estimated:
+def of_coefficient(of: LeftOut, *, spread: float = np.inf, level: float = 0.95) -> Estimated:
     """A coefficient of at most 1: on Fisher's z, the degrees of freedom less where few units make it.
 
     Where no unit bears on it, as in full agreement, Wilson's interval of (1 + c) / 2 with each unit
@@ -53,9 +53,9 @@ def of_coefficient(of: LeftOut, *, spread: float = np.inf) -> Estimated:
         z = LeftOut(*(np.arctanh(np.clip(x, -_EDGE, _EDGE)) for x in (of.value, of.without)))
         error, degrees = _error(z)
         if error < _STILL:
-            low, high = _wilson(of, (1.0 + of.value) / 2.0, 0.5)
+            low, high = _wilson(of, (1.0 + of.value) / 2.0, 0.5, level)
             return Interval(2.0 * low - 1.0, 2.0 * high - 1.0)
-        reach = special.stdtrit(degrees, 0.975) * error
+        reach = special.stdtrit(degrees, 0.5 + level / 2.0) * error
         return Interval(float(np.tanh(z.value - reach)), float(np.tanh(z.value + reach)))
 
     if abs(of.value) < 1.0 - _STILL and np.isfinite(of.without).all() and _error(of)[0] < _STILL:
@@ -123,11 +123,12 @@ def _error(of: LeftOut) -> tuple[float, float]:
     return error, float(degrees_of_freedom(residual)) if error >= _STILL else n - 1.0
 
 
-def _wilson(of: LeftOut, share: float, scale: float) -> Interval:
+def _wilson(of: LeftOut, share: float, scale: float, level: float) -> Interval:
     """Wilson's interval of ``share``, whose error is ``scale`` times that of ``of``."""
     error, degrees = _error(of)
     share, error, trials = min(max(share, 0.0), 1.0), error * scale, float(len(of.without))
     if 0.0 < share < 1.0 and error > _STILL:
-        price = float(special.ndtri(0.975) / special.stdtrit(degrees, 0.975))
+        tail = 0.5 + level / 2.0
+        price = float(special.ndtri(tail) / special.stdtrit(degrees, tail))
         trials = share * (1.0 - share) / error**2 * price**2
-    return wilson(share * trials, trials)
+    return wilson(share * trials, trials, level=level)

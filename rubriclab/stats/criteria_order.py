@@ -133,14 +133,16 @@ class OrderNoise(NamedTuple):
     apart: Floats
 
 
-def order_noise(text: Ints, item: Ints, order: Ints, score: Ints, values: Floats) -> OrderNoise:
+def order_noise(
+    text: Ints, item: Ints, order: Ints, score: Ints, values: Floats, *, nominal: bool = False
+) -> OrderNoise:
     """Mean |difference| of two reads of an item, by text; arrays are (reads,).
 
     ``score``: index into ``values``. Every pair of reads counts; an item weighs the same whatever
     its reads, a text by its items.
     """
     size = int(item.max(initial=-1)) + 1
-    apart = np.stack(differences(item, order, score, values, size), axis=1)
+    apart = np.stack(differences(item, order, score, values, size, nominal=nominal), axis=1)
     owner = np.zeros(size, dtype=np.int64)
     owner[item] = text
     known = np.isfinite(apart)

@@ -67,26 +67,31 @@ class Differences(NamedTuple):
     same: Floats
 
 
-def differences(item: Ints, order: Ints, score: Ints, scores: Floats, n_items: int) -> Differences:
+def differences(
+    item: Ints, order: Ints, score: Ints, scores: Floats, n_items: int, *, nominal: bool = False
+) -> Differences:
     """All pairs of reads of an item, each kind averaged by itself (U-statistics).
 
     ``item``, ``order``, ``score`` (an index into ``scores``): one a read. How many reads there are
-    changes how precise these are, never what they are on average.
+    changes how precise these are, never what they are on average. ``nominal``: 1 for two different scores,
+    however far apart.
     """
     orders = int(order.max(initial=0)) + 1
     cell, within = np.unique(item * orders + order, return_inverse=True)
-    every = _pairs(item, score, scores, n_items)
-    same = sum_by(cell // orders, _pairs(within, score, scores, len(cell)), n_items)
+    apart = np.abs(scores[:, None] - scores[None, :])
+    if nominal:
+        apart = (apart > 0).astype(np.float64)
+    every = _pairs(item, score, apart, n_items)
+    same = sum_by(cell // orders, _pairs(within, score, apart, len(cell)), n_items)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Differences(*((of[:, 0] / of[:, 1]) for of in (every - same, same)))
 
 
-def _pairs(group: Ints, score: Ints, scores: Floats, size: int) -> Floats:
-    """(groups, 2): the summed |difference| in points over ordered pairs of reads, and the pairs."""
-    n = len(scores)
+def _pairs(group: Ints, score: Ints, apart: Floats, size: int) -> Floats:
+    """(groups, 2): the summed distance ``apart`` (scores, scores) over ordered pairs of reads, and the pairs."""
+    n = len(apart)
     counts = np.bincount(group * n + score, minlength=size * n).reshape(size, n).astype(np.float64)
     reads = counts.sum(axis=1)
-    apart = np.abs(scores[:, None] - scores[None, :])
     total = ((counts @ apart) * counts).sum(axis=1)
     return np.stack([total, reads * (reads - 1.0)], axis=1)
 

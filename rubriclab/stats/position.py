@@ -66,7 +66,7 @@ def cramers_v(share: Floats) -> Floats:
     return np.asarray(np.sqrt(n / (n - 1) * np.sum((share - 1.0 / n) ** 2, axis=-1)))
 
 
-def v_interval(share: Floats, resampled: Floats) -> Interval:
+def v_interval(share: Floats, resampled: Floats, *, tails: tuple[float, float] | None = None) -> Interval:
     """A 95 % interval for V that may reach 0, by inverting a bootstrap test.
 
     ``share``: (n,); ``resampled``: (n_boot, n) shares of resampled units. V is the length of
@@ -78,6 +78,9 @@ def v_interval(share: Floats, resampled: Floats) -> Interval:
     depends on t: all for "as great" at t = 0, where no length is too small, half and half
     a few errors away (the idea of Feldman and Cousins 1998). So 0 is left out when the same
     bootstrap rejects "no effect" at 0.05, neither more nor less often.
+
+    ``tails``: two one-sided bounds instead, with these chances that V lies below the first and above
+    the second end, wherever V is.
     """
     n = len(share)
     scale = np.sqrt(n / (n - 1))
@@ -89,11 +92,11 @@ def v_interval(share: Floats, resampled: Floats) -> Interval:
     direction = deviation / length if length >= FLAT else np.eye(n)[0] - 1.0 / n
     along = error @ (direction / np.linalg.norm(direction))
     square = np.sum(error**2, axis=1)
-    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())))
+    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())), tails)
     return Interval(float(min(1.0, scale * low)), float(min(1.0, scale * high)))
 
 
-def _accepted(along: Floats, inside: Floats, spread: float) -> tuple[float, float]:
+def _accepted(along: Floats, inside: Floats, spread: float, tails: tuple[float, float] | None) -> tuple[float, float]:
     """The least and the greatest t >= 0 under which the observed length is not too rare.
 
     |t u + z| >= c where t is at least ``-along`` + root(``inside``), or at most ``-along`` -
@@ -106,7 +109,8 @@ def _accepted(along: Floats, inside: Floats, spread: float) -> tuple[float, floa
     t = np.unique(np.concatenate([[0.0], after[after > 0], until[until > 0]]))
     if spread <= 0.0:
         return float(t[-1]), float(t[-1])
-    rare = 0.025 * (1.0 + np.exp(-((t / spread) ** 2)))
+    shared = 0.025 * (1.0 + np.exp(-((t / spread) ** 2)))
+    rare, small = (shared, 0.05 - shared) if tails is None else tails
     size = len(along)
     as_great = (
         always
@@ -118,7 +122,7 @@ def _accepted(along: Floats, inside: Floats, spread: float) -> tuple[float, floa
         + np.searchsorted(after, t - FLAT, side="left")
         + (len(until) - np.searchsorted(until, t + FLAT, side="right"))
     ) / size
-    kept = t[(as_great > rare) & (1.0 - greater > 0.05 - rare)]
+    kept = t[(as_great > rare) & (1.0 - greater > small)]
     return (float(kept[0]), float(kept[-1])) if kept.size else (0.0, 0.0)
 
 

@@ -225,10 +225,10 @@ def pulls(reads: OrderReads) -> Pulls:
 # ---------------------------------------------------------------- single scores
 
 
-def differences(reads: OrderReads) -> Differences:
+def differences(reads: OrderReads, *, nominal: bool = False) -> Differences:
     """Of two reads of each item, see :func:`rubriclab.stats.noise.differences`."""
     score = np.searchsorted(reads.scores, reads.value)
-    return noise.differences(reads.item, reads.order, score, reads.scores, len(reads.unit))
+    return noise.differences(reads.item, reads.order, score, reads.scores, len(reads.unit), nominal=nominal)
 
 
 def excess(

@@ -23,6 +23,7 @@ from rubriclab.datasets.tables import read_table
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.code_entry import pinned
 from rubriclab.model import DataError, Dataset, Design, Judge, Rubric, RubricError, Study, StudyError
+from rubriclab.model.gate import GateLimits, gate_limits
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.validation import Table, Text, validated
 from rubriclab.study.prompts.files import load_template, prompts_from_value, template_from_value
@@ -39,6 +40,7 @@ class _File(Table):
     design: Any = Field(default_factory=dict)
     judges: Any = None
     prompt: Any = None
+    gate: Any = None
 
     @model_validator(mode="after")
     def _whole(self) -> _File:
@@ -60,19 +62,30 @@ def load_study(path: Path) -> Study:
 
     Raises StudyError, DataError or RubricError naming the file, the table and the key.
     """
-    where = path.name
+    with reading(path.name, "cannot be read as a study", StudyError):
+        return _study(_toml(path), path)
+
+
+def load_gate(path: Path) -> GateLimits:
+    """The limits in a study file's [gate] table; none without one. Raises StudyError as ``load_study``."""
+    with reading(path.name, "cannot be read as a study", StudyError):
+        value = _toml(path)
+        return gate_limits(value.get("gate", {}), f"{path.name}, [gate]")
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
     content = read_file(path, limit_mb=MAX_PLAIN_MB, error=StudyError)
-    with reading(where, "cannot be read as a study", StudyError):
-        try:
-            decoded = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise StudyError(f"{where}: byte {error.start} is not UTF-8; save it as UTF-8.") from error
-        return _study(toml_value(where, decoded, error=StudyError), path)
+    try:
+        decoded = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{path.name}: byte {error.start} is not UTF-8; save it as UTF-8.") from error
+    return toml_value(path.name, decoded, error=StudyError)
 
 
 def _study(value: Mapping[str, Any], path: Path) -> Study:
     where = path.name
     file = validated(_File, value, where)
+    gate_limits(file.gate or {}, f"{where}, [gate]")  # no part of the study: it decides no call
     design, prompts = _design_and_prompts(file, path.parent, where)
     dataset, brought = _data(file.data, path.parent, f"{where}, [data]", asked=asked_by(prompts))
     rubric = _rubric(file.rubric, path.parent, f"{where}, [rubric]") or brought

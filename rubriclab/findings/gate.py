@@ -1,0 +1,203 @@
+"""A gate: is a judge shown to keep its limits, shown not to, or neither?
+
+Every condition is decided by one-sided bounds, never by the estimate. It *passes* where the bound
+that holds with 95 % lies inside the limit: whoever asks for all of several conditions passes a judge
+that breaks one in at most 5 % of runs, each at 5 % (intersection-union test: Berger 1982, Multiparameter
+Hypothesis Testing and Acceptance Sampling, theorem 1). It *fails* where the bound of the other side lies
+beyond the limit, at 5 % shared out over all conditions of the judge (Bonferroni), so that a judge that
+keeps all of them fails any in at most 5 % of runs. Holm's steps would name more failures and never
+another outcome: whether any fails is the same. All else *cannot tell*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rubriclab.findings.effects import unfinished
+from rubriclab.findings.gate_compared import ComparedValues, CriteriaValues
+from rubriclab.findings.gate_values import Measured, OptionsValues, Setting, each, settings, unread
+from rubriclab.findings.series import UNREAD
+from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.gate import CONDITIONS, Condition, GateLimits
+from rubriclab.model.wording import many
+from rubriclab.stats.inference import NO_INTERVAL, Interval
+
+Outcome = Literal["passes", "fails", "cannot tell"]
+ALPHA = 0.05
+"""Chance of a false pass, and of any false fail among the conditions of one judge."""
+FEWEST = 20
+"""Of fewer units nothing is decided, but by exact bounds. From 20 units on the bounds of answers that flip, the
+most lopsided of all numbers, let a judge at its limit pass in 0.02 to 0.06 of 400 runs of seven kinds of judges;
+of 15 prompts in 0.09."""
+MOST_TIMES = 1_000
+"""More times the items than this are no advice."""
+_VALUES = {"options": OptionsValues, "pairwise": ComparedValues, "listwise": ComparedValues, "criteria": CriteriaValues}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One condition of one judge in one setting.
+
+    ``low`` and ``high``: the two one-sided bounds of what is held against ``limit``, the size where a
+    sign says only which way (``estimate`` has it): the one inside holds with ``pass_confidence``, the
+    one beyond with ``fail_confidence``. ``why``: what keeps it open; ``tell``: what would tell.
+    """
+
+    judge: str
+    dataset: str
+    variant: str
+    simulated: bool
+    condition: Condition
+    of: str
+    limit: float
+    estimate: float
+    low: float
+    high: float
+    fail_confidence: float
+    units: int
+    unit: str
+    outcome: Outcome
+    why: str = ""
+    tell: str = ""
+    pass_confidence: float = 1.0 - ALPHA
+
+    @property
+    def title(self) -> str:
+        return f"{self.condition.title}: {self.of}" if self.of else self.condition.title
+
+    @property
+    def about(self) -> str:
+        """Judge, data and setting; a simulated judge is called one."""
+        who = f"{self.judge} (simulated)" if self.simulated else self.judge
+        return " · ".join(filter(None, (who, self.dataset, self.variant)))
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """``outcome``: passes where all pass, fails where any fails. ``notes``: what a reader must know."""
+
+    run: str
+    name: str
+    outcome: Outcome
+    decisions: tuple[Decision, ...]
+    limits: GateLimits
+    unanswered: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def judges(self) -> dict[str, Outcome]:
+        """What becomes of each judge."""
+        names = dict.fromkeys(one.judge for one in self.decisions)
+        return {name: together([one.outcome for one in self.decisions if one.judge == name]) for name in names}
+
+
+def gate(data: RunData, limits: GateLimits) -> GateResult:
+    """Hold every judge of a run against the limits. Raises LabError where none is named."""
+    asked = limits.given()
+    if not asked:
+        options = ", ".join(condition.option for condition in CONDITIONS.values())
+        raise LabError(f"A gate needs a limit: name one or more of {options}, or write a [gate] table.")
+    every = settings(data)
+    decisions: list[Decision] = []
+    for judge in dict.fromkeys(of.arm.judge for of in every):
+        mine = [of for of in every if of.arm.judge == judge]
+        decisions += _of_judge(data, mine, asked)
+    outcomes = [one.outcome for one in decisions]
+    return GateResult(
+        data.run, data.name, together(outcomes), tuple(decisions), limits, data.unanswered, tuple(_notes(data, every))
+    )
+
+
+def together(outcomes: Sequence[Outcome]) -> Outcome:
+    """Passes only if all pass, fails if any fails; of nothing it cannot tell."""
+    if "fails" in outcomes:
+        return "fails"
+    return "passes" if outcomes and set(outcomes) == {"passes"} else "cannot tell"
+
+
+def _of_judge(data: RunData, mine: Sequence[Setting], asked: dict[str, float]) -> Iterator[Decision]:
+    """All conditions of one judge, the 5 % of a false fail shared out over them."""
+    held: list[tuple[Setting, Condition, Measured, str]] = []
+    for of in mine:
+        values, lost = _VALUES[of.arm.axis](of).values(), unread(of)
+        stopped = unfinished(data)
+        shaky = "" if lost.estimate <= UNREAD else f"{lost.estimate:.0%} of the replies cannot be read"
+        for key, condition in CONDITIONS.items():
+            if key == "max_unread" and key in asked:
+                held.append((of, condition, lost, stopped))
+            elif key in asked:
+                held += [(of, condition, value, stopped or shaky) for value in each(values, key, of.arm.axis)]
+    beyond = ALPHA / max(1, len(held))
+    for of, condition, value, open_for in held:
+        yield _decided(of.arm, condition, value, asked[condition.key], beyond, open_for)
+
+
+def _decided(arm: Arm, condition: Condition, value: Measured, limit: float, beyond: float, open_for: str) -> Decision:
+    """``beyond``: the chance of a false fail; ``open_for``: why nothing is decided, whatever the bounds."""
+    below, above = (ALPHA, beyond) if condition.least else (beyond, ALPHA)
+    low, high = NO_INTERVAL if value.ends is None or value.why else value.ends(below, above)
+    why = open_for or value.why
+    if not why and value.units < FEWEST and not value.exact:
+        why = f"{many(value.units, value.unit)} are too few to decide; {FEWEST} are needed"
+    if not why and not np.isfinite([low, high]).all():
+        why = "no interval is known"
+    outcome: Outcome = "cannot tell" if why else _outcome(condition, low, high, limit)
+    tell = _more(condition, value, Interval(low, high), limit) if outcome == "cannot tell" and not why else ""
+    return Decision(
+        judge=arm.judge,
+        dataset=arm.dataset,
+        variant=str(arm.variant),
+        simulated=arm.simulated,
+        condition=condition,
+        of=value.of,
+        limit=limit,
+        estimate=value.estimate,
+        low=low,
+        high=high,
+        fail_confidence=1.0 - beyond,
+        units=value.units,
+        unit=value.unit,
+        outcome=outcome,
+        why=why,
+        tell=tell,
+    )
+
+
+def _outcome(condition: Condition, low: float, high: float, limit: float) -> Outcome:
+    if condition.least:
+        return "passes" if low >= limit else "fails" if high < limit else "cannot tell"
+    return "passes" if high <= limit else "fails" if low > limit else "cannot tell"
+
+
+def _more(condition: Condition, value: Measured, ends: Interval, limit: float) -> str:
+    """How many items would do if the estimate stayed: bounds close in with the root of their number."""
+    at = abs(value.estimate) if condition.sized or condition.key == "max_v" else value.estimate
+    inside = (at > limit) if condition.least else (at < limit)
+    towards = ends.low if inside == condition.least else ends.high
+    room, reach = abs(limit - at), abs(towards - at)
+    if room * math.sqrt(MOST_TIMES) <= reach:
+        return "the estimate lies at the limit: no number of items would tell soon"
+    times = (reach / room) ** 2
+    if condition.key == "max_unread" and value.estimate == 0.0:  # the bound of no case falls with their number
+        times = math.log(ALPHA) / math.log1p(-limit) / max(value.units, 1) if limit < 1 else 1.0
+    more = math.ceil(times * value.units)
+    verdict = "pass" if inside else "fail"
+    return f"about {many(max(more, value.units + 1), value.unit)} in all would let it {verdict}, if the estimate stays"
+
+
+def _notes(data: RunData, every: Sequence[Setting]) -> Iterator[str]:
+    if data.unanswered:
+        yield f"The run is not finished: {data.unanswered:,} of {sum(data.planned):,} calls wait. Nothing is decided."
+    if any(of.arm.simulated for of in every):
+        yield "A simulated judge was asked: this says nothing of a model."
+    judges = len({of.arm.judge for of in every})
+    if judges > 1:
+        yield (
+            f"{judges} judges are each decided by themselves: a false fail of any of them has a chance of at most "
+            f"{judges} x 5 %."
+        )

@@ -1,0 +1,86 @@
+"""The limits of a gate: what a judge is held to before it may stay in a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from rubriclab.model.faults import StudyError
+from rubriclab.model.validation import Table, validated
+
+Most = Annotated[float, Field(strict=True, gt=0, le=1)]
+Points = Annotated[float, Field(strict=True, gt=0, le=1_000)]
+Least = Annotated[float, Field(strict=True, ge=0, le=1)]
+
+
+class GateLimits(Table):
+    """[gate] of a study file, or the options of the command; what is not named is not asked."""
+
+    max_v: Most | None = None
+    max_shift: Points | None = None
+    max_place: Most | None = None
+    max_flip: Most | None = None
+    max_unread: Most | None = None
+    min_kappa: Least | None = None
+    min_weighted_kappa: Least | None = None
+    min_r: Least | None = None
+    min_repeat: Least | None = None
+
+    def over(self, other: GateLimits) -> GateLimits:
+        """These limits, and those of ``other`` where these name none."""
+        return GateLimits(**{**other.given(), **self.given()})
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``about``: what is measured, as a sentence goes on; ``unit``: "" for a share or a coefficient."""
+
+    key: str
+    title: str
+    about: str
+    unit: str = ""
+
+    @property
+    def least(self) -> bool:
+        """Must the number be at least the limit? Else at most."""
+        return self.key.startswith("min_")
+
+    @property
+    def sized(self) -> bool:
+        """Has the number a sign, and is its size held against the limit?"""
+        return self.key in ("max_shift", "max_place")
+
+    @property
+    def option(self) -> str:
+        """As on the command line."""
+        return "--" + self.key.replace("_", "-")
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    condition.key: condition
+    for condition in (
+        Condition("max_v", "Cramér's V of places", "how unevenly places are picked, noise taken off"),
+        Condition(
+            "max_shift",
+            "Shift of the mean score",
+            "mean score in ascending less that in descending order; of criteria first less last place, of each",
+            "points",
+        ),
+        Condition("max_place", "Advantage of the first place", "wins of the place shown first less wins of the last"),
+        Condition("max_flip", "Answers that flip", "how many answers other orders change beyond asking again"),
+        Condition("max_unread", "Unread replies", "share of replies that gave no answer"),
+        Condition("min_kappa", "Kappa with people", "Cohen's kappa of one read with one rating"),
+        Condition("min_weighted_kappa", "Weighted kappa with people", "the same, weighted by squared distance"),
+        Condition("min_r", "Pearson's r with people", "of the mean over an item's reads with its mean rating"),
+        Condition("min_repeat", "Repeats that agree", "share of two reads in one and the same order that agree"),
+    )
+}
+"""Every condition by its key, in the order in which they are shown."""
+
+
+def gate_limits(value: Any, where: str) -> GateLimits:
+    """The limits in a table of plain values. Raises StudyError for an unknown key and for a limit out of range."""
+    return validated(GateLimits, value, where, StudyError)

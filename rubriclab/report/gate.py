@@ -1,0 +1,182 @@
+"""What a gate decided, from one structure: as JSON, as text, as Markdown and as JUnit XML."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Literal
+
+from rubriclab.findings.gate import Decision, GateResult
+from rubriclab.findings.plain import plain
+from rubriclab.model.wording import interval, many, number
+
+Undecided = Literal["fail", "pass", "skip"]
+UNDECIDED: tuple[Undecided, ...] = ("skip", "fail", "pass")
+"""What an open condition is to a reader of JUnit: skipped, an error, or no news."""
+MARKS = {"passes": "✅", "fails": "❌", "cannot tell": "❔"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def gate_json(result: GateResult) -> dict[str, Any]:
+    """The whole as plain values; ``decisions`` with the key of the condition and both bounds."""
+    return {
+        "run": result.run,
+        "name": result.name,
+        "outcome": result.outcome,
+        "unanswered": result.unanswered,
+        "limits": result.limits.given(),
+        "judges": result.judges,
+        "decisions": [_one_json(one) for one in result.decisions],
+        "notes": list(result.notes),
+    }
+
+
+def _one_json(one: Decision) -> dict[str, Any]:
+    body: dict[str, Any] = plain(one)
+    condition = body.pop("condition")
+    return {"condition": condition["key"], "title": one.title, "least": one.condition.least, **body}
+
+
+# ---------------------------------------------------------------- in words
+
+
+def number_words(one: Decision) -> str:
+    unit = f" {one.condition.unit}" if one.condition.unit else ""
+    return f"{number(one.estimate, '.3f', unknown='not known')}{unit if one.estimate == one.estimate else ''}"
+
+
+def bounds_words(one: Decision) -> str:
+    """Both one-sided bounds; of a size that has a sign, of the size."""
+    ends = interval((one.low, one.high), ".3f", brackets=True)
+    return f"size {ends}" if one.condition.sized and one.low == one.low else ends
+
+
+def limit_words(one: Decision) -> str:
+    unit = f" {one.condition.unit}" if one.condition.unit else ""
+    return f"{'at least' if one.condition.least else 'at most'} {one.limit:g}{unit}"
+
+
+def reason(one: Decision) -> str:
+    """Why it is open and what would tell; empty where it is decided."""
+    return "; ".join(filter(None, (one.why, one.tell)))
+
+
+def headline(result: GateResult) -> str:
+    """The whole in one sentence."""
+    count = {kind: sum(one.outcome == kind for one in result.decisions) for kind in MARKS}
+    parts = ", ".join(f"{n} {kind if n == 1 or kind == 'cannot tell' else _PLURAL[kind]}" for kind, n in count.items())
+    return f"The gate {result.outcome}: of {many(len(result.decisions), 'condition')} {parts}."
+
+
+_PLURAL = {"passes": "pass", "fails": "fail"}
+
+
+def bounds_note(result: GateResult) -> str:
+    """How sure the bounds are."""
+    sure = sorted({round(100 * one.fail_confidence, 2) for one in result.decisions})
+    others = " to ".join(f"{value:g}" for value in dict.fromkeys((sure[0], sure[-1]))) if sure else ""
+    return (
+        "Bounds are one-sided: towards the limit's inside with 95 %, so that a judge beyond a limit passes in at most "
+        f"5 % of runs; towards its outside with {others} %, so that one that keeps all limits fails any in at most 5 %."
+    )
+
+
+def gate_text(result: GateResult) -> str:
+    """A table for a terminal, judge by judge."""
+    lines = [headline(result)]
+    for about in dict.fromkeys(one.about for one in result.decisions):
+        lines += ["", about]
+        for one in result.decisions:
+            if one.about == about:
+                shown = f"{number_words(one)} {bounds_words(one)}"
+                lines.append(f"  {one.outcome:<12}{one.title:<44}{shown:<40}{limit_words(one)}")
+                if reason(one):
+                    lines.append(f"{'':14}{reason(one)}")
+    return "\n".join([*lines, "", bounds_note(result), *result.notes])
+
+
+def gate_markdown(result: GateResult) -> str:
+    """A summary with its table, for ``$GITHUB_STEP_SUMMARY``; names are shown as they are, never as markup."""
+    head = "| | Judge | Condition | Estimate | Bounds | Limit | |\n|---|---|---|---|---|---|---|"
+    rows = [
+        f"| {MARKS[one.outcome]} {one.outcome} | {_md(one.about)} | {_md(one.title)} | {number_words(one)} | "
+        f"{_md(bounds_words(one))} | {limit_words(one)} | {_md(reason(one))} |"
+        for one in result.decisions
+    ]
+    title = f"## Judge gate: {MARKS[result.outcome]} {result.outcome}"
+    about = f"Run {_md(result.run)} “{_md(result.name)}”. {_md(headline(result))}"
+    notes = [f"- {_md(note)}" for note in (bounds_note(result), *result.notes)]
+    return "\n".join([title, "", about, "", head, *rows, "", *notes, ""])
+
+
+def _md(text: str) -> str:
+    """Text of unknown origin in one cell of a table."""
+    text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", text)
+    # Addresses and names become links by themselves, escaped or not; a word joiner keeps them text.
+    return re.sub(r"(://|@|www(?=\.))", "\\1\u2060", text)
+
+
+# ---------------------------------------------------------------- JUnit
+
+
+def gate_junit(result: GateResult, *, at: datetime, undecided: Undecided = "skip") -> str:
+    """One suite a judge, one case a condition in a setting, in the form that JUnit's readers share.
+
+    A condition that fails is a failure; one that is open is skipped, an error or nothing, as ``undecided``
+    says. ``at``: when it was decided.
+    """
+    suites = ET.Element("testsuites")
+    for judge, outcome in result.judges.items():
+        mine = [one for one in result.decisions if one.judge == judge]
+        suite = _suite(suites, f"rubriclab gate: {judge}", mine, at, undecided)
+        properties = ET.SubElement(suite, "properties")
+        for name, value in (("run", result.run), ("study", result.name), ("outcome", outcome)):
+            ET.SubElement(properties, "property", name=name, value=_xml(value))
+        for one in mine:
+            _case(suite, one, undecided)
+        ET.SubElement(suite, "system-out").text = _xml("\n".join(_lines(result, mine)))
+        ET.SubElement(suite, "system-err")
+    ET.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
+
+
+def _suite(suites: ET.Element, name: str, mine: list[Decision], at: datetime, undecided: Undecided) -> ET.Element:
+    open_ones = sum(one.outcome == "cannot tell" for one in mine)
+    counts = {
+        "tests": len(mine),
+        "failures": sum(one.outcome == "fails" for one in mine),
+        "errors": open_ones if undecided == "fail" else 0,
+        "skipped": open_ones if undecided == "skip" else 0,
+    }
+    about = {"name": _xml(name), "timestamp": at.strftime("%Y-%m-%dT%H:%M:%S"), "hostname": "localhost", "time": "0"}
+    return ET.SubElement(suites, "testsuite", {**about, **{key: str(n) for key, n in counts.items()}})
+
+
+def _case(suite: ET.Element, one: Decision, undecided: Undecided) -> None:
+    name = " · ".join(filter(None, (f"{one.title}, {limit_words(one)}", one.dataset, one.variant)))
+    case = ET.SubElement(suite, "testcase", name=_xml(name), classname=_xml(f"rubriclab.gate.{one.judge}"), time="0")
+    text = _xml(f"{number_words(one)} {bounds_words(one)}, limit {limit_words(one)}")
+    if one.outcome == "fails":
+        ET.SubElement(case, "failure", message=text, type="fails").text = text
+    elif one.outcome == "cannot tell" and undecided != "pass":
+        why = _xml(reason(one) or "the bounds hold the limit between them")
+        part = ET.SubElement(case, "error" if undecided == "fail" else "skipped", message=f"cannot tell: {why}")
+        if undecided == "fail":
+            part.set("type", "cannot tell")
+            part.text = text
+
+
+def _lines(result: GateResult, mine: list[Decision]) -> Iterator[str]:
+    for one in mine:
+        yield f"{one.outcome}: {one.title}: {number_words(one)} {bounds_words(one)}, {limit_words(one)}. {reason(one)}"
+    yield bounds_note(result)
+    yield from result.notes
+
+
+def _xml(text: str) -> str:
+    """Without the characters that XML has no way to write."""
+    return _NOT_XML.sub("�", text)
