@@ -28,6 +28,7 @@ def frame() -> None:
     }
     page = st.navigation(pages, position="sidebar")
     ui.enter(page)
+    ui.hold()
     page.run()
 
 

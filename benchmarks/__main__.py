@@ -1,6 +1,6 @@
-"""``python -m benchmarks runner|prefix|views|pages|calls``: how fast a run is, how well it uses
-a cache, how soon each view of Results answers, how soon each page stands in a browser, and how
-many calls a verdict takes."""
+"""``python -m benchmarks runner|prefix|views|pages|calls|proxy``: how fast a run is, how well it uses
+a cache, how soon each view of Results answers, how soon each page stands in a browser, how many calls
+a verdict takes, and what the proxy costs beyond its calls."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from benchmarks import calls
 
         return calls.main(given[1:])
+    if given[:1] == ["proxy"]:
+        from benchmarks import proxy
+
+        return proxy.main(given[1:])
     if given[:1] == ["pages"]:
         from benchmarks import pages
 
@@ -68,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     benches.add_parser("views", help=about, description=about, add_help=False)
     about = "Calls until it is settled what the order does: the papers' design, half-way, the lab."
     benches.add_parser("calls", help=about, description=about, add_help=False)
+    about = "Items per second through the proxy, beside the same calls sent by the pipeline itself."
+    benches.add_parser("proxy", help=about, description=about, add_help=False)
     about = "Seconds until each page stands in a browser, cold and after a choice."
     benches.add_parser("pages", help=about, description=about, add_help=False)
     return parser

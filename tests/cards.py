@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Any
 from unittest.mock import patch
 
+from rubriclab.judges.client import ChatClient
+from rubriclab.judges.embedded import TOP_LOGPROBS
 from rubriclab.model import Call, Comparison, Item, Judge, Reply, Study
 from rubriclab.model.places import EXAMPLE
 from rubriclab.runs.card import judge_card
@@ -76,3 +78,19 @@ def asked(call: Call) -> str:
     """A label that depends on the item and on what stands first."""
     seed = hashlib.sha256(f"{call.items}{call.ordering.shown[0]}".encode()).digest()[0]
     return call.ordering.labels[seed % len(call.ordering.labels)] if call.ordering.labels else ""
+
+
+async def lab_scores(
+    about: Study, url: str, items: list[int], orders: set[tuple[Any, ...]]
+) -> list[tuple[float, float]]:
+    """What the lab's own client gets for items under the orders: means of scores and expected scores."""
+    prepared = plan(about)
+    made = []
+    async with ChatClient(about.judges[0], base_urls=[url], top_logprobs=TOP_LOGPROBS) as client:
+        for item in items:
+            calls = [c for c in prepared.calls_about(item, arm=0) if c.ordering.shown in orders]
+            outcomes = [prepared.read(call, await client.ask(call)).outcomes[0] for call in calls]
+            assert len(outcomes) == len(orders)
+            scores, expected = [o.score for o in outcomes], [o.expected for o in outcomes]
+            made.append((sum(map(float, scores)) / len(scores), sum(expected) / len(expected)))  # type: ignore[arg-type]
+    return made

@@ -18,8 +18,6 @@ import pytest
 
 from rubriclab import apply
 from rubriclab.apply.judge import CardJudge
-from rubriclab.judges.client import ChatClient
-from rubriclab.judges.embedded import TOP_LOGPROBS
 from rubriclab.judges.request import request_body
 from rubriclab.model import (
     Call,
@@ -38,7 +36,7 @@ from rubriclab.model import (
 from rubriclab.model.prompt import AnswerRule, PromptMessage, PromptTemplate
 from rubriclab.runs.card_code import copied, zipped
 from rubriclab.study.plan import Plan, plan
-from tests.cards import API, Opinionated, asked, card_of_study, example, item_value
+from tests.cards import API, Opinionated, asked, card_of_study, example, item_value, lab_scores
 from tests.labkit import criterion, study
 from tests.servers import FaultServer, SteadyServer, completion, running, token_entry
 
@@ -230,22 +228,6 @@ def lab_read(prepared: Plan, call: Call, reply: Reply, names: tuple[str, ...]) -
 
 
 # ---------------------------------------------------------------- end to end
-
-
-async def lab_scores(
-    about: Study, url: str, items: list[int], orders: set[tuple[Any, ...]]
-) -> list[tuple[float, float]]:
-    """What the lab's own client gets for items under the orders: means of scores and expected scores."""
-    prepared = plan(about)
-    made = []
-    async with ChatClient(about.judges[0], base_urls=[url], top_logprobs=TOP_LOGPROBS) as client:
-        for item in items:
-            calls = [c for c in prepared.calls_about(item, arm=0) if c.ordering.shown in orders]
-            outcomes = [prepared.read(call, await client.ask(call)).outcomes[0] for call in calls]
-            assert len(outcomes) == len(orders)
-            scores, expected = [o.score for o in outcomes], [o.expected for o in outcomes]
-            made.append((sum(map(float, scores)) / len(scores), sum(expected) / len(expected)))  # type: ignore[arg-type]
-    return made
 
 
 @pytest.mark.slow

@@ -28,8 +28,9 @@ ONLY_IN = {
     "streamlit": {"app"},
     "duckdb": {"store"},
     "plotly": {"figures"},
+    "kaleido": {"figures"},
     "openai": {"judges"},
-    "aiohttp": {"judges"},
+    "aiohttp": {"judges", "runs"},
 }
 MODULE, PAGE, FUNCTION = 400, 120, 40
 """At most so many lines."""

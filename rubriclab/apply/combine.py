@@ -23,7 +23,7 @@ class Read:
     """One call: the order shown, what came back and what was read of it.
 
     ``score``: named by the reply (of a pair the place that won, 0 a tie); ``by_score``: chances of the scores (of
-    a pair of its two candidates), in ascending order. ``text`` is the reply, word for word.
+    a pair of its two candidates), in ascending order. ``text`` is the reply, word for word, to ``messages``.
     """
 
     order: tuple[int | str, ...]
@@ -38,6 +38,7 @@ class Read:
     tokens_out: int | None = None
     attempts: int = 1
     criteria: Mapping[str, float | None] = field(default_factory=dict)
+    messages: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

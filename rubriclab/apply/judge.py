@@ -121,11 +121,11 @@ class CardJudge:
         """Calls out, their replies in; at the end what they amount to."""
         subject = subject_of(self.card, item)
         calls = [self._call(subject, order, nth) for nth, order in enumerate(self._orders(subject))]
-        reads = list(map(self._read, calls, (yield calls)))
+        reads = list(map(self._read_of, calls, (yield calls)))
         if self.cure.disagree == "third" and len({share(read) for read in reads if read.status == "ok"}) > 1:
             third = _drawn(subject).choice(self.cure.orders)
             last = self._call(subject, third, len(calls))
-            reads += map(self._read, [last], (yield [last]))
+            reads += map(self._read_of, [last], (yield [last]))
         return judged(self.card, self.cure, reads)
 
     def _call(self, subject: Subject, order: tuple[int | str, ...], nth: int) -> Call:
@@ -192,6 +192,9 @@ class CardJudge:
         return replace(reply, attempts=attempts)
 
     # ------------------------------------------------------------ reading
+
+    def _read_of(self, call: Call, reply: Reply) -> Read:
+        return replace(self._read(call, reply), messages=tuple(call.messages))
 
     def _read(self, call: Call, reply: Reply) -> Read:
         card, order = self.card, call.ordering.shown

@@ -57,6 +57,7 @@ def add_gate(parsers: Any) -> None:
     made.add_argument(
         "--max-calls", type=positive, metavar="N", help="stop after N calls; an unfinished run cannot tell"
     )
+    made.add_argument("--retry-failed", action="store_true", help="ask again the calls that ended in an error first")
     made.add_argument("--unit", choices=get_args(UnitChoice), help="what intervals resample (default: the study's)")
     made.add_argument("--limits", type=Path, metavar="STUDY.toml", help="for a run that is there: whose [gate] table")
     made.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, a case for each condition")

@@ -14,6 +14,8 @@ MOST_ENTRIES = 20
 
 _ROMAN = {"i": 1, "v": 5, "x": 10}
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+LONGEST_NUMBER = 7
+"""Signs of a label in digits."""
 _NUMBER = re.compile(r"[-−]?\d{1,3}(?:[.,]\d{1,2})?")
 
 
@@ -105,6 +107,12 @@ def part(kind: PartKind, text: str, start: int, end: int) -> Part:
 
 def number(label: str) -> float | None:
     """The value of a label in digits; None for any other."""
+    return None if len(label) > LONGEST_NUMBER else _number(label)
+
+
+@lru_cache(maxsize=2048)
+def _number(label: str) -> float | None:
+    """Kept, since the same few labels are looked at in every prompt, several times."""
     if not _NUMBER.fullmatch(label) or (not label.isascii() and "−" not in label):
         return None
     return float(label.replace("−", "-").replace(",", "."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 UNIT = (
     r"points?|pts?\.?|stars?|marks?|Punkte?n?|Sterne?|Noten?|étoiles?|puntos?|punti|pontos?|estrellas?|"
@@ -36,8 +37,14 @@ def rank_of(label: str) -> int | None:
 
 def quality(text: str) -> float | None:
     """How good a description says its option is, by the first scale words in it; None where it has none."""
+    return _quality(text[:400])
+
+
+@lru_cache(maxsize=512)
+def _quality(text: str) -> float | None:
+    """Kept, since the options of a rubric come again in every prompt."""
     found = []
-    for match in _ANY.finditer(text[:400]):
+    for match in _ANY.finditer(text):
         rank = _RANKS[match[1].casefold()]
         found.append(float(9 - rank if _NOT.search(text[max(0, match.start() - 20) : match.start()]) else rank))
         if len(found) == 3:

@@ -78,9 +78,9 @@ def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
 
 
 def reliability_curves(arms: Sequence[ArmAlignment]) -> Chart:
-    """Reliability of a mean over so many reads, with its interval, and the target."""
+    """Dependability of a mean over so many reads, with its interval, and the target."""
     drawn = [arm for arm in arms if arm.reliability is not None]
-    drawing = Drawing(x="Reads averaged per item", y="Reliability of the mean")
+    drawing = Drawing(x="Reads averaged per item", y="Dependability of the mean")
     several = len({_place(arm.arm) for arm in drawn}) > 1
     parts = []
     for index, arm in enumerate(drawn):
@@ -103,7 +103,7 @@ def reliability_curves(arms: Sequence[ArmAlignment]) -> Chart:
         parts.append(f"{strategy} on {_place(arm.arm)} {sure.one:.2f} with 1, {needed:.0f} for {TARGET:g}")
     drawing.level(y=TARGET)
     drawing.figure.update_yaxes(range=[0, 1.02])
-    return drawing.chart(f"Reliability by number of reads: {listed(parts[:6], of=len(parts))}.")
+    return drawing.chart(f"Dependability by number of reads: {listed(parts[:6], of=len(parts))}.")
 
 
 def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:

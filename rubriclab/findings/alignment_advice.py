@@ -145,7 +145,10 @@ def _budget(key: tuple[str, str, str], arms: Sequence[ArmAlignment]) -> Advice |
 
 
 def budget_sentence(arm: ArmAlignment) -> str:
-    """How many reads an item it takes for a reliable mean, and how reliable those there are."""
+    """How many reads an item it takes for a dependable mean, and how dependable those there are.
+
+    Dependability, as the generalisability study has it: what an order adds to all items counts as error.
+    """
     sure = arm.reliability
     if sure is None:
         return "Every item was read once: how many reads are enough cannot be said."
@@ -153,13 +156,14 @@ def budget_sentence(arm: ArmAlignment) -> str:
     if not math.isfinite(low):
         return (
             "How many reads are enough for other items cannot be said: too few units for an interval. Of these "
-            f"items one read in {arm.arm.strategy} order has a reliability of {sure.one:.2f}, the {sure.reads} "
+            f"items one read in {arm.arm.strategy} order has a dependability of {sure.one:.2f}, the {sure.reads} "
             f"there are {sure.all:.2f}. {_expected(arm)}"
         )
     ends = f" ({low:,.0f} to {high:,.0f})" if math.isfinite(high) else f" ({low:,.0f} or more)"
+    further = f" (extrapolated from {sure.reads})" if needed > sure.reads else ""
     return (
-        f"{many(int(needed), 'read')}{ends} in {arm.arm.strategy} order reach a reliability of "
-        f"{TARGET:g}; one read has {sure.one:.2f}, the {sure.reads} there are {sure.all:.2f} "
+        f"{many(int(needed), 'read')}{ends} in {arm.arm.strategy} order reach a dependability of "
+        f"{TARGET:g}{further}; one read has {sure.one:.2f}, the {sure.reads} there are {sure.all:.2f} "
         f"{interval(sure.all_ci, '.2f', brackets=True)}. {_expected(arm)}"
     )
 

@@ -20,7 +20,7 @@ from rubriclab.stats.human_correlation import FEWEST_UNITS, ItemReads, LeftOut, 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 from rubriclab.stats.missing import Sensitivity, sensitivity
 from rubriclab.stats.ranks import MIN_RANKED, RankSets, rank_sets
-from rubriclab.stats.reliability import Reliability, rating_reliability, reliability
+from rubriclab.stats.reliability import Reliability, own_share, rating_reliability, reliability
 from rubriclab.stats.verdict import Effect
 
 FEW_ITEMS = 30
@@ -105,7 +105,7 @@ class ArmAlignment:
 @dataclass(frozen=True)
 class Cases:
     """An arm's reads. ``scores``: (items of ``rows``, K), NaN where unread or not asked;
-    ``asked``, alike, where there was a call; ``item``: run-wide codes of the items with a score
+    ``order``, alike, a code of the order shown; ``asked``, alike, where there was a call; ``item``: run-wide codes of the items with a score
     and a rating, at the places ``at``; ``reads`` and ``expected`` are of these."""
 
     code: int
@@ -113,6 +113,7 @@ class Cases:
     rows: OptionRows
     most: int
     scores: Floats
+    order: Floats
     asked: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     human: Floats
     at: Ints
@@ -127,6 +128,7 @@ def available_cases(data: RunData, code: int, arm: Arm, judgments: pd.DataFrame,
     slot = read_slots(rows.item, judgments)
     shape = rows.n_items, int(slot.max()) + 1
     scores = _matrix(rows.item, slot, rows.value, shape)
+    order = _matrix(rows.item, slot, rows.ordering.astype(np.float64), shape)
     asked = np.zeros(shape, dtype=bool)
     asked[rows.item, slot] = True
     rating = human[rows.item_code]
@@ -138,7 +140,7 @@ def available_cases(data: RunData, code: int, arm: Arm, judgments: pd.DataFrame,
         rated = np.flatnonzero(np.isfinite(rating) & np.isfinite(means).any(axis=1))
         expected = ItemReads.of(means[rated], rating[rated], units[rated])
     reads = ItemReads.of(scores[at], rating[at], units[at])
-    return Cases(code, arm, rows, shape[1], scores, asked, rating, at, rows.item_code[at], reads, expected)
+    return Cases(code, arm, rows, shape[1], scores, order, asked, rating, at, rows.item_code[at], reads, expected)
 
 
 def read_slots(item: Ints, judgments: pd.DataFrame) -> Ints:
@@ -231,7 +233,7 @@ def _arm(data: RunData, case: Cases, raters: Raters, units: Units, strategies: i
         expected=_correlation(r_with_humans(case.expected)) if case.expected else None,
         raters=agreement,
         ceiling=ceiling,
-        reliability=reliability(case.reads),
+        reliability=reliability(case.reads, own_share(case.scores[case.at], case.order[case.at])),
         sensitivity=_sensitivity(case),
         against=_against(r, strategies),
         ordering_rank=ranks,

@@ -19,7 +19,7 @@ from rubriclab.findings.frame import Bools, OptionRows, compress, option_rows, s
 from rubriclab.findings.plain import picked
 from rubriclab.findings.topic import DocumentPart, Question, Topic
 from rubriclab.model import Arm, Ordering, RunData
-from rubriclab.model.wording import many
+from rubriclab.model.wording import lone_p, many
 from rubriclab.stats.choice import ChoiceFit, EffectFit, Separability, fit_choice, layout
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
 
@@ -335,8 +335,10 @@ def choice_sentence(model: ChoiceModel) -> str:
         most = max((level.ci.high for level in known if math.isfinite(level.ci.high)), default=0.0)
         still = f"; odds up to {math.exp(most):.2f} are still possible" if most > 0 else ""
         return f"No pull of a position is shown in {model.judge}, nor ruled out{still}."
+    sure = "" if test is None else f" ({lone_p(test.p)})"
     return (
-        f"{whom}, standing at position {top.position} multiplies an option's odds with {model.judge} by {top.odds:.2f}."
+        f"{whom}, standing at position {top.position} multiplies an option's odds with {model.judge} by "
+        f"{top.odds:.2f}{sure}."
     )
 
 

@@ -220,7 +220,7 @@ def order_excess(data: RunData, run: RunCodes, rows: ArmCalls) -> OrderExcess:
     why = unfinished(data) or why
     estimate, ends = clustered_mean(changed.excess[known], unit[known], level=level)
     return OrderExcess(
-        effect=effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why),
+        effect=effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True),
         order=float(changed.order[known].mean()),
         again=float(changed.again[known].mean()),
         comparisons=int(known.sum()),

@@ -109,7 +109,7 @@ def repeats(data: RunData, rows: Rows, others: Sequence[Rows], apart: Mapping[in
         return SameOrder(each[0], each[1], unknown(sesoi, why), 0, control)
     added = mean_of((mine - same)[both][:, None], unit[both])
     (ends,) = intervals(added, least=step(rows.arm.scores))
-    excess = in_points(data, rows.arm, float(added.estimate[0]), ends)
+    excess = in_points(data, rows.arm, float(added.estimate[0]), ends, excess=True)
     return SameOrder(float(mine[both].mean()), float(same[both].mean()), excess, int(both.sum()), control)
 
 

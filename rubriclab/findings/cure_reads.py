@@ -91,15 +91,15 @@ def _each(data: RunData, arms: Sequence[tuple[int, Arm, pd.DataFrame]], known: B
 def _reads(data: RunData, code: int, arm: Arm, rows: pd.DataFrame) -> Reads | None:
     """The items of one arm that were read in every call; None where there are none or one order alone."""
     item, at, columns, column, first = _laid_out(data, rows)
-    pattern, patterns = _patterns(data, rows, arm)
+    pattern, patterns = order_patterns(data, rows, arm)
     shape = (len(item), len(columns))
     ok = ok_rows(rows)
     shown = np.full(shape, -1, dtype=np.int64)
     shown[at[ok], column[ok]] = pattern[ok]
     named = np.full(shape, np.nan)
-    named[at[ok], column[ok]] = _named(rows, arm, pattern, patterns)[ok]
+    named[at[ok], column[ok]] = named_values(rows, arm, pattern, patterns)[ok]
     likely = np.full(shape, np.nan)
-    likely[at[ok], column[ok]] = _likely(data, rows, arm, pattern, patterns)[ok]
+    likely[at[ok], column[ok]] = likely_values(data, rows, arm, pattern, patterns)[ok]
     whole = np.isfinite(named).all(axis=1)
     if not whole.any() or len(np.unique(shown[whole])) < 2:
         return None
@@ -148,7 +148,7 @@ def _only(grid: Grid, whole: Bools) -> Grid | None:
     return replace(grid, item=grid.item[whole], score=grid.score[whole], ordering=grid.ordering[whole], chances=chances)
 
 
-def _patterns(data: RunData, rows: pd.DataFrame, arm: Arm) -> tuple[Ints, tuple[Order, ...]]:
+def order_patterns(data: RunData, rows: pd.DataFrame, arm: Arm) -> tuple[Ints, tuple[Order, ...]]:
     """(a code for each judgment, the order that it stands for): scores, names, or 1 and 2 of a pair."""
     ordering = rows["ordering"].to_numpy().astype(np.int64)
     if arm.axis != "pairwise":
@@ -161,7 +161,8 @@ def _patterns(data: RunData, rows: pd.DataFrame, arm: Arm) -> tuple[Ints, tuple[
     return np.where(np.array(first)[place.ravel()], 0, 1), ((1, 2), (2, 1))
 
 
-def _named(rows: pd.DataFrame, arm: Arm, pattern: Ints, patterns: Sequence[Order]) -> Floats:
+def named_values(rows: pd.DataFrame, arm: Arm, pattern: Ints, patterns: Sequence[Order]) -> Floats:
+    """Of each judgment the score named, of a pair the share for its first candidate; NaN unread."""
     if arm.axis != "pairwise":
         return rows["score"].to_numpy().astype(np.float64)
     place = rows["position"].to_numpy().astype(np.int64)
@@ -169,7 +170,7 @@ def _named(rows: pd.DataFrame, arm: Arm, pattern: Ints, patterns: Sequence[Order
     return np.where(place == 0, 0.5, np.where(place < 0, np.nan, (place == first).astype(np.float64)))
 
 
-def _likely(data: RunData, rows: pd.DataFrame, arm: Arm, pattern: Ints, patterns: Sequence[Order]) -> Floats:
+def likely_values(data: RunData, rows: pd.DataFrame, arm: Arm, pattern: Ints, patterns: Sequence[Order]) -> Floats:
     """Expected scores; of pairs the chance of the first candidate among the two."""
     if arm.axis != "pairwise":
         given = rows["expected"] if "expected" in rows else pd.Series(np.nan, index=rows.index)

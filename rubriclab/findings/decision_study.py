@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, GStudy, Plan
-from rubriclab.findings.generalisability_words import counted, design_words, plural
+from rubriclab.findings.generalisability_words import beyond, counted, design_words, plural
 from rubriclab.stats.generalisability import best_of, coefficients, mixes
 from rubriclab.stats.inference import NO_INTERVAL, Ints
 from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
@@ -41,13 +41,14 @@ def plans_of(
     few = study.n_units < FEWEST_UNITS
     thin = few or _thin(study, held)
     unmeasured = not parts.noisy and len(held) == len(study.facets) - 1
+    read = {one.key: one.levels for one in study.facets[1:]}
     plans = []
     for place, (relative, absolute) in enumerate(zip(*both, strict=True)):
         counted = tuple(zip(study.numbered, whole[place].tolist(), strict=True))
         plans.append(
             Plan(
                 key,
-                design_words(counted),
+                design_words(counted, read),
                 counted,
                 fixed,
                 int(whole[place].prod()),
@@ -55,6 +56,7 @@ def plans_of(
                 NO_INTERVAL if few or unmeasured else relative.ci,
                 math.nan if unmeasured else absolute.value,
                 NO_INTERVAL if thin or unmeasured else absolute.ci,
+                tuple(name for name, n in counted if beyond(name, n, read)),
             )
         )
     return tuple(plans)

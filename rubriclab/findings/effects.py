@@ -66,12 +66,22 @@ def step(scores: Sequence[float]) -> float:
 
 
 def in_points(
-    data: RunData, arm: Arm, estimate: float, interval: Interval, *, confidence: float = 0.95, why: str = ""
+    data: RunData,
+    arm: Arm,
+    estimate: float,
+    interval: Interval,
+    *,
+    confidence: float = 0.95,
+    why: str = "",
+    excess: bool = False,
 ) -> Effect:
-    """An effect in score points, held against the run's smallest effect of interest."""
+    """An effect in score points, held against the run's smallest effect of interest.
+
+    ``excess``: it is a distance beyond noise, see :func:`rubriclab.stats.verdict.effect`.
+    """
     sesoi = data.smallest_effect * step(arm.scores)
     why = why or unfinished(data)
-    return effect(estimate, interval, sesoi, confidence=confidence, why=why)
+    return effect(estimate, interval, sesoi, confidence=confidence, why=why, excess=excess)
 
 
 def too_few_units(estimate: Estimate) -> str:
@@ -105,7 +115,7 @@ def of_prompts(data: RunData, change: WinnerChange, calls: int) -> Effect:
     interval = Interval(100.0 * change.excess_ci.low, 100.0 * change.excess_ci.high)
     if not why and interval.low > 0 and change.p > ALPHA:
         why = f"exchanging reads between the two gives as much (p = {change.p:.2f})"
-    return effect(100.0 * change.excess, interval, SMALLEST_SHARE, unit="% of prompts", why=why)
+    return effect(100.0 * change.excess, interval, SMALLEST_SHARE, unit="% of prompts", why=why, excess=True)
 
 
 def unfinished(data: RunData) -> str:

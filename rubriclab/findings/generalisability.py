@@ -18,12 +18,12 @@ from rubriclab.findings.effects import unfinished
 from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
 from rubriclab.findings.frame import Units, units
 from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, Generalisability, GStudy, Plan, Source
-from rubriclab.findings.generalisability_words import NOISE, facets_words, source_words
+from rubriclab.findings.generalisability_words import NOISE, facets_words, plural, source_words
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
-from rubriclab.model.wording import interval, many, number
+from rubriclab.model.wording import interval, listed, many, number
 from rubriclab.stats.generalisability import share_intervals
 from rubriclab.stats.inference import NO_INTERVAL
 from rubriclab.stats.variance_components import OBJECT, Components, components, distinct, joined, shares
@@ -249,11 +249,17 @@ def best_sentence(best: Best) -> str:
         )
     told = (
         f"{many(best.calls, 'call')} an item are best spent as {best.best.name} (reliability "
-        f"{number(best.best.relative, '.2f')}, {interval(best.best.relative_ci, '.2f')})."
+        f"{number(best.best.relative, '.2f')}, {interval(best.best.relative_ci, '.2f')}{extrapolated(best.best)})."
     )
     if best.open:
         told += f" Not told apart from it: {'; '.join(best.open[:3])}."
     return told
+
+
+def extrapolated(plan: Plan) -> str:
+    """What a mix takes for granted that goes beyond what was read, as the end of a clause."""
+    named = listed([plural(key) for key in plan.beyond])
+    return f"; extrapolated, if other {named} are like those read" if plan.beyond else ""
 
 
 def best_words(study: GStudy, mixes: Sequence[Ranked]) -> str:
@@ -271,8 +277,8 @@ def best_words(study: GStudy, mixes: Sequence[Ranked]) -> str:
     if not math.isfinite(best.plan.relative_ci.low):
         return f"{best.plan.name} comes first as estimated, but too little was read for an interval."
     if not open:
-        return f"{best.plan.name} is more reliable than all others."
-    return f"{best.plan.name} comes first, but is not told apart from {'; '.join(open)}."
+        return f"{best.plan.name} is more reliable than all others{extrapolated(best.plan)}."
+    return f"{best.plan.name} comes first, but is not told apart from {'; '.join(open)}{extrapolated(best.plan)}."
 
 
 def _sentences(result: Generalisability) -> Iterator[Sentence]:

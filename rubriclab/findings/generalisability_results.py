@@ -33,7 +33,8 @@ class Source:
 class Plan:
     """A mean over so many levels of each facet. ``relative``: its generalisability coefficient,
     ``absolute``: its index of dependability; ``calls``: an item; ``fixed``: facets of which only
-    the levels of this run count."""
+    the levels of this run count; ``beyond``: facets of which it has more than were read, so that it
+    takes others to be like these."""
 
     key: str
     name: str
@@ -44,6 +45,7 @@ class Plan:
     relative_ci: Interval
     absolute: float
     absolute_ci: Interval
+    beyond: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

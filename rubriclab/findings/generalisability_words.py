@@ -64,10 +64,21 @@ def _term(parts: Sequence[Facet]) -> str:
     return f"{' × '.join(inner)} : {outer}" if inner else outer
 
 
-def design_words(numbers: Sequence[tuple[str, int]]) -> str:
-    """As “2 judges × 10 orders”; what is counted once is left out."""
-    parts = [counted(key, n) for key, n in numbers if n > 1]
+def design_words(numbers: Sequence[tuple[str, int]], read: Mapping[str, int]) -> str:
+    """As “2 judges × 10 orders”; what is counted once is left out.
+
+    More of a facet than its levels that were ``read`` is an extrapolation, and says so wherever it
+    is named: “10 judges (2 read)”.
+    """
+    parts = [
+        f"{counted(key, n)}{f' ({read[key]:,} read)' if beyond(key, n, read) else ''}" for key, n in numbers if n > 1
+    ]
     return " × ".join(parts) if parts else "1 call"
+
+
+def beyond(key: str, n: int, read: Mapping[str, int]) -> bool:
+    """Are ``n`` of this facet more than were read? Reads of the same call are alike by nature and never are."""
+    return n > read.get(key, n)
 
 
 def plural(key: str) -> str:

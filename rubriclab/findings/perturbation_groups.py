@@ -182,7 +182,7 @@ def _shift(data: RunData, base: Form, form: Form, draws: stat.Draws, seed: int) 
     both = np.isfinite(rows[:, 0])
     return Shift(
         effect=_moved(data, base, rows[:, stat.SHIFT], unit, UNREAD, level),
-        single=_moved(data, base, beyond_noise, unit, READ_ONCE, level, length=True),
+        single=_moved(data, base, beyond_noise, unit, READ_ONCE, level, excess=True),
         n_items=int(both.sum()),
         n_excluded=int(((form.asked > 0) | (base.asked > 0)).sum() - both.sum()),
         n_units=len(np.unique(unit[both])),
@@ -204,18 +204,12 @@ def _over_units(points: Floats, unit: Ints, *, size: float, level: float = 0.95)
 
 
 def _moved(
-    data: RunData, base: Form, points: Floats, unit: Ints, why: str, level: float, *, length: bool = False
+    data: RunData, base: Form, points: Floats, unit: Ints, why: str, level: float, *, excess: bool = False
 ) -> Effect:
-    """The mean of ``points`` (items,) over units; ``why`` there is none where there is none.
-
-    A ``length`` is never truly below 0, so an interval that lies there shows no effect.
-    """
+    """The mean of ``points`` (items,) over units; ``why`` there is none where there is none."""
     mean = _over_units(points, unit, size=step(base.arm.scores), level=level)
-    ends = mean.interval
-    if length:
-        ends = Interval(ends.low, float(np.maximum(ends.high, 0.0)))
     why = too_few_units(mean) if np.isfinite(mean.value) else why
-    return in_points(data, base.arm, mean.value, ends, confidence=level, why=why)
+    return in_points(data, base.arm, mean.value, mean.interval, confidence=level, why=why, excess=excess)
 
 
 # ---------------------------------------------------------------- reference answers

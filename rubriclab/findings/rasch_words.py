@@ -8,7 +8,7 @@ import numpy as np
 
 from rubriclab.findings.rasch_design import MOST_PERSONS, PEOPLE, Facets
 from rubriclab.findings.rasch_results import RaschArm, RaschScale
-from rubriclab.model.wording import interval, listed, many, number
+from rubriclab.model.wording import interval, listed, lone_p, many, number
 from rubriclab.stats.rasch import MIN_UNITS, RaschFit
 
 FEW_UNITS = 30
@@ -50,7 +50,10 @@ def arm_sentence(one: RaschArm) -> str:
         return f"By the Rasch model nothing is said of places yet: {one.unfinished}."
     top = max(one.places, key=lambda place: place.logit)
     if one.test.p < 0.05:
-        pull = f"By the Rasch model a score gains most at position {top.position} ({top.logit:+.2f} logits)"
+        pull = (
+            f"By the Rasch model a score gains most at position {top.position} ({top.logit:+.2f} logits, "
+            f"{lone_p(one.test.p)})"
+        )
     else:
         pull = "By the Rasch model no pull of a place is shown, nor ruled out"
     return f"{pull}; {choice_words(one)}."
@@ -90,7 +93,10 @@ def scale_warnings(scale: RaschScale, fit: RaschFit, of: Facets) -> RaschScale:
     if of.off_scale:
         texts.append(f"{many(of.off_scale, 'rating')} are no score of the scale and not on the ruler.")
     if of.shared:
-        texts.append("Some judge gave a score fewer than 10 times: all share one set of thresholds (rating scale).")
+        texts.append(
+            "Some judge gave a score fewer than 10 times: all share one set of thresholds (rating scale), so severities "
+            "are those of this ruler, and may be others on a larger run's, where thresholds are each judge's own."
+        )
     apart = [e.name for e in scale.elements if e.facet != "setting" and not np.isfinite(e.severity)]
     if apart and len([e for e in scale.elements if e.facet != "setting"]) > 1 and fit.n_units >= MIN_UNITS:
         texts.append(f"{listed(apart)} share no items with the others, so their severity cannot be compared.")

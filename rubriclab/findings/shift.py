@@ -220,7 +220,7 @@ def _one(
         return in_points(data, arm, float("nan"), NO_INTERVAL, confidence=level, why=ONE_ORDER)
     why = too_few_units(excess) if single.source else NO_REPEATS
     why = why if np.isfinite(single.other) else NOT_TURNED
-    shown = in_points(data, arm, excess.value, excess.interval, confidence=level, why=why)
+    shown = in_points(data, arm, excess.value, excess.interval, confidence=level, why=why, excess=bool(single.source))
     proven = bool(why) and any_order_p < 1.0 - level and not unfinished(data)
     return replace(shown, verdict="effect") if proven else shown
 

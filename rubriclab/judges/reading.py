@@ -168,9 +168,15 @@ def top_tokens(logprobs: Any, text: str, reading: Reading | None = None) -> tupl
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(content, list) or not content:
         return (), True
-    place = _Place(_first_answer_token(content, text)) if reading is None else _answer_token(content, text, reading)
+    place = TokenPlace(_first_answer_token(content, text)) if reading is None else _answer_token(content, text, reading)
     if place is None:
         return (), True
+    return alternatives(content, place)
+
+
+def alternatives(content: Sequence[Any], place: TokenPlace) -> tuple[tuple[tuple[str, float], ...], bool]:
+    """The (token, log-probability) pairs at a place, without what stands in it beside the answer, and whether they
+    are usable."""
     entry = content[place.token]
     listed = entry.get("top_logprobs") if isinstance(entry, dict) else None
     pairs: list[tuple[str, float]] = []
@@ -185,7 +191,7 @@ def top_tokens(logprobs: Any, text: str, reading: Reading | None = None) -> tupl
     return tuple(pairs), True
 
 
-class _Place(NamedTuple):
+class TokenPlace(NamedTuple):
     """A token by its index, and what stands in it before and after the answer."""
 
     token: int
@@ -193,26 +199,36 @@ class _Place(NamedTuple):
     after: str = ""
 
 
-def _answer_token(content: Sequence[Any], text: str, reading: Reading) -> _Place | None:
+def _answer_token(content: Sequence[Any], text: str, reading: Reading) -> TokenPlace | None:
     """Where the answer begins; None where there is none, or its tokens cannot be told."""
-    tokens = [_word(entry.get("token")) if isinstance(entry, dict) else "" for entry in content]
+    spot = answer_spot(text, reading)
+    if not isinstance(spot, Spot):
+        # Of a reply that should have been the label alone, the first word tells what it would have been.
+        alone = text.strip() and reading.rule.read == "label" and text.strip() in "".join(_tokens(content))
+        return TokenPlace(_first_answer_token(content, text)) if alone else None
+    return token_of(content, text, spot.start, spot.end)
+
+
+def token_of(content: Sequence[Any], text: str, start: int, end: int) -> TokenPlace | None:
+    """The token in which text[start:end] begins; None where it cannot be told."""
     # Tokens cover the reasoning too, which ``text`` may or may not hold: both agree at the end.
+    tokens = _tokens(content)
     joined = "".join(tokens)
     begin = joined.rfind(text.strip()) if text.strip() else -1
     if begin < 0:
         return None
-    spot = answer_spot(text, reading)
-    if not isinstance(spot, Spot):
-        # Of a reply that should have been the label alone, the first word tells what it would have been.
-        return _Place(_first_answer_token(content, text)) if reading.rule.read == "label" else None
     shift = begin - (len(text) - len(text.lstrip()))
-    start, stop, end = spot.start + shift, spot.end + shift, 0
+    first, stop, at = start + shift, end + shift, 0
     for index, token in enumerate(tokens):
-        first, end = end, end + len(token)
-        if end > start:
-            after = joined[stop:end] if stop < end else ""
-            return _Place(index, joined[first:start], after)
+        begun, at = at, at + len(token)
+        if at > first:
+            after = joined[stop:at] if stop < at else ""
+            return TokenPlace(index, joined[begun:first], after)
     return None
+
+
+def _tokens(content: Sequence[Any]) -> list[str]:
+    return [_word(entry.get("token")) if isinstance(entry, dict) else "" for entry in content]
 
 
 def _first_answer_token(content: Sequence[Any], text: str) -> int:
@@ -223,7 +239,7 @@ def _first_answer_token(content: Sequence[Any], text: str) -> int:
     """
     if len(content) == 1:
         return 0
-    tokens = [_word(entry.get("token")) if isinstance(entry, dict) else "" for entry in content]
+    tokens = _tokens(content)
     answer = text.rpartition("</think>")[2].rpartition("[RESULT]")[2].strip()
     start = "".join(tokens).rfind(answer) if answer else -1
     if start < 0:

@@ -65,6 +65,11 @@ def p_value(p: float | None, *, sign: bool = True) -> str:
     return f"p = {p:.3f}" if sign else f"{p:.3f}"
 
 
+def lone_p(p: float | None) -> str:
+    """As “p = 0.003, a test by itself and no verdict”: one in twenty such p of an unbiased judge is below 0.05."""
+    return f"{p_value(p)}, a test by itself and no verdict"
+
+
 def arm_name(of: Any, *, strategy: bool = True, simulated: bool = True) -> str:
     """Judge, data set, strategy and setting: of an arm, of a finding about one, or of its JSON.
 

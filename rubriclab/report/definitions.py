@@ -46,10 +46,6 @@ def _term(topic: str, fields: Mapping[str, str]) -> Term:
 
 
 _DOCUMENT = _document()
-REFERENCES: Mapping[str, str] = MappingProxyType(
-    {short: _unwrapped(full) for short, full in _DOCUMENT["references"].items()}
-)
-"""The papers as the sources of the terms name them, in full."""
 TOPICS: tuple[str, ...] = tuple(topic["name"] for topic in _DOCUMENT["topics"])
 TERMS: tuple[Term, ...] = tuple(
     _term(topic["name"], fields) for topic in _DOCUMENT["topics"] for fields in topic["terms"]

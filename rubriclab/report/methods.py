@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import groupby
 
-from rubriclab.report.definitions import REFERENCES, TERMS, Term
+from rubriclab.report.definitions import TERMS, Term
+from rubriclab.report.references import named_in
 
 _ALWAYS = ("bias", "ordering", "strategy", "arm", "read", "interval", "holm")
 _BY_AXIS = {
@@ -28,6 +29,6 @@ def by_topic(keys: Collection[str]) -> list[tuple[str, list[Term]]]:
 
 
 def references(keys: Collection[str]) -> list[str]:
-    """The papers that the definitions cite by section."""
+    """The works that the definitions name as their sources."""
     sources = " ".join(term.source for term in TERMS if term.key in keys)
-    return [f"{short}: {full}" for short, full in REFERENCES.items() if short in sources]
+    return [f"{one.cited[0]}: {one.full}" for one in named_in(sources)]

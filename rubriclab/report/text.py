@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rubriclab.model.wording import arm_name, interval, many, number, p_value
+from rubriclab.model.wording import arm_name, interval, lone_p, many, number, p_value
 from rubriclab.report.text_ratings import mean_lines, replacement_lines
 from rubriclab.report.text_reliability import ranks_line, ruler_lines, study_lines
 
@@ -84,7 +84,7 @@ def _position_lines(arm: Json) -> Iterator[str]:
     yield f"  position 1..n  {shares}   (even: {1 / arm['n_options']:.0%})"
     yield (
         f"  V less noise   {_number(where['v'], '.3f')} {_interval(where['v_ci'])}, as in the paper "
-        f"{_number(where['cramers_v'], '.3f')}; {test['name']} {p_value(test['p'])}"
+        f"{_number(where['cramers_v'], '.3f')}; {test['name']} {lone_p(test['p'])}"
     )
     cost = arm["bias_cost"]
     best, clean = cost["best"], cost["without_noise"]
@@ -152,7 +152,7 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
     if sure:
         ends = sure["needed_ci"]
         yield (
-            f"  reliability    {_number(sure['one'], '.2f')} with one read, {_number(sure['all'], '.2f')} "
+            f"  dependability  {_number(sure['one'], '.2f')} with one read, {_number(sure['all'], '.2f')} "
             f"with {sure['reads']}; {sure['target']:g} takes {_number(sure['needed'], '.0f')} "
             f"{interval(ends, '.0f', brackets=True)} reads"
         )

@@ -82,25 +82,32 @@ def _refuse(judge: Judge, study: Study) -> None:
 
 def _value(store: Store, info: RunInfo, prepared: Plan, data: RunData, choice: Choice, judge: Judge) -> dict[str, Any]:
     arm, study = data.arms[choice.code], prepared.study
-    call = prepared.first_call(choice.code)
-    terms = terms_of(study, study.judges.index(judge), arm)
     price = _price(store, info, judge)
     return {
         "format": FORMAT,
         "version": VERSION,
         "name": f"{judge.name} · {arm.dataset}"[:200],
         "made": _made(info, study, data, choice),
-        "judge": _judge(judge, terms),
-        "axis": arm.axis,
-        "prompt": _prompt(study, arm, call),
-        "rubric": _rubric(prepared, arm),
-        "scores": list(arm.scores),
-        "criteria": _criteria(prepared, arm),
+        **asked_as(prepared, choice.code),
         "bias": _bias(data, arm),
         "choice": _choice(choice),
         "cures": [_cure(way, price) for way in choice.ways],
         "cure": choice.chosen,
         "notes": _notes(study, choice),
+    }
+
+
+def asked_as(prepared: Plan, code: int) -> dict[str, Any]:
+    """What of a card says how an arm's judge is asked, as the study's own calls say it; nothing that was measured."""
+    arm, study = prepared.arms[code], prepared.study
+    number, judge = next((k, one) for k, one in enumerate(study.judges) if one.name == arm.judge)
+    return {
+        "judge": _judge(judge, terms_of(study, number, arm)),
+        "axis": arm.axis,
+        "prompt": _prompt(study, arm, prepared.first_call(code)),
+        "rubric": _rubric(prepared, arm),
+        "scores": list(arm.scores),
+        "criteria": _criteria(prepared, arm),
     }
 
 

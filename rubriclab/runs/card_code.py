@@ -18,8 +18,8 @@ from rubriclab.apply.card import SCHEMA
 from rubriclab.model import LabError
 
 PACKAGE = Path(__file__).resolve().parents[1]
-ENTRY = "rubriclab.apply"
-"""What a pipeline imports; all that it imports goes with it."""
+ENTRIES = ("rubriclab.apply", "rubriclab.apply.adapters")
+"""What a pipeline imports, and the adapters to its tools; all that they import of the lab goes with them."""
 _HEAD = '"""Copied from rubriclab {version} by “rubriclab card --code”: use ``{name}.apply``. Do not edit."""\n'
 
 
@@ -57,8 +57,10 @@ def _schema() -> str:
 
 
 def _closure() -> set[str]:
-    """Every module that ``rubriclab.apply`` imports, by whatever way."""
-    found, left = set(), [ENTRY]
+    """The entries, the modules beside an adapter, and every module of the lab that these import, by whatever way."""
+    adapters = PACKAGE / "apply" / "adapters"
+    beside = (f"{ENTRIES[1]}.{path.stem}" for path in adapters.glob("*.py") if path.stem != "__init__")
+    found, left = set(), [*ENTRIES, *beside]
     while left:
         module = left.pop()
         if module not in found:

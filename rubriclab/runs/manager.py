@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 from rubriclab.judges import check_running, check_settings
 from rubriclab.judges.keys import require_consent
@@ -31,8 +32,11 @@ class RunManager:
         secrets: Mapping[str, str] | None = None,
         only_failed: bool = False,
         agenda: Agenda | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> Run:
         """Start or go on with the run of a study; a run that is going is returned as it is.
+
+        ``about``: what else a new run's provenance says, as JSON's values.
 
         Raises LabError for wrong settings, ConsentNeeded where a key would go to an address
         that nobody here has said yes to, before anything is stored; a finished study needs
@@ -46,7 +50,7 @@ class RunManager:
             for judge in study.judges:
                 check_running(judge, secrets)
         with self._lock:
-            info = self.store.open_run(prepared, provenance(prepared))
+            info = self.store.open_run(prepared, {**provenance(prepared), **(about or {})})
             going = self._runs.get(info.run)
             if going is not None and going.snapshot().active:
                 return going

@@ -65,10 +65,36 @@ def _needed(noise: float, target: float) -> float:
     return float(max(1, math.ceil(noise * target / (1.0 - target) - 1e-9)))
 
 
-def reliability(reads: ItemReads) -> Reliability | None:
+def own_share(scores: Floats, order: Floats) -> float:
+    """The part of the scatter within items that is the items' own, and not an order's on all of them.
+
+    ``scores``, ``order``: (items, reads), NaN unread, ``order`` a code of what was shown. 1 unless
+    all items were shown the same orders: what these do to all items then lies within items, and
+    errs in no difference of their means (two-way analysis of variance: Searle, Casella and
+    McCulloch 1992, section 4.2).
+    """
+    shown = np.sort(order, axis=1)
+    if not len(order) or not np.array_equal(shown, np.repeat(shown[:1], len(shown), axis=0), equal_nan=True):
+        return 1.0
+    known = np.isfinite(scores)
+    code = np.unique(np.where(known, order, -1.0), return_inverse=True)[1].reshape(order.shape)
+    count = known.sum(axis=1, keepdims=True)
+    centred = np.where(known, scores - np.where(known, scores, 0.0).sum(axis=1, keepdims=True) / count, 0.0)
+    of_order = np.bincount(code.ravel(), weights=centred.ravel()) / np.maximum(np.bincount(code[known]), 1)
+    left = np.where(known, centred - of_order[code], 0.0)
+    free = float((count - 1).sum())
+    free_own = free - (len(np.unique(code[known])) - 1)
+    square = float((centred**2).sum())
+    if square <= TINY or free_own <= 0:
+        return 1.0
+    return min(1.0, float((left**2).sum()) / free_own / (square / free))
+
+
+def reliability(reads: ItemReads, own: float = 1.0) -> Reliability | None:
     """From the scatter of an item's reads and of items' means; units are left out in turn.
 
-    None where no item has two scores or no two items differ. The interval is that of the log of
+    The index of dependability of the generalisability study, of one arm: what an order does to all
+    items counts as error. ``own``: see :func:`own_share`. None where no item has two scores or no two items differ. The interval is that of the log of
     ``noise`` (Arvesen and Schmitz 1970, Robust Procedures for Variance Component Problems Using
     the Jackknife).
     """
@@ -76,10 +102,10 @@ def reliability(reads: ItemReads) -> Reliability | None:
         return None
     sums = item_sums(reads, np.ones(len(reads.mean)))
     total = sums.sum(axis=0)
-    between, within = (float(v) for v in variances(total))
+    between, within = (float(v) for v in _parts(total, own))
     if not between > TINY:
         return None
-    out_between, out_within = variances(total - sum_by_unit(reads.unit, sums))
+    out_between, out_within = _parts(total - sum_by_unit(reads.unit, sums), own)
     noise = within / between
     ci = _noise_interval(noise, out_between, out_within)
     most = round(float(reads.count.max()))
@@ -87,6 +113,14 @@ def reliability(reads: ItemReads) -> Reliability | None:
     one_ci, all_ci = (Interval(_spearman_brown(ci.high, k), _spearman_brown(ci.low, k)) for k in (1, most))
     enough_ci = Interval(_needed(ci.low, TARGET), _needed(ci.high, TARGET))
     return Reliability(between, within, noise, ci, most, one, one_ci, all_, all_ci, _needed(noise, TARGET), enough_ci)
+
+
+def _parts(total: Floats, own: float) -> tuple[Floats, Floats]:
+    """(between, within) items, where only the part ``own`` of what is within errs in their means."""
+    between, within = variances(total)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shared = (1.0 - own) * within * total[..., 9] / total[..., 1]
+    return between + shared, within
 
 
 def _noise_interval(noise: float, between: Floats, within: Floats) -> Interval:

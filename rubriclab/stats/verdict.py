@@ -53,9 +53,24 @@ def decide(interval: Interval, sesoi: float) -> Verdict:
 
 
 def effect(
-    estimate: float, interval: Interval, sesoi: float, *, unit: str = "points", confidence: float = 0.95, why: str = ""
+    estimate: float,
+    interval: Interval,
+    sesoi: float,
+    *,
+    unit: str = "points",
+    confidence: float = 0.95,
+    why: str = "",
+    excess: bool = False,
 ) -> Effect:
-    """The estimate with its verdict; ``why`` (it must not be decided) leaves it undecided."""
+    """The estimate with its verdict; ``why`` (it must not be decided) leaves it undecided.
+
+    ``excess``: what other orders (or forms) add to the judge's own noise. It is truly never below 0:
+    draws of two distributions lie at least as far apart as two of one do on average (the energy
+    distance: Szekely and Rizzo 2013). An interval below 0 is luck of the control, or the control is of
+    one order that happens to be a noisy one; it shows no effect, so it reaches up to 0.
+    """
+    if excess:
+        interval = Interval(interval.low, max(interval.high, 0.0))
     verdict: Verdict = "undecided" if why else decide(interval, sesoi)
     return Effect(estimate, *interval, sesoi, unit, verdict, confidence, why)
 

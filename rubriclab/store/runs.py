@@ -201,6 +201,14 @@ class Runs(Catalogue):
         counts = dict(rows)
         return {name: int(counts.get(code, 0)) for code, name in enumerate(STATUSES)}
 
+    def models(self, run: str) -> tuple[str, ...]:
+        """What the servers of a run called the models that replied, the commonest first."""
+        rows = self._rows(
+            "SELECT model FROM replies WHERE run_no = ? AND model IS NOT NULL GROUP BY model ORDER BY count(*) DESC, model",
+            [self.run(run).run_no],
+        )
+        return tuple(str(model) for (model,) in rows)
+
     def usage(self, run: str) -> dict[str, float]:
         """Totals over a run's replies: tokens in, out and cached, seconds of judge time."""
         number = self.run(run).run_no

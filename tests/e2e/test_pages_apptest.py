@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
 from rubriclab.app.forms.judge_fields import json_object, refuse_key
-from rubriclab.app.forms.rubric import from_tables
+from rubriclab.app.forms.rubric import followed, from_tables
 from rubriclab.app.forms.study_prompt import KEPT
 from rubriclab.datasets.logs import Source
 from rubriclab.datasets.sample import embedded_judge, sample_dataset, sample_rubrics
@@ -353,6 +353,26 @@ def test_tables_become_a_rubric_of_any_size() -> None:
     made = from_tables("R", about, options((None, 2, "kind"), (None, 1, None)))
     assert made.criteria[0].scores == (1, 2)
     assert made.criteria[0].describe(1) is None
+
+
+def test_score_options_follow_their_criteria() -> None:
+    rows = options(("A", 1, "bad"), ("A", 2, "good"), ("B", 1, "x"), ("B", 3, "y"))
+    told = {
+        name: followed(rows, {0: "A", 1: "B"}, after)
+        for name, after in {
+            "renamed": {0: "A", 1: "New"},
+            "deleted": {1: "B"},
+            "added": {0: "A", 1: "B", 2: "C"},
+            "swapped": {0: "B", 1: "A"},
+            "another row's number": {0: "B"},
+        }.items()
+    }
+    assert told["renamed"]["criterion"].tolist() == ["A", "A", "New", "New"]
+    assert told["renamed"]["description"].tolist() == ["bad", "good", "x", "y"]
+    assert told["deleted"]["criterion"].tolist() == ["B", "B"]
+    assert told["added"].tail(2).to_numpy().tolist() == [["C", 1, ""], ["C", 2, ""]]
+    assert told["swapped"].equals(rows.reset_index(drop=True))
+    assert told["another row's number"]["criterion"].tolist() == ["B", "B"]
 
 
 @pytest.mark.parametrize(

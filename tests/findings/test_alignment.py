@@ -323,17 +323,17 @@ def test_more_reads_and_other_orders_are_two_gains(truth, raters) -> None:
     assert orders.estimate > 0
     assert lines["mitigation"].answer.startswith("Yes")
     assert not any(line.primary for line in lines.values())
-    assert "reach a reliability of 0.9" in lines["budget"].answer
+    assert "reach a dependability of 0.9" in lines["budget"].answer
 
 
 def test_reads_are_not_counted_out_where_few_units_say_little(truth, raters) -> None:
-    """Before: "417 reads in fixed order reach a reliability of 0.9" of two prompts, without an interval."""
+    """Before: "417 reads in fixed order reach a dependability of 0.9" of two prompts, without an interval."""
     arms = [(arm("fixed"), scores_of(truth, 4.0, 3))]
     (found,) = alignment(make_run(arms, raters=raters)).arms
     assert found.reliability is not None
     for ends, words in (
         (NO_INTERVAL, "cannot be said: too few units for an interval. Of these items one read in fixed order"),
-        (Interval(1.0, float("inf")), "(9 or more) in fixed order reach a reliability of 0.9"),
+        (Interval(1.0, float("inf")), "(9 or more) in fixed order reach a dependability of 0.9"),
     ):
         few = replace(found, reliability=found.reliability._replace(noise_ci=ends))
         assert words in budget_sentence(few)

@@ -390,6 +390,16 @@ def test_consistency_is_never_said_without_the_judges_own_noise() -> None:
     assert primary == {"first place": True, "consistency": False}
 
 
+def test_choices_that_change_more_in_one_order_than_in_two_are_no_effect_of_the_order() -> None:
+    first, again = (
+        pairs([row for question in range(40) for row in swapped(choices, question)]) for choices in ("AB", "BA")
+    )
+    rows = pd.concat([first.judgments, again.judgments.assign(repeat=1)], ignore_index=True)
+    excess = one(RunData("r", "r", first.arms, first.items, first.orderings, rows)).order_excess
+    assert (excess.order, excess.again) == (0.5, 1.0)
+    assert excess.effect.verdict == "undecided"
+
+
 def test_shares_near_one_have_intervals_with_a_width() -> None:
     """PC 0.98 was covered in 0.29 / 0.46 / 0.89 of studies of 15 / 30 / 100 questions."""
     rng = np.random.default_rng(0)

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from rubriclab.figures.generalisability import component_bars, design_curves, mix_forest
+from rubriclab.findings.alignment import alignment
+from rubriclab.findings.alignment_advice import budget_sentence
 from rubriclab.findings.decision_study import best_mix, curves, plan_of, ranked_mixes
 from rubriclab.findings.generalisability import (
     GENERALISABILITY,
@@ -150,7 +152,7 @@ def test_parts_of_too_few_judges_have_no_interval_and_neither_has_what_hangs_on_
 def test_more_of_anything_is_more_reliable_and_calls_are_counted() -> None:
     study = all_judges(run())
     one, ten = (plan_of(study, "", np.array(numbers)) for numbers in ([1, 1, 1], [5, 2, 1]))
-    assert (one.calls, ten.calls, ten.name) == (1, 10, "5 judges × 2 orders")
+    assert (one.calls, ten.calls, ten.name) == (1, 10, "5 judges (3 read) × 2 orders")
     assert one.relative < ten.relative
     assert one.absolute <= one.relative
 
@@ -297,6 +299,35 @@ def test_a_budget_that_buys_no_more_is_left_out() -> None:
     data = run(judges=2, reads=1, raters=0)
     study = all_judges(replace(data, judgments=data.judgments[data.judgments["ordering"] == 0]))
     assert [one.best.numbers for one in study.budgets] == [(("judge", 5),), (("judge", 10),)]
+
+
+def test_more_of_a_facet_than_was_read_is_named_as_extrapolated_where_it_is_said() -> None:
+    """“10 calls an item are best spent as 10 judges” was said of two, with the caveat elsewhere."""
+    data = run(judges=2, raters=0)
+    study = all_judges(data)
+    best = best_mix(study, 10)
+    assert best.best.beyond == ("judge",)
+    assert "best spent as 5 judges (2 read) × 2 orders" in best_sentence(best)
+    assert "; extrapolated, if other judges are like those read)." in best_sentence(best)
+    assert "5 judges (2 read)" in "\n".join(study_lines(document(Findings(data))["generalisability"][0]))
+    assert "extrapolated" in best_words(study, ranked_mixes(study, 10))
+    within = best_mix(study, 2)
+    assert within.best.beyond == ()
+    assert "extrapolated" not in best_sentence(within)
+    assert "(2 read)" not in within.best.name
+
+
+def test_one_read_is_as_dependable_beside_the_ratings_as_in_the_study_of_all_scores() -> None:
+    """One judge's reads were called reliable to 0.26 on one page and to 0.37 on another."""
+    data = run(items=200, judges=1, reads=1, whole=True)
+    rows = data.judgments
+    moved = np.clip(rows["score"] + np.array([2, 0, 0, 0, 0, -1])[rows["ordering"]], 1, 5)
+    data = replace(data, judgments=rows.assign(score=moved))
+    one_call, (arm,) = generalisability(data).studies[0].plans[0], alignment(data).arms
+    assert arm.reliability is not None
+    assert one_call.absolute == pytest.approx(arm.reliability.one, abs=1e-9)
+    assert one_call.relative > one_call.absolute + 0.2, "orders lift and lower all scores here"
+    assert "reach a dependability of 0.9 (extrapolated from 6); one read has 0.32" in budget_sentence(arm)
 
 
 def test_the_text_says_why_a_part_has_no_interval_and_counts_ratings_of_people() -> None:

@@ -18,7 +18,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION, position
 from rubriclab.findings.position_arms import _score_table
 from rubriclab.findings.position_results import ScoreTable
-from rubriclab.findings.shift import Pull, _pulls, order_reads
+from rubriclab.findings.shift import Pull, _pulls, one_words, order_reads
 from rubriclab.model import Arm, Ordering, RunData, Variant
 from rubriclab.runs.foreign import foreign_run
 from rubriclab.stats.nulls import null_reads
@@ -370,6 +370,17 @@ def test_repeats_take_the_noise_out() -> None:
     assert found.single.other > 0.5
     assert found.single.excess == pytest.approx(0.0, abs=0.05)
     assert found.one.verdict != "effect"
+
+
+def test_repeats_that_differ_more_than_other_orders_are_no_effect_of_the_order() -> None:
+    """It said “Yes” to an interval below 0: half of all false alarms about single scores were such."""
+    order = np.tile([0, 0, 1, 1], (60, 1))
+    score = np.tile([1, 3, 1, 3], (60, 1))  # one order twice lies 2 points apart, two orders 1
+    where = np.argsort(np.array(rotations(3)), axis=1)[order, score - 1]
+    shift = position(run_data({"balanced": (where, order)}, 3), n_boot=50).arms[0].shift
+    assert shift.single.excess == -1.0
+    assert (shift.one.verdict, shift.one.high) == ("undecided", 0.0)
+    assert one_words(shift).startswith("Not settled")
 
 
 def test_a_place_that_was_never_chosen_is_not_for_that_certain_never_to_be() -> None:

@@ -227,6 +227,7 @@ def test_a_run_that_is_not_finished_concludes_nothing() -> None:
     done, half = rasch(data), rasch(replace(data, planned=(len(data.judgments) + 301,)))
     assert "is more severe than" in scale_sentence(scale_of(done))
     assert "a score gains most at position 1" in arm_sentence(done.arms[0])
+    assert "p < 0.001, a test by itself and no verdict" in arm_sentence(done.arms[0])
     for text in (scale_sentence(scale_of(half)), arm_sentence(half.arms[0])):
         assert "301 of 1,501 calls wait" in text
         assert " is more " not in text

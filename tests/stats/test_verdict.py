@@ -37,3 +37,12 @@ def test_a_reason_to_wait_overrules_the_interval() -> None:
     found = effect(0.5, Interval(0.4, 0.6), 0.1, why="the run is not finished")
     assert (found.verdict, found.why) == ("undecided", "the run is not finished")
     assert found.interval == (0.4, 0.6)
+
+
+def test_an_excess_over_noise_that_comes_out_below_0_shows_no_effect() -> None:
+    """Nothing is nearer than noise: twice one order lay farther apart than two orders by luck alone."""
+    assert effect(-0.2, Interval(-0.3, -0.1), 0.1, excess=True).verdict == "undecided"
+    assert effect(-0.2, Interval(-0.3, -0.1), 0.1, excess=True).interval == (-0.3, 0.0)
+    assert effect(-0.04, Interval(-0.07, -0.01), 0.1, excess=True).verdict == "equivalent"
+    assert effect(0.2, Interval(0.1, 0.3), 0.1, excess=True).verdict == "effect"
+    assert effect(-0.2, Interval(-0.3, -0.1), 0.1).verdict == "effect", "a shift goes either way"

@@ -15,6 +15,7 @@ from rubriclab.datasets.delimited import DELIMITERS
 from rubriclab.datasets.items import build_dataset
 from rubriclab.datasets.mapping import ColumnMapping, guess_mapping
 from rubriclab.datasets.recipes import RECIPES, Recipe, load_recipe, read_files
+from rubriclab.datasets.remarks import remarks
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.datasets.tables import MAX_UPLOAD_MB, read_table, table_notes
 from rubriclab.model import Dataset
@@ -110,9 +111,10 @@ def _looked_into(code: str) -> None:
 def _keep(dataset: Dataset) -> None:
     """Save, open it on the list, and empty the upload fields."""
     code = keep_dataset(dataset)
+    ui.discard(round_key("file"))
     st.session_state["data-open"] = code
     st.session_state["data-round"] = st.session_state.get("data-round", 0) + 1
-    st.toast(f"Kept “{ui.plain(dataset.name)}”: {len(dataset):,} items.", icon=":material/check:")
+    ui.announce(f"Kept “{ui.plain(dataset.name)}”: {len(dataset):,} items.")
     st.rerun()
 
 
@@ -147,7 +149,7 @@ def _built(
 
 def upload_form() -> None:
     """Upload, map the columns, look at what comes of it, keep it."""
-    uploaded = st.file_uploader(
+    uploaded = ui.upload(
         "A file with one response a row",
         type=UPLOADS,
         key=round_key("file"),
@@ -167,7 +169,7 @@ def upload_form() -> None:
         delimiter = st.selectbox(
             "Separated by",
             signs,
-            key=f"data-delimiter-{uploaded.file_id}",
+            key=ui.lasting(f"data-delimiter-{uploaded.file_id}"),
             format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
             placeholder="found out by the lab",  # None counts as unchosen after a rerun
         )
@@ -183,11 +185,14 @@ def upload_form() -> None:
 def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, mapping: ColumnMapping) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.text_input(
-        "Name of the data set", uploaded.name.split(".")[0], max_chars=80, key=f"data-name-{uploaded.file_id}"
+        "Name of the data set",
+        uploaded.name.split(".")[0],
+        max_chars=80,
+        key=ui.lasting(f"data-name-{uploaded.file_id}"),
     )
     skip = right.checkbox(
         "Leave out rows without a response",
-        key=f"data-skip-{uploaded.file_id}",
+        key=ui.lasting(f"data-skip-{uploaded.file_id}"),
         help="They are counted in the data set's origin.",
     )
     if not name.strip():
@@ -195,6 +200,8 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         return
     dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
     st.success(f"This gives {facts(dataset).sentence()}.", icon=":material/check:")
+    for remark in remarks(dataset, dataset.rubric):
+        st.warning(ui.plain(remark), icon=":material/warning:")
     show_preview(dataset, key=f"data-new-{uploaded.file_id}")
     if st.button("Keep this data set", type="primary", key="data-keep", icon=":material/save:"):
         _keep(dataset)
@@ -214,7 +221,9 @@ def _mapping_form(frame: pd.DataFrame, tag: str) -> ColumnMapping:
     ):
         parts |= _selects(_MORE, columns, guess, tag)
         parts["reference_score"] = int(
-            st.number_input("Score of the reference answer", 0, 100, guess.reference_score, key=f"data-refscore-{tag}")
+            st.number_input(
+                "Score of the reference answer", 0, 100, guess.reference_score, key=ui.lasting(f"data-refscore-{tag}")
+            )
         )
         parts["references"] = _references(columns, guess, tag)
         parts["human_by_criterion"] = _by_criterion(columns, guess, tag)
@@ -224,7 +233,9 @@ def _mapping_form(frame: pd.DataFrame, tag: str) -> ColumnMapping:
 
 
 def _several(label: str, columns: list[str], guess: tuple[str, ...], key: str, about: str) -> tuple[str, ...]:
-    return tuple(st.multiselect(label, columns, default=list(guess), key=key, placeholder="None", help=about))
+    return tuple(
+        st.multiselect(label, columns, default=list(guess), key=ui.lasting(key), placeholder="None", help=about)
+    )
 
 
 def _selects(
@@ -241,7 +252,7 @@ def _selects(
                 index=columns.index(guessed) if guessed in columns else None,
                 placeholder="No column",
                 help=about,
-                key=f"data-{name}-{tag}",
+                key=ui.lasting(f"data-{name}-{tag}"),
             )
     return chosen
 
@@ -267,7 +278,7 @@ def _by_criterion(columns: list[str], guess: ColumnMapping, tag: str) -> tuple[t
 
 def _by_column(start: pd.DataFrame, first: Any, columns: list[str], key: str) -> pd.DataFrame:
     """Rows to add and to take away, of something (``first``) and the file's column for it; the whole ones."""
-    made = st.data_editor(
+    made = ui.table(
         start,
         num_rows="dynamic",
         hide_index=True,

@@ -101,5 +101,5 @@ def save_judge(made: Judge, before: Judge | None = None) -> None:
     ui.store().save_judge(made)
     st.session_state["judges-edit"] = None
     st.session_state["judges-round"] = st.session_state.get("judges-round", 0) + 1
-    st.toast(f"Saved “{ui.plain(made.name)}”.", icon=":material/check:")
+    ui.announce(f"Saved “{ui.plain(made.name)}”.")
     st.rerun()

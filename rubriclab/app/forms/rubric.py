@@ -51,13 +51,15 @@ def choose() -> tuple[Rubric, str]:
     for row in ui.store().datasets().to_dict("records"):
         if row["own_rubric"]:
             names[f"{DATA_PREFIX}{row['dataset']}"] = f"{row['name']} · a data set's own"
-    options = [*names, BLANK, UPLOADED]
+    options = [BLANK, UPLOADED, *names]
     wanted = st.session_state.pop("rubric-wanted", None)
     if wanted in options:
         st.session_state["rubric-chosen"] = wanted
     if st.session_state.get("rubric-chosen") not in options:
-        st.session_state["rubric-chosen"] = options[0]
-    chosen = st.selectbox("Rubric", options, key="rubric-chosen", format_func=lambda name: names.get(name, name))
+        st.session_state["rubric-chosen"] = next(iter(names), BLANK)
+    chosen = st.selectbox(
+        "Rubric", options, key=ui.lasting("rubric-chosen"), format_func=lambda name: names.get(name, name)
+    )
     if chosen == UPLOADED:
         return _uploaded()
     if chosen == BLANK:
@@ -71,7 +73,7 @@ def choose() -> tuple[Rubric, str]:
 
 
 def _uploaded() -> tuple[Rubric, str]:
-    file = st.file_uploader("A rubric", type=["yaml", "yml", "json", "csv", "tsv", "xlsx"], key="rubric-file")
+    file = ui.upload("A rubric", type=["yaml", "yml", "json", "csv", "tsv", "xlsx"], key="rubric-file")
     if file is None:
         st.caption(
             "YAML or JSON as the download below gives it, or a table with the columns criterion, score, description."
@@ -82,8 +84,8 @@ def _uploaded() -> tuple[Rubric, str]:
 
 def _blank() -> tuple[Rubric, str]:
     left, right = st.columns(2)
-    n = int(left.number_input("Score options", MIN_OPTIONS, MAX_OPTIONS, 5, key="rubric-blank-n"))
-    m = int(right.number_input("Criteria", 1, 20, 1, key="rubric-blank-m"))
+    n = int(left.number_input("Score options", MIN_OPTIONS, MAX_OPTIONS, 5, key=ui.lasting("rubric-blank-n")))
+    m = int(right.number_input("Criteria", 1, 20, 1, key=ui.lasting("rubric-blank-m")))
     options = tuple(ScoreOption(score) for score in range(1, n + 1))
     criteria = tuple(Criterion(f"Criterion {i}", options) for i in range(1, m + 1))
     return Rubric("My rubric", criteria), f"rubric-blank-{n}-{m}"
@@ -94,20 +96,35 @@ def _blank() -> tuple[Rubric, str]:
 
 def edit(rubric: Rubric, tag: str) -> Rubric:
     """Two tables: what the criteria are, and what each score stands for. Raises RubricError."""
-    name = st.text_input("Name", rubric.name, key=f"{tag}-name", max_chars=80)
+    name = st.text_input("Name", rubric.name, key=ui.lasting(f"{tag}-name"), max_chars=80)
     if len(rubric.criteria) > 60:
         st.caption("A rubric of so many criteria is edited in a file: download it, change it, upload it.")
         return Rubric(name.strip() or rubric.name, rubric.criteria)
     about = _criteria_table(rubric, tag)
-    return from_tables(name, about, _options_table(rubric, tag, several=len(about) > 1))
+    _follow_names(rubric, tag, about)
+    options = _options_table(rubric, tag, several=len(about) > 1)
+    if not _as_kept(rubric, name, about, options):
+        _not_kept(tag)
+    return from_tables(name, about, options)
+
+
+def criteria_rows(rubric: Rubric) -> pd.DataFrame:
+    """The criteria of a rubric as the rows of a table, by number."""
+    rows = [(c.name, c.description) for c in rubric.criteria]
+    return pd.DataFrame(rows, columns=["criterion", "description"], dtype=object)
+
+
+def option_rows(rubric: Rubric) -> pd.DataFrame:
+    """The score options of a rubric as the rows of a table."""
+    rows = [(c.name, o.score, o.description or "") for c in rubric.criteria for o in c.options]
+    made = pd.DataFrame(rows, columns=["criterion", "score", "description"])
+    return made.astype({"criterion": object, "score": "Int64", "description": object})
 
 
 def _criteria_table(rubric: Rubric, tag: str) -> pd.DataFrame:
     st.markdown("**Criteria**")
-    return st.data_editor(
-        pd.DataFrame(
-            [(c.name, c.description) for c in rubric.criteria], columns=["criterion", "description"], dtype=object
-        ),
+    return ui.table(
+        criteria_rows(rubric),
         num_rows="dynamic",
         hide_index=True,
         width="stretch",
@@ -120,6 +137,33 @@ def _criteria_table(rubric: Rubric, tag: str) -> pd.DataFrame:
     )
 
 
+def _follow_names(rubric: Rubric, tag: str, about: pd.DataFrame) -> None:
+    """A criterion that was renamed, added or deleted is so in the table of score options too."""
+    before: dict[int, str] = st.session_state.get(f"{tag}-names", dict(enumerate(c.name for c in rubric.criteria)))
+    after = {int(str(row)): _text(name) for row, name in about["criterion"].items() if _text(name)}
+    if set(before.values()) != set(after.values()):
+        rows = ui.table_now(option_rows(rubric), key=f"{tag}-options")
+        ui.fill_table(followed(rows, before, after), key=f"{tag}-options")
+    st.session_state[f"{tag}-names"] = after
+
+
+def followed(options: pd.DataFrame, before: dict[int, str], after: dict[int, str]) -> pd.DataFrame:
+    """Rows of score options under other criteria: ``before`` and ``after`` are names by row of the criteria.
+
+    A renamed criterion takes its rows along, those of a deleted one go, a new one starts with the
+    scores of the first and no descriptions.
+    """
+    gone = set(before.values()) - set(after.values())
+    come = [name for name in after.values() if name not in before.values()]
+    renamed = {before[row]: name for row, name in after.items() if name in come and before.get(row) in gone}
+    rows = options.assign(criterion=options["criterion"].map(lambda name: renamed.get(_text(name), name)))
+    rows = rows[~rows["criterion"].map(_text).isin(gone - set(renamed))]
+    scores = options.loc[options["criterion"] == next(iter(before.values()), ""), "score"].dropna().unique()
+    new = [(name, score, "") for name in come if name not in renamed.values() for score in scores]
+    added = pd.DataFrame(new, columns=["criterion", "score", "description"])
+    return pd.concat([rows, added.astype(options.dtypes.to_dict())], ignore_index=True)
+
+
 def _options_table(rubric: Rubric, tag: str, *, several: bool) -> pd.DataFrame:
     """``several``: criteria there are, so that each row must say its own."""
     st.markdown("**Score options**")
@@ -127,24 +171,41 @@ def _options_table(rubric: Rubric, tag: str, *, several: bool) -> pd.DataFrame:
         f"{MIN_OPTIONS} to {MAX_OPTIONS} for each criterion, in any order. Without a description "
         "only the number is shown. Add a row at the end; select rows to delete them."
     )
-    rows = [(c.name, o.score, o.description or "") for c in rubric.criteria for o in c.options]
-    return st.data_editor(
-        pd.DataFrame(rows, columns=["criterion", "score", "description"]).astype(
-            {"criterion": object, "score": "Int64", "description": object}
-        ),
+    start = option_rows(rubric)
+    return ui.table(
+        start,
         num_rows="dynamic",
         hide_index=True,
         width="stretch",
         key=f"{tag}-options",
         row_height=80,
-        height=min(80 * (len(rows) + 1) + 40, 640),
+        height=min(80 * (len(ui.table_now(start, key=f"{tag}-options")) + 1) + 40, 640),
         column_order=["score", "description"] + (["criterion"] if several else []),
         column_config={
             "criterion": st.column_config.TextColumn("Criterion", width="small"),
             "score": st.column_config.NumberColumn("Score", step=1, width=70, required=True),
-            "description": st.column_config.TextColumn("What it stands for", width="medium"),
+            "description": st.column_config.TextColumn("What it stands for", width="large"),
         },
     )
+
+
+def _as_kept(rubric: Rubric, name: str, about: pd.DataFrame, options: pd.DataFrame) -> bool:
+    return (
+        name.strip() == rubric.name
+        and about.reset_index(drop=True).equals(criteria_rows(rubric))
+        and options.reset_index(drop=True).equals(option_rows(rubric))
+    )
+
+
+def _not_kept(tag: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            ":material/edit: Changes that are not kept yet. They stay in this tab while you look at other pages.",
+            width="stretch",
+        )
+        if st.button("Discard the changes", key=f"{tag}-discard", icon=":material/undo:"):
+            ui.discard(tag)
+            st.rerun()
 
 
 def from_tables(name: str, about: pd.DataFrame, options: pd.DataFrame) -> Rubric:
@@ -197,7 +258,7 @@ def keep(rubric: Rubric, tag: str) -> None:
         ):
             ui.store().save_rubric(rubric)
             st.session_state["rubric-wanted"] = rubric.name
-            st.toast(f"Kept “{ui.plain(rubric.name)}”.", icon=":material/check:")
+            ui.announce(f"Kept “{ui.plain(rubric.name)}”.")
             st.rerun()
         st.download_button(
             "Download (YAML)",

@@ -16,6 +16,7 @@ from rubriclab.app.ui.frame import (
     MOVED,
     NAVIGATION,
     Entry,
+    announce,
     duration,
     empty_state,
     enter,
@@ -27,6 +28,7 @@ from rubriclab.app.ui.frame import (
     verbatim,
 )
 from rubriclab.app.ui.guard import door
+from rubriclab.app.ui.lasting import discard, fill_table, hold, lasting, table, table_now, upload
 from rubriclab.app.ui.reading import reading_fields
 from rubriclab.app.ui.runs import (
     FINDINGS_PAGE,
@@ -50,10 +52,12 @@ __all__ = [
     "STORE_VARIABLE",
     "Entry",
     "about",
+    "announce",
     "chart",
     "choose",
     "choose_many",
     "choose_run",
+    "discard",
     "door",
     "duration",
     "empty_state",
@@ -62,11 +66,14 @@ __all__ = [
     "example_run",
     "export_row",
     "faults",
+    "fill_table",
     "finding",
     "findings",
     "forget_address",
     "forwarding",
+    "hold",
     "judged_runs",
+    "lasting",
     "manager",
     "open_findings",
     "page",
@@ -82,5 +89,8 @@ __all__ = [
     "start_or_ask",
     "store",
     "store_care",
+    "table",
+    "table_now",
+    "upload",
     "verbatim",
 ]

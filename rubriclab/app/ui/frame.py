@@ -23,6 +23,7 @@ from rubriclab.model import LabError
 
 log = logging.getLogger("rubriclab")
 
+_ANNOUNCED = "announced"
 WARM_AFTER = 1.5
 """Seconds after the first visit began: by then its own page mostly stands."""
 
@@ -134,6 +135,11 @@ def _import_rooms() -> None:
             importlib.import_module(f"rubriclab.{room}.{module.name}")
 
 
+def announce(done: str) -> None:
+    """Say what was done once the page is drawn anew: Streamlit loses a toast that a rerun follows."""
+    st.session_state[_ANNOUNCED] = done
+
+
 @contextmanager
 def page(file: str, title: str, lead: str) -> Iterator[None]:
     """The frame of one page: title, one sentence, and no traceback whatever happens inside.
@@ -147,6 +153,8 @@ def page(file: str, title: str, lead: str) -> Iterator[None]:
         st.switch_page("app.py")
     st.title(title)
     st.markdown(lead)
+    if done := st.session_state.pop(_ANNOUNCED, None):
+        st.toast(done, icon=":material/check:")
     try:
         yield
     except LabError as fault:

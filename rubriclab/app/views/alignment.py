@@ -87,15 +87,15 @@ def orders(info: RunInfo, arm: ArmAlignment, found: AlignmentResult) -> dict[str
         if mine:
             view = uf.toggle(
                 "Measure",
-                ("Reliability", "r with humans"),
+                ("Dependability", "r with humans"),
                 key="alignment-buys",
                 address="buys",
                 about=ui.about("reliability"),
             )
-            drawn["Reliability"], drawn["Budget"] = reliability_curves(mine), budget_curves(mine)
-            if view == "Reliability":
+            drawn["Dependability"], drawn["Budget"] = reliability_curves(mine), budget_curves(mine)
+            if view == "Dependability":
                 st.caption("Of the mean over so many reads, with its interval; the line is the target.")
-                ui.chart(drawn["Reliability"], key="alignment-reliability", info=info)
+                ui.chart(drawn["Dependability"], key="alignment-reliability", info=info)
             else:
                 st.caption(
                     "The papers' curve: mean r over choices of k reads of items read in full; "

@@ -8,7 +8,8 @@ from typing import Literal
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.report.definitions import REFERENCES, TERMS, TOPICS, WHERE, Term
+from rubriclab.report.definitions import TERMS, TOPICS, WHERE, Term
+from rubriclab.report.references import REFERENCES
 
 SYMBOLS = (
     "In the formulas n is the number of score options (and so of positions), p a position, s a "
@@ -56,9 +57,9 @@ def of_topic(topic: str, *, but: Term | None = None) -> None:
 
 
 def references() -> None:
-    """The papers that the sources name."""
+    """The works that the sources name."""
     with st.expander("The papers"):
-        st.markdown("\n".join(f"- **{ui.plain(short)}** {ui.plain(full)}" for short, full in REFERENCES.items()))
+        st.markdown("\n".join(f"- **{ui.plain(one.cited[0])}** {ui.plain(one.full)}" for one in REFERENCES.values()))
 
 
 def listed(terms: Sequence[Term]) -> None:

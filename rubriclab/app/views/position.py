@@ -22,6 +22,10 @@ from rubriclab.store import RunInfo
 
 T = TypeVar("T")
 
+NO_VERDICT = (
+    "A p is no verdict. Each of these tests comes out below 0.05 for one in twenty judges that the order does not "
+    "move, whatever else was tested; the verdicts above hold for all that is said of a judge together."
+)
 MOST = 100
 """Judgments of a cell that are listed below it."""
 
@@ -196,6 +200,7 @@ def _tests(arm: PositionArm) -> None:
     ]
     columns = ["Question", "Test", "p", "p (Holm)"]
     st.table(pd.DataFrame(written, columns=columns).set_index("Question"))
+    st.caption(NO_VERDICT)
     for question, *_, note in rows:
         if note:
             st.caption(ui.plain(f"{question}: {note}"))

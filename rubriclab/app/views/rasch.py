@@ -16,6 +16,11 @@ from rubriclab.model.wording import arm_name, interval, number
 from rubriclab.stats.rasch_measures import Fit
 from rubriclab.store import RunInfo
 
+PLACES_ALONE = (
+    "Each interval is a 95 % one by itself, so of several places of a judge that the order does not move one may well "
+    "lie off 0; their joint test may, too, one time in twenty. Verdicts stand with the answers on the results page."
+)
+
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     """All that the model says of a run; the charts and tables to carry off. Nothing for other axes."""
@@ -93,4 +98,5 @@ def _beside(info: RunInfo, arms: list[RaschArm]) -> dict[str, Chart]:
     ui.chart(chart, key=f"rasch-places-{code}", info=info)
     turned = f"{number(arm.turn, '+.2f')} logits {interval(arm.turn_ci, '+.2f', brackets=True)}"
     st.caption(f"Turned from descending to ascending order, scores rise by {turned}, over {arm.n_units:,} {arm.unit}s.")
+    st.caption(PLACES_ALONE)
     return {"Places by two models": chart}

@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 
 from rubriclab.datasets.asked_answer import asked_answer
 from rubriclab.datasets.logs.exchange import Messages
-from rubriclab.datasets.logs.listed import FormKey, Listed, Shown, listed_as, lists_of
+from rubriclab.datasets.logs.listed import FormKey, Listed, Shown, begun_only, listed_as, lists_of
 from rubriclab.datasets.logs.replies import TIES
 from rubriclab.datasets.scale_words import quality
 from rubriclab.model.prompt import AnswerRule
@@ -42,7 +42,8 @@ class Form:
     ``outer`` those around the list. Of options, ``sets``: those that come again; ``frame``: the template's
     lines above and below others; ``by_text``: scores of texts that move under labels that stay;
     ``rivalled``: whether most prompts have two such lists. Of candidates, ``anchors``: the fixed text before
-    them, between them and behind them, and their ``labels``.
+    them, between them and behind them, and their ``labels``. ``open_end``: a prompt does not say where the last
+    option ends.
     """
 
     key: FormKey
@@ -58,6 +59,7 @@ class Form:
     rivalled: bool = False
     anchors: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    open_end: bool = False
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -87,7 +89,7 @@ class Form:
             return one
         texts = list(one.texts)
         first = one.end - len(texts[-1])
-        if _opened(one.key.layout):
+        if begun_only(one.key.layout):
             texts[-1] = text[first:]
         inner = [self._inner(part, first_stop=part is texts[-1]) for part in texts]
         entries = tuple(
@@ -147,7 +149,7 @@ class Form:
                 return None
         shown = tuple(entries[raw] for _, raw in places)
         end = places[-1][0] + len(places[-1][1])
-        return Listed(self.key, shown, places[0][0], end, self.weight)
+        return Listed(self.key, shown, places[0][0], end, self.weight, self.open_end)
 
     def _between_anchors(self, text: str) -> Listed | None:
         """The candidates between the fixed texts, each of which has to stand there once."""
@@ -225,6 +227,7 @@ def _form(key: FormKey, seen: Sequence[tuple[Messages, Listed]]) -> Form:
     asked = "\n".join(line for line in seen[0][1].blanked(texts).splitlines() if not fixed or line.strip() in fixed)
     form = replace(form, rule=asked_answer([asked], key.kind)[0])
     lists = [one for _, one in seen]
+    form = replace(form, open_end=any(one.open_end for one in lists))
     if key.kind == "candidates":
         return _with_anchors(replace(form, tier=2, ties=_ties(asked, lists[0])), seen)
     orders: dict[frozenset[tuple[str, str]], set[tuple[str, ...]]] = defaultdict(set)
@@ -309,11 +312,6 @@ def _with_anchors(form: Form, seen: Sequence[tuple[Messages, Listed]]) -> Form:
         return form
     anchors = (first, *between[0], last if last.strip() else "")
     return replace(form, anchors=anchors, labels=next(iter(labels))) if all(map(str.strip, between[0])) else form
-
-
-def _opened(layout: str) -> bool:
-    """Does the layout say how an entry begins, and not where it ends?"""
-    return layout.startswith(("lines that begin", "a numbered", "a lettered", "bullets"))
 
 
 def _between(text: str, one: Listed) -> tuple[str, ...] | None:

@@ -1,7 +1,8 @@
 """inspect-ai's logs, ``.eval`` (a zip of JSON) and ``.json``: what its model-graded scorers kept.
 
 ``samples[].scores.<scorer>.metadata.grading`` holds the grader's messages, the last of them its reply
-(inspect_ai 0.3, ``scorer/_model.py``); ``value`` is the grade that the scorer read in it.
+(inspect_ai 0.3, ``scorer/_model.py``); ``value`` is the grade that the scorer read in it. The scorer of a judge
+card keeps ``metadata.judge_card`` instead (``card_record``).
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rubriclab.datasets.logs.card_record import card_record, recorded
 from rubriclab.datasets.logs.exchange import Exchange, messages_in, text_in
-from rubriclab.datasets.logs.log import LogFormat, Records, Unread
+from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import ZIP, Source
 from rubriclab.datasets.logs.zipped import members, records_of
@@ -32,7 +34,7 @@ def _read(source: Source) -> Records:
     return judgments(_exchanges(source))
 
 
-def _exchanges(source: Source) -> Iterator[Exchange | Unread]:
+def _exchanges(source: Source) -> Iterator[Exchange | Logged | Unread]:
     if source.magic == ZIP:
         samples, task = records_of(source, "samples/"), _task_in_zip(source)
     else:
@@ -44,7 +46,11 @@ def _exchanges(source: Source) -> Iterator[Exchange | Unread]:
             yield Unread(line, NO_SCORE)
             continue
         for score in scores.values():
-            yield _exchange(line, score, task)
+            record = card_record(score.get("metadata")) if isinstance(score, Mapping) else None
+            if record is None:
+                yield _exchange(line, score, task)
+            else:
+                yield from recorded(line, record, task)
 
 
 def _exchange(line: int, score: object, task: str) -> Exchange | Unread:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from rubriclab.datasets.list_meaning import meaning, scores_of
@@ -36,13 +37,17 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list in the order shown; ``start``, ``end``: of all that changes places, within its message."""
+    """A list in the order shown; ``start``, ``end``: of all that changes places, within its message.
+
+    ``open_end``: one prompt alone does not say where the last entry ends.
+    """
 
     key: FormKey
     entries: tuple[Shown, ...]
     start: int
     end: int
     weight: int = 0
+    open_end: bool = False
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -68,11 +73,15 @@ class Listed:
         return "\n".join(parts)
 
 
-def lists_of(messages: Messages) -> list[Listed]:
-    """The lists in a prompt's messages that could be options or candidates."""
-    return [
+@lru_cache(maxsize=4)
+def lists_of(messages: Messages) -> tuple[Listed, ...]:
+    """The lists in a prompt's messages that could be options or candidates.
+
+    The last few are kept: what is learnt of a prompt and where its own list is are two questions about it.
+    """
+    return tuple(
         one for number, (role, text) in enumerate(messages) if role != "assistant" for one in listed_in(text, number)
-    ]
+    )
 
 
 def listed_in(text: str, message: int) -> Iterator[Listed]:
@@ -110,7 +119,13 @@ def _listed(text: str, found: FoundList, key: FormKey, weight: int) -> Listed:
         for number, entry in enumerate(found.entries)
     )
     start, end = (found.start, found.end) if key.kind == "options" else _inner(found)
-    return Listed(key, entries, start, end, weight)
+    opened = found.open_end if key.kind == "options" else begun_only(key.layout)
+    return Listed(key, entries, start, end, weight, opened)
+
+
+def begun_only(layout: str) -> bool:
+    """Does the layout say how an entry begins, and not where it ends?"""
+    return layout.startswith(("lines that begin", "a numbered", "a lettered", "bullets"))
 
 
 def _inner(found: FoundList) -> Span:

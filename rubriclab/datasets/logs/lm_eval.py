@@ -1,7 +1,8 @@
 """lm-eval's samples (``--log_samples``) of tasks that ask a model to judge: one sample a line.
 
 ``arguments.gen_args_0.arg_0`` is the prompt, a text or JSON of messages; ``resps`` the replies, one a
-repeat; ``filtered_resps`` what the task's filter read in them (lm-eval 0.4). The file names no model.
+repeat; ``filtered_resps`` what the task's filter read in them (lm-eval 0.4). The file names no model. Where a
+judge card scored the samples, ``judge_card`` is read instead (``card_record``).
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rubriclab.datasets.logs.card_record import card_record, recorded
 from rubriclab.datasets.logs.exchange import Exchange, messages_in, text_in
-from rubriclab.datasets.logs.log import LogFormat, Records, Unread
+from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import Source
 
@@ -22,7 +24,10 @@ def _read(source: Source) -> Records:
     return judgments(one for line, record in source.records() for one in _exchanges(line, record))
 
 
-def _exchanges(line: int, record: Mapping[str, Any]) -> Iterator[Exchange | Unread]:
+def _exchanges(line: int, record: Mapping[str, Any]) -> Iterator[Exchange | Logged | Unread]:
+    if (card := card_record(record)) is not None:
+        yield from recorded(line, card)
+        return
     asked, replies = _asked(record.get("arguments")), record.get("resps")
     first = replies[0] if isinstance(replies, list) and replies else None
     repeats = [one for one in (first if isinstance(first, list) else [first]) if isinstance(one, str)]

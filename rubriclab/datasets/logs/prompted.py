@@ -31,22 +31,27 @@ SAME = "two candidates in its prompt have the same text"
 ORDER_FROM = "the logged prompt"
 
 
-def judgments(exchanges: Iterable[Exchange | Unread]) -> Records:
-    """Each exchange as a judgment, or why it gives none; as many as there are exchanges."""
+def judgments(exchanges: Iterable[Exchange | Logged | Unread]) -> Records:
+    """Each exchange as a judgment, or why it gives none; as many as there are exchanges. A judgment stays one."""
     rest = iter(exchanges)
     first = list(islice(rest, LEARNT))
     reader = ListReader([one.messages for one in first if isinstance(one, Exchange) and _whole(one) is None])
     for one in chain(first, rest):
-        yield one if isinstance(one, Unread) else reader.judgment(one)
+        yield reader.judgment(one) if isinstance(one, Exchange) else one
 
 
 def _whole(exchange: Exchange) -> str | None:
     """Why an exchange cannot be read, None where nothing is missing."""
-    if not exchange.messages:
-        return NO_PROMPT
-    if sum(len(text) for _, text in exchange.messages) > MAX_PROMPT:
-        return TOO_LONG
+    if (why := no_prompt(exchange.messages)) is not None:
+        return why
     return None if exchange.reply.strip() or exchange.verdict else NO_REPLY
+
+
+def no_prompt(messages: Messages) -> str | None:
+    """Why there is no prompt to look into, None where there is one."""
+    if not messages:
+        return NO_PROMPT
+    return TOO_LONG if sum(len(text) for _, text in messages) > MAX_PROMPT else None
 
 
 class ListReader:
@@ -59,10 +64,14 @@ class ListReader:
     def judgment(self, exchange: Exchange) -> Logged | Unread:
         if (why := _whole(exchange)) is not None:
             return Unread(exchange.line, why)
+        return self.shown(exchange)
+
+    def shown(self, exchange: Exchange) -> Logged | Unread:
+        """What a prompt shows, and what the reply says where there is one."""
         texts = tuple(text for _, text in exchange.messages)
         form, found = self.listed(exchange.messages)
         if form is None or found is None:
-            return Unread(exchange.line, NO_LIST if not found else UNSURE)
+            return Unread(exchange.line, NO_LIST if found is None else UNSURE)
         if form.rivalled:
             return Unread(exchange.line, SEVERAL)
         if form.key.kind == "options":

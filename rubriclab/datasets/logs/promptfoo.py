@@ -2,7 +2,8 @@
 
 ``results.results[].gradingResult.componentResults[].metadata.renderedGradingPrompt`` is the prompt; of the
 reply ``reason``, ``score`` and ``pass`` are kept, from which it is put together again. ``select-best`` keeps
-no prompt: it shows a test's outputs in the order of ``promptIdx`` and lets the chosen one pass.
+no prompt: it shows a test's outputs in the order of ``promptIdx`` and lets the chosen one pass. The assertion of
+a judge card keeps ``metadata.judge_card`` (``card_record``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rubriclab.datasets.logs.card_record import card_record, recorded
 from rubriclab.datasets.logs.exchange import Exchange, messages_in, text_in
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, question_of, text_of
 from rubriclab.datasets.logs.prompted import judgments
@@ -35,7 +37,7 @@ def _read(source: Source) -> Records:
     yield from best.rest()
 
 
-def _exchanges(source: Source, best: _Best) -> Iterator[Exchange | Unread]:
+def _exchanges(source: Source, best: _Best) -> Iterator[Exchange | Logged | Unread]:
     for line, result in source.records("results", "results"):
         grading = result.get("gradingResult")
         if not isinstance(grading, Mapping):
@@ -45,10 +47,13 @@ def _exchanges(source: Source, best: _Best) -> Iterator[Exchange | Unread]:
         asked = [part for part in parts if isinstance(_metadata(part).get("renderedGradingPrompt"), str)]
         for part in asked:
             yield _exchange(line, part)
+        cards = [record for part in parts if (record := card_record(_metadata(part))) is not None]
+        for record in cards:
+            yield from recorded(line, record)
         chosen = next((part for part in parts if _assertion(part).get("type") == "select-best"), None)
         if chosen is not None:
             best.add(line, result, chosen)
-        elif not asked:
+        elif not asked and not cards:
             yield Unread(line, NO_PROMPT)
 
 

@@ -41,8 +41,9 @@ class TakenApart:
     """A logged judgment and its prompt in parts.
 
     ``messages``: (role, text) as sent; message ``at`` (an index) is ``fixed[0] + entries[0].text + fixed[1]
-    + …`` with the entries in shown order. ``rule``: how the log's prompts ask for an answer; ``ties``: whether
-    they offer one.
+    + …`` with the entries in shown order. ``rule``: how the log's prompts ask for an answer. ``answers``: what a
+    reply may name of the entries, in shown order: labels, or else the scores beside them; ``offered``: the
+    labels of a tie. ``open_end``: the prompt does not say where its last entry ends.
     """
 
     logged: Logged
@@ -51,7 +52,13 @@ class TakenApart:
     fixed: tuple[str, ...]
     entries: tuple[Moving, ...]
     rule: AnswerRule
-    ties: bool
+    answers: tuple[tuple[str, ...], ...]
+    offered: tuple[str, ...] = ()
+    open_end: bool = False
+
+    @property
+    def ties(self) -> bool:
+        return bool(self.offered)
 
 
 def taken_apart(records: Iterable[Logged | Unread]) -> Iterator[TakenApart | Unread]:
@@ -60,10 +67,11 @@ def taken_apart(records: Iterable[Logged | Unread]) -> Iterator[TakenApart | Unr
     first = list(islice(rest, LEARNT))
     reader = ListReader([messages_in(one.prompt) for one in first if isinstance(one, Logged) and one.prompt])
     for one in chain(first, rest):
-        yield one if isinstance(one, Unread) else _parts(one, reader)
+        yield one if isinstance(one, Unread) else in_parts(one, reader)
 
 
-def _parts(logged: Logged, reader: ListReader) -> TakenApart | Unread:
+def in_parts(logged: Logged, reader: ListReader) -> TakenApart | Unread:
+    """One record by what ``reader`` learnt."""
     messages = messages_in(logged.prompt)
     why = unfit(logged) or _untakeable(logged, messages)
     if why:
@@ -105,7 +113,7 @@ def _options(logged: Logged, messages: Messages, form: Form, found: Listed) -> T
         for (a, b), raw in zip(spans, raws, strict=True)
     ]
     entries = tuple(Moving(entry.raw.strip(), entry.label, entry.text) for entry in found.entries)
-    return _cut(logged, messages, found.key.message, spans, entries, form.rule, ties=False)
+    return _cut(logged, messages, found, spans, entries, form.rule)
 
 
 def _candidates(logged: Logged, messages: Messages, form: Form, found: Listed) -> TakenApart | Unread:
@@ -118,8 +126,8 @@ def _candidates(logged: Logged, messages: Messages, form: Form, found: Listed) -
     if spans is None:
         return Unread(logged.line, NOT_THERE)
     entries = tuple(Moving(e.text, e.label, e.text) for e in found.entries)
-    offered = set(form.ties) - set(TIES)
-    return _cut(logged, messages, found.key.message, spans, entries, form.rule, ties=bool(offered))
+    offered = tuple(one for one in form.ties if one not in TIES)
+    return _cut(logged, messages, found, spans, entries, form.rule, offered)
 
 
 def _by_responses(logged: Logged, messages: Messages) -> TakenApart | None:
@@ -132,7 +140,8 @@ def _by_responses(logged: Logged, messages: Messages) -> TakenApart | None:
             spans = _spans(text, logged.responses, text.find(logged.responses[0]), text.find(last) + len(last))
             if spans is not None:
                 entries = tuple(Moving(one, chr(ord("A") + place), one) for place, one in enumerate(logged.responses))
-                return _cut(logged, messages, at, spans, entries, NO_RULE, ties=False)
+                answers = (tuple(entry.label for entry in entries),)
+                return TakenApart(logged, messages, at, _around(text, spans), entries, NO_RULE, answers)
     return None
 
 
@@ -157,14 +166,18 @@ def _spans(text: str, parts: Sequence[str], start: int, end: int, *, sure: bool 
 def _cut(
     logged: Logged,
     messages: Messages,
-    at: int,
+    found: Listed,
     spans: Sequence[Span],
     entries: tuple[Moving, ...],
     rule: AnswerRule,
-    *,
-    ties: bool,
+    offered: tuple[str, ...] = (),
 ) -> TakenApart:
-    text = messages[at][1]
+    at = found.key.message
+    fixed = _around(messages[at][1], spans)
+    return TakenApart(logged, messages, at, fixed, entries, rule, found.answers, offered, found.open_end)
+
+
+def _around(text: str, spans: Sequence[Span]) -> tuple[str, ...]:
+    """The text before, between and behind the spans."""
     starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)]
-    fixed = tuple(text[a:b] for a, b in zip(starts, ends, strict=True))
-    return TakenApart(logged, messages, at, fixed, entries, rule, ties)
+    return tuple(text[a:b] for a, b in zip(starts, ends, strict=True))
