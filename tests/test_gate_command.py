@@ -189,6 +189,7 @@ def test_junit_has_a_case_a_condition_and_counts_them(name: str, undecided: str)
     # The order and the attributes that readers of JUnit ask for.
     assert [part.tag for part in suite] == ["properties", *["testcase"] * len(cases), "system-out", "system-err"]
     assert suite.get("timestamp") == "2026-01-02T03:04:05"
+    assert (suite.get("id"), suite.get("package"), suite.get("hostname")) == ("0", "rubriclab.gate", "localhost")
     assert {case.get("name") is not None and case.get("classname", "")[:14] for case in cases} == {"rubriclab.gate"}
     if name == "judge":
         assert suite.get("name") == "rubriclab gate: judge"

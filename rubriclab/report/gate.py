@@ -127,15 +127,16 @@ def _md(text: str) -> str:
 
 
 def gate_junit(result: GateResult, *, at: datetime, undecided: Undecided = "skip") -> str:
-    """One suite a judge, one case a condition in a setting, in the form that JUnit's readers share.
+    """One suite a judge, one case a condition in a setting; valid under the schemas of Ant and of Jenkins.
 
     A condition that fails is a failure; one that is open is skipped, an error or nothing, as ``undecided``
     says. ``at``: when it was decided.
     """
     suites = ET.Element("testsuites")
-    for judge, outcome in result.judges.items():
+    for place, (judge, outcome) in enumerate(result.judges.items()):
         mine = [one for one in result.decisions if one.judge == judge]
         suite = _suite(suites, f"rubriclab gate: {judge}", mine, at, undecided)
+        suite.set("id", str(place))
         properties = ET.SubElement(suite, "properties")
         for name, value in (("run", result.run), ("study", result.name), ("outcome", outcome)):
             ET.SubElement(properties, "property", name=name, value=_xml(value))
@@ -156,6 +157,7 @@ def _suite(suites: ET.Element, name: str, mine: list[Decision], at: datetime, un
         "skipped": open_ones if undecided == "skip" else 0,
     }
     about = {"name": _xml(name), "timestamp": at.strftime("%Y-%m-%dT%H:%M:%S"), "hostname": "localhost", "time": "0"}
+    about["package"] = "rubriclab.gate"
     return ET.SubElement(suites, "testsuite", {**about, **{key: str(n) for key, n in counts.items()}})
 
 
