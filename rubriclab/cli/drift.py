@@ -111,7 +111,6 @@ def _models(store: Store, then: str, now: str) -> list[str]:
 
 def _asked(store: Store, arguments: argparse.Namespace, then: RunData) -> tuple[str, dict[str, Any], int, bool]:
     """(the round's run, what is to be said of it, the arm it belongs to, has it come to its end)."""
-    from rubriclab.apply.card import read_card
     from rubriclab.findings.plain import plain
     from rubriclab.runs.drift import drift_round
     from rubriclab.runs.manager import RunManager
@@ -120,7 +119,7 @@ def _asked(store: Store, arguments: argparse.Namespace, then: RunData) -> tuple[
 
     asked = drift_round(
         store,
-        read_card(arguments.card),
+        arguments.card,
         then.run,
         then=then,
         anchors=arguments.anchors,

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
-from rubriclab.apply.card import Card
+from rubriclab.apply.card import Card, read_card
 from rubriclab.findings.drift_anchors import AnchorPlan, chosen, planned, scores_of
 from rubriclab.findings.drift_reads import Reads, reads_of_setting
 from rubriclab.findings.topic import clarity, setting
@@ -51,7 +52,7 @@ class Round:
 
 def drift_round(
     store: Store,
-    card: Card,
+    card: str | Path | Mapping[str, Any],
     run: str,
     *,
     then: RunData | None = None,
@@ -61,12 +62,13 @@ def drift_round(
     model: str | None = None,
     name: str | None = None,
 ) -> Round:
-    """The study that asks anchors of ``run`` again as ``card`` asks.
+    """The study that asks anchors of ``run`` again as ``card`` (a file, or its values) asks.
 
     ``name``: of the round; without one that of a round stopped within KEPT_OPEN, else today's date. ``then``: the
     run's frame as it is to be read. Raises LabError where card and run do not belong together, naming what differs,
     and for runs whose texts are not there.
     """
+    read = read_card(card)
     info = store.run(run)
     if info.state == "imported":
         raise LabError(
@@ -75,7 +77,7 @@ def drift_round(
         )
     prepared = plan(store.study(info.run))
     data = store.frame(info.run, probabilities=True) if then is None else then
-    code = card_arm(card, prepared, info.run)
+    code = card_arm(read, prepared, info.run)
     arm, study = prepared.arms[code], prepared.study
     reads = reads_of_setting(data, data.arms[code])
     judge = _judge(next(one for one in study.judges if one.name == arm.judge), base_url, model)
@@ -91,7 +93,7 @@ def drift_round(
     picked = chosen(scores, hashes, counted.taken)
     items = tuple(study.dataset.items[item] for k in picked.tolist() for item in groups[k])
     about = {
-        "card": card.raw["digest"],
+        "card": read.raw["digest"],
         "against": info.run,
         "anchors": [hashes[k][:16] for k in picked.tolist()],
         "judge": judge.identity(),
