@@ -205,7 +205,8 @@ def parts(cells: Cells, *, confidence: float = 0.95) -> Parts:
 
     level: the common change, squared; items: changes of single items in all orders; order: changes that belong to an
     order, common or an item's own; noise: what two reads at one time differ by as well. All four are unbiased, so
-    that one may be slightly below 0. Jackknife over units.
+    that one may be slightly below 0. Jackknife over units; not of the level's share, a square, for which it
+    held in 0.87 to 0.95 of 600 simulated comparisons: the level has its interval in points.
     """
     sums = _part_sums(cells)
     used = sums[:, 0] > 0
@@ -219,6 +220,7 @@ def parts(cells: Cells, *, confidence: float = 0.95) -> Parts:
     if int(used.sum()) >= MIN_PARTS and np.isfinite(share).all() and np.isfinite(loo).all():
         jack = jackknifed(share, loo, np.repeat(used[:, None], len(PARTS), axis=1))
         ends = intervals(jack, level=confidence)
+        ends[0] = NO_INTERVAL
     if not apart:
         whole, share = whole.copy(), share.copy()
         whole[3] = share[3] = np.nan
