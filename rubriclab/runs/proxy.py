@@ -291,7 +291,7 @@ async def _read(request: web.BaseRequest) -> bytes:
 
 
 def _completion(payload: Mapping[str, Any], answer: Answer, note: str) -> web.Response:
-    headers = answer.headers.copy()
+    headers = answer.headers
     headers["Content-Type"] = "application/json"
     headers[HEADER] = note
     return web.Response(status=200, headers=headers, body=json.dumps(payload).encode())
