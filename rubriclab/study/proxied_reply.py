@@ -298,7 +298,7 @@ def _edited(asked: Orders, one: Read, winner: int) -> tuple[str, Answered] | Non
     """The reply with another verdict at the place of its own, and where that stands; None where it is not read so."""
     if one.at is None:
         return None
-    names = asked.parts.answers[0]
+    names = tuple(_cased(name, one.text[one.at.start : one.at.end]) for name in asked.parts.answers[0])
     label = names[winner - 1] if winner else asked.tie
     start, end = one.at.start, one.at.end
     if winner == 0 and (noun := _NOUN_BEFORE.search(one.text, 0, start)) is not None:
@@ -309,6 +309,13 @@ def _edited(asked: Orders, one: Read, winner: int) -> tuple[str, Answered] | Non
         if at is not None and at.place == winner and at.start <= start + len(words) and at.end >= start:
             return text, at
     return None
+
+
+def _cased(label: str, words: str) -> str:
+    """A letter in the case in which replies write it: of <response_a> a judge says “A”."""
+    if len(label) != 1:
+        return label
+    return label.upper() if words.isupper() else label.lower() if words.islower() else label
 
 
 def _written(one: Read, names: Sequence[str], label: str, winner: int) -> list[str]:
@@ -348,7 +355,11 @@ def _with_chances(
     if place is None or spot is None or at is None or not isinstance(content, list) or not isinstance(logprobs, dict):
         return choice
     mass = statistics.fmean(one.mass if one.chances else 1.0 for one in known)
-    names = [*asked.parts.answers[0], *([asked.tie] if asked.pair and asked.tie else [])]
+    words = chosen.text[at.start : at.end]
+    names = [
+        *(_cased(name, words) for name in asked.parts.answers[0]),
+        *([asked.tie] if asked.pair and asked.tie else []),
+    ]
     stated = choice["message"]["content"][spot.start : spot.end]
     entry = dict(content[place.token])
     listed = []
