@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import paper
 from rubriclab.app.views import report as views
 
 LEAD = "A document that opens anywhere without a network, and the data behind it for another lab."
@@ -76,3 +77,4 @@ with ui.page("report", "Report", LEAD):
         st.caption("In a terminal: `python -m rubriclab report RUN --out report.html`")
     with right:
         views.show_outline(views.outline(runs, parts))
+    paper.section(store, runs)

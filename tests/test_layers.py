@@ -28,6 +28,7 @@ ONLY_IN = {
     "streamlit": {"app"},
     "duckdb": {"store"},
     "plotly": {"figures"},
+    "kaleido": {"figures"},
     "openai": {"judges"},
     "aiohttp": {"judges", "runs"},
 }

@@ -21,7 +21,7 @@ from rubriclab.datasets.raters import LongRatings, Rated, column_raters, rater_n
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
 from rubriclab.model.data import MAX_RATING
-from rubriclab.model.wording import did_you_mean
+from rubriclab.model.wording import did_you_mean, many
 
 
 def build_dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_empty: bool = False) -> Dataset:
@@ -58,7 +58,8 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
     if empty and not skip_empty:
         raise DataError(
             f"{place(frame, empty[0], mapping.response or mapping.judge_prompt)}: no response; "
-            f"{len(empty):,} row(s) have none. Fill them in, or choose to leave them out."
+            f"{many(len(empty), 'row')} of {len(frame):,} without. Fill them in, or leave them out: a tick on the page "
+            "Data, skip_empty = true under [data] in a study file."
         )
     if not drafts:
         raise DataError(f"“{name}”: none of the {len(frame):,} rows has a response.")
@@ -110,12 +111,22 @@ def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:
     if missing:
         shown = ", ".join(f"“{c}”" for c in missing)
         hint = did_you_mean(missing[0], known)
-        raise DataError(f"“{table_name(frame)}” has no column {shown}.{hint} It has: {', '.join(known[:20])}.")
+        raise DataError(f"“{table_name(frame)}” has no column {shown}.{hint} It has: {_columns_listed(frame)}.")
     if mapping.response is None and mapping.judge_prompt is None:
         raise DataError(
-            f"“{table_name(frame)}”: no column is chosen for the response. Columns: {', '.join(known[:20])}."
+            f"“{table_name(frame)}”: no column is chosen for the response. Columns: {_columns_listed(frame)}."
         )
     refuse_rater_columns(mapping, table_name(frame))
+
+
+def _columns_listed(frame: pd.DataFrame, most: int = 20) -> str:
+    """The columns' names; of more than ``most`` those with the longest texts, among which the response is."""
+    names = frame.columns.tolist()
+    if len(names) <= most:
+        return ", ".join(names)
+    lengths = {name: sum(len(cell_text(cell) or "") for cell in frame[name].head(50)) for name in names}
+    longest = sorted(names, key=lambda name: -lengths[name])[:most]
+    return f"{', '.join(longest)} and {len(names) - most:,} more"
 
 
 def _item(columns: _Columns, row: int, book: RubricBook) -> Item:

@@ -164,7 +164,7 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
         orders=len(np.unique(code)),
         left_out=int(len(np.unique(now.item)) - len(where)),
         changed=changed,
-        unread=_unread(sides, where),
+        unread=_unread(sides),
         likely=which,
     )
 
@@ -272,12 +272,10 @@ def _predictors(
     return grid
 
 
-def _unread(sides: Sequence[tuple[Ints, Ints, Floats]], where: Ints) -> tuple[float, float]:
-    shares = []
-    for at, _, value in sides:
-        mine = np.isin(at, where)
-        shares.append(float((~np.isfinite(value[mine])).mean()) if mine.any() else 0.0)
-    return shares[0], shares[1]
+def _unread(sides: Sequence[tuple[Ints, Ints, Floats]]) -> tuple[float, float]:
+    """Of the reads of items that both times asked about, also of items that one of them never read."""
+    shares = [float((~np.isfinite(value[at >= 0])).mean()) for at, _, value in sides if (at >= 0).any()]
+    return (shares[0], shares[1]) if len(shares) == 2 else (0.0, 0.0)
 
 
 def item_means(reads: Reads, *, likely: bool) -> tuple[Floats, Ints]:

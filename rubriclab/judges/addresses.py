@@ -55,6 +55,22 @@ def base_url(url: str) -> str:
     return text
 
 
+def with_scheme(typed: str) -> str:
+    """An address as people type it, “localhost:8000/v1”, with what it begins with.
+
+    http:// where a port is named, as the servers on one's own machine and net are; else https://.
+    What begins with a scheme, or is no host at all, stays as it is.
+    """
+    text = typed.strip()
+    host = text.partition("/")[0]
+    if "://" in text or not re.fullmatch(r"(?:[\w-]+(?:\.[\w-]+)*|\[[0-9a-fA-F:]+\])(?::\d+)?", host):
+        return text
+    if not ("." in host or ":" in host or host == "localhost"):
+        return text
+    own = re.search(r":\d+$", host) or host == "localhost"
+    return f"{'http' if own else 'https'}://{text}"
+
+
 def read_key(judge: Judge, secrets: Mapping[str, str] | None = None) -> str | None:
     """The judge's key from ``secrets`` or the environment; None when it names no variable.
 

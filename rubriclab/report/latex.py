@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _SIGNS = {
@@ -43,14 +44,18 @@ LAST_LATIN = 0x17F
 """Letters up to here are in the fonts that pdfLaTeX has of itself."""
 
 
-def latex(text: str) -> str:
-    """``text`` as LaTeX: no sign of it commands anything, and every sign of it prints.
+def latex(text: str, *, ends: bool = False) -> str:
+    """``text`` as LaTeX: no sign of it commands anything, and every sign of it prints. ``ends``: white
+    space at its ends is kept, of a part of a sentence.
 
     Letters that pdfLaTeX has no font for (scripts other than Latin, pictures) are written as their
     code points, as U+4E2D: a document of names from anywhere compiles.
     """
+    flat = " ".join(text.split())
+    if ends:
+        flat = f"{' ' * text[:1].isspace()}{flat}{' ' * (text[-1:].isspace() and bool(flat))}"
     out = []
-    for sign in unicodedata.normalize("NFC", " ".join(text.split())):
+    for sign in unicodedata.normalize("NFC", flat):
         if sign in _SIGNS:
             out.append(_SIGNS[sign])
         elif sign.isprintable() and (ord(sign) < 0x7F or (0xA1 <= ord(sign) <= LAST_LATIN and sign.isalpha())):
@@ -61,13 +66,7 @@ def latex(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """``text`` as Markdown that prints it: no markup, no link, no HTML, no citation in it."""
-    signs = "\\`*_{}[]()<>#+-.!|~$@^&=:"
+    """``text`` as Markdown that prints it, inside a line: no markup, link, HTML, formula or citation in it."""
     flat = "".join(sign if sign.isprintable() else " " for sign in " ".join(text.split()))
-    return "".join(f"\\{sign}" if sign in signs and not _plain(flat, at) else sign for at, sign in enumerate(flat))
-
-
-def _plain(text: str, at: int) -> bool:
-    """Does this sign stand where Markdown takes it for itself: inside a word or number, as in 0.5 or a-b?"""
-    inside = 0 < at < len(text) - 1 and text[at - 1].isalnum() and text[at + 1].isalnum()
-    return (text[at] in ".-+:" and inside) or (text[at] in ".)(:,+" and at > 0 and not text[at - 1].isdigit())
+    marked = re.sub(r"[\\`*_{}\[\]<>#|~$@^&!]", r"\\\g<0>", flat)
+    return re.sub(r"(?i)(:)(?=//)|(?<=\bwww)(\.)", r"\\\g<0>", marked)  # what some renderers make links of

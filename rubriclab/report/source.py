@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rubriclab.model import Call, LabError, Rubric, RunData, UnitChoice
+from rubriclab.model import Call, LabError, Rubric, RunData, Study, UnitChoice
 from rubriclab.store import Store
 from rubriclab.study.plan import plan
 
@@ -31,7 +31,8 @@ class Shown:
 class Source:
     """A run as a report takes it. ``shown`` is None where the lab did not send the prompts.
 
-    ``usage``: totals of calls, tokens and seconds; ``planned`` and ``done`` count calls.
+    ``usage``: totals of calls, tokens and seconds; ``planned`` and ``done`` count calls. ``study``: None
+    where the run was imported; ``models``: by judge, what the servers called the model that answered.
     """
 
     data: RunData
@@ -43,6 +44,8 @@ class Source:
     done: int = 0
     usage: Mapping[str, float] = field(default_factory=dict)
     shown: Shown | None = None
+    study: Study | None = None
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def source(
@@ -68,6 +71,8 @@ def source(
         done=info.done,
         usage=store.usage(info.run),
         shown=None if info.state == "imported" else _shown(store, info.run),
+        study=None if info.state == "imported" else store.study(info.run),
+        models=store.models(info.run),
     )
 
 

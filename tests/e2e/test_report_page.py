@@ -99,3 +99,14 @@ def test_an_empty_store_says_what_to_do(tmp_path: Path, monkeypatch: pytest.Monk
     app = opened()
     assert [head.value for head in app.subheader] == ["Nothing to report yet"]
     ui.manager().store.close()
+
+
+def test_a_paper_is_written_on_the_page(runs: dict[str, str]) -> None:
+    app = opened(run=runs["plain"])
+    app.button(key="paper-make").click().run()
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+    shown = " ".join(block.value for block in app.code)
+    assert "5 prompts [@cameron2015]" in shown
+    assert "\\toprule" in shown
+    assert "@article{cameron2015," in shown

@@ -11,11 +11,12 @@ import asyncio
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,6 @@ class Bench:
     answers: list[dict[str, str]]
     labs: dict[str, float]
     orders: list[list[int]]
-    written: list[str] = field(default_factory=list)
 
     def lay(self, tool: Tool, change: Callable[[str], str] = str) -> None:
         """The tool's files as they are shown, with the address of this judge."""
@@ -123,10 +123,6 @@ class Bench:
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         assert not [path.name for path in files if KEY.encode() in path.read_bytes()]
         return said
-
-    def expected(self) -> dict[str, float]:
-        """The lab's own score of each response."""
-        return self.labs
 
     def checked(self, scores: Mapping[str, float], records: list[Mapping[str, Any]]) -> None:
         """The lab's scores, from the card's very orders, each of them read."""
@@ -201,25 +197,16 @@ def tool(key: str) -> Tool:
     return next(one for one in examples().tools if one.key == key)
 
 
-def with_key(line: str) -> Callable[[str], str]:
-    """The file with the name of the key's variable behind the judge's address."""
+def with_key(text: str) -> str:
+    """A file with the name of the key's variable beside the judge's address."""
+    made = re.sub(r'(base_url="[^"]+")', r'\1, key_env="JUDGE_API_KEY"', text)
+    return re.sub(r"^( *)(base_url: .*)$", r"\1\2\n\1key_env: JUDGE_API_KEY", made, flags=re.MULTILINE)
 
-    def change(text: str) -> str:
-        made = "\n".join(
-            line.format(row) if "base_url" in row and "import" not in row else row for row in text.split("\n")
-        )
-        return made.replace('v1"', 'v1", key_env="JUDGE_API_KEY"') if line == "{}" else made
-
-    return change
-
-
-IN_YAML = "{0}\n        key_env: JUDGE_API_KEY"
-IN_PROVIDER = "{0}\n      key_env: JUDGE_API_KEY"
 
 # ---------------------------------------------------------------- inspect-ai
 
 
-def inspect_samples(bench: Bench, log: Path) -> list[dict[str, Any]]:
+def inspect_samples(log: Path) -> list[dict[str, Any]]:
     """Samples of a log as inspect's own reader gives them."""
     code = "import sys; from inspect_ai.log import read_eval_log as r; print(r(sys.argv[1]).model_dump_json())"
     python = Path(TOOLS) / "inspect_ai/bin/python"
@@ -230,7 +217,7 @@ def inspect_samples(bench: Bench, log: Path) -> list[dict[str, Any]]:
 
 
 def inspect_checked(bench: Bench, log: Path) -> None:
-    samples = inspect_samples(bench, log)
+    samples = inspect_samples(log)
     said = {one["output"]["choices"][0]["message"]["content"]: one["scores"]["judge"] for one in samples}
     records = [score["metadata"]["judge_card"] for score in said.values()]
     bench.checked({text: score["value"] for text, score in said.items()}, records)
@@ -266,13 +253,13 @@ def test_inspect_eval_gives_the_labs_scores_and_inspect_score_the_same_on_an_old
     assert len(bench.judge.keys) == asked
     (old,) = bench.folder.glob("old/*.eval")
     command = scored.replace("logs/LOG.eval", str(old))
-    bench.run(inspect, command, "--output-file", "scored.eval", "--display", "none")
+    bench.run(inspect, command, "--output-file", "scored.eval", "--display", "none", **keys)
     inspect_checked(bench, bench.folder / "scored.eval")
     # inspect's own model API: its key, its retries; the same prompts, and so the same scores.
     by_inspect = f'base_url="{bench.judge.base_url}"', 'model="openai-api/judge/test-model"'
     bench.lay(inspect, lambda text: text.replace(*by_inspect))
     bench.judge.key = KEY
-    keys = {"JUDGE_BASE_URL": bench.judge.base_url}
+    keys |= {"JUDGE_BASE_URL": bench.judge.base_url}
     bench.run(inspect, command, "--output-file", "by-inspect.eval", "--display", "none", **keys)
     inspect_checked(bench, bench.folder / "by-inspect.eval")
 
@@ -282,13 +269,14 @@ def test_inspect_leaves_what_was_not_judged_unscored(bench: Bench) -> None:
     bench.add(MUTE)
     bench.add("")
     bench.judge.key = KEY
-    bench.lay(inspect, with_key("{}"))
+    bench.lay(inspect, with_key)
     command, more = eval_command(inspect.commands[0])
     with writer(bench) as url:
         bench.run(inspect, command, *more, WRITER_BASE_URL=url, WRITER_API_KEY="none")
     (log,) = bench.folder.glob("logs/*.eval")
-    samples = inspect_samples(bench, log)
-    *judged, mute, empty = (sample["scores"]["judge"] for sample in samples)
+    samples = inspect_samples(log)
+    scores = {sample["id"]: sample["scores"]["judge"] for sample in samples}
+    *judged, mute, empty = (scores[one["id"]] for one in bench.answers)
     assert [score["value"] for score in judged] == pytest.approx(list(bench.labs.values()))
     assert [math.isnan(float(score["value"])) for score in (mute, empty)] == [True, True]
     assert (mute["reason"], empty["reason"]) == ("grader_failed", "no_response")
@@ -331,7 +319,7 @@ def test_deepeval_has_an_error_for_what_was_not_judged(bench: Bench) -> None:
     bench.answers[:] = bench.answers[:1]
     bench.add(MUTE)
     bench.judge.key = KEY
-    bench.lay(deepeval, with_key("{}"))
+    bench.lay(deepeval, with_key)
     said = bench.run(deepeval, deepeval.commands[0], "--ignore-errors", code=1)
     assert "No score: 10 of 10 replies gave no answer." in " ".join(said.split())
     metrics = deepeval_metrics(bench)
@@ -372,7 +360,7 @@ def test_promptfoo_tells_a_grader_that_failed_from_a_bad_answer(bench: Bench) ->
     bench.answers[:] = bench.answers[:1]
     bench.add(MUTE)
     bench.judge.key = KEY
-    bench.lay(promptfoo, with_key(IN_YAML))
+    bench.lay(promptfoo, with_key)
     bench.run(promptfoo, promptfoo.commands[0], "--no-cache", "--no-table", code=100)
     results, _ = promptfoo_results(bench)
     (mute,) = results[MUTE]["gradingResult"]["componentResults"]
@@ -380,7 +368,6 @@ def test_promptfoo_tells_a_grader_that_failed_from_a_bad_answer(bench: Bench) ->
     assert mute["reason"].startswith("No score: 10 of 10 replies gave no answer.")
     assert "judge" not in results[MUTE]["namedScores"]
     # As a provider the same is an error, which promptfoo counts as one.
-    bench.lay(promptfoo, with_key(IN_PROVIDER))
     command = promptfoo.commands[0]
     bench.run(promptfoo, command, "-c", "as-provider.yaml", "--no-cache", "--no-table", code=100)
     results, stats = promptfoo_results(bench)
@@ -422,7 +409,7 @@ def test_lm_eval_gives_the_labs_scores(bench: Bench) -> None:
 def test_lm_eval_counts_what_was_not_judged_and_leaves_it_out_of_the_mean(bench: Bench) -> None:
     bench.add(MUTE)
     bench.judge.key = KEY
-    bench.lay(tool("lm_eval"), with_key("{}"))
+    bench.lay(tool("lm_eval"), with_key)
     samples, results = lm_eval_run(bench)
     assert math.isnan(samples[MUTE]["judge"])
     assert "I would rather not say." in json.dumps(samples[MUTE]["judge_card"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rubriclab.judges.addresses import base_url
+from rubriclab.judges.addresses import base_url, with_scheme
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.faults import FAULTS
 from rubriclab.judges.reading import read_completion, top_tokens
@@ -578,3 +578,21 @@ def test_served_model_can_be_named() -> None:
                 assert (await ask(server, call(), options={"served_model": name})).error is None
 
     run(work())
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (" localhost/v1 ", "http://localhost/v1"),
+        ("127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("gpu-box:8000/v1", "http://gpu-box:8000/v1"),
+        ("api.example.com/v1", "https://api.example.com/v1"),
+        ("https://api.example.com/v1", "https://api.example.com/v1"),
+        ("me:pw@host/v1", "me:pw@host/v1"),
+        ("no address", "no address"),
+        ("word", "word"),
+    ],
+)
+def test_an_address_as_people_type_it(typed: str, meant: str) -> None:
+    assert with_scheme(typed) == meant

@@ -15,6 +15,7 @@ from rubriclab.datasets.delimited import DELIMITERS
 from rubriclab.datasets.items import build_dataset
 from rubriclab.datasets.mapping import ColumnMapping, guess_mapping
 from rubriclab.datasets.recipes import RECIPES, Recipe, load_recipe, read_files
+from rubriclab.datasets.remarks import remarks
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.datasets.tables import MAX_UPLOAD_MB, read_table, table_notes
 from rubriclab.model import Dataset
@@ -199,6 +200,8 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         return
     dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
     st.success(f"This gives {facts(dataset).sentence()}.", icon=":material/check:")
+    for remark in remarks(dataset, dataset.rubric):
+        st.warning(ui.plain(remark), icon=":material/warning:")
     show_preview(dataset, key=f"data-new-{uploaded.file_id}")
     if st.button("Keep this data set", type="primary", key="data-keep", icon=":material/save:"):
         _keep(dataset)

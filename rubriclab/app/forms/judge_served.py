@@ -10,7 +10,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.forms.judge_fields import json_object, key_field, name_field
 from rubriclab.judges import JUDGE_KINDS
-from rubriclab.judges.addresses import base_url, read_key
+from rubriclab.judges.addresses import base_url, read_key, with_scheme
 from rubriclab.judges.servers import Preset, providers
 from rubriclab.judges.serving import served
 from rubriclab.judges.vllm import get_json, models_of
@@ -33,7 +33,7 @@ def served_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
         placeholder="https://gpu.example.org/v1",
         help="Most end in /v1. Several servers of one model: one a line; calls are spread over them.",
     )
-    addresses = [line.strip() for line in urls.splitlines() if line.strip()]
+    addresses = [with_scheme(line) for line in urls.splitlines() if line.strip()]
     key_env = key_field(
         judge,
         tag,
