@@ -35,6 +35,11 @@ def add_proxy(parsers: Any) -> None:
     made.add_argument(
         "--concurrency", type=positive, default=64, metavar="N", help="calls upstream at once (default: 64)"
     )
+    _add_more(made)
+    made.set_defaults(command=proxy)
+
+
+def _add_more(made: argparse.ArgumentParser) -> None:
     made.add_argument("--timeout", type=_seconds, default=600.0, metavar="S", help="seconds a call (default: 600)")
     made.add_argument("--ca-file", metavar="FILE", help="a PEM file with the upstream's certificate or its authority's")
     made.add_argument(
@@ -59,7 +64,6 @@ def add_proxy(parsers: Any) -> None:
     made.add_argument(
         "--json", action="store_true", help="print the address as a JSON document, and the status at the end"
     )
-    made.set_defaults(command=proxy)
 
 
 def _port(text: str) -> int:

@@ -7,6 +7,7 @@ server around them. Nothing of a request is kept or logged but what was done wit
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import secrets
 import signal
@@ -291,7 +292,7 @@ async def _read(request: web.BaseRequest) -> bytes:
 
 
 def _completion(payload: Mapping[str, Any], answer: Answer, note: str) -> web.Response:
-    headers = answer.headers.copy()
+    headers = answer.headers
     headers["Content-Type"] = "application/json"
     headers[HEADER] = note
     return web.Response(status=200, headers=headers, body=json.dumps(payload).encode())
@@ -366,7 +367,8 @@ async def _check_other(proxy: Proxy, port: int) -> None:
 
 
 def run(settings: Settings, ready: Callable[[str, Proxy], None]) -> dict[str, Any]:
-    """Serve until Ctrl-C or SIGTERM."""
+    """Serve until Ctrl-C or SIGTERM; the process is the proxy's."""
+    gc.freeze()  # what importing made stays to the end: no collection between two answers need go through it
     return asyncio.run(_until_told(settings, ready))
 
 

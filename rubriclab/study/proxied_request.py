@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle, islice
 from typing import Any, Literal
 
@@ -84,11 +85,21 @@ class Orders:
 
     def asked(self, order: Sequence[int]) -> bytes:
         """The request's body with its entries in that order."""
-        entries, fixed = self.parts.entries, self.parts.fixed
-        text = fixed[0] + "".join(entries[k].text + after for k, after in zip(order, fixed[1:], strict=True))
+        fixed, entries = self._written
+        return fixed[0] + b"".join(entries[k] + after for k, after in zip(order, fixed[1:], strict=True))
+
+    @cached_property
+    def _written(self) -> tuple[list[bytes], list[bytes]]:
+        """What is around the entries in the body's bytes, and the entries, as inside a text of JSON: it is written
+        sign by sign, so parts can be written one by one, once for all orders."""
+        mark = f"rubriclab {hashlib.sha256(repr(self.body).encode('utf-8', 'replace')).hexdigest()}"
         messages = list(self.body["messages"])
-        messages[self.parts.at] = _with_text(messages[self.parts.at], text)
-        return json.dumps({**self.body, "messages": messages}).encode()
+        messages[self.parts.at] = _with_text(messages[self.parts.at], mark)
+        head, tail = json.dumps({**self.body, "messages": messages}).split(mark)
+        fixed = [json.dumps(text)[1:-1] for text in self.parts.fixed]
+        fixed[0], fixed[-1] = head + fixed[0], fixed[-1] + tail
+        entries = [json.dumps(entry.text)[1:-1] for entry in self.parts.entries]
+        return [text.encode() for text in fixed], [text.encode() for text in entries]
 
 
 def learnt_from(source: Source) -> ListReader:

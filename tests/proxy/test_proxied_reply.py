@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from math import exp, log
 from typing import Any
 
 import pytest
 
+from rubriclab.study import proxied_reply
 from rubriclab.study.proxied_reply import Result, combined, read, undecided
 from rubriclab.study.proxied_request import Orders, Spec, in_orders
 from tests.proxies import body, comparing, rating
@@ -237,8 +237,17 @@ def test_a_verdict_is_written_in_the_pipelines_own_format(end: str, usual: str, 
     assert said(of(asked(comparing("x", "y", end)), [usual, swapped or usual])) == back
 
 
-def test_a_verdict_that_cannot_be_written_is_not_guessed() -> None:
-    result = of(
-        asked(comparing("x", "y", "Which is better, A or B? Or is it a “tie”?")), ["I prefer A.", "I prefer A."]
-    )
-    assert result.payload is None or json.dumps("tie")[1:-1] in said(result)
+def test_a_letter_is_written_as_the_reply_writes_it() -> None:
+    prompt = 'Which?\n<response_a>\none\n</response_a>\n<response_b>\ntwo\n</response_b>\nJSON: {"winner": "A" or "B"}'
+    made = asked(prompt)
+    reads = [read(made, order, completion('{"winner": "A"}')) for order in made.orders]
+    result = combined(made, [*reads, read(made, (1, 0), completion('{"winner": "A"}'))])
+    assert said(result) == '{"winner": "B"}'
+
+
+def test_a_verdict_that_would_not_be_read_back_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = asked(comparing("x", "y", TIE))
+    monkeypatch.setattr(proxied_reply, "_written", lambda *_: ["perhaps"])
+    result = of(made, ["[[A]]", "[[A]]"])
+    assert result.payload is None
+    assert result.why == "the verdict of both orders could not be written into a reply"
