@@ -28,8 +28,9 @@ from rubriclab.datasets.logs import Source
 from rubriclab.runs.card_code import copied
 from rubriclab.runs.importing import import_file
 from rubriclab.store import Store
-from tests.cards import Opinionated, example, item_value, lab_scores
+from tests.cards import Opinionated, card_of_study, example, item_value, lab_scores
 from tests.servers import SteadyServer, completion, running
+from tests.test_apply import answer, pairs, texts
 
 pytestmark = pytest.mark.integration
 TOOLS = os.environ.get("RUBRICLAB_ADAPTERS", "")
@@ -285,6 +286,82 @@ def test_inspect_leaves_what_was_not_judged_unscored(bench: Bench) -> None:
     (result,) = samples[0]["results"]
     assert (result["scored_samples"], result["unscored_samples"]) == (10, 2)
     assert result["metrics"]["mean"]["value"] == pytest.approx(sum(bench.labs.values()) / 10)
+
+
+FORMS = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, Scorer, mean, scorer, stderr
+from inspect_ai.solver import generate
+from inspect_ai.util import LimitExceededError, token_limit
+from judge_card.apply.adapters.inspect_ai import card_criteria_scorer, card_scorer
+
+URL = "http://127.0.0.1:8000/v1"
+
+
+@scorer(metrics={"*": [mean(), stderr()]})
+def criteria() -> Scorer:
+    return card_criteria_scorer("criteria.card.json", base_url=URL)
+
+
+@scorer(metrics=[mean()])
+def pairs() -> Scorer:
+    return card_scorer("pairs.card.json", base_url=URL)
+
+
+@scorer(metrics=[mean()])
+def limited() -> Scorer:
+    asked = card_scorer("judge.card.json", model="openai-api/judge/test-model")
+
+    async def score(state, target):
+        try:
+            with token_limit(150):
+                return await asked(state, target)
+        except LimitExceededError as limit:
+            return Score.unscored(reason=f"limit: {limit.type}")
+
+    return score
+
+
+@task
+def forms() -> Task:
+    samples = [Sample(id="s", input="Say something.", target="another text")]
+    return Task(dataset=samples, solver=generate(), scorer=[criteria(), pairs(), limited()])
+"""
+
+
+def by_form(body: dict[str, Any]) -> str:
+    """The first criterion of three is left out; of a pair the first place wins in one order, a tie in the other."""
+    text = body["messages"][-1]["content"]
+    if "[[A]]" in json.dumps(body["messages"]):
+        return "[[A]]" if text.index("a text") < text.index("another text") else "[[C]]"
+    return "[b] 5\n[c] 2" if "[a]" in text or "- a" in text or "a:" in text else "3"
+
+
+def test_inspect_scores_each_criterion_and_pairs_and_a_limit_is_no_judgment(bench: Bench) -> None:
+    inspect = tool("inspect_ai")
+    for name, about in (("criteria", texts()), ("pairs", pairs())):
+        card = card_of_study(about, answer)
+        (bench.folder / f"{name}.card.json").write_text(apply.dumped(card), encoding="utf-8")
+    with (
+        running(SteadyServer(answer=by_form, with_logprobs=False)) as server,
+        running(SteadyServer(text="a text")) as said,
+    ):
+        text = FORMS.replace(examples().address, server.base_url)
+        (bench.folder / "forms.py").write_text(text, encoding="utf-8")
+        names = {"WRITER": said.base_url, "JUDGE": server.base_url}
+        env = {f"{name}_BASE_URL": url for name, url in names.items()} | {"WRITER_API_KEY": "none"}
+        command = eval_command(inspect.commands[0])[0].replace("judged.py", "forms.py")
+        bench.run(inspect, command, "--display", "none", **env)
+    (log,) = bench.folder.glob("logs/*.eval")
+    (sample,) = inspect_samples(log)
+    criteria, pair, limited = (sample["scores"][name] for name in ("criteria", "pairs", "limited"))
+    assert {name: value for name, value in criteria["value"].items() if name != "a"} == {"b": 5.0, "c": 2.0}
+    assert math.isnan(float(criteria["value"]["a"]))
+    assert pair["value"] == 0.75
+    assert limited["reason"] == "limit: token"
+    results = {one["name"]: one for one in sample["results"]}
+    assert (results["a"]["unscored_samples"], results["b"]["metrics"]["mean"]["value"]) == (1, 5.0)
 
 
 # ---------------------------------------------------------------- DeepEval
