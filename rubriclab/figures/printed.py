@@ -162,6 +162,8 @@ def laid_out(wanted: Wanted, size: Size) -> tuple[dict[str, Any], float]:
     layout = figure["layout"]
     scale = size.letters / 72 * 96 / DESIGN_PX
     wide, high = size.width * 96 / scale, float(layout.get("height") or 360)
+    for number, trace in enumerate(figure["data"]):
+        trace["uid"] = f"{number:06x}"  # else Plotly draws one by lot
     told_apart(figure["data"])
     title = _lines(wanted.caption, wide - 2 * EDGE, TITLE_LETTER) if size.titled and wanted.caption else []
     if size.height is not None:

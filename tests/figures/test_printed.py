@@ -38,8 +38,7 @@ def test_a_chart_has_the_width_and_the_letters_of_its_place(size: str) -> None:
     layout = figure["layout"]
     assert layout["width"] * scale / 96 == pytest.approx(wanted.width, abs=0.01)
     letters = layout["font"]["size"] * scale / 96 * 72
-    assert letters >= min(wanted.letters, 7) - 0.5
-    assert 7 <= letters
+    assert letters >= 7
     if wanted.height:
         assert layout["width"] / layout["height"] == pytest.approx(wanted.width / wanted.height, rel=0.01)
         assert letters > 14
@@ -134,5 +133,5 @@ def test_a_browser_that_draws_nothing_is_a_fault_with_its_name(monkeypatch: pyte
     monkeypatch.setenv("CHROME", str(program))
     monkeypatch.setattr(module, "START_SECONDS", 10.0)
     monkeypatch.setattr(module, "IMAGE_SECONDS", 5.0)
-    with pytest.raises(LabError, match="cannot draw|did not draw"):
+    with pytest.raises(LabError, match=r"cannot draw|did not draw"):
         printed([Wanted(chart())], "column", ["png"])
