@@ -46,6 +46,7 @@ LETTER, LINE, SIGN, EDGE = 6.8, 19.0, 44.0, 8.0
 """Pixels of the layout: a letter's usual width, a line of a legend, its sign, the edge of the paper."""
 TITLE_LETTER, TITLE_LINE = 8.4, 21.0
 SIGNS = ("square", "diamond", "triangle-up", "cross", "triangle-down", "x", "pentagon")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 HATCHES = ("/", ".", "x", "-", "|", "+", chr(92))
 START_SECONDS, IMAGE_SECONDS = 60.0, 20.0
 """A browser that has not started, or drawn one image, by then will not."""
@@ -162,6 +163,8 @@ def laid_out(wanted: Wanted, size: Size) -> tuple[dict[str, Any], float]:
     layout = figure["layout"]
     scale = size.letters / 72 * 96 / DESIGN_PX
     wide, high = size.width * 96 / scale, float(layout.get("height") or 360)
+    for number, trace in enumerate(figure["data"]):
+        trace["uid"] = f"{number:06x}"  # else Plotly draws one by lot
     told_apart(figure["data"])
     title = _lines(wanted.caption, wide - 2 * EDGE, TITLE_LETTER) if size.titled and wanted.caption else []
     if size.height is not None:
@@ -273,6 +276,8 @@ def told_apart(traces: Sequence[dict[str, Any]]) -> None:
     free = ["circle", *(sign for sign in SIGNS if sign not in taken)]
     for number, trace in _by_colour(plain):
         trace["marker"]["symbol"] = free[number % len(free)]
+    for number, trace in _by_colour([t for t in traces if t.get("type") == "scatterpolar"]):
+        trace.setdefault("line", {})["dash"] = DASHES[number % len(DASHES)]
 
 
 def _by_colour(traces: Sequence[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
