@@ -72,7 +72,7 @@ def source(
         usage=store.usage(info.run),
         shown=None if info.state == "imported" else _shown(store, info.run),
         study=None if info.state == "imported" else store.study(info.run),
-        models=store.models(info.run),
+        models=store.models_that_answered(info.run),
     )
 
 

@@ -265,7 +265,7 @@ class Judgments(Runs):
         ]
         return pd.DataFrame(rows, columns=[*_RATED, "rater", "rating"]).astype({"rating": "float64"})
 
-    def models(self, run: str) -> dict[str, tuple[str, ...]]:
+    def models_that_answered(self, run: str) -> dict[str, tuple[str, ...]]:
         """By judge, what the servers called the models that answered, in the alphabet's order."""
         found = self._rows(
             """
