@@ -28,7 +28,6 @@ def frame() -> None:
     }
     page = st.navigation(pages, position="sidebar")
     ui.enter(page)
-    ui.hold()
     page.run()
 
 

@@ -10,11 +10,16 @@ a smallest effect of interest of 0.1 points. It is settled when the 95 % interva
   before more orders.
 * lab: these two calls, the expected score from token probabilities instead of the draw, and a
   confidence sequence by betting that is looked at after every item. Also without probabilities.
+* planned: the lab's two calls with probabilities, and Student's interval once, at a size that is known.
 
-Where probabilities save nothing (a judge whose noise is its items', as “ties”, or one that gives
-none), a fifth by which 80 % of runs are settled cannot be reached: “equal” knows its size and uses the
-same two calls an item, no test with these does much better (Neyman and Pearson 1933), and it stands at
-0.20; what may be looked at all the time pays for it. It pays less on average, since most runs stop
+“bound” is what no procedure can go below with these measurements, whatever it does: one that settles
+80 % of runs by n items, and is wrong in at most 2.5 %, is a test of n items, whose power is bounded by
+Neyman and Pearson's (1933) most powerful one, for means of many items ((z + z') sd / distance)^2; on
+average by Wald's (1947, Sequential Analysis, A:72) inequality for the same two errors. Without
+probabilities the bound stands at 0.20 of the papers' calls for every judge, and “equal”, which knows its
+size, reaches it: what may be looked at all the time cannot, by 80 % of runs. Where probabilities save
+little (“ties”, whose noise is its items') the bound is about 0.16, which “planned” reaches and “lab” does
+not: looking at any time costs it more than the difference. It pays less on average, since most runs stop
 sooner: “mean” is what a user spends. Nothing else is left that costs no calls. A repeat of an order is
 no control: of m items read r times each way the variance is (items' own + noise / r) / m at 2 r m calls,
 least at r = 1, where every call buys a new item. A property of the items that goes with the shift could
@@ -51,6 +56,8 @@ SHIFTS = (0.0, 2.0, 4.0)
 """True shifts, in smallest effects of interest."""
 GOAL = 0.2
 POWER = 0.8
+ERROR = 0.025
+"""On the side of a verdict: a 95 % interval has as much on each."""
 FEWEST = 10
 """Units below which the lab gives no interval of fixed size."""
 MOST = 4_000
@@ -74,7 +81,8 @@ class Judge:
 @dataclass(frozen=True)
 class Way:
     """One way of settling it for one judge. ``calls``: by which 80 % of runs are settled, None
-    where fewer are within MOST items; ``mean``: of all runs. ``effect``, ``equivalent``: how often
+    where fewer are within MOST items; ``mean``: of all runs; ``bound``, ``mean_bound``: below which
+    no way with the same measurements gets, for normal means. ``effect``, ``equivalent``: how often
     each is said."""
 
     judge: str
@@ -85,8 +93,12 @@ class Way:
     effect: float
     equivalent: float
     wrong: float
+    bound: float
+    mean_bound: float
     of_papers: float | None = None
     mean_of_papers: float | None = None
+    bound_of_papers: float | None = None
+    mean_bound_of_papers: float | None = None
 
 
 # ---------------------------------------------------------------- judges
@@ -159,6 +171,9 @@ def compare(judge: Judge, *, studies: int, seed: int) -> list[Way]:
     rng = np.random.default_rng(seed)
     pair = [ASCENDING, DESCENDING]
 
+    def expected_shift(chances: Floats) -> Floats:
+        return np.asarray(-np.diff(chances[:, pair] @ POINTS)[:, 0])
+
     def drawn_shift(chances: Floats) -> Floats:
         return np.asarray(-np.diff(draws(chances[:, pair], rng))[:, 0])
 
@@ -166,7 +181,8 @@ def compare(judge: Judge, *, studies: int, seed: int) -> list[Way]:
         _fixed(judge, "papers", 10, drawn_shift, studies, rng),
         _fixed(judge, "equal", 2, drawn_shift, studies, rng),
         _sequential(judge, "lab, without probabilities", drawn_shift, studies, rng),
-        _sequential(judge, "lab", lambda p: -np.diff(p[:, pair] @ POINTS)[:, 0], studies, rng),
+        _fixed(judge, "planned", 2, expected_shift, studies, rng),
+        _sequential(judge, "lab", expected_shift, studies, rng),
     ]
     full = ways[0].calls
     return [
@@ -174,6 +190,8 @@ def compare(judge: Judge, *, studies: int, seed: int) -> list[Way]:
             way,
             of_papers=way.calls / full if full and way.calls else None,
             mean_of_papers=way.mean / full if full else None,
+            bound_of_papers=way.bound / full if full else None,
+            mean_bound_of_papers=way.mean_bound / full if full else None,
         )
         for way in ways
     ]
@@ -184,16 +202,28 @@ def _fixed(
 ) -> Way:
     """The fewest items by which 80 % of runs are settled, and what runs of that size say."""
     mean, sd = judge.shift, float(measured(judge.chances(20_000, rng)).std())
-    away = max(abs(mean), SMALLEST_EFFECT - abs(mean))  # from 0, or from the edge of equivalence
-    z = 1.96 + stats.norm.ppf(POWER if abs(mean) > SMALLEST_EFFECT / 2 else (1 + POWER) / 2)
-    items = max(FEWEST, int(np.ceil((z * sd / away) ** 2)) + 2)
+    items = max(FEWEST, int(np.ceil(fewest(mean, sd, 1)[0])) + 2)
     values = np.stack([measured(judge.chances(items, rng)) for _ in range(studies)])
     error = values.std(axis=1, ddof=1) / np.sqrt(items)
     reach = stats.t.ppf(0.975, items - 1) * error
     low, high = values.mean(axis=1) - reach, values.mean(axis=1) + reach
     equivalent = (low > -SMALLEST_EFFECT) & (high < SMALLEST_EFFECT)
     up, down = (low > 0) & ~equivalent, (high < 0) & ~equivalent
-    return _way(judge, way, float(items * calls), float(items * calls), up, down, equivalent)
+    least = fewest(mean, sd, calls)
+    return _way(judge, way, float(items * calls), float(items * calls), up, down, equivalent, least)
+
+
+def fewest(shift: float, sd: float, calls: int) -> tuple[float, float]:
+    """(calls by which 80 % of runs are settled, calls on average) below which no procedure gets.
+
+    ``sd``: of an item's measurement, made with so many ``calls``. A shift is told from 0, or, being
+    smaller than half of what is of interest, from both edges of equivalence.
+    """
+    away, missed = max(abs(shift), SMALLEST_EFFECT - abs(shift)), 1.0 - POWER
+    none = abs(shift) <= SMALLEST_EFFECT / 2
+    z = stats.norm.ppf(1.0 - ERROR) + stats.norm.ppf(1.0 - (missed / 2 if none else missed))
+    told = POWER * np.log(POWER / ERROR) + missed * np.log(missed / (1.0 - ERROR))
+    return float(calls * (z * sd / away) ** 2), float(calls * 2.0 * told * (sd / away) ** 2)
 
 
 def _sequential(
@@ -201,6 +231,7 @@ def _sequential(
 ) -> Way:
     """Two calls an item until the sequence settles it."""
     s, stops, said = SMALLEST_EFFECT, [], []
+    sd = float(measured(judge.chances(20_000, rng)).std())
     for _ in range(studies):
         values = measured(judge.chances(MOST, rng))
         low, high = rejected(values, reach=POINTS[-1], sesoi=s, means=(-s, 0.0, s))
@@ -212,12 +243,26 @@ def _sequential(
     verdict = np.array(said)
     mean = 2.0 * float(np.minimum(stops, MOST).mean())
     return _way(
-        judge, way, float(calls) if np.isfinite(calls) else None, mean, verdict == 0, verdict == 1, verdict == 2
+        judge,
+        way,
+        float(calls) if np.isfinite(calls) else None,
+        mean,
+        verdict == 0,
+        verdict == 1,
+        verdict == 2,
+        fewest(judge.shift, sd, 2),
     )
 
 
 def _way(
-    judge: Judge, way: str, calls: float | None, mean: float, up: np.ndarray, down: np.ndarray, equivalent: np.ndarray
+    judge: Judge,
+    way: str,
+    calls: float | None,
+    mean: float,
+    up: np.ndarray,
+    down: np.ndarray,
+    equivalent: np.ndarray,
+    least: tuple[float, float],
 ) -> Way:
     """``wrong``: “effect” of none or the wrong way round, “equivalent” of an effect of interest."""
     sides = [down, up] if judge.shift < 0 else [up, down]
@@ -233,6 +278,7 @@ def _way(
         float((up | down).mean()),
         float(equivalent.mean()),
         float(wrong.mean()),
+        *least,
     )
 
 
@@ -246,7 +292,9 @@ def bars(found: Sequence[Way]) -> dict[str, bool]:
         **{
             f"{way.judge}, true shift {way.shift:+.2f}: "
             + (f"{way.of_papers:.2f} of the papers' calls" if way.of_papers else "not settled")
-            + f", {way.mean_of_papers or 0.0:.2f} on average (goal {GOAL:g})": way.of_papers is not None
+            + f", {way.mean_of_papers or 0.0:.2f} on average (goal {GOAL:g}; no way with these measurements is below "
+            f"{way.bound_of_papers or 0.0:.2f}, {way.mean_bound_of_papers or 0.0:.2f} on average)": way.of_papers
+            is not None
             and way.of_papers <= GOAL
             for way in lab
         },
@@ -256,13 +304,14 @@ def bars(found: Sequence[Way]) -> dict[str, bool]:
 
 
 def table(found: Sequence[Way]) -> str:
-    head = f"{'judge':32}{'shift':>7}  {'way':28}{'calls':>8}{'mean':>8}{'of papers':>11}{'mean of':>9}"
+    head = f"{'judge':32}{'shift':>7}  {'way':28}{'calls':>8}{'mean':>8}{'of papers':>11}{'mean of':>9}{'bound':>7}"
     lines = [f"{head}{'effect':>9}{'equiv.':>8}{'wrong':>8}"]
     for way in found:
         calls = f"{way.calls:,.0f}" if way.calls is not None else f"> {2 * MOST:,}"
-        part, average = (f"{one:.2f}" if one is not None else "-" for one in (way.of_papers, way.mean_of_papers))
+        kept = (way.of_papers, way.mean_of_papers, way.bound_of_papers)
+        part, average, bound = (f"{one:.2f}" if one is not None else "-" for one in kept)
         lines.append(
-            f"{way.judge:32}{way.shift:>+7.2f}  {way.way:28}{calls:>8}{way.mean:>8,.0f}{part:>11}{average:>9}"
+            f"{way.judge:32}{way.shift:>+7.2f}  {way.way:28}{calls:>8}{way.mean:>8,.0f}{part:>11}{average:>9}{bound:>7}"
             f"{way.effect:>9.1%}{way.equivalent:>8.1%}{way.wrong:>8.1%}"
         )
     return "\n".join(lines)

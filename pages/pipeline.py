@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views import adapters, card
+from rubriclab.app.views import adapters, card, drift, gate, proxy
 
 LEAD = "Take the way of asking that a run chose into the pipeline you have, and notice when the judge changes."
 
@@ -19,5 +19,5 @@ with ui.page("pipeline", "Your pipeline", LEAD):
             action="To the demo",
         )
         st.stop()
-    card.section(store, info)
-    adapters.section(store, info)
+    for part in (card, adapters, proxy, gate, drift):
+        part.section(store, info)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from rubriclab.model import Design, Strategy
 from rubriclab.model.gate import CONDITIONS, GateLimits
 from rubriclab.runs import foreign
 
-LONG_RUN = 20_000
+LONG_RUN = 6_000
 OPTIONS, PAIRS, CRITERIA = "10 fixed against 10 balanced", "pairs, twice in both orders", "criteria"
 TWICE = Design(axis="pairwise", strategies=(Strategy("balanced", reads=4),))
 """Pairs whose every order is asked twice, so that what the order changes is told from noise."""
@@ -77,3 +80,41 @@ def counted(
             name = "fails" if "fails" in outcomes else "passes" if outcomes == {"passes"} else "cannot tell"
             found[f"{key} {name}"] += 1
     return found
+
+
+# ---------------------------------------------------------------- the table of docs/gate.md
+
+FAMILIES = ("mixed logit", "latent trait", "skewed", "boundary", "missing", "clustered")
+CELLS: Mapping[str, Callable[[str, str], tuple[GateLimits, float, Leanings]]] = {
+    "unbiased": lambda _, design: (LIMITS[design], 0.0, "none"),
+    "at its limits": lambda family, design: (at_the_limit(family, design), SHIFT[design], "own"),
+    "far beyond": lambda _, design: (LIMITS[design], 2 * SHIFT[design], "own"),
+}
+"""What is held against which limits: those, the shift planted, and whether items lean by themselves."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """One line of JSON a cell: ``python -m tests.gate_rates --runs 500 --cell "at its limits"``."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--cell", choices=tuple(CELLS), action="append")
+    parser.add_argument("--design", choices=(OPTIONS, PAIRS, CRITERIA), action="append")
+    parser.add_argument("--family", choices=FAMILIES, action="append")
+    parser.add_argument("--items", type=int, action="append")
+    asked = parser.parse_args(arguments)
+    with pytest.MonkeyPatch.context() as patch:
+        designs(patch)
+        for design, cell, items, family in product(
+            asked.design or (OPTIONS, PAIRS, CRITERIA),
+            asked.cell or CELLS,
+            asked.items or (30, 60, 100),
+            asked.family or FAMILIES,
+        ):
+            limits, shift, leanings = CELLS[cell](family, design)
+            found = counted(family, design, limits, items, asked.runs, shift=shift, leanings=leanings)
+            about = {"design": design, "cell": cell, "items": items, "family": family, "limits": limits.given()}
+            print(json.dumps({**about, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -59,7 +59,8 @@ def add_drift(parsers: Any) -> None:
     made.add_argument(
         "--retry-failed", action="store_true", help="ask again, and only, the calls that ended in an error"
     )
-    made.add_argument("--arm", type=int, metavar="N", help="with --now: which arm of the earlier run, by its number")
+    made.add_argument("--arm", type=int, metavar="N", help="with --now: an arm of the judge then, by its number")
+    made.add_argument("--arm-now", type=int, metavar="N", help="with --now: an arm of the judge now")
     made.add_argument("--out", type=Path, metavar="FILE.md", help="also write the findings as Markdown")
     add_reading(made)
     add_trust(made)
@@ -86,8 +87,8 @@ def drift(arguments: argparse.Namespace) -> int:
         if not len(now.judgments):
             say("Nothing was answered, so nothing can be said.")
             return EXIT_UNFINISHED
-        found = compared(then, now, new=new, arm=arm)
-        notes = _models(store, against, now_run)
+        found = compared(then, now, new=new, arm=arm, arm_now=arguments.arm_now)
+        notes = _models(store, found)
     if arguments.json:
         tell({**drift_json(found), **more, "notes": notes})
     else:
@@ -101,9 +102,10 @@ def _exit(found: Drift, finished: bool) -> int:
     return EXITS[found.verdict] if finished else EXIT_UNFINISHED
 
 
-def _models(store: Store, then: str, now: str) -> list[str]:
+def _models(store: Store, found: Drift) -> list[str]:
     """What the servers call the models that answered, where that is not the same."""
-    names = [store.models(run) for run in (then, now)]
+    names = [sorted({name for served in store.models(run).values() for name in served}) for run in (then, now)]
+    names = [store.models(run, arm.judge) for run, _, arm in (found.then, found.now)]
     if not all(names) or names[0] == names[1]:
         return []
     return [f"The server called the model {', '.join(names[0])} then, and {', '.join(names[1])} now."]
@@ -111,7 +113,6 @@ def _models(store: Store, then: str, now: str) -> list[str]:
 
 def _asked(store: Store, arguments: argparse.Namespace, then: RunData) -> tuple[str, dict[str, Any], int, bool]:
     """(the round's run, what is to be said of it, the arm it belongs to, has it come to its end)."""
-    from rubriclab.apply.card import read_card
     from rubriclab.findings.plain import plain
     from rubriclab.runs.drift import drift_round
     from rubriclab.runs.manager import RunManager
@@ -120,7 +121,7 @@ def _asked(store: Store, arguments: argparse.Namespace, then: RunData) -> tuple[
 
     asked = drift_round(
         store,
-        read_card(arguments.card),
+        arguments.card,
         then.run,
         then=then,
         anchors=arguments.anchors,

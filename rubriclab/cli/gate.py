@@ -106,9 +106,7 @@ def _run(path: Path, arguments: argparse.Namespace, store: Store) -> str:
     study = load_study(path)
     consent(store, study.judges, trust=arguments.trust)
     with Signals() as signals:
-        run = RunManager(store).start(
-            study, limits=Limits(max_calls=arguments.max_calls), only_failed=arguments.retry_failed
-        )
+        run = RunManager(store).start(study, limits=Limits(max_calls=arguments.max_calls))
         last = watch(run, signals, show_progress if sys.stderr.isatty() else None)
     say(
         f"Run {last.run}: {last.state}, {last.asked:,} calls asked, {last.done:,} of {last.planned:,} judged"

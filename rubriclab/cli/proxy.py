@@ -6,12 +6,12 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rubriclab.cli.common import EXIT_OK, positive, say
 
 if TYPE_CHECKING:
-    from rubriclab.runs.proxy import Proxy
+    from rubriclab.runs.proxy import Proxy, Settings
 
 ORDERS = ("balanced", "all", "fixed")
 
@@ -35,8 +35,20 @@ def add_proxy(parsers: Any) -> None:
     made.add_argument(
         "--concurrency", type=positive, default=64, metavar="N", help="calls upstream at once (default: 64)"
     )
+    _add_more(made)
+    made.set_defaults(command=proxy)
+
+
+def _add_more(made: argparse.ArgumentParser) -> None:
     made.add_argument("--timeout", type=_seconds, default=600.0, metavar="S", help="seconds a call (default: 600)")
     made.add_argument("--ca-file", metavar="FILE", help="a PEM file with the upstream's certificate or its authority's")
+    made.add_argument(
+        "--like",
+        type=Path,
+        metavar="LOG",
+        help="a log of this pipeline's prompts, any that “import” reads: from it is known where responses end that "
+        "a prompt alone leaves open (“## Answer B:”)",
+    )
     made.add_argument(
         "--json-log",
         type=Path,
@@ -52,7 +64,6 @@ def add_proxy(parsers: Any) -> None:
     made.add_argument(
         "--json", action="store_true", help="print the address as a JSON document, and the status at the end"
     )
-    made.set_defaults(command=proxy)
 
 
 def _port(text: str) -> int:
@@ -83,34 +94,23 @@ def _seconds(text: str) -> float:
 
 def proxy(arguments: argparse.Namespace) -> int:
     from rubriclab.judges.serving import LOOPBACK_HOSTS
-    from rubriclab.runs.proxy import Settings, run
+    from rubriclab.runs.proxy import run
 
     if arguments.host not in LOOPBACK_HOSTS:
         say(
             f"Warning: this proxy listens on {arguments.host}. Whoever reaches it can use your upstream through it. "
             "It answers to that name, and to names in RUBRICLAB_HOSTS."
         )
-    log = None if arguments.json_log is None else _log(arguments.json_log)
-    settings = Settings(
-        upstream=arguments.upstream,
-        orders=arguments.orders,
-        host=arguments.host,
-        port=arguments.port,
-        concurrency=arguments.concurrency,
-        timeout=arguments.timeout,
-        ca_file=arguments.ca_file,
-        log=log,
-    )
 
     def ready(address: str, made: Proxy) -> None:
         if arguments.json:
-            print(
-                json.dumps({"base_url": address, "upstream": made.behind.url, "orders": arguments.orders}), flush=True
-            )
+            told = {"base_url": address, "upstream": made.behind.url, "orders": arguments.orders}
+            print(json.dumps(told), flush=True)
         say(f"In front of {made.behind.url}. Give your pipeline the base URL {address} (Ctrl-C stops).")
 
+    log = None if arguments.json_log is None else _log(arguments.json_log)
     try:
-        status = run(settings, ready)
+        status = run(_settings(arguments, log), ready)
     finally:
         if log is not None:
             log.close()
@@ -125,7 +125,17 @@ def proxy(arguments: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _log(path: Path) -> Any:
+def _settings(arguments: argparse.Namespace, log: IO[str] | None) -> Settings:
+    from rubriclab.datasets.logs import Source
+    from rubriclab.runs.proxy import Settings
+    from rubriclab.study.proxied_request import learnt_from
+
+    names = ("upstream", "orders", "host", "port", "concurrency", "timeout", "ca_file")
+    learnt = None if arguments.like is None else learnt_from(Source(arguments.like))
+    return Settings(**{name: getattr(arguments, name) for name in names}, log=log, learnt=learnt)
+
+
+def _log(path: Path) -> IO[str]:
     """The log, open to be added to; the user alone may read a new one. Raises LabError where it cannot be written."""
     from rubriclab.model import LabError
 

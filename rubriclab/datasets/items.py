@@ -111,12 +111,22 @@ def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:
     if missing:
         shown = ", ".join(f"“{c}”" for c in missing)
         hint = did_you_mean(missing[0], known)
-        raise DataError(f"“{table_name(frame)}” has no column {shown}.{hint} It has: {', '.join(known[:20])}.")
+        raise DataError(f"“{table_name(frame)}” has no column {shown}.{hint} It has: {_columns_listed(frame)}.")
     if mapping.response is None and mapping.judge_prompt is None:
         raise DataError(
-            f"“{table_name(frame)}”: no column is chosen for the response. Columns: {', '.join(known[:20])}."
+            f"“{table_name(frame)}”: no column is chosen for the response. Columns: {_columns_listed(frame)}."
         )
     refuse_rater_columns(mapping, table_name(frame))
+
+
+def _columns_listed(frame: pd.DataFrame, most: int = 20) -> str:
+    """The columns' names; of more than ``most`` those with the longest texts, among which the response is."""
+    names = frame.columns.tolist()
+    if len(names) <= most:
+        return ", ".join(names)
+    lengths = {name: sum(len(cell_text(cell) or "") for cell in frame[name].head(50)) for name in names}
+    longest = sorted(names, key=lambda name: -lengths[name])[:most]
+    return f"{', '.join(longest)} and {len(names) - most:,} more"
 
 
 def _item(columns: _Columns, row: int, book: RubricBook) -> Item:

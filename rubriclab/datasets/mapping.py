@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from rubriclab.datasets.limits import reading
+from rubriclab.datasets.nested import likely_text
 from rubriclab.datasets.prometheus import is_prompt, is_score_rubric
 from rubriclab.model import DataError
 from rubriclab.model.wording import did_you_mean
@@ -163,8 +164,8 @@ def guess_mapping(frame: pd.DataFrame) -> ColumnMapping:
         if part == "score_rubric" and column and not is_score_rubric(first[column]):
             column = None
         if column is not None:
-            found[part] = column
-            taken.add(column)
+            found[part] = likely_text(frame, column) if part in ("instruction", "response", "reference") else column
+            taken |= {column, found[part]}
     found["references"] = _guess_references(frame, taken)
     found["rater"], found["human"], found["human_by_criterion"] = _guess_ratings(frame, names, taken)
     return ColumnMapping(**found)

@@ -17,9 +17,11 @@ import pandas as pd
 from rubriclab.datasets.delimited import delimited_frame, refuse_repeated
 from rubriclab.datasets.excel import excel_frame, excel_names, excel_rows
 from rubriclab.datasets.limits import gunzipped, reading, refuse_cells, refuse_names
+from rubriclab.datasets.nested import with_texts_inside
 from rubriclab.datasets.parquet import parquet_frame
 from rubriclab.datasets.plain import json_value, whole_characters
 from rubriclab.model import DataError
+from rubriclab.model.wording import many
 
 MAX_UPLOAD_MB = 100
 SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx", ".xlsm")
@@ -220,7 +222,11 @@ def _checked(name: str, frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     frame.columns = [str(column) for column in frame.columns]
     refuse_cells(name, 1, frame.shape[1])
     refuse_names(name, frame.columns)
-    notes.append(f"{len(frame):,} rows, {frame.shape[1]:,} columns.")
+    own = frame.shape[1]
+    frame = with_texts_inside(frame)
+    if inside := frame.shape[1] - own:
+        notes.append(f"{many(inside, 'text')} inside the cells' objects can be chosen, as “{frame.columns[own]}”.")
+    notes.append(f"{len(frame):,} rows, {own:,} columns.")
     frame.attrs["file"] = name
     frame.attrs["notes"] = tuple(notes)
     return frame

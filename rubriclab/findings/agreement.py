@@ -151,7 +151,7 @@ def _arm(data: RunData, read: _Read, every: Floats, all_units: Units) -> ArmAgre
 def _sides(arm: Arm, rows: OptionRows, every: Floats, all_units: Units) -> tuple[Bools, Bools, _Sides | None]:
     """(rated, scored, both sides of the items that are both: None without any); ``every``: all ratings."""
     ratings = every[rows.item_code]
-    rated = np.isfinite(ratings).any(axis=1)
+    rated = np.asarray(np.isfinite(ratings).any(axis=1))
     scored = np.bincount(rows.item[rows.ok], minlength=rows.n_items) > 0
     at = np.flatnonzero(rated & scored)
     if not len(at):

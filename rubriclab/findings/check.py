@@ -26,6 +26,7 @@ AT_LEAST_SINCE: Mapping[str, str] = {
     "position: bias_cost.without_noise.gain": "its width is that of one third of the units, though splits are averaged",
     "perturbation: most_stable.gain.estimate": "it holds whichever form is best, and no gain is below 0",
     "perturbation: best_agreement.gain.estimate": "it holds whichever form is best, and no gain is below 0",
+    "alignment: reliability.enough": "it is a whole number of reads, and its ends are rounded up to one",
     "debiasing: nearer.estimate": "it is as wide as if the correction did nothing but err",
     "criteria: repeats.excess.estimate": "where few texts moved it is as wide as an exact bound of their share",
     "comparison: first_place.effect.estimate": "where few choices moved it is as wide as an exact bound of their share",

@@ -77,9 +77,10 @@ def split_tallies(
 ) -> tuple[dict[Key, Tally], Floats | None]:
     """Repeat: draw a probe, learn from it, measure every method on the other items.
 
-    ``target``: on all of its items instead; it was asked as ``group`` was.
+    ``target``: on all of its items instead; it was asked as ``group`` was. The probes are the same
+    either way, so that what is tried there is what was learnt here.
     """
-    rng = np.random.default_rng(seed)
+    probes, rng = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     measured = target or group
     n_items = len(measured.human)
     tallies: dict[Key, Tally] = {}
@@ -91,7 +92,7 @@ def split_tallies(
     values = measured.reference.values(source)
     usable = np.flatnonzero(readable)
     for split in range(splits):
-        order = rng.permutation(usable)
+        order = probes.permutation(usable)
         probe, held_out = np.sort(order[:probe_size]), np.sort(order[probe_size:])
         held_out = held_out if target is None else np.arange(n_items)
         own, other = (ways[0], ways[1]) if split % 2 == 0 else (ways[1], ways[0])

@@ -144,10 +144,22 @@ def drift(
     held = Held(then, now, first, both, with_new=recent is not None)
     answers, turns, spread = about_judge(held)
     newer, split = (None, ()) if recent is None else _newer(held, later, recent)
+    return _found(held, later, (*answers, *split), turns, spread, newer)
+
+
+def _found(
+    held: Held,
+    later: Reads,
+    answers: tuple[Answer, ...],
+    turns: tuple[Turn, ...],
+    spread: Spread | None,
+    newer: Newer | None,
+) -> Drift:
+    then, now, first, both = held.then, held.now, held.first, held.both
     return Drift(
         then=(then.run, then.name, first.arm),
         now=(now.run, now.name, later.arm),
-        answers=(*answers, *split),
+        answers=answers,
         turns=turns,
         spread=spread,
         squared=stat.parts(both.cells) if held.several else None,

@@ -141,32 +141,40 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
     both = np.intersect1d(one.key, two.key)
     if not len(both):
         raise LabError("The two runs share no item that was read in the same order at both times.")
-    at, column, code, width = _laid_out(both, len(orders))
-    names, by_order, factors = contrasts_of(then.arm, orders)
     where = np.unique(both // len(orders))
-    shape = (len(where), width)
-    grid = {name: _grid(shape, at, column, part) for name, part in _columns(one, two, both).items()}
-    found = units(then.data.items, then.data.unit)
-    unit_codes = np.unique(found.code[where], return_inverse=True)[1].astype(np.int64)
+    cells, names = _cells(then, where, both, orders, _columns(one, two, both))
     return Paired(
-        cells=Cells(
-            **grid,
-            predictors=_predictors(then, where, shape, (at, column, code), by_order, orders),
-            factors=factors,
-            unit=unit_codes,
-            n_units=int(unit_codes.max()) + 1,
-            step=step(then.arm.scores),
-        ),
+        cells=cells,
         names=names,
         item=where,
-        unit=found.kind,
+        unit=units(then.data.items, then.data.unit).kind,
         n_cells=len(both),
-        orders=len(np.unique(code)),
+        orders=len(np.unique(both % len(orders))),
         left_out=int(len(np.unique(now.item)) - len(where)),
         changed=changed,
-        unread=_unread(sides, where),
+        unread=_unread(sides),
         likely=which,
     )
+
+
+def _cells(
+    then: Reads, where: Ints, both: Ints, orders: tuple[Order, ...], columns: Mapping[str, Floats]
+) -> tuple[Cells, tuple[str, ...]]:
+    """The cells ``both`` of the items ``where`` as a table, and the names of the contrasts."""
+    at, column, code, width = _laid_out(both, len(orders))
+    names, by_order, factors = contrasts_of(then.arm, orders)
+    shape = (len(where), width)
+    found = units(then.data.items, then.data.unit)
+    unit = np.unique(found.code[where], return_inverse=True)[1].astype(np.int64)
+    cells = Cells(
+        **{name: _grid(shape, at, column, part) for name, part in columns.items()},
+        predictors=_predictors(then, where, shape, (at, column, code), by_order, orders),
+        factors=factors,
+        unit=unit,
+        n_units=int(unit.max()) + 1,
+        step=step(then.arm.scores),
+    )
+    return cells, names
 
 
 def _same_items(then: Reads, now: Reads) -> tuple[Ints, Ints, int]:
@@ -272,12 +280,10 @@ def _predictors(
     return grid
 
 
-def _unread(sides: Sequence[tuple[Ints, Ints, Floats]], where: Ints) -> tuple[float, float]:
-    shares = []
-    for at, _, value in sides:
-        mine = np.isin(at, where)
-        shares.append(float((~np.isfinite(value[mine])).mean()) if mine.any() else 0.0)
-    return shares[0], shares[1]
+def _unread(sides: Sequence[tuple[Ints, Ints, Floats]]) -> tuple[float, float]:
+    """Of the reads of items that both times asked about, also of items that one of them never read."""
+    shares = [float((~np.isfinite(value[at >= 0])).mean()) for at, _, value in sides if (at >= 0).any()]
+    return (shares[0], shares[1]) if len(shares) == 2 else (0.0, 0.0)
 
 
 def item_means(reads: Reads, *, likely: bool) -> tuple[Floats, Ints]:

@@ -70,11 +70,11 @@ def ends_of_size(interval: Callable[[float], Interval]) -> Ends:
     """The bounds of a number's size, whatever its sign, from an interval of the number itself.
 
     Inside a limit by two one-sided tests (Schuirmann 1987), each at ``above``; beyond it on either
-    side, which share ``below``.
+    side, each at ``below``.
     """
 
     def ends(below: float, above: float) -> Interval:
-        sure, likely = interval(1.0 - below), interval(1.0 - 2.0 * above)
+        sure, likely = interval(1.0 - 2.0 * below), interval(1.0 - 2.0 * above)
         if not np.isfinite([*sure, *likely]).all():
             return NO_INTERVAL
         return Interval(max(0.0, sure.low, -sure.high), max(-likely.low, likely.high))

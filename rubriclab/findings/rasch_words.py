@@ -93,7 +93,10 @@ def scale_warnings(scale: RaschScale, fit: RaschFit, of: Facets) -> RaschScale:
     if of.off_scale:
         texts.append(f"{many(of.off_scale, 'rating')} are no score of the scale and not on the ruler.")
     if of.shared:
-        texts.append("Some judge gave a score fewer than 10 times: all share one set of thresholds (rating scale).")
+        texts.append(
+            "Some judge gave a score fewer than 10 times: all share one set of thresholds (rating scale), so severities "
+            "are those of this ruler, and may be others on a larger run's, where thresholds are each judge's own."
+        )
     apart = [e.name for e in scale.elements if e.facet != "setting" and not np.isfinite(e.severity)]
     if apart and len([e for e in scale.elements if e.facet != "setting"]) > 1 and fit.n_units >= MIN_UNITS:
         texts.append(f"{listed(apart)} share no items with the others, so their severity cannot be compared.")

@@ -10,8 +10,10 @@ from typing import Any, Self
 
 import pandas as pd
 
+from rubriclab.findings.gate import GATE, GateResult
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import LabError, UnitChoice
+from rubriclab.model.gate import gate_limits
 from rubriclab.notebook.shown import table_html
 from rubriclab.report.charts import CHARTS, Drawn
 from rubriclab.runs.terminal import say
@@ -165,6 +167,20 @@ class Run:
         ['smollm2-135m', '1.08', '0.98', '1.19', '24.0']
         """
         return self.findings.estimates()
+
+    def gate(self, **limits: float) -> GateResult:
+        """Hold every judge of the run against limits, by interval: passes, fails or cannot tell.
+
+        Raises StudyError for a limit that is none, LabError where none is named.
+
+        >>> import rubriclab as rl
+        >>> from rubriclab.model.places import EXAMPLE
+        >>> run = rl.read(EXAMPLE, kind="run").read_as(unit="item")
+        >>> result = run.gate(max_v=0.1, max_shift=0.2)
+        >>> result.outcome, [(one.judge, one.condition.key, one.outcome) for one in result.decisions][:2]
+        ('fails', [('smollm2-135m', 'max_v', 'fails'), ('smollm2-135m', 'max_shift', 'passes')])
+        """
+        return self.findings.of(GATE, limits=gate_limits(limits, "gate"))
 
     def judgments(self) -> pd.DataFrame:
         """Every judgment with what was shown and what the judge wrote, one a row.

@@ -6,10 +6,12 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from rubriclab.findings.gate import Decision, GateResult
 from rubriclab.findings.plain import plain
+from rubriclab.model.gate import GateLimits
 from rubriclab.model.wording import interval, many, number
 
 Undecided = Literal["fail", "pass", "skip"]
@@ -78,8 +80,9 @@ def bounds_note(result: GateResult) -> str:
     sure = sorted({round(100 * one.fail_confidence, 2) for one in result.decisions})
     others = " to ".join(f"{value:g}" for value in dict.fromkeys((sure[0], sure[-1]))) if sure else ""
     return (
-        "Bounds are one-sided: towards the limit's inside with 95 %, so that a judge beyond a limit passes in at most "
-        f"5 % of runs; towards its outside with {others} %, so that one that keeps all limits fails any in at most 5 %."
+        f"Passes: the 95 % interval lies inside the limit. Fails: the {others} % interval lies beyond it (5 % shared out "
+        "over a judge's conditions). A judge beyond a limit passes, and one that keeps all limits fails, in at most "
+        "5 % of runs each."
     )
 
 
@@ -124,15 +127,16 @@ def _md(text: str) -> str:
 
 
 def gate_junit(result: GateResult, *, at: datetime, undecided: Undecided = "skip") -> str:
-    """One suite a judge, one case a condition in a setting, in the form that JUnit's readers share.
+    """One suite a judge, one case a condition in a setting; valid under the schemas of Ant and of Jenkins.
 
     A condition that fails is a failure; one that is open is skipped, an error or nothing, as ``undecided``
     says. ``at``: when it was decided.
     """
     suites = ET.Element("testsuites")
-    for judge, outcome in result.judges.items():
+    for place, (judge, outcome) in enumerate(result.judges.items()):
         mine = [one for one in result.decisions if one.judge == judge]
         suite = _suite(suites, f"rubriclab gate: {judge}", mine, at, undecided)
+        suite.set("id", str(place))
         properties = ET.SubElement(suite, "properties")
         for name, value in (("run", result.run), ("study", result.name), ("outcome", outcome)):
             ET.SubElement(properties, "property", name=name, value=_xml(value))
@@ -153,6 +157,7 @@ def _suite(suites: ET.Element, name: str, mine: list[Decision], at: datetime, un
         "skipped": open_ones if undecided == "skip" else 0,
     }
     about = {"name": _xml(name), "timestamp": at.strftime("%Y-%m-%dT%H:%M:%S"), "hostname": "localhost", "time": "0"}
+    about["package"] = "rubriclab.gate"
     return ET.SubElement(suites, "testsuite", {**about, **{key: str(n) for key, n in counts.items()}})
 
 
@@ -180,3 +185,16 @@ def _lines(result: GateResult, mine: list[Decision]) -> Iterator[str]:
 def _xml(text: str) -> str:
     """Without the characters that XML has no way to write."""
     return _NOT_XML.sub("�", text)
+
+
+# ---------------------------------------------------------------- to copy
+
+
+def table_toml(limits: GateLimits) -> str:
+    """The limits as a table of a study file."""
+    return "\n".join(["[gate]", *(f"{key} = {value:g}" for key, value in limits.given().items())]) + "\n"
+
+
+def workflow() -> str:
+    """A GitHub workflow that runs a gate, as docs/gate-workflow.yml has it."""
+    return Path(__file__).with_name("gate-workflow.yml").read_text(encoding="utf-8")

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
-from rubriclab.apply.card import Card
+from rubriclab.apply.card import Card, read_card
 from rubriclab.findings.drift_anchors import AnchorPlan, chosen, planned, scores_of
 from rubriclab.findings.drift_reads import Reads, reads_of_setting
 from rubriclab.findings.topic import clarity, setting
@@ -51,7 +52,7 @@ class Round:
 
 def drift_round(
     store: Store,
-    card: Card,
+    card: str | Path | Mapping[str, Any],
     run: str,
     *,
     then: RunData | None = None,
@@ -61,50 +62,58 @@ def drift_round(
     model: str | None = None,
     name: str | None = None,
 ) -> Round:
-    """The study that asks anchors of ``run`` again as ``card`` asks.
+    """The study that asks anchors of ``run`` again as ``card`` (a file, or its values) asks.
 
     ``name``: of the round; without one that of a round stopped within KEPT_OPEN, else today's date. ``then``: the
     run's frame as it is to be read. Raises LabError where card and run do not belong together, naming what differs,
     and for runs whose texts are not there.
     """
+    read = read_card(card)
+    prepared = _prepared(store, run)
+    against = store.run(run).run
+    data = store.frame(against, probabilities=True) if then is None else then
+    code = card_arm(read, prepared, against)
+    study = prepared.study
+    judge = _judge(next(one for one in study.judges if one.name == prepared.arms[code].judge), base_url, model)
+    reads = reads_of_setting(data, data.arms[code])
+    asked = replace(study, judges=(judge,), design=_design(study, prepared, prepared.arms[code], reads))
+    items, hashes, counted = _anchors(asked, prepared, code, reads, anchors, max_calls)
+    about = {"card": read.raw["digest"], "against": against, "anchors": hashes, "judge": judge.identity()}
+    called = name or _going(store, about) or f"{now():%Y-%m-%d}"
+    again = replace(
+        asked,
+        name=f"Drift {called} {study.name}",
+        dataset=replace(study.dataset, items=items, origin=f"{against}, asked again"),
+    )
+    return Round(again, {"drift": {**about, "round": called}}, counted, code, len(plan(again)))
+
+
+def _prepared(store: Store, run: str) -> Plan:
+    """The plan of a run whose texts are there. Raises LabError for imported judgments."""
     info = store.run(run)
     if info.state == "imported":
         raise LabError(
             f"“{info.name}” was imported as judgments: neither its texts nor how they were asked is here, so nothing can be "
             "asked again. Two such runs can be set beside each other: drift --against RUN --now RUN."
         )
-    prepared = plan(store.study(info.run))
-    data = store.frame(info.run, probabilities=True) if then is None else then
-    code = card_arm(card, prepared, info.run)
-    arm, study = prepared.arms[code], prepared.study
-    reads = reads_of_setting(data, data.arms[code])
-    judge = _judge(next(one for one in study.judges if one.name == arm.judge), base_url, model)
-    design = _design(study, prepared, arm, reads)
+    return plan(store.study(info.run))
+
+
+def _anchors(
+    asked: Study, prepared: Plan, code: int, reads: Reads, wanted: int | None, max_calls: int | None
+) -> tuple[tuple[Any, ...], list[str], AnchorPlan]:
+    """(the items, the hash of each thing that a call is about, how many there were to be)."""
+    study, arm = prepared.study, prepared.arms[code]
     groups = [unit.items for unit in prepared.units if prepared.protocol.fits(study, arm, unit)]
     scores = scores_of(reads, groups)
-    each = _calls_each(study, judge, design, groups[0])
-    able = int((scores == scores).sum())
-    counted = planned(reads, available=able, asked=anchors, affordable=None if max_calls is None else max_calls // each)
+    each = _calls_each(asked, groups[0])
+    affordable = None if max_calls is None else max_calls // each
+    counted = planned(reads, available=int((scores == scores).sum()), asked=wanted, affordable=affordable)
     if not counted.taken:
-        raise LabError(f"No anchor can be asked: one takes {each} calls.")
+        raise LabError(f"No item can be asked again with so few calls, or none was read: one takes {each} calls.")
     hashes = [_hash(study, group) for group in groups]
-    picked = chosen(scores, hashes, counted.taken)
-    items = tuple(study.dataset.items[item] for k in picked.tolist() for item in groups[k])
-    about = {
-        "card": card.raw["digest"],
-        "against": info.run,
-        "anchors": [hashes[k][:16] for k in picked.tolist()],
-        "judge": judge.identity(),
-    }
-    called = name or _going(store, about) or f"{now():%Y-%m-%d}"
-    again = replace(
-        study,
-        name=f"Drift {called} {study.name}",
-        dataset=replace(study.dataset, items=items, origin=f"{info.run}, asked again"),
-        judges=(judge,),
-        design=design,
-    )
-    return Round(again, {"drift": {**about, "round": called}}, counted, code, len(plan(again)))
+    picked = chosen(scores, hashes, counted.taken).tolist()
+    return tuple(study.dataset.items[i] for k in picked for i in groups[k]), [hashes[k][:16] for k in picked], counted
 
 
 # ---------------------------------------------------------------- does the card belong to the run?
@@ -198,11 +207,10 @@ def _factors(variant: Variant) -> dict[str, tuple[Any, ...]]:
     return {name: (level,) for name, level in variant.levels}
 
 
-def _calls_each(study: Study, judge: Judge, design: Design, group: tuple[int, ...]) -> int:
+def _calls_each(asked: Study, group: tuple[int, ...]) -> int:
     """The calls that one anchor takes."""
-    items = tuple(study.dataset.items[item] for item in group)
-    one = replace(study, dataset=replace(study.dataset, items=items), judges=(judge,), design=design)
-    return len(plan(one))
+    items = tuple(asked.dataset.items[item] for item in group)
+    return len(plan(replace(asked, dataset=replace(asked.dataset, items=items))))
 
 
 def _hash(study: Study, group: tuple[int, ...]) -> str:

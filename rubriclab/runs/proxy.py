@@ -7,6 +7,7 @@ server around them. Nothing of a request is kept or logged but what was done wit
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import secrets
 import signal
@@ -23,6 +24,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from rubriclab.datasets.logs.prompted import ListReader
 from rubriclab.judges.serving import LOOPBACK_HOSTS, host_allowed, host_name, origin_allowed
 from rubriclab.judges.transport import from_exception
 from rubriclab.model import LabError
@@ -49,7 +51,7 @@ FEW_READ = "too few of its replies could be read"
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """``upstream``: the base URL that the pipeline used until now. ``host``: what is listened on. ``log``: a text
-    file for a line of JSON a request, without prompts, replies and keys."""
+    file for a line of JSON a request, without prompts, replies and keys. ``learnt``: of a log of the pipeline's."""
 
     upstream: str
     orders: Spec = "balanced"
@@ -59,6 +61,7 @@ class Settings:
     timeout: float = 600.0
     ca_file: str | None = None
     log: IO[str] | None = None
+    learnt: ListReader | None = None
 
 
 @dataclass
@@ -144,9 +147,9 @@ class Proxy:
         self._held += len(body)
         try:
             if len(body) > LONG_BODY:
-                asked = await asyncio.to_thread(in_orders, body, self.settings.orders)
+                asked = await asyncio.to_thread(in_orders, body, self.settings.orders, self.settings.learnt)
             else:
-                asked = in_orders(body, self.settings.orders)
+                asked = in_orders(body, self.settings.orders, self.settings.learnt)
             if isinstance(asked, Untouched):
                 return await self._pass(request, url, body, asked.why)
             return await self._cured(request, url, body, asked)
@@ -289,7 +292,7 @@ async def _read(request: web.BaseRequest) -> bytes:
 
 
 def _completion(payload: Mapping[str, Any], answer: Answer, note: str) -> web.Response:
-    headers = answer.headers.copy()
+    headers = answer.headers
     headers["Content-Type"] = "application/json"
     headers[HEADER] = note
     return web.Response(status=200, headers=headers, body=json.dumps(payload).encode())
@@ -364,7 +367,8 @@ async def _check_other(proxy: Proxy, port: int) -> None:
 
 
 def run(settings: Settings, ready: Callable[[str, Proxy], None]) -> dict[str, Any]:
-    """Serve until Ctrl-C or SIGTERM."""
+    """Serve until Ctrl-C or SIGTERM; the process is the proxy's."""
+    gc.freeze()  # what importing made stays to the end: no collection between two answers need go through it
     return asyncio.run(_until_told(settings, ready))
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict
+from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from rubriclab.judges.addresses import base_url
@@ -65,7 +65,12 @@ class Answer:
     """A completion, and the headers that came with it."""
 
     payload: dict[str, Any]
-    headers: CIMultiDict[str]
+    came: CIMultiDictProxy[str]
+
+    @property
+    def headers(self) -> CIMultiDict[str]:
+        """Those that are for the pipeline."""
+        return _for_pipeline(self.came)
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,10 @@ def end_to_end(headers: Iterable[tuple[str, str]], *, but: Iterable[str] = ()) -
     named = {part.strip().lower() for name, value in pairs if name.lower() == "connection" for part in value.split(",")}
     left_out = _HOP | named | {name.lower() for name in but}
     return CIMultiDict((name, value) for name, value in pairs if name.lower() not in left_out)
+
+
+def _for_pipeline(came: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    return end_to_end(came.items(), but=("Content-Length", "Content-Encoding"))
 
 
 class Relayed(web.StreamResponse):
@@ -186,11 +195,11 @@ class Upstream:
             return Failure(fault("bad_json", str(error)))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             return Failure(from_exception(error, answering=answering, timeout=self._timeout))
-        came = end_to_end(response.headers.items(), but=("Content-Length", "Content-Encoding"))
-        if not good:
-            return Failure(from_response(response.status, response.headers, content), response.status, came, content)
-        payload = parsed(content, response.headers)
-        return Failure(payload, response.status, came, content) if isinstance(payload, Fault) else Answer(payload, came)
+        came = response.headers
+        result = parsed(content, came) if good else from_response(response.status, came, content)
+        if isinstance(result, Fault):
+            return Failure(result, response.status, _for_pipeline(came), content)
+        return Answer(result, came)
 
     # ------------------------------------------------------------ a request as it came
 

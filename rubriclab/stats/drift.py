@@ -21,6 +21,8 @@ FILLED = 0.8
 """From this share of cells on, all items were read in the same orders, whose common effects are no spread."""
 MIN_PARTS = 30
 """Below so many units the shares of the squared change, and the correlation, have no interval."""
+STILL = 1e-12
+"""Points squared; a change below that is rounding, and has no parts."""
 PARTS = ("level", "items", "order", "noise")
 
 
@@ -160,6 +162,8 @@ def _spread_sums(cells: Cells) -> Floats:
         da, db = (np.where(known, part - mean[:, None], 0.0) for part, mean in ((then, a), (now, b)))
         inside = np.stack([(da * da).sum(axis=1), (db * db).sum(axis=1), (da * db).sum(axis=1)], axis=1)
         inside = inside / (count * (count - 1.0))[:, None]
+    if _same_orders(cells.then) and used.sum() > 1:
+        inside *= used.sum() / (used.sum() - 1.0)  # what the common effects took out
     centre = np.array([np.mean(a[used]) if used.any() else 0.0, np.mean(b[used]) if used.any() else 0.0])
     a, b = a - centre[0], b - centre[1]
     rows = np.column_stack([np.ones(len(a)), a, b, a * a, b * b, a * b, inside])
@@ -186,10 +190,11 @@ def _fisher(r: Floats) -> Floats:
 
 def _without_order(values: Floats) -> Floats:
     """Less the common effect of each order, where all items were read in the same ones."""
-    known = np.isfinite(values)
-    if not len(values) or known.mean() < FILLED:
-        return values
-    return np.asarray(values - _mean(values, axis=0)[None, :])
+    return np.asarray(values - _mean(values, axis=0)[None, :]) if _same_orders(values) else values
+
+
+def _same_orders(values: Floats) -> bool:
+    return bool(len(values)) and float(np.isfinite(values).mean()) >= FILLED
 
 
 # ---------------------------------------------------------------- parts of the squared change
@@ -200,19 +205,22 @@ def parts(cells: Cells, *, confidence: float = 0.95) -> Parts:
 
     level: the common change, squared; items: changes of single items in all orders; order: changes that belong to an
     order, common or an item's own; noise: what two reads at one time differ by as well. All four are unbiased, so
-    that one may be slightly below 0. Jackknife over units.
+    that one may be slightly below 0. Jackknife over units; not of the level's share, a square, for which it
+    held in 0.87 to 0.95 of 600 simulated comparisons: the level has its interval in points.
     """
     sums = _part_sums(cells)
     used = sums[:, 0] > 0
     whole = _parts_of(sums.sum(axis=0)[None, :])[0]
     without = _parts_of(sums.sum(axis=0) - sums)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share, loo = whole / whole.sum(), without / without.sum(axis=1, keepdims=True)
+    share = ratio(whole, np.where(whole.sum() > STILL, whole.sum(), 0.0))
+    totals = without.sum(axis=1, keepdims=True)
+    loo = ratio(without, np.where(totals > STILL, totals, 0.0))
     apart = bool(sums[:, 5].sum() > 0)
     ends: list[Interval] = [NO_INTERVAL] * len(PARTS)
-    if int(used.sum()) >= MIN_PARTS:
+    if int(used.sum()) >= MIN_PARTS and np.isfinite(share).all() and np.isfinite(loo).all():
         jack = jackknifed(share, loo, np.repeat(used[:, None], len(PARTS), axis=1))
         ends = intervals(jack, level=confidence)
+        ends[0] = NO_INTERVAL
     if not apart:
         whole, share = whole.copy(), share.copy()
         whole[3] = share[3] = np.nan

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from rubriclab.datasets.remarks import remarks
 from rubriclab.model import (
     Arm,
     Call,
@@ -189,7 +190,9 @@ def plan(study: Study) -> Plan:
     draft = Plan(study=study, arms=arms, planned=(0,) * len(arms), notes=(), _units=units)
     planned, unable = _count(draft)
     prompts = prompt_notes(study, arms, units, protocol)
-    return replace(draft, planned=planned, notes=(*left_out, *alone, *unable, *prompts))
+    return replace(
+        draft, planned=planned, notes=(*left_out, *alone, *unable, *prompts, *remarks(study.dataset, study.rubric))
+    )
 
 
 # ---------------------------------------------------------------- from study to plan

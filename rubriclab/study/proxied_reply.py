@@ -13,17 +13,22 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from rubriclab.datasets.logs.replies import Answered, answered
+from rubriclab.datasets.logs.replies import NOUN, Answered, answered
 from rubriclab.judges.reading import MAX_TEXT, alternatives, token_of
+from rubriclab.model.prompt import AnswerRule
 from rubriclab.study.prompts.probabilities import label_probabilities
 from rubriclab.study.proxied_request import Orders
 
 ENOUGH = 0.8
 """Of the orders, as in a judge card: with more than a fifth unread, their mean is one over other orders."""
 FIELD = "rubriclab"
+SHORT = 40
+"""Signs of a reply that is read once for all."""
 _EVEN = 1e-9
+_NOUN_BEFORE = re.compile(rf"\b{NOUN}[ \t_]+\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,8 @@ def read(asked: Orders, order: tuple[int, ...], payload: Mapping[str, Any]) -> R
         return Read(order, payload)
     ties = (*_ties(asked),) if asked.pair else ()
     for names in asked.labels(order):
-        at = answered(text, names, rule=asked.parts.rule, ties=ties)
+        look = _short_answer if len(text) <= SHORT else answered
+        at = look(text, names, rule=asked.parts.rule, ties=ties)
         if at is not None:
             chances, mass = _chances(asked, order, payload, text, at, names)
             return Read(order, payload, text, at, _value(asked, order, at.place, chances), chances, mass)
@@ -93,6 +99,12 @@ def combined(asked: Orders, reads: Sequence[Read], *, faults: int = 0) -> Result
         why = f"{len(known)} of {len(reads) + faults} replies could be read"
         return Result(None, about, why)
     return _compared(asked, known, reads, about) if asked.pair else _scored(asked, known, reads, about)
+
+
+@lru_cache(maxsize=1024)
+def _short_answer(text: str, names: tuple[str, ...], *, rule: AnswerRule, ties: tuple[str, ...]) -> Answered | None:
+    """Kept, since replies of a label alone come again and again."""
+    return answered(text, names, rule=rule, ties=ties)
 
 
 def as_it_came(payload: Mapping[str, Any], about: Mapping[str, Any], reads: Sequence[Read]) -> dict[str, Any]:
@@ -286,15 +298,24 @@ def _edited(asked: Orders, one: Read, winner: int) -> tuple[str, Answered] | Non
     """The reply with another verdict at the place of its own, and where that stands; None where it is not read so."""
     if one.at is None:
         return None
-    names = asked.parts.answers[0]
+    names = tuple(_cased(name, one.text[one.at.start : one.at.end]) for name in asked.parts.answers[0])
     label = names[winner - 1] if winner else asked.tie
     start, end = one.at.start, one.at.end
+    if winner == 0 and (noun := _NOUN_BEFORE.search(one.text, 0, start)) is not None:
+        start = noun.start()  # “Assistant A” is a tie, and not “Assistant tie”
     for words in _written(one, names, label, winner):
         text = f"{one.text[:start]}{words}{one.text[end:]}"
         at = answered(text, names, rule=asked.parts.rule, ties=_ties(asked))
         if at is not None and at.place == winner and at.start <= start + len(words) and at.end >= start:
             return text, at
     return None
+
+
+def _cased(label: str, words: str) -> str:
+    """A letter in the case in which replies write it: of <response_a> a judge says “A”."""
+    if len(label) != 1:
+        return label
+    return label.upper() if words.isupper() else label.lower() if words.islower() else label
 
 
 def _written(one: Read, names: Sequence[str], label: str, winner: int) -> list[str]:
@@ -334,7 +355,11 @@ def _with_chances(
     if place is None or spot is None or at is None or not isinstance(content, list) or not isinstance(logprobs, dict):
         return choice
     mass = statistics.fmean(one.mass if one.chances else 1.0 for one in known)
-    names = [*asked.parts.answers[0], *([asked.tie] if asked.pair and asked.tie else [])]
+    words = chosen.text[at.start : at.end]
+    names = [
+        *(_cased(name, words) for name in asked.parts.answers[0]),
+        *([asked.tie] if asked.pair and asked.tie else []),
+    ]
     stated = choice["message"]["content"][spot.start : spot.end]
     entry = dict(content[place.token])
     listed = []

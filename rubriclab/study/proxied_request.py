@@ -7,16 +7,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle, islice
 from typing import Any, Literal
 
 from rubriclab.datasets.listed import number
-from rubriclab.datasets.logs.exchange import Exchange, Messages
-from rubriclab.datasets.logs.log import Unread
-from rubriclab.datasets.logs.prompted import ListReader, no_prompt
+from rubriclab.datasets.logs import LOGS, Source, detect
+from rubriclab.datasets.logs.exchange import Exchange, Messages, messages_in
+from rubriclab.datasets.logs.log import Logged, Unread
+from rubriclab.datasets.logs.prompted import LEARNT, ListReader, no_prompt
 from rubriclab.datasets.logs.taken_apart import TakenApart, in_parts
 from rubriclab.judges.bounded import load_json
-from rubriclab.model import Strategy, StudyError, designs
+from rubriclab.model import DataError, Strategy, StudyError, designs
 from rubriclab.study.replay import NO_SCALE, SAME_TEXTS
 
 MAX_PROMPT = 100_000
@@ -83,17 +85,42 @@ class Orders:
 
     def asked(self, order: Sequence[int]) -> bytes:
         """The request's body with its entries in that order."""
-        entries, fixed = self.parts.entries, self.parts.fixed
-        text = fixed[0] + "".join(entries[k].text + after for k, after in zip(order, fixed[1:], strict=True))
+        fixed, entries = self._written
+        return fixed[0] + b"".join(entries[k] + after for k, after in zip(order, fixed[1:], strict=True))
+
+    @cached_property
+    def _written(self) -> tuple[list[bytes], list[bytes]]:
+        """What is around the entries in the body's bytes, and the entries, as inside a text of JSON: it is written
+        sign by sign, so parts can be written one by one, once for all orders."""
+        mark = f"rubriclab {hashlib.sha256(repr(self.body).encode('utf-8', 'replace')).hexdigest()}"
         messages = list(self.body["messages"])
-        messages[self.parts.at] = _with_text(messages[self.parts.at], text)
-        return json.dumps({**self.body, "messages": messages}).encode()
+        messages[self.parts.at] = _with_text(messages[self.parts.at], mark)
+        head, tail = json.dumps({**self.body, "messages": messages}).split(mark)
+        fixed = [json.dumps(text)[1:-1] for text in self.parts.fixed]
+        fixed[0], fixed[-1] = head + fixed[0], fixed[-1] + tail
+        entries = [json.dumps(entry.text)[1:-1] for entry in self.parts.entries]
+        return [text.encode() for text in fixed], [text.encode() for text in entries]
 
 
-def in_orders(body: bytes, spec: Spec = "balanced") -> Orders | Untouched:
+def learnt_from(source: Source) -> ListReader:
+    """What a log's prompts have in common, by which the end of an open response is known.
+
+    Raises DataError for no log that is known, and for one without prompts.
+    """
+    kind = detect(source)
+    records = LOGS[kind].read(source) if kind is not None else iter(())
+    prompts = (messages_in(one.prompt) for one in records if isinstance(one, Logged) and one.prompt)
+    sample = list(islice(filter(None, prompts), LEARNT))
+    if not sample:
+        raise DataError(f"“{source.name}” is no log with prompts that is known. rubriclab import --kinds lists them.")
+    return ListReader(sample)
+
+
+def in_orders(body: bytes, spec: Spec = "balanced", learnt: ListReader | None = None) -> Orders | Untouched:
     """The request in the orders of ``spec``, or why it is passed on untouched.
 
-    A function of the body alone: what came before does not matter. Balanced orders where ``all`` are too many.
+    A function of the body and of ``learnt`` alone: what was asked before does not matter. Balanced orders where
+    ``all`` are too many.
     """
     request = _request(body)
     if isinstance(request, Untouched):
@@ -101,7 +128,7 @@ def in_orders(body: bytes, spec: Spec = "balanced") -> Orders | Untouched:
     messages = _messages(request["messages"])
     if isinstance(messages, Untouched):
         return messages
-    parts = _parts(messages, str(request.get("model") or ""))
+    parts = _parts(messages, str(request.get("model") or ""), learnt)
     if isinstance(parts, Untouched):
         return parts
     values = _values(parts) if parts.logged.axis == "options" else ()
@@ -159,20 +186,26 @@ def _with_text(message: Mapping[str, Any], text: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- its list
 
 
-def _parts(messages: Messages, model: str) -> TakenApart | Untouched:
+def _parts(messages: Messages, model: str, learnt: ListReader | None) -> TakenApart | Untouched:
     why = no_prompt(messages)
     texts = [text for _, text in messages]
     if why is None and (sum(map(len, texts)) > MAX_PROMPT or sum(text.count("\n") for text in texts) > MAX_LINES):
         why = LONG
     if why is not None:
         return Untouched(why)
-    reader = ListReader([messages])
+    reader = learnt if learnt is not None and _ends_known(learnt, messages) else ListReader([messages])
     shown = reader.shown(Exchange(1, messages, "", judge=model))
     parts = shown if isinstance(shown, Unread) else in_parts(shown, reader)
     if isinstance(parts, Unread):
         return Untouched(parts.why)
     why = _unfit(parts, messages)
     return Untouched(why) if why else parts
+
+
+def _ends_known(learnt: ListReader, messages: Messages) -> bool:
+    """Does the log say between which fixed texts this prompt's responses stand?"""
+    form, found = learnt.listed(messages)
+    return form is not None and bool(form.anchors) and found is not None and not found.open_end
 
 
 def _unfit(parts: TakenApart, messages: Messages) -> str:

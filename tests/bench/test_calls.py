@@ -66,4 +66,18 @@ def test_it_prints_what_is_met_and_what_is_missed(monkeypatch, capsys) -> None:
     assert "MISSED  certain, true shift +0.00" in said
     main(["calls", "--studies", "5", "--json"])
     document = json.loads(capsys.readouterr().out)
-    assert len(document["ways"]) == 8
+    assert len(document["ways"]) == 10
+
+
+def test_no_way_is_below_the_bound_and_a_test_of_known_size_reaches_it() -> None:
+    """Of 100 items of sd 1 a shift of 0.2 is 2 standard errors: by hand 2.80^2 / 4 x 100 = 196.2 items."""
+    most, average = calls.fewest(-0.2, 1.0, 2)
+    assert most == pytest.approx(2 * (1.959964 + 0.841621) ** 2 / 0.04)
+    # Wald: 0.8 log 32 + 0.2 log (0.2 / 0.975), over half the squared distance in sd.
+    assert average == pytest.approx(2 * (0.8 * np.log(32) + 0.2 * np.log(0.2 / 0.975)) / 0.02)
+    # None: both edges of equivalence, each missed by half of the 20 %.
+    assert calls.fewest(0.0, 1.0, 2)[0] == pytest.approx(2 * (1.959964 + 1.281552) ** 2 / 0.01)
+    found = calls.compare(certain(0.3), studies=40, seed=1)
+    assert all(way.bound <= way.calls for way in found if way.calls)
+    equal = next(way for way in found if way.way == "equal")
+    assert equal.calls == pytest.approx(equal.bound + 2 * 2, abs=2), "two items more, for Student's t"

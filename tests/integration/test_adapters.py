@@ -11,11 +11,12 @@ import asyncio
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from rubriclab.datasets.logs import Source
 from rubriclab.runs.card_code import copied
 from rubriclab.runs.importing import import_file
 from rubriclab.store import Store
-from tests.cards import Opinionated, example, item_value, lab_scores
+from tests.cards import Opinionated, card_of_study, example, item_value, lab_scores
 from tests.servers import SteadyServer, completion, running
+from tests.test_apply import answer, pairs, texts
 
 pytestmark = pytest.mark.integration
 TOOLS = os.environ.get("RUBRICLAB_ADAPTERS", "")
@@ -83,7 +85,6 @@ class Bench:
     answers: list[dict[str, str]]
     labs: dict[str, float]
     orders: list[list[int]]
-    written: list[str] = field(default_factory=list)
 
     def lay(self, tool: Tool, change: Callable[[str], str] = str) -> None:
         """The tool's files as they are shown, with the address of this judge."""
@@ -123,10 +124,6 @@ class Bench:
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         assert not [path.name for path in files if KEY.encode() in path.read_bytes()]
         return said
-
-    def expected(self) -> dict[str, float]:
-        """The lab's own score of each response."""
-        return self.labs
 
     def checked(self, scores: Mapping[str, float], records: list[Mapping[str, Any]]) -> None:
         """The lab's scores, from the card's very orders, each of them read."""
@@ -201,25 +198,16 @@ def tool(key: str) -> Tool:
     return next(one for one in examples().tools if one.key == key)
 
 
-def with_key(line: str) -> Callable[[str], str]:
-    """The file with the name of the key's variable behind the judge's address."""
+def with_key(text: str) -> str:
+    """A file with the name of the key's variable beside the judge's address."""
+    made = re.sub(r'(base_url="[^"]+")', r'\1, key_env="JUDGE_API_KEY"', text)
+    return re.sub(r"^( *)(base_url: .*)$", r"\1\2\n\1key_env: JUDGE_API_KEY", made, flags=re.MULTILINE)
 
-    def change(text: str) -> str:
-        made = "\n".join(
-            line.format(row) if "base_url" in row and "import" not in row else row for row in text.split("\n")
-        )
-        return made.replace('v1"', 'v1", key_env="JUDGE_API_KEY"') if line == "{}" else made
-
-    return change
-
-
-IN_YAML = "{0}\n        key_env: JUDGE_API_KEY"
-IN_PROVIDER = "{0}\n      key_env: JUDGE_API_KEY"
 
 # ---------------------------------------------------------------- inspect-ai
 
 
-def inspect_samples(bench: Bench, log: Path) -> list[dict[str, Any]]:
+def inspect_samples(log: Path) -> list[dict[str, Any]]:
     """Samples of a log as inspect's own reader gives them."""
     code = "import sys; from inspect_ai.log import read_eval_log as r; print(r(sys.argv[1]).model_dump_json())"
     python = Path(TOOLS) / "inspect_ai/bin/python"
@@ -230,7 +218,7 @@ def inspect_samples(bench: Bench, log: Path) -> list[dict[str, Any]]:
 
 
 def inspect_checked(bench: Bench, log: Path) -> None:
-    samples = inspect_samples(bench, log)
+    samples = inspect_samples(log)
     said = {one["output"]["choices"][0]["message"]["content"]: one["scores"]["judge"] for one in samples}
     records = [score["metadata"]["judge_card"] for score in said.values()]
     bench.checked({text: score["value"] for text, score in said.items()}, records)
@@ -266,13 +254,13 @@ def test_inspect_eval_gives_the_labs_scores_and_inspect_score_the_same_on_an_old
     assert len(bench.judge.keys) == asked
     (old,) = bench.folder.glob("old/*.eval")
     command = scored.replace("logs/LOG.eval", str(old))
-    bench.run(inspect, command, "--output-file", "scored.eval", "--display", "none")
+    bench.run(inspect, command, "--output-file", "scored.eval", "--display", "none", **keys)
     inspect_checked(bench, bench.folder / "scored.eval")
     # inspect's own model API: its key, its retries; the same prompts, and so the same scores.
     by_inspect = f'base_url="{bench.judge.base_url}"', 'model="openai-api/judge/test-model"'
     bench.lay(inspect, lambda text: text.replace(*by_inspect))
     bench.judge.key = KEY
-    keys = {"JUDGE_BASE_URL": bench.judge.base_url}
+    keys |= {"JUDGE_BASE_URL": bench.judge.base_url}
     bench.run(inspect, command, "--output-file", "by-inspect.eval", "--display", "none", **keys)
     inspect_checked(bench, bench.folder / "by-inspect.eval")
 
@@ -282,13 +270,14 @@ def test_inspect_leaves_what_was_not_judged_unscored(bench: Bench) -> None:
     bench.add(MUTE)
     bench.add("")
     bench.judge.key = KEY
-    bench.lay(inspect, with_key("{}"))
+    bench.lay(inspect, with_key)
     command, more = eval_command(inspect.commands[0])
     with writer(bench) as url:
         bench.run(inspect, command, *more, WRITER_BASE_URL=url, WRITER_API_KEY="none")
     (log,) = bench.folder.glob("logs/*.eval")
-    samples = inspect_samples(bench, log)
-    *judged, mute, empty = (sample["scores"]["judge"] for sample in samples)
+    samples = inspect_samples(log)
+    scores = {sample["id"]: sample["scores"]["judge"] for sample in samples}
+    *judged, mute, empty = (scores[one["id"]] for one in bench.answers)
     assert [score["value"] for score in judged] == pytest.approx(list(bench.labs.values()))
     assert [math.isnan(float(score["value"])) for score in (mute, empty)] == [True, True]
     assert (mute["reason"], empty["reason"]) == ("grader_failed", "no_response")
@@ -297,6 +286,82 @@ def test_inspect_leaves_what_was_not_judged_unscored(bench: Bench) -> None:
     (result,) = samples[0]["results"]
     assert (result["scored_samples"], result["unscored_samples"]) == (10, 2)
     assert result["metrics"]["mean"]["value"] == pytest.approx(sum(bench.labs.values()) / 10)
+
+
+FORMS = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, Scorer, mean, scorer, stderr
+from inspect_ai.solver import generate
+from inspect_ai.util import LimitExceededError, token_limit
+from judge_card.apply.adapters.inspect_ai import card_criteria_scorer, card_scorer
+
+URL = "http://127.0.0.1:8000/v1"
+
+
+@scorer(metrics={"*": [mean(), stderr()]})
+def criteria() -> Scorer:
+    return card_criteria_scorer("criteria.card.json", base_url=URL)
+
+
+@scorer(metrics=[mean()])
+def pairs() -> Scorer:
+    return card_scorer("pairs.card.json", base_url=URL)
+
+
+@scorer(metrics=[mean()])
+def limited() -> Scorer:
+    asked = card_scorer("judge.card.json", model="openai-api/judge/test-model")
+
+    async def score(state, target):
+        try:
+            with token_limit(150):
+                return await asked(state, target)
+        except LimitExceededError as limit:
+            return Score.unscored(reason=f"limit: {limit.type}")
+
+    return score
+
+
+@task
+def forms() -> Task:
+    samples = [Sample(id="s", input="Say something.", target="another text")]
+    return Task(dataset=samples, solver=generate(), scorer=[criteria(), pairs(), limited()])
+"""
+
+
+def by_form(body: dict[str, Any]) -> str:
+    """The first criterion of three is left out; of a pair the first place wins in one order, a tie in the other."""
+    text = body["messages"][-1]["content"]
+    if "[[A]]" in json.dumps(body["messages"]):
+        return "[[A]]" if text.index("a text") < text.index("another text") else "[[C]]"
+    return "[b] 5\n[c] 2" if "[a]" in text or "- a" in text or "a:" in text else "3"
+
+
+def test_inspect_scores_each_criterion_and_pairs_and_a_limit_is_no_judgment(bench: Bench) -> None:
+    inspect = tool("inspect_ai")
+    for name, about in (("criteria", texts()), ("pairs", pairs())):
+        card = card_of_study(about, answer)
+        (bench.folder / f"{name}.card.json").write_text(apply.dumped(card), encoding="utf-8")
+    with (
+        running(SteadyServer(answer=by_form, with_logprobs=False)) as server,
+        running(SteadyServer(text="a text")) as said,
+    ):
+        text = FORMS.replace(examples().address, server.base_url)
+        (bench.folder / "forms.py").write_text(text, encoding="utf-8")
+        names = {"WRITER": said.base_url, "JUDGE": server.base_url}
+        env = {f"{name}_BASE_URL": url for name, url in names.items()} | {"WRITER_API_KEY": "none"}
+        command = eval_command(inspect.commands[0])[0].replace("judged.py", "forms.py")
+        bench.run(inspect, command, "--display", "none", **env)
+    (log,) = bench.folder.glob("logs/*.eval")
+    (sample,) = inspect_samples(log)
+    criteria, pair, limited = (sample["scores"][name] for name in ("criteria", "pairs", "limited"))
+    assert {name: value for name, value in criteria["value"].items() if name != "a"} == {"b": 5.0, "c": 2.0}
+    assert math.isnan(float(criteria["value"]["a"]))
+    assert pair["value"] == 0.75
+    assert limited["reason"] == "limit: token"
+    results = {one["name"]: one for one in sample["results"]}
+    assert (results["a"]["unscored_samples"], results["b"]["metrics"]["mean"]["value"]) == (1, 5.0)
 
 
 # ---------------------------------------------------------------- DeepEval
@@ -331,7 +396,7 @@ def test_deepeval_has_an_error_for_what_was_not_judged(bench: Bench) -> None:
     bench.answers[:] = bench.answers[:1]
     bench.add(MUTE)
     bench.judge.key = KEY
-    bench.lay(deepeval, with_key("{}"))
+    bench.lay(deepeval, with_key)
     said = bench.run(deepeval, deepeval.commands[0], "--ignore-errors", code=1)
     assert "No score: 10 of 10 replies gave no answer." in " ".join(said.split())
     metrics = deepeval_metrics(bench)
@@ -372,7 +437,7 @@ def test_promptfoo_tells_a_grader_that_failed_from_a_bad_answer(bench: Bench) ->
     bench.answers[:] = bench.answers[:1]
     bench.add(MUTE)
     bench.judge.key = KEY
-    bench.lay(promptfoo, with_key(IN_YAML))
+    bench.lay(promptfoo, with_key)
     bench.run(promptfoo, promptfoo.commands[0], "--no-cache", "--no-table", code=100)
     results, _ = promptfoo_results(bench)
     (mute,) = results[MUTE]["gradingResult"]["componentResults"]
@@ -380,7 +445,6 @@ def test_promptfoo_tells_a_grader_that_failed_from_a_bad_answer(bench: Bench) ->
     assert mute["reason"].startswith("No score: 10 of 10 replies gave no answer.")
     assert "judge" not in results[MUTE]["namedScores"]
     # As a provider the same is an error, which promptfoo counts as one.
-    bench.lay(promptfoo, with_key(IN_PROVIDER))
     command = promptfoo.commands[0]
     bench.run(promptfoo, command, "-c", "as-provider.yaml", "--no-cache", "--no-table", code=100)
     results, stats = promptfoo_results(bench)
@@ -422,7 +486,7 @@ def test_lm_eval_gives_the_labs_scores(bench: Bench) -> None:
 def test_lm_eval_counts_what_was_not_judged_and_leaves_it_out_of_the_mean(bench: Bench) -> None:
     bench.add(MUTE)
     bench.judge.key = KEY
-    bench.lay(tool("lm_eval"), with_key("{}"))
+    bench.lay(tool("lm_eval"), with_key)
     samples, results = lm_eval_run(bench)
     assert math.isnan(samples[MUTE]["judge"])
     assert "I would rather not say." in json.dumps(samples[MUTE]["judge_card"])

@@ -15,6 +15,7 @@ from rubriclab.datasets.delimited import DELIMITERS
 from rubriclab.datasets.items import build_dataset
 from rubriclab.datasets.mapping import ColumnMapping, guess_mapping
 from rubriclab.datasets.recipes import RECIPES, Recipe, load_recipe, read_files
+from rubriclab.datasets.remarks import remarks
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.datasets.tables import MAX_UPLOAD_MB, read_table, table_notes
 from rubriclab.model import Dataset
@@ -168,7 +169,8 @@ def upload_form() -> None:
         delimiter = st.selectbox(
             "Separated by",
             signs,
-            key=ui.lasting(f"data-delimiter-{uploaded.file_id}"),
+            key=f"data-delimiter-{uploaded.file_id}",
+            persist_state="session",
             format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
             placeholder="found out by the lab",  # None counts as unchosen after a rerun
         )
@@ -187,11 +189,13 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         "Name of the data set",
         uploaded.name.split(".")[0],
         max_chars=80,
-        key=ui.lasting(f"data-name-{uploaded.file_id}"),
+        key=f"data-name-{uploaded.file_id}",
+        persist_state="session",
     )
     skip = right.checkbox(
         "Leave out rows without a response",
-        key=ui.lasting(f"data-skip-{uploaded.file_id}"),
+        key=f"data-skip-{uploaded.file_id}",
+        persist_state="session",
         help="They are counted in the data set's origin.",
     )
     if not name.strip():
@@ -199,6 +203,8 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         return
     dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
     st.success(f"This gives {facts(dataset).sentence()}.", icon=":material/check:")
+    for remark in remarks(dataset, dataset.rubric):
+        st.warning(ui.plain(remark), icon=":material/warning:")
     show_preview(dataset, key=f"data-new-{uploaded.file_id}")
     if st.button("Keep this data set", type="primary", key="data-keep", icon=":material/save:"):
         _keep(dataset)
@@ -219,7 +225,12 @@ def _mapping_form(frame: pd.DataFrame, tag: str) -> ColumnMapping:
         parts |= _selects(_MORE, columns, guess, tag)
         parts["reference_score"] = int(
             st.number_input(
-                "Score of the reference answer", 0, 100, guess.reference_score, key=ui.lasting(f"data-refscore-{tag}")
+                "Score of the reference answer",
+                0,
+                100,
+                guess.reference_score,
+                key=f"data-refscore-{tag}",
+                persist_state="session",
             )
         )
         parts["references"] = _references(columns, guess, tag)
@@ -231,7 +242,9 @@ def _mapping_form(frame: pd.DataFrame, tag: str) -> ColumnMapping:
 
 def _several(label: str, columns: list[str], guess: tuple[str, ...], key: str, about: str) -> tuple[str, ...]:
     return tuple(
-        st.multiselect(label, columns, default=list(guess), key=ui.lasting(key), placeholder="None", help=about)
+        st.multiselect(
+            label, columns, default=list(guess), key=key, persist_state="session", placeholder="None", help=about
+        )
     )
 
 
@@ -249,7 +262,8 @@ def _selects(
                 index=columns.index(guessed) if guessed in columns else None,
                 placeholder="No column",
                 help=about,
-                key=ui.lasting(f"data-{name}-{tag}"),
+                key=f"data-{name}-{tag}",
+                persist_state="session",
             )
     return chosen
 

@@ -58,7 +58,7 @@ def choose() -> tuple[Rubric, str]:
     if st.session_state.get("rubric-chosen") not in options:
         st.session_state["rubric-chosen"] = next(iter(names), BLANK)
     chosen = st.selectbox(
-        "Rubric", options, key=ui.lasting("rubric-chosen"), format_func=lambda name: names.get(name, name)
+        "Rubric", options, key="rubric-chosen", persist_state="session", format_func=lambda name: names.get(name, name)
     )
     if chosen == UPLOADED:
         return _uploaded()
@@ -84,8 +84,10 @@ def _uploaded() -> tuple[Rubric, str]:
 
 def _blank() -> tuple[Rubric, str]:
     left, right = st.columns(2)
-    n = int(left.number_input("Score options", MIN_OPTIONS, MAX_OPTIONS, 5, key=ui.lasting("rubric-blank-n")))
-    m = int(right.number_input("Criteria", 1, 20, 1, key=ui.lasting("rubric-blank-m")))
+    n = int(
+        left.number_input("Score options", MIN_OPTIONS, MAX_OPTIONS, 5, key="rubric-blank-n", persist_state="session")
+    )
+    m = int(right.number_input("Criteria", 1, 20, 1, key="rubric-blank-m", persist_state="session"))
     options = tuple(ScoreOption(score) for score in range(1, n + 1))
     criteria = tuple(Criterion(f"Criterion {i}", options) for i in range(1, m + 1))
     return Rubric("My rubric", criteria), f"rubric-blank-{n}-{m}"
@@ -96,7 +98,7 @@ def _blank() -> tuple[Rubric, str]:
 
 def edit(rubric: Rubric, tag: str) -> Rubric:
     """Two tables: what the criteria are, and what each score stands for. Raises RubricError."""
-    name = st.text_input("Name", rubric.name, key=ui.lasting(f"{tag}-name"), max_chars=80)
+    name = st.text_input("Name", rubric.name, key=f"{tag}-name", persist_state="session", max_chars=80)
     if len(rubric.criteria) > 60:
         st.caption("A rubric of so many criteria is edited in a file: download it, change it, upload it.")
         return Rubric(name.strip() or rubric.name, rubric.criteria)

@@ -28,7 +28,7 @@ from rubriclab.app.ui.frame import (
     verbatim,
 )
 from rubriclab.app.ui.guard import door
-from rubriclab.app.ui.lasting import discard, fill_table, hold, lasting, table, table_now, upload
+from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
 from rubriclab.app.ui.reading import reading_fields
 from rubriclab.app.ui.runs import (
     FINDINGS_PAGE,
@@ -71,9 +71,7 @@ __all__ = [
     "findings",
     "forget_address",
     "forwarding",
-    "hold",
     "judged_runs",
-    "lasting",
     "manager",
     "open_findings",
     "page",

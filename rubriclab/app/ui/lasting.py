@@ -1,7 +1,6 @@
-"""What was typed or uploaded and not kept yet stays while the user looks at other pages.
+"""Tables and uploads that are not kept yet stay while the user looks at other pages.
 
-Streamlit forgets a widget that a page does not draw. Simple widgets are remembered by assigning
-their state anew on every page; tables and uploads, whose state cannot be assigned, by a copy.
+Streamlit forgets a widget that a page does not draw. Simple ones have ``persist_state``; these two do not.
 """
 
 from __future__ import annotations
@@ -13,21 +12,6 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rubriclab.app.ui.frame import plain
-
-_KEYS = "lasting-keys"
-
-
-def lasting(key: str) -> str:
-    """The key of a widget whose value outlives a change of page. Not for buttons, tables and uploads."""
-    st.session_state.setdefault(_KEYS, set()).add(key)
-    return key
-
-
-def hold() -> None:
-    """Called on every page, before its widgets: keep the state of what :func:`lasting` named."""
-    for key in st.session_state.get(_KEYS, ()):
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
 
 
 def table(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:

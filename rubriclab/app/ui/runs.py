@@ -85,14 +85,16 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False, tria
         )
     for info in runs:
         going = manager().get(info.run)
-        state = going.snapshot().state if going is not None else info.state
+        shown = going.snapshot() if going is not None else None
+        state = shown.state if shown else info.state
+        done = max(shown.done, info.done) if shown else info.done
         with st.container(border=True):
             with st.container(horizontal=True, vertical_alignment="center"):
                 mark = " :orange-badge[simulated]" if info.simulated else ""
                 mark += " :blue-badge[one text]" if info.origin == TRIAL else ""
                 badge = f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]"
-                st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info)}", width="stretch")
-                if info.done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
+                st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, done)}", width="stretch")
+                if done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
                     open_findings(info)
                 if controls:
                     _run_controls(info, state, key)
@@ -123,9 +125,10 @@ def _local(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC).astimezone()
 
 
-def _about(info: RunInfo) -> str:
+def _about(info: RunInfo, done: int) -> str:
+    """``done``: of a run that is going more than the store has been told yet."""
     when = f"{_local(info.created):%d %b %Y, %H:%M}"
-    return f":small[{plain(info.dataset)} · {info.done:,} of {info.planned:,} calls · {when} · `{info.run}`]"
+    return f":small[{plain(info.dataset)} · {done:,} of {info.planned:,} calls · {when} · `{info.run}`]"
 
 
 def _run_controls(info: RunInfo, state: str, key: str) -> None:

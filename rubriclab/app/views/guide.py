@@ -172,8 +172,9 @@ def _tested(arms: list[PositionArm]) -> str:
         for a in arms
     )
     return (
-        f"A test that knows that scores of one answer belong together: {told}. A small p says that places "
-        "matter, not how much: that is for V, and for the points on the results page."
+        f"A test that knows that scores of one answer belong together: {told}. One in twenty judges that no place "
+        "moves has a p below 0.05 too: it is no verdict. How much places matter is for V, and verdicts, in points, "
+        "stand on the results page."
     )
 
 

@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rubriclab.apply import ItemError, load
-from rubriclab.apply.adapters.shared import RECORD, checked, item_of, refused, verdict
+from rubriclab.apply import CardJudge, ItemError, load
+from rubriclab.apply.adapters.shared import RECORD, Verdict, checked, item_of, refused, verdict
 
 MakeItem = Callable[[Mapping[str, Any], str], Mapping[str, Any]]
 Process = Callable[[Mapping[str, Any], Sequence[Any]], dict[str, Any]]
@@ -48,26 +48,36 @@ def of_card(
 
     def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         response = str(results[0])
-        about = item_of(
-            judge.card,
-            instruction=str(doc.get(names["instruction"]) or ""),
-            response=response,
-            target=str(doc.get(names["target"]) or ""),
-            columns={name: part for name, part in doc.items() if name not in names.values()},
-            criterion=criterion,
-        )
-        if item is not None:
-            about |= item(doc, response)
+        about = _item(judge, names, doc, response, criterion) | dict(item(doc, response) if item else {})
         try:
-            told = verdict(judge, about, judge.score(about), value=value, criterion=criterion)
+            return _metrics(
+                judge, verdict(judge, about, judge.score(about), value=value, criterion=criterion), criterion
+            )
         except ItemError as fault:  # an exception here would end the whole run
-            told = refused(judge, about, fault)
-        known = dict.fromkeys(judge.card.criteria if criterion is None else ()) | dict(told.criteria)
-        parts = {f"judge_{name}": _number(score) for name, score in known.items()}
-        unread = {"judge_unread": float(told.score is None)}
-        return {"judge": _number(told.score), **parts, **unread, RECORD: dict(told.record)}
+            return _metrics(judge, refused(judge, about, fault), criterion)
 
     return process_results
+
+
+def _item(
+    judge: CardJudge, names: Mapping[str, str], doc: Mapping[str, Any], response: str, criterion: str | None
+) -> dict[str, Any]:
+    return item_of(
+        judge.card,
+        instruction=str(doc.get(names["instruction"]) or ""),
+        response=response,
+        target=str(doc.get(names["target"]) or ""),
+        columns={name: part for name, part in doc.items() if name not in names.values()},
+        criterion=criterion,
+    )
+
+
+def _metrics(judge: CardJudge, told: Verdict, criterion: str | None) -> dict[str, Any]:
+    """The same metrics for every document, whatever could be read."""
+    known = dict.fromkeys(judge.card.criteria if criterion is None else ()) | dict(told.criteria)
+    parts = {f"judge_{name}": _number(score) for name, score in known.items()}
+    unread = {"judge_unread": float(told.score is None)}
+    return {"judge": _number(told.score), **parts, **unread, RECORD: dict(told.record)}
 
 
 def _number(score: float | None) -> float:

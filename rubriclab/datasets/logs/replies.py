@@ -14,14 +14,14 @@ from typing import NamedTuple
 from rubriclab.model.answers import NoAnswer, answer_spot, label_index
 from rubriclab.model.prompt import AnswerRule, Reading
 
-_NOUN = r"(?:assistant|response|answer|candidate|option|model|output|text|score|level|choice|summary|system)"
+NOUN = r"(?:assistant|response|answer|candidate|option|model|output|text|score|level|choice|summary|system)"
 _VERDICT = (
     r"(?:final\s+|overall\s+|my\s+|the\s+){0,3}(?:grade|score|rating|verdict|answer|choice|decision|winner|"
     r"result|judg(?:e)?ment|preference|level|points?|best|better|note|bewertung|punkte)"
 )
 _OPEN, _CLOSE = r"[\s\"'“‘(\[{<|$*_`]{0,6}", r"(?!\w|[.,]\d|\s+or\b)"
 _KEYS = ("score", "rating", "grade", "verdict", "winner", "choice", "label", "answer", "preference", "best", "value")
-_BARE = re.compile(rf"^(?:{_NOUN}[\s_]+)?[(\[\"']*(.*?)[)\]\"']*$", re.IGNORECASE)
+_BARE = re.compile(rf"^(?:{NOUN}[\s_]+)?[(\[\"']*(.*?)[)\]\"']*$", re.IGNORECASE)
 LONGEST_LOOSE = 20_000
 """Signs of a reply in which a lone label is looked for."""
 TIES = ("tie", "draw", "equal", "both", "neither")
@@ -86,7 +86,7 @@ def verdict_rules(labels: tuple[str, ...], compared: bool) -> tuple[AnswerRule, 
     """
     keys = _KEYS[3:] if compared else _KEYS
     token = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    slot = rf"(?:{_NOUN}[\s_]+)?[(\[\"']{{0,2}}({token})"
+    slot = rf"(?:{NOUN}[\s_]+)?[(\[\"']{{0,2}}({token})"
     return (
         AnswerRule("regex", pattern=rf"\[\[\s*{slot}\s*\]\]"),
         AnswerRule("regex", pattern=rf"\[\s*result\s*\]?\s*[:=]?{_OPEN}{slot}{_CLOSE}"),

@@ -46,7 +46,7 @@ def traps(
         if kind == "options":
             notes.extend(f"{of} {note}" for note in _examples(fixed, found.labels))
             notes.extend(f"{of} {note}" for note in _ranges(fixed, found.labels))
-        notes.extend(f"{of} {note}" for note in _orders(fixed))
+        notes.extend(f"{of} {note}" for note in orders_named(fixed))
     return list(dict.fromkeys(notes))
 
 
@@ -94,7 +94,7 @@ def _ranges(fixed: str, labels: Sequence[str]) -> Iterator[str]:
                 yield f"{line} names the range “{match[0]}”, which is true in every order; it stays."
 
 
-def _orders(fixed: str) -> Iterator[str]:
+def orders_named(fixed: str) -> Iterator[str]:
     """Words that say in which order the list stands."""
     for match in _ORDER.finditer(fixed):
         start = max(fixed.rfind("\n", 0, match.start()), fixed.rfind(". ", 0, match.start())) + 1

@@ -1,0 +1,139 @@
+"""The gate of a run, on the page Your pipeline: limits, what is shown of each, and what to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.findings.gate import GATE, GateResult
+from rubriclab.model.gate import CONDITIONS, GateLimits
+from rubriclab.report.gate import (
+    MARKS,
+    bounds_note,
+    bounds_words,
+    gate_junit,
+    gate_markdown,
+    headline,
+    limit_words,
+    number_words,
+    reason,
+    table_toml,
+    workflow,
+)
+from rubriclab.store import RunInfo, Store
+
+LEAD = (
+    "A gate says of a judge that it **passes** its limits, **fails** them or **cannot tell**: by how far an interval "
+    "reaches, never by an estimate alone. In a pipeline `rubriclab gate` runs a study and ends with a code for each."
+)
+SMALL, POINTS, LARGE = (
+    (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
+    (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0),
+    (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+)
+USUAL = {"max_flip": 0.05, "max_unread": 0.05, "max_shift": 0.2, "min_r": 0.5, "min_repeat": 0.7}
+"""Where it is neither: 0.1 for what is at most, 0.6 for what is at least."""
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "options": ("max_v", "max_shift", "max_flip"),
+    "criteria": ("max_shift", "max_flip"),
+    "pairwise": ("max_place", "max_flip"),
+    "listwise": ("max_place", "max_flip"),
+}
+"""What is asked where the address names nothing."""
+DEFINED: Mapping[str, tuple[str, ...]] = {
+    "options": tuple(key for key in CONDITIONS if key != "max_place"),
+    "criteria": ("max_shift", "max_flip", "max_unread", "min_r", "min_repeat"),
+    "pairwise": ("max_v", "max_place", "max_flip", "max_unread", "min_repeat"),
+    "listwise": ("max_place", "max_flip", "max_unread", "min_repeat"),
+}
+
+
+def section(store: Store, info: RunInfo) -> None:
+    """Which limits, what the run says of each, then what to copy."""
+    del store
+    with st.expander("Gate: hold the judge against limits", icon=":material/rule:"):
+        st.markdown(LEAD)
+        limits = _limits(info.axis)
+        if not limits.given():
+            st.info("Choose a condition.", icon=":material/info:")
+            return
+        result: GateResult = ui.finding(info, GATE, limits=limits)
+        _show(result)
+        _files(info, result)
+        _copy(info, limits)
+
+
+def _limits(axis: str) -> GateLimits:
+    known = DEFINED[axis]
+    chosen = ui.choose_many(
+        "Conditions",
+        known,
+        key="gate-conditions",
+        address="gate",
+        default=ASKED[axis],
+        name=lambda key: CONDITIONS[key].title,
+        about="All of them must be shown to hold for the gate to pass.",
+    )
+    columns, limits = st.columns(3), {}
+    for place, key in enumerate(chosen):
+        condition = CONDITIONS[key]
+        unit = f", in {condition.unit}" if condition.unit else ""
+        with columns[place % 3]:
+            limits[key] = ui.slide(
+                f"{condition.title}, {'at least' if condition.least else 'at most'}{unit}",
+                _offered(key),
+                key=f"gate-{key}",
+                address=key,
+                default=USUAL.get(key, 0.6 if condition.least else 0.1),
+                code=lambda value: f"{value:g}",
+                about=f"{condition.about[0].upper()}{condition.about[1:]}.",
+            )
+    return GateLimits(**limits)
+
+
+def _offered(key: str) -> Sequence[float]:
+    return LARGE if CONDITIONS[key].least else POINTS if CONDITIONS[key].unit else SMALL
+
+
+def _show(result: GateResult) -> None:
+    colour = {"passes": st.success, "fails": st.error, "cannot tell": st.warning}[result.outcome]
+    colour(f"**{headline(result)}**")
+    rows = [
+        {
+            "": f"{MARKS[one.outcome]} {one.outcome}",
+            "Judge": one.about,
+            "Condition": one.title,
+            "Estimate": number_words(one),
+            "Bounds": bounds_words(one),
+            "Limit": limit_words(one),
+            "Why": reason(one),
+        }
+        for one in result.decisions
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    for note in (bounds_note(result), *result.notes):
+        st.caption(ui.plain(note))
+
+
+def _files(info: RunInfo, result: GateResult) -> None:
+    left, right = st.columns(2)
+    for place, label, text, name in (
+        (left, "Summary (Markdown)", gate_markdown(result), f"{info.run}.gate.md"),
+        (right, "JUnit XML", gate_junit(result, at=info.changed), f"{info.run}.gate.xml"),
+    ):
+        with place:
+            st.download_button(label, text, file_name=name, key=f"gate-{name[-2:]}", on_click="ignore")
+
+
+def _copy(info: RunInfo, limits: GateLimits) -> None:
+    st.markdown("**In the study file**: limits that stay beside what they are about. Then, in a terminal:")
+    st.code(table_toml(limits), language="toml")
+    st.code(
+        f"rubriclab gate {info.run} --store lab.duckdb --limits study.toml\nrubriclab gate study.toml --store lab.duckdb",
+        language="sh",
+    )
+    st.markdown("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:")
+    st.code(workflow(), language="yaml")

@@ -1,0 +1,76 @@
+"""What a reader should know of data before a judge is asked: odd texts, and ratings beside the rubric's scale."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rubriclab.model import Dataset, Item, Rubric
+
+LONG = 50_000
+"""Characters of a text that many a judge's context does not hold."""
+LOOKED_AT = 200
+
+
+def remarks(dataset: Dataset, rubric: Rubric | None = None) -> tuple[str, ...]:
+    """Sentences about data that can be judged but perhaps is not what was meant; none where all is well."""
+    items = [item for item in dataset.items if isinstance(item, Item)]
+    if not items:
+        return ()
+    found = (_long(items), _objects(items), _short(items), _ratings(items, rubric))
+    return tuple(sentence for sentence in found if sentence)
+
+
+def _long(items: Sequence[Item]) -> str:
+    longest = max(items, key=lambda item: len(item.response))
+    n = len(longest.response)
+    if n <= LONG:
+        return ""
+    return f"The longest response has {n:,} characters (item “{longest.item_id}”): many a judge's context does not hold it."
+
+
+def _objects(items: Sequence[Item]) -> str:
+    looked = items[:LOOKED_AT]
+    n = sum(_is_object(item.response) for item in looked)
+    if 2 * n <= len(looked):
+        return ""
+    return (
+        "The responses are JSON objects, and the judge would see them so. If a text inside is meant, choose its column."
+    )
+
+
+def _is_object(text: str) -> bool:
+    text = text.strip()
+    if not (text.startswith(("{", "[")) and text.endswith(("}", "]"))) or len(text) > LONG:
+        return False
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except ValueError:
+        return False
+
+
+def _short(items: Sequence[Item]) -> str:
+    """Numbers, ids or labels where texts were expected."""
+    looked = [item.response.strip() for item in items[:LOOKED_AT]]
+    n = sum(text.replace(".", "").replace("-", "").isdecimal() for text in looked)
+    if len(looked) < 3 or 2 * n <= len(looked):
+        return ""
+    return f"{n} of the first {len(looked)} responses are bare numbers, as “{looked[0][:20]}”: is this the column with the texts?"
+
+
+def _ratings(items: Sequence[Item], rubric: Rubric | None) -> str:
+    given = [rating for item in items for rating in item.human]
+    if not given or rubric is None:
+        return ""
+    low, high = min(given), max(given)
+    scores = [score for criterion in rubric.criteria for score in criterion.scores]
+    if len(given) >= 20 and (high < max(scores) - 1 or low > min(scores) + 1):
+        what = "no rating uses the rest"
+    elif low < min(scores) or high > max(scores):
+        what = "some lie outside"
+    else:
+        return ""
+    return (
+        f"Ratings by people run from {low:g} to {high:g}, the rubric's scores from {min(scores)} to {max(scores)}: {what}. "
+        "Agreement and distances compare the numbers as they are; check that both mean the same scale."
+    )
