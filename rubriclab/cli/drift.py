@@ -104,8 +104,7 @@ def _exit(found: Drift, finished: bool) -> int:
 
 def _models(store: Store, found: Drift) -> list[str]:
     """What the servers call the models that answered, where that is not the same."""
-    names = [sorted({name for served in store.models(run).values() for name in served}) for run in (then, now)]
-    names = [store.models(run, arm.judge) for run, _, arm in (found.then, found.now)]
+    names = [store.models(run).get(arm.judge, ()) for run, _, arm in (found.then, found.now)]
     if not all(names) or names[0] == names[1]:
         return []
     return [f"The server called the model {', '.join(names[0])} then, and {', '.join(names[1])} now."]

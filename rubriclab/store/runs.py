@@ -201,20 +201,6 @@ class Runs(Catalogue):
         counts = dict(rows)
         return {name: int(counts.get(code, 0)) for code, name in enumerate(STATUSES)}
 
-    def models(self, run: str, judge: str) -> tuple[str, ...]:
-        """What the servers of a judge of the run called the models that replied, the commonest first."""
-        number = self.run(run).run_no
-        rows = self._rows(
-            """
-            SELECT p.model FROM judgments j JOIN replies p ON p.run_no = j.run_no AND p.call = j.call
-            JOIN arms a ON a.run_no = j.run_no AND a.arm = j.arm
-            WHERE j.run_no = ? AND p.model IS NOT NULL AND json_extract_string(a.body, '$.judge') = ?
-            GROUP BY p.model ORDER BY count(*) DESC, p.model
-            """,
-            [number, judge],
-        )
-        return tuple(str(model) for (model,) in rows)
-
     def usage(self, run: str) -> dict[str, float]:
         """Totals over a run's replies: tokens in, out and cached, seconds of judge time."""
         number = self.run(run).run_no
