@@ -32,7 +32,7 @@ class Source:
     """A run as a report takes it. ``shown`` is None where the lab did not send the prompts.
 
     ``usage``: totals of calls, tokens and seconds; ``planned`` and ``done`` count calls. ``study``: None
-    where the run was imported; ``models``: by judge, what the servers called the models that answered.
+    where the run was imported; ``models``: by judge, what the servers called the model that answered.
     """
 
     data: RunData
@@ -61,9 +61,8 @@ def source(
     ``smallest_effect``, ``unit``, ``epsilon``, ``cut``: how it is read (see RunData); None: as its study says.
     """
     info = store.run(run)
-    data = store.frame(info.run, probabilities=True).read_as(smallest_effect, unit, epsilon, cut)
     return Source(
-        data=data,
+        data=store.frame(info.run, probabilities=True).read_as(smallest_effect, unit, epsilon, cut),
         provenance=info.provenance,
         dataset=info.dataset,
         state=info.state,
@@ -73,7 +72,7 @@ def source(
         usage=store.usage(info.run),
         shown=None if info.state == "imported" else _shown(store, info.run),
         study=None if info.state == "imported" else store.study(info.run),
-        models={judge: store.models(info.run, judge) for judge in dict.fromkeys(arm.judge for arm in data.arms)},
+        models=store.models(info.run),
     )
 
 

@@ -265,6 +265,23 @@ class Judgments(Runs):
         ]
         return pd.DataFrame(rows, columns=[*_RATED, "rater", "rating"]).astype({"rating": "float64"})
 
+    def models(self, run: str) -> dict[str, tuple[str, ...]]:
+        """By judge, what the servers called the models that answered, in the alphabet's order."""
+        found = self._rows(
+            """
+            SELECT DISTINCT a.body, p.model FROM replies p
+            JOIN (SELECT DISTINCT run_no, call, arm FROM judgments WHERE run_no = $1) j
+            ON j.run_no = p.run_no AND j.call = p.call
+            JOIN arms a ON a.run_no = p.run_no AND a.arm = j.arm
+            WHERE p.run_no = $1 AND p.model IS NOT NULL
+            """,
+            [self.run(run).run_no],
+        )
+        names: dict[str, set[str]] = {}
+        for body, model in found:
+            names.setdefault(stored_arm(body).judge, set()).add(model)
+        return {judge: tuple(sorted(known)) for judge, known in sorted(names.items())}
+
     def item_table(self, run: str) -> pd.DataFrame:
         """The items of a run as they are kept, texts and all, in the order of their codes."""
         frame = self._frame(
