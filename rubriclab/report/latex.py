@@ -40,8 +40,8 @@ _SIGNS = {
     "ε": r"\ensuremath{\varepsilon}",
     "²": r"\textsuperscript{2}",
 }
-LAST_LATIN = 0x17F
-"""Letters up to here are in the fonts that pdfLaTeX has of itself."""
+LAST_LATIN, NOT_SET_UP = 0x17F, "ĦħĸĿŀŉŦŧſ"
+"""Letters up to here are in the fonts that pdfLaTeX has of itself, but for these (tried)."""
 
 
 def latex(text: str, *, ends: bool = False) -> str:
@@ -58,7 +58,9 @@ def latex(text: str, *, ends: bool = False) -> str:
     for sign in unicodedata.normalize("NFC", flat):
         if sign in _SIGNS:
             out.append(_SIGNS[sign])
-        elif sign.isprintable() and (ord(sign) < 0x7F or (0xA1 <= ord(sign) <= LAST_LATIN and sign.isalpha())):
+        elif sign.isprintable() and (
+            ord(sign) < 0x7F or (0xA1 <= ord(sign) <= LAST_LATIN and sign.isalpha() and sign not in NOT_SET_UP)
+        ):
             out.append(sign)
         else:
             out.append(f"U+{ord(sign):04X}")
