@@ -78,6 +78,7 @@ def drift(arguments: argparse.Namespace) -> int:
     with existing_store(arguments.store) as store:
         against = store.run(arguments.against).run
         then = store.frame(against, probabilities=True).read_as(*reading(arguments))
+        more: dict[str, Any]
         if arguments.now is not None:
             now_run, more, arm, finished = store.run(arguments.now).run, {}, arguments.arm, True
         else:

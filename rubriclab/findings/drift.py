@@ -203,7 +203,7 @@ class Held:
 
     @property
     def several(self) -> bool:
-        return self.both.cells.then.shape[1] > 1
+        return bool(self.both.cells.then.shape[1] > 1)
 
     @property
     def smallest(self) -> float:

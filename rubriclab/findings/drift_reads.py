@@ -205,13 +205,13 @@ def _side(at: Ints, order: Ints, value: Floats, orders: int) -> _Side:
     key, value = at[ok] * orders + order[ok], value[ok]
     keys, first, cell, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     size = count.astype(np.float64)
-    mean = np.bincount(cell, weights=value, minlength=len(keys)) / size
-    square = np.bincount(cell, weights=(value - mean[cell]) ** 2, minlength=len(keys))
+    mean = np.asarray(np.bincount(cell, weights=value, minlength=len(keys)) / size)
+    square = np.bincount(cell, weights=(value - mean[cell]) ** 2, minlength=len(keys)).astype(np.float64)
     # The sum of |x - y| over pairs is that of the sorted values, each times how many stand below less above it.
     ranked = np.lexsort((value, cell))
     starts = np.repeat(np.cumsum(count) - count, count)
     below = 2.0 * (np.arange(len(value)) - starts) - np.repeat(size, count) + 1.0
-    apart = np.bincount(cell[ranked], weights=below * value[ranked], minlength=len(keys))
+    apart = np.bincount(cell[ranked], weights=below * value[ranked], minlength=len(keys)).astype(np.float64)
     return _Side(keys, mean, value[first], size, ratio(2.0 * apart, size * (size - 1.0)), ratio(square, size - 1.0))
 
 

@@ -209,7 +209,7 @@ def _factors(variant: Variant) -> dict[str, tuple[Any, ...]]:
 
 def _calls_each(asked: Study, group: tuple[int, ...]) -> int:
     """The calls that one anchor takes."""
-    items = tuple(asked.dataset.items[item] for item in group)
+    items: tuple[Any, ...] = tuple(asked.dataset.items[item] for item in group)
     return len(plan(replace(asked, dataset=replace(asked.dataset, items=items))))
 
 

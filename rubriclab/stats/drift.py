@@ -134,7 +134,7 @@ def spread(cells: Cells, *, confidence: float = 0.95) -> Spread:
     without = _spread_of(sums.sum(axis=0) - sums)
     units = int((sums[:, 0] > 0).sum())
     used = sums[:, 0] > 0
-    known = np.repeat(used[:, None], 2, axis=1)
+    known = np.repeat(used[:, None], 2, axis=1).astype(np.float64)
     sd_then, sd_now = float(whole[0]), float(whole[1])
     change, z = sd_now - sd_then, _fisher(whole[2])
     loo = np.stack([without[:, 1] - without[:, 0], _fisher(without[:, 2])], axis=1)
@@ -218,7 +218,7 @@ def parts(cells: Cells, *, confidence: float = 0.95) -> Parts:
     apart = bool(sums[:, 5].sum() > 0)
     ends: list[Interval] = [NO_INTERVAL] * len(PARTS)
     if int(used.sum()) >= MIN_PARTS and np.isfinite(share).all() and np.isfinite(loo).all():
-        jack = jackknifed(share, loo, np.repeat(used[:, None], len(PARTS), axis=1))
+        jack = jackknifed(share, loo, np.repeat(used[:, None], len(PARTS), axis=1).astype(np.float64))
         ends = intervals(jack, level=confidence)
         ends[0] = NO_INTERVAL
     if not apart:
@@ -283,7 +283,7 @@ def split(
 def _influence(values: Floats, unit: Ints, n_units: int) -> tuple[float, Floats, Floats]:
     """(mean, what each unit adds to its error, which units bear on it)."""
     mean = float(values.mean()) if len(values) else float("nan")
-    bears = np.bincount(unit, minlength=n_units) > 0
+    bears = (np.bincount(unit, minlength=n_units) > 0).astype(np.float64)
     units = int(bears.sum())
     small = np.sqrt(units / (units - 1.0)) if units > 1 else np.nan
     return mean, np.bincount(unit, weights=values - mean, minlength=n_units) / max(len(values), 1) * small, bears
@@ -318,11 +318,11 @@ def needed(
     """
     tail = 0.5 + confidence / 2.0
     z = float(special.ndtri(0.5 + power / 2.0))
-    for n in _grid(most):
+    for n in _grid(most).tolist():
         still = step * (1.0 - (1.0 - tail) ** (1.0 / n))
         reach = (float(special.stdtrit(n - 1, tail)) + z) * sd / np.sqrt(n)
         if max(still, reach) < smallest:
-            return n
+            return int(n)
     return None
 
 
