@@ -83,6 +83,12 @@ class Compared:
         return 1 - max(one.rate for one in self.proxied) / max(one.rate for one in self.direct)
 
     @property
+    def usual_loss(self) -> float:
+        """The median over rounds, with all that others on the machine took."""
+        ratios = [b.rate / a.rate for a, b in zip(self.direct, self.proxied, strict=True)]
+        return 1 - statistics.median(ratios)
+
+    @property
     def cpu_direct(self) -> float:
         return statistics.median(1e3 * one.cpu / one.calls for one in self.direct)
 
@@ -203,7 +209,8 @@ def compare(options: argparse.Namespace) -> Compared:
 def sentence(found: Compared, options: argparse.Namespace) -> str:
     return (
         f"{found.orders} calls an item, {options.at_once} items at once, {options.latency_ms:g} ms a call: "
-        f"{100 * found.loss:.1f} % of the items per second lost beyond the calls, at most {100 * BAR:g} %.\n"
+        f"{100 * found.loss:.1f} % of the items per second lost beyond the calls, at most {100 * BAR:g} % (best "
+        f"rounds; median of the rounds {100 * found.usual_loss:.1f} %).\n"
         f"Processor time a call: {found.cpu_direct:.2f} ms in a pipeline that sends all itself; through the proxy "
         f"{found.cpu_pipeline:.2f} ms in the pipeline and {found.cpu_proxy:.2f} ms in the proxy."
     )
@@ -235,7 +242,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     met = found.loss < BAR
     if options.json:
         cpu = {"direct": found.cpu_direct, "pipeline": found.cpu_pipeline, "proxy": found.cpu_proxy}
-        print(json.dumps({**asdict(found), "loss": found.loss, "cpu_ms": cpu, "met": met}))
+        print(
+            json.dumps({**asdict(found), "loss": found.loss, "usual_loss": found.usual_loss, "cpu_ms": cpu, "met": met})
+        )
     else:
         print(f"{sentence(found, options)}\n{'met   ' if met else 'MISSED'}  loss below {100 * BAR:g} %")
     return 0 if met else 1

@@ -31,6 +31,7 @@ def test_loss_and_processor_time_by_hand() -> None:
     through = (Went(10, 100, 1.25, 0.01, 0.03), Went(10, 100, 2.0, 0.01, 0.03), Went(10, 100, 1.0, 0.02, 0.05))
     found = Compared(10, direct, through)
     assert found.loss == 0.0, "the best round of each"
+    assert Compared(10, direct, (through[0], through[0], through[0])).usual_loss == pytest.approx(0.2)
     assert (found.cpu_direct, found.cpu_pipeline, found.cpu_proxy) == pytest.approx((0.5, 0.1, 0.3))
     assert Compared(10, direct[:1], through[:1]).loss == pytest.approx(0.2)
 
