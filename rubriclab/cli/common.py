@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 
 EXIT_OK, EXIT_FAULT, EXIT_USAGE, EXIT_UNFINISHED = 0, 1, 2, 3
 EXIT_FAILS, EXIT_CANNOT_TELL = 4, 5
+"""Of commands whose answer is a verdict."""
 EPILOG = """exit codes:
   0  done
   1  something you can mend; the message on standard error says what
   2  wrong arguments
   3  the run stopped before its end (paused, cancelled, budget); call again to go on
-  4  drift: the judge has changed
-  5  drift: undecided
 
 An API key is read from the environment variable that a judge names (key_env), never from
 the command line or a file."""
