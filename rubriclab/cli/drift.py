@@ -12,7 +12,7 @@ from rubriclab.cli.common import (
     EXIT_FAILS,
     EXIT_OK,
     EXIT_UNFINISHED,
-    add_reading,
+    add_interest,
     add_trust,
     command,
     consent,
@@ -73,7 +73,7 @@ def add_drift(parsers: Any) -> None:
     made.add_argument("--arm", type=int, metavar="N", help="with --now: an arm of the judge then, by its number")
     made.add_argument("--arm-now", type=int, metavar="N", help="with --now: an arm of the judge now")
     made.add_argument("--out", type=Path, metavar="FILE.md", help="also write the findings as Markdown")
-    add_reading(made)
+    add_interest(made)
     add_trust(made)
 
 
