@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 
 EXIT_OK, EXIT_FAULT, EXIT_USAGE, EXIT_UNFINISHED = 0, 1, 2, 3
 EXIT_FAILS, EXIT_CANNOT_TELL = 4, 5
+"""Of commands whose answer is a verdict."""
 EPILOG = """exit codes:
   0  done
   1  something you can mend; the message on standard error says what
   2  wrong arguments
   3  the run stopped before its end (paused, cancelled, budget); call again to go on
-  4  drift: the judge has changed
-  5  drift: undecided
 
 An API key is read from the environment variable that a judge names (key_env), never from
 the command line or a file."""
@@ -93,6 +92,21 @@ def existing_store(path: str) -> Any:
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """How answers are read: asks no call again."""
+    add_interest(parser)
+    parser.add_argument(
+        "--epsilon",
+        type=_epsilon,
+        metavar="E",
+        help="what a judge's being cheaper than an annotator is worth in the alternative annotator test: "
+        "0.2 against experts, 0.15 (default) skilled annotators, 0.1 crowd workers",
+    )
+    parser.add_argument(
+        "--cut", type=_cut, metavar="C", help="the lowest score that passes, for pass rates (default: mid-scale)"
+    )
+
+
+def add_interest(parser: argparse.ArgumentParser) -> None:
+    """What verdicts are held against, and what intervals resample."""
     parser.add_argument(
         "--smallest-effect",
         type=_effect,
@@ -104,17 +118,6 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         choices=get_args(UnitChoice),
         help="what intervals resample (default: the study's; auto is the prompt "
         "where items share one, else the block, else the item)",
-    )
-
-    parser.add_argument(
-        "--epsilon",
-        type=_epsilon,
-        metavar="E",
-        help="what a judge's being cheaper than an annotator is worth in the alternative annotator test: "
-        "0.2 against experts, 0.15 (default) skilled annotators, 0.1 crowd workers",
-    )
-    parser.add_argument(
-        "--cut", type=_cut, metavar="C", help="the lowest score that passes, for pass rates (default: mid-scale)"
     )
 
 

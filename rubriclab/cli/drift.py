@@ -12,7 +12,7 @@ from rubriclab.cli.common import (
     EXIT_FAILS,
     EXIT_OK,
     EXIT_UNFINISHED,
-    add_reading,
+    add_interest,
     add_trust,
     command,
     consent,
@@ -32,6 +32,16 @@ if TYPE_CHECKING:
 
 EXITS = {"equivalent": EXIT_OK, "effect": EXIT_FAILS, "undecided": EXIT_CANNOT_TELL}
 
+EPILOG = """exit codes:
+  0  the judge's level is the same as then, and nothing else about it was shown to have changed
+  4  the judge was shown to have changed
+  5  cannot tell: undecided
+  3  the round stopped before its end; the same command goes on
+  1  something you can mend; the message on standard error says what
+  2  wrong arguments
+
+See docs/drift.md for what is computed, and how often it errs."""
+
 
 def add_drift(parsers: Any) -> None:
     about = (
@@ -39,6 +49,7 @@ def add_drift(parsers: Any) -> None:
         "how much the order's, how much noise; or compare two runs that are there (--now)."
     )
     made = command(parsers, "drift", drift, about)
+    made.epilog = EPILOG
     made.add_argument("card", nargs="?", metavar="CARD", help="the judge card of that run; not needed with --now")
     made.add_argument("--against", required=True, metavar="RUN", help="the earlier run")
     made.add_argument("--now", metavar="RUN", help="a later run about the same items: no call is asked")
@@ -62,7 +73,7 @@ def add_drift(parsers: Any) -> None:
     made.add_argument("--arm", type=int, metavar="N", help="with --now: an arm of the judge then, by its number")
     made.add_argument("--arm-now", type=int, metavar="N", help="with --now: an arm of the judge now")
     made.add_argument("--out", type=Path, metavar="FILE.md", help="also write the findings as Markdown")
-    add_reading(made)
+    add_interest(made)
     add_trust(made)
 
 
