@@ -143,7 +143,8 @@ class SteadyServer:
             # forgets a connection that comes to a server already closed, and leaves its socket open.
             loop = asyncio.get_running_loop()
             for listening in self._listening:
-                loop.remove_reader(listening.fileno())
+                if listening.fileno() >= 0:  # a test may have closed it before
+                    loop.remove_reader(listening.fileno())
             for _ in range(4):
                 await asyncio.sleep(0)
             await self._runner.cleanup()
