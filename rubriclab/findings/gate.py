@@ -41,7 +41,6 @@ most lopsided of all numbers, let a judge at its limit pass in 0.02 to 0.06 of 4
 of 15 prompts in 0.09 (at nominal 0.05)."""
 MOST_TIMES = 1_000
 """More times the items than this are no advice."""
-_VALUES = {"options": OptionsValues, "pairwise": ComparedValues, "listwise": ComparedValues, "criteria": CriteriaValues}
 _VALUES: Mapping[str, Callable[[Setting], OptionsValues | ComparedValues | CriteriaValues]] = {
     "options": OptionsValues,
     "pairwise": ComparedValues,
