@@ -275,7 +275,7 @@ def truth(judge: str, plant: Plant, *, pull: float = 0.0, population: int = 20_0
         np.append(slope * (family.options - 1.0), _line(shown, change)),
         apart[1] - apart[0],
         float((fresh @ points).mean() - two.mean()),
-        _shares(before, after, points),
+        _shares(before, after, points, noisy=not family.probabilities),
     )
 
 
@@ -296,10 +296,10 @@ def _spread(expected: Floats) -> float:
     return float(np.sqrt(centred.mean(axis=1).var(ddof=1) - within / k))
 
 
-def _shares(before: Floats, after: Floats, points: Floats) -> tuple[float, ...]:
-    """Of the expected square of one read now less one then, by level, items, order and noise."""
+def _shares(before: Floats, after: Floats, points: Floats, *, noisy: bool) -> tuple[float, ...]:
+    """Of the expected square of one read now less one then, by level, items, order and noise (of expected scores: none)."""
     change = (after - before) @ points
-    noise = sum(part @ points**2 - (part @ points) ** 2 for part in (before, after))
+    noise = noisy * sum(part @ points**2 - (part @ points) ** 2 for part in (before, after))
     inside = change.var(axis=1, ddof=1)
     k = change.shape[1]
     level = float(change.mean()) ** 2

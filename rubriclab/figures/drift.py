@@ -39,10 +39,11 @@ def then_and_now(found: Drift) -> Chart:
     unit = found.answers[0].effect.unit
     figure.update_xaxes(title_text=f"Then, {unit}", **above)
     figure.update_yaxes(title_text=f"Now, {unit}", **above)
-    drawing.room(found.smallest, place=below)
-    drawing.level(x=0, place=below)
     rows = [Mark(row, one.effect.estimate, one.effect.interval, _hover(one)) for row, one in enumerate(known)]
     drawing.dots(rows, color=[_color(one) for one in known], place=below, marker={"size": 10})
+    # After the marks: Plotly leaves shapes out of a panel that is still empty.
+    drawing.room(found.smallest, place=below)
+    drawing.level(x=0, place=below)
     drawing.rows([one.title for one in known], place=below)
     figure.update_xaxes(title_text=f"Change, {unit}; intervals hold at once", **below)
     higher = int((now > then).sum())

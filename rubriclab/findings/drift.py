@@ -28,9 +28,9 @@ MOST_UNREAD = 0.2
 """With a larger share of unread replies at either time nothing is concluded: what is missing may be what changed."""
 QUESTIONS = {
     "level": "the judge's own level",
-    "spread": "how far apart it sets texts",
+    "spread": "spread of its scores",
     "order": "what the order does",
-    "noise": "its disagreement with itself",
+    "noise": "noise: same order twice",
     "data": "the data",
     "total": "the change seen",
 }

@@ -21,6 +21,11 @@ def test_each_item_and_each_answer_is_drawn_and_said() -> None:
     np.testing.assert_allclose(answers.x, [one.effect.estimate for one in found.answers])
     assert answers.marker.color[0] == OVER
     assert set(answers.marker.color[1:]) == {EVEN_LINE}
+    assert {(shape.type, shape.x0, shape.x1) for shape in chart.figure.layout.shapes} == {
+        ("rect", -found.smallest, found.smallest),
+        ("line", 0, 0),
+    }
+    assert not any("…" in name for name in chart.figure.layout.yaxis2.ticktext)
     assert chart.alt.startswith("60 items then and now")
     assert "the judge's own level +0." in chart.alt
     behind = chart.behind[1][7]
