@@ -87,7 +87,7 @@ def test_the_command_says_its_address_and_stops_at_ctrl_c() -> None:
                 )
             assert answer.choices[0].message.content == "Score: 4"
             process.send_signal(signal.SIGINT)
-            rest, said = process.communicate(timeout=20)
+            rest, said = process.communicate(timeout=60)
     assert process.returncode == 0
     status = json.loads(rest)
     assert (status["cured"], status["calls_upstream"]) == (1, 2)

@@ -225,6 +225,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_prompt_is_left_alone_at_once(name: str) -> None:
     started = time.process_time()
