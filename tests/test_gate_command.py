@@ -248,7 +248,7 @@ def test_the_workflow_runs_as_it_stands(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert ET.parse(tmp_path / "gate.xml").getroot().tag == "testsuites"
     summary = (tmp_path / "summary.md").read_text("utf-8")
-    assert summary.startswith("# Before\n## Judge gate: ✅ passes")
+    assert summary.startswith("# Before\n## Judge gate: ✓ passes")
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from rubriclab.cli.common import (
+    EXIT_CANNOT_TELL,
+    EXIT_FAILS,
     EXIT_OK,
     add_trust,
     command,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from rubriclab.findings.gate import GateResult
     from rubriclab.store import Store
 
-EXIT_FAILS, EXIT_CANNOT_TELL = 4, 5
 EXITS = {"passes": EXIT_OK, "fails": EXIT_FAILS, "cannot tell": EXIT_CANNOT_TELL}
 EPILOG = """exit codes:
   0  passes: every condition is shown to hold

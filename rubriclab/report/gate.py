@@ -17,7 +17,7 @@ from rubriclab.model.wording import interval, many, number
 Undecided = Literal["fail", "pass", "skip"]
 UNDECIDED: tuple[Undecided, ...] = ("skip", "fail", "pass")
 """What an open condition is to a reader of JUnit: skipped, an error, or no news."""
-MARKS = {"passes": "✅", "fails": "❌", "cannot tell": "❔"}
+MARKS = {"passes": "✓", "fails": "✗", "cannot tell": "?"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -127,7 +127,7 @@ def _md(text: str) -> str:
 
 
 def gate_junit(result: GateResult, *, at: datetime, undecided: Undecided = "skip") -> str:
-    """One suite a judge, one case a condition in a setting; valid under the schemas of Ant and of Jenkins.
+    """One suite a judge, one case a condition in a setting; valid under the schema of Ant, whose form CI servers read.
 
     A condition that fails is a failure; one that is open is skipped, an error or nothing, as ``undecided``
     says. ``at``: when it was decided.

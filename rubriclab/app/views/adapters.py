@@ -61,7 +61,7 @@ def section(store: Store, info: RunInfo) -> None:
     card = f"{info.run}.card.json"
     with st.expander("In your evaluation tool: inspect-ai, DeepEval, promptfoo, lm-eval", icon=":material/extension:"):
         st.markdown(LEAD)
-        st.code(made.code.replace("RUN", info.run).replace(made.card, card), language="sh")
+        st.code(made.code.replace("RUN", info.run).replace(made.card, card), language="sh", wrap_lines=True)
         st.caption(
             f"`answers.jsonl` has one answer a line, with `instruction` and `response`; `{made.address}` is where the "
             "card's judge is served. docs/adapters.md tells what else can be set, and how what could not be judged shows."
@@ -71,5 +71,9 @@ def section(store: Store, info: RunInfo) -> None:
                 st.markdown(f"{tool.lead} Tested with {tool.title} {tool.version}.")
                 for name, text in tool.files:
                     st.caption(f"`{name}`")
-                    st.code(text.replace(made.card, card), language=name.rpartition(".")[2].replace("py", "python"))
-                st.code("\n".join(tool.commands), language="sh")
+                    st.code(
+                        text.replace(made.card, card),
+                        language=name.rpartition(".")[2].replace("py", "python"),
+                        wrap_lines=True,
+                    )
+                st.code("\n".join(tool.commands), language="sh", wrap_lines=True)

@@ -113,7 +113,7 @@ def _show(result: GateResult) -> None:
         }
         for one in result.decisions
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    st.table(pd.DataFrame([{name: ui.plain(text) for name, text in row.items()} for row in rows]), hide_index=True)
     for note in (bounds_note(result), *result.notes):
         st.caption(ui.plain(note))
 
@@ -136,4 +136,4 @@ def _copy(info: RunInfo, limits: GateLimits) -> None:
         language="sh",
     )
     st.markdown("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:")
-    st.code(workflow(), language="yaml")
+    st.code(workflow(), language="yaml", wrap_lines=True)
