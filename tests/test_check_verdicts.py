@@ -13,12 +13,16 @@ import pytest
 
 from rubriclab.__main__ import main
 from rubriclab.findings.check import ALL_JUDGES, ANY_ADVICE, Check, verdict_words
+from rubriclab.findings.choice import choice
+from rubriclab.findings.estimates import estimates
 from rubriclab.findings.plain import plain
 from rubriclab.findings.topic import Advice
 from rubriclab.judges.families import FAMILIES, drawn, pair_chances, score_chances, strength_for, true_shift
 from rubriclab.model import LabError
+from rubriclab.runs import check_truth as settings
 from rubriclab.runs import check_verdicts as runs
-from rubriclab.runs.check_verdicts import Cell, cells, check_verdicts, checks_of
+from rubriclab.runs.check_truth import Cell, cells
+from rubriclab.runs.check_verdicts import check_verdicts, checks_of
 from rubriclab.runs.foreign import CRITERIA, DESIGNS, axis_of, foreign_run
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.verdict import effect
@@ -123,10 +127,11 @@ def test_every_score_stands_where_its_row_says() -> None:
 @pytest.fixture
 def short_long_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Long-run values over fewer items, where what is tested does not hang on how exact they are."""
-    monkeypatch.setattr(runs, "LONG_RUN", 1_000)
-    runs._truth.cache_clear()
+    monkeypatch.setattr(settings, "LONG_RUN", 1_000)
+    monkeypatch.setattr(settings, "PARTS", 2)
+    settings.truth_of.cache_clear()
     yield
-    runs._truth.cache_clear()
+    settings.truth_of.cache_clear()
 
 
 def advice(question: str, low: float, high: float) -> Advice:
@@ -135,7 +140,7 @@ def advice(question: str, low: float, high: float) -> Advice:
 
 
 def test_what_is_false_by_hand() -> None:
-    truth = runs.Truth({"moved": 0.2, "still": 0.005, "between": 0.05}, None)  # type: ignore[arg-type]
+    truth = settings.Truth({"moved": 0.2, "still": 0.005, "between": 0.05}, None)  # type: ignore[arg-type]
     twice, lean = (Cell("ties", "prompt forms", 30, plant) for plant in ("twice", "own leanings"))
     said = [advice("moved", -0.05, 0.05), advice("still", 0.11, 0.3), advice("between", 0.11, 0.3)]
     row = runs._said(twice, said, truth)
@@ -156,15 +161,27 @@ def test_what_is_false_by_hand() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_long_run")
+def test_what_is_fitted_to_a_part_of_the_items_is_true_on_the_mean_of_many_parts() -> None:
+    cell = Cell("latent trait", "1 fixed against 10 balanced", 300, "own leanings")
+    truth = settings.truth_of(cell.family, cell.design, cell.plant).estimates
+    parts = [estimates("choice", choice(cell.run(2**31 + 2 + number).data)) for number in range(2)]
+    mean = np.mean([part.loc[part["measure"] == "position", "value"] for part in parts], axis=0)
+    places = truth[(truth["topic"] == "choice") & (truth["measure"] == "position")]
+    assert places["truth"].to_numpy() == pytest.approx(mean, abs=1e-12)
+    assert not truth.duplicated(settings.KEY).any()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_long_run")
 def test_coverage_is_that_of_plain_arithmetic() -> None:
     cell = Cell("two options", "1 fixed against 10 balanced", 30, "twice")
     found = checks_of(cell, studies=8)
     share = next(c for c in found if c.method == "position: position.share")
-    truth = runs._truth(cell.family, cell.design, cell.plant).estimates
+    truth = settings.truth_of(cell.family, cell.design, cell.plant).estimates
     asked = truth[(truth["measure"] == "position.share") & (truth["level"] == "1")]
     held = []
     for number in range(8):
-        shown = cell.run(runs._seed(cell, 0, number)).estimates().merge(asked, on=runs.KEY)
+        shown = cell.run(runs._seed(cell, 0, number)).estimates().merge(asked, on=settings.KEY)
         held.append(((shown["low"] <= shown["truth"]) & (shown["truth"] <= shown["high"])).mean())
     # Two options: the share of the second position holds when that of the first does.
     assert share.value == pytest.approx(np.mean(held), abs=0.01)
@@ -182,8 +199,8 @@ def test_intervals_that_promise_to_hold_at_once_are_held_to_that() -> None:
         ("alignment", 0, "budget.mean_r", "1", 0.6, 1.0, ""),
         ("perturbation", 0, "best_agreement.gain.estimate", "letters", 0.0, 1.0, ""),
     ]
-    shown = pd.DataFrame(rows, columns=[*runs.KEY, "low", "high", "note"])
-    truth = runs.Truth({}, shown[runs.KEY].assign(truth=0.5))
+    shown = pd.DataFrame(rows, columns=[*settings.KEY, "low", "high", "note"])
+    truth = settings.Truth({}, shown[settings.KEY].assign(truth=0.5))
     assert runs._held(shown, truth) == {
         # One arm of two missed in one cell, and so as a whole.
         f"position: table{runs.AT_LEAST}": 0.5,
@@ -198,17 +215,17 @@ def test_intervals_that_promise_to_hold_at_once_are_held_to_that() -> None:
 @pytest.mark.usefixtures("short_long_run")
 def test_what_a_study_learnt_is_held_against_what_it_does_elsewhere(monkeypatch) -> None:
     """The long run's own correction was taken for that of a study of 60: its interval held in 12 of 20."""
-    monkeypatch.setattr(runs, "ELSEWHERE", 400)
-    runs._elsewhere.cache_clear()
+    monkeypatch.setattr(settings, "ELSEWHERE", 400)
+    settings._elsewhere.cache_clear()
     cell, question = Cell("mixed logit", "10 fixed against 10 balanced", 60, "own leanings"), "one call"
-    long_run = runs._truth(cell.family, cell.design, cell.plant)
-    first, second = (runs._with_learnt(cell, cell.run(seed), long_run) for seed in (1, 2))
-    runs._elsewhere.cache_clear()
+    long_run = settings.truth_of(cell.family, cell.design, cell.plant)
+    first, second = (settings.with_learnt(cell, cell.run(seed), long_run) for seed in (1, 2))
+    settings._elsewhere.cache_clear()
     assert len({truth.advice[question] for truth in (long_run, first, second)}) == 3
     everything = long_run.advice.keys()
     assert [q for q in everything if first.advice[q] != long_run.advice[q]] == [question]
-    rows = [truth.estimates.sort_values(runs.KEY, ignore_index=True) for truth in (long_run, first)]
-    assert rows[0][runs.KEY].equals(rows[1][runs.KEY])
+    rows = [truth.estimates.sort_values(settings.KEY, ignore_index=True) for truth in (long_run, first)]
+    assert rows[0][settings.KEY].equals(rows[1][settings.KEY])
     other = (rows[0]["truth"] != rows[1]["truth"]) & rows[0]["truth"].notna()
     assert set(rows[0]["topic"][other]) == {"debiasing"}
 

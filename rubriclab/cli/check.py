@@ -106,7 +106,8 @@ def check_methods(arguments: argparse.Namespace) -> int:
 def _check_runs(arguments: argparse.Namespace, progress: Callable[[int, int], None]) -> tuple[Check, ...]:
     """The part of ``--all``. Raises LabError for a family or a design that is none."""
     from rubriclab.judges.families import FAMILIES
-    from rubriclab.runs.check_verdicts import ITEMS, cells, check_verdicts
+    from rubriclab.runs.check_truth import ITEMS, cells
+    from rubriclab.runs.check_verdicts import check_verdicts
     from rubriclab.runs.foreign import DESIGNS
 
     chosen = {}

@@ -2,20 +2,15 @@
 
 Judges of families that the lab does not fit (:mod:`rubriclab.judges.families`) are judged study
 after study; all advice of a study and every interval it shows are compared with what is true.
-True is what was planted, where that decides the answer; for every other number the value that it
-takes itself over ``LONG_RUN`` items of the same judge under the same design. What a study learns from
-a probe of its own (the one-call debiaser) is another correction in every study, good or bad: true is
-what this very correction does on ``ELSEWHERE`` other items.
+What is true is said in :mod:`rubriclab.runs.check_truth`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -33,26 +28,17 @@ from rubriclab.findings.check import (
     mean_rate,
     standing,
 )
-from rubriclab.findings.debiasing import debiasing
-from rubriclab.findings.debiasing_results import debiasing_advice
-from rubriclab.findings.estimates import estimates
 from rubriclab.findings.plain import plain
 from rubriclab.findings.topic import Advice
-from rubriclab.findings.topics import Findings
-from rubriclab.judges.families import FAMILIES, Leanings, strength_for
-from rubriclab.model import SMALLEST_EFFECT, LabError, RunData
-from rubriclab.runs.foreign import CRITERIA, DESIGNS, axis_of, foreign_run
+from rubriclab.judges.families import FAMILIES
+from rubriclab.model import LabError
+from rubriclab.runs.check_truth import KEY, PLANTS, Cell, Truth, question_of, truth_of, with_learnt
+from rubriclab.runs.foreign import DESIGNS
 
-Plant = Literal["nothing", "own leanings", "twice"]
-PLANTS: tuple[Plant, ...] = ("nothing", "own leanings", "twice")
-ITEMS = (15, 30, 60, 100, 300)
-LONG_RUN = 20_000
-"""Items that stand for all there are: their own error adds 1.5 % to the variance at 300 items."""
 NEARLY_NOTHING = 0.1
 """A true value below this part of the smallest effect of interest counts as none."""
 OTHERWISE = "any advice of a run, on what is not moved or in the wrong direction"
 AT_MOST = (0.0, 0.05)
-KEY = ["topic", "arm", "measure", "level"]
 AT_ONCE = (
     "position: shift.pulls",
     "position: table",
@@ -66,69 +52,7 @@ AT_ONCE = (
 TAUGHT = ("corrected", "control", "constant")
 NO_ESTIMATE = ("alignment: budget.mean_r", *(f"replacement: {way}.advantage" for way in TAUGHT))
 """Ranges over choices of these items' reads, and what half of a study taught: true of these alone."""
-LEARNT = "debiasing"
-"""The topic whose numbers are about what a study learnt: their true values are that study's own."""
-ELSEWHERE = 3_000
-"""Items that what a study learnt is tried on: their own error adds a tenth to the variance at 300 items."""
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One setting: a family of judges under a design, at a size, with something planted.
-
-    ``nothing``: the order moves no score. ``own leanings``: it moves single items, in ways that
-    cancel out. ``twice``: a common shift of twice the smallest effect of interest besides these.
-    """
-
-    family: str
-    design: str
-    items: int
-    plant: Plant
-
-    @property
-    def judge(self) -> str:
-        return {
-            "nothing": self.family,
-            "own leanings": f"{self.family}, items lean",
-            "twice": f"{self.family}, true shift {self.shift:g}",
-        }[self.plant]
-
-    @property
-    def shift(self) -> float:
-        """The planted true shift in points (pairs: in shares of wins)."""
-        return 2.0 * SMALLEST_EFFECT if self.plant == "twice" else 0.0
-
-    def run(self, seed: int, items: int = 0) -> Findings:
-        """One study of this setting (of ``items`` items instead of its own)."""
-        leanings: Leanings = "none" if self.plant == "nothing" else "own"
-        places = len(CRITERIA) if axis_of(self.design) == "criteria" else 0
-        strength = 0.0
-        if self.shift:
-            strength = strength_for(self.family, axis_of(self.design), self.shift, places=places)
-        return Findings(
-            foreign_run(
-                self.family, self.design, items=items or self.items, strength=strength, leanings=leanings, seed=seed
-            )
-        )
-
-
-def cells(
-    *,
-    families: Sequence[str] = tuple(FAMILIES),
-    designs: Sequence[str] = tuple(DESIGNS),
-    items: Sequence[int] = ITEMS,
-    plants: Sequence[Plant] = PLANTS,
-) -> list[Cell]:
-    """Every setting that exists: a constant judge has no leanings and cannot be moved."""
-    return [
-        Cell(family, design, size, plant)
-        for size in items
-        for family in families
-        for design in designs
-        for plant in plants
-        if plant == "nothing" or not FAMILIES[family].constant
-    ]
 
 
 def check_verdicts(
@@ -234,12 +158,12 @@ def checks_of(cell: Cell, *, studies: int, seed: int = 0, coverage: bool = True)
     """What ``studies`` runs of one setting say, against what is true."""
     # Where nothing is planted, what is true of advice is known without a long run.
     known = coverage or cell.plant != "nothing"
-    truth = _truth(cell.family, cell.design, cell.plant) if known else Truth({}, pd.DataFrame())
+    truth = truth_of(cell.family, cell.design, cell.plant) if known else Truth({}, pd.DataFrame())
     said, held = [], []
     for number in range(studies):
         # No two settings share a study: their errors are independent.
         findings = cell.run(_seed(cell, seed, number))
-        mine = _with_learnt(cell, findings, truth) if known else truth
+        mine = with_learnt(cell, findings, truth) if known else truth
         said.append(_said(cell, findings.advice(), mine))
         if coverage:
             held.append(_held(findings.estimates(), mine))
@@ -255,54 +179,12 @@ def _seed(cell: Cell, seed: int, number: int) -> int:
     return int(drawn[0])
 
 
-@dataclass(frozen=True)
-class Truth:
-    """Long-run values: of each answer by its question, and of each estimate by KEY."""
-
-    advice: dict[str, float]
-    estimates: pd.DataFrame
-
-
-@lru_cache(maxsize=128)
-def _truth(family: str, design: str, plant: Plant) -> Truth:
-    findings = Cell(family, design, LONG_RUN, plant).run(seed=2**31)
-    answers = {_name(a): a.effect.estimate for a in findings.advice()}
-    return Truth(answers, _values(findings.estimates()))
-
-
-def _with_learnt(cell: Cell, findings: Findings, truth: Truth) -> Truth:
-    """The truth of one study: what it learnt itself is tried on other items."""
-    if LEARNT not in findings:
-        return truth
-    tried = debiasing(findings.data, target=_elsewhere(cell.family, cell.design, cell.plant))
-    table = _values(estimates(LEARNT, tried))
-    answers = {_name(a): a.effect.estimate for a in debiasing_advice(tried)}
-    others = truth.estimates[truth.estimates["topic"] != LEARNT]
-    return Truth(truth.advice | answers, pd.concat([others, table], ignore_index=True))
-
-
-@lru_cache(maxsize=4)
-def _elsewhere(family: str, design: str, plant: Plant) -> RunData:
-    return Cell(family, design, ELSEWHERE, plant).run(seed=2**31 + 1).data
-
-
-def _values(table: pd.DataFrame) -> pd.DataFrame:
-    """The ``truth`` of each estimate by KEY."""
-    known = table[[*KEY, "value"]].drop_duplicates(KEY)
-    return known.assign(arm=known["arm"].fillna(-1)).rename(columns={"value": "truth"})
-
-
-def _name(advice: Advice) -> str:
-    """A question with the setting it is asked in: what is the same in every study."""
-    return " · ".join(filter(None, (advice.question, advice.of[2])))
-
-
 def _said(cell: Cell, advice: Sequence[Advice], truth: Truth) -> dict[str, float]:
     """Per question 1 or 0 for each verdict and each wrong one; ``ANY_ADVICE`` over all of the run."""
     some = OTHERWISE if cell.plant == "twice" else ANY_ADVICE
     row: dict[str, float] = {f"false effect|{some}": 0.0, f"false equivalent|{ANY_ADVICE}": 0.0}
     for answer in advice:
-        name, effect = _name(answer), answer.effect
+        name, effect = question_of(answer), answer.effect
         true = truth.advice.get(name, float("nan"))
         nothing = cell.plant == "nothing" or abs(true) <= NEARLY_NOTHING * effect.sesoi
         wrong_way = effect.verdict == "effect" and effect.estimate * true < 0
