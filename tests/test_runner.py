@@ -145,6 +145,54 @@ def test_a_wrong_key_pauses_at_once(store: Store) -> None:
     assert judge.asked.total() <= API.concurrency  # type: ignore[operator]
 
 
+OTHER = Judge("other", "openai", "m", API.base_urls, concurrency=4)
+
+
+@pytest.mark.parametrize("kind", ["auth", "context"])
+def test_a_judge_that_cannot_be_asked_does_not_stop_another(store: Store, kind: str) -> None:
+    """A wrong key ends at once, call after call that fails after so many; the other judge is asked to its end."""
+    about = study(5, judges=(API, OTHER))
+    at_fault = ScriptedJudge(lambda call, nth: failed(kind, retryable=False) if call.judge == 0 else Reply(text="3"))
+    ended = run_through(store, about, at_fault, Limits(max_failures=9))
+    assert ended.state == "paused"
+    assert ended.reason.startswith("api: ")
+    assert ended.reason.endswith("The other judges went on.")
+    assert list(ended.waiting) == ["api"]
+    frame = store.frame(ended.run)
+    named = {code for code, arm in enumerate(frame.arms) if arm.judge == "other"}
+    judged = frame.judgments[frame.judgments["arm"].isin(named)]
+    assert len(judged) == len(plan(about)) // 2
+    assert set(judged["score"]) == {3}
+    mended = ScriptedJudge()
+    again = Run(store, plan(about), opener=mended.opener).start().wait(WAIT)
+    left = len(plan(about)) // 2 - (0 if kind == "auth" else ended.counts["error"])
+    assert (again.state, again.done, mended.asked.total()) == ("finished", len(plan(about)), left)
+
+
+def test_a_judge_that_cannot_be_opened_does_not_stop_another(store: Store) -> None:
+    answering = ScriptedJudge()
+
+    def refuse(judge: Judge, *rest: object) -> ScriptedJudge:
+        if judge.name == "api":
+            raise LabError("no weights here; fetch them")
+        return answering
+
+    ended = Run(store, plan(study(3, judges=(API, OTHER))), opener=refuse).start().wait(WAIT)  # type: ignore[arg-type]
+    assert (ended.state, ended.done) == ("paused", ended.planned // 2)
+    assert ended.reason == "no weights here; fetch them. The other judges went on."
+
+
+def test_all_that_waits_is_said_when_the_user_pauses(store: Store) -> None:
+    slow = ScriptedJudge(
+        lambda call, nth: failed("auth", retryable=False) if call.judge == 0 else Reply(text="3"), latency=0.02
+    )
+    run = Run(store, plan(study(40, judges=(API, OTHER))), opener=slow.opener).start()
+    while not run.snapshot().waiting:
+        time.sleep(0.01)
+    run.pause()
+    assert run.wait(WAIT).reason == "paused by you. api: a planted auth"
+
+
 def test_a_judge_that_cannot_be_had_pauses(store: Store) -> None:
     def refuse(*_: object) -> ScriptedJudge:
         raise LabError("no weights here; fetch them")

@@ -57,6 +57,8 @@ class Run:
         self._ended: float | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
+        self._stops: dict[int, asyncio.Event] = {}
+        self._waiting: dict[str, str] = {}
         self._wanted: tuple[str, str] | None = None
         self._askers: list[Asker] = []
         self._workers: list[asyncio.Task[None]] = []
@@ -128,6 +130,7 @@ class Run:
             retries=sum(asker.retried for asker in self._askers),
             money=self._money,
             elapsed=now - self._started,
+            waiting=dict(self._waiting),
             stage=self._stage or next(filter(None, (asker.pace.resting() for asker in self._askers)), ""),
         )
 
@@ -142,6 +145,7 @@ class Run:
             self._done = self._store.run(self.info.run).done
             asyncio.run(self._ask_all())
             state, reason = self._wanted or self._outcome()
+            state, reason = self._with_waiting(state, reason)
         except LabError as fault:
             state, reason = "paused", str(fault)
         except BaseException as fault:  # ours must end as a reason on the page, not in a log
@@ -163,6 +167,15 @@ class Run:
         if self._agenda is not None and left > 0:
             return "paused", f"{AGENDA_DONE}; {left:,} calls of the study are left"
         return "finished", ""
+
+    def _with_waiting(self, state: str, reason: str) -> tuple[str, str]:
+        """What judges that cannot be asked wait for, behind how the run ended otherwise."""
+        if not self._waiting:
+            return state, reason
+        others = len(self.plan.study.judges) > len(self._waiting) and self._wanted is None
+        told = [*filter(None, [reason]), *self._waiting.values(), *(["The other judges went on."] if others else [])]
+        sentences = [part if part.endswith((".", "!", "?")) else f"{part}." for part in told[:-1]]
+        return "paused" if state == "finished" else state, " ".join([*sentences, told[-1]])
 
     def _save_rest(self, state: str, reason: str) -> tuple[str, str]:
         """Commit what is left and write down how the run ended."""
@@ -199,9 +212,18 @@ class Run:
         if loop is None or stop is None or loop.is_closed():
             return
         if threading.current_thread() is self._thread:
-            stop.set()  # at once: no worker may take another call
+            self._stop_all()  # at once: no worker may take another call
         else:
-            loop.call_soon_threadsafe(stop.set)
+            loop.call_soon_threadsafe(self._stop_all)
+
+    def _stop_all(self) -> None:
+        for stop in filter(None, (self._stop, *self._stops.values())):
+            stop.set()
+
+    def _wait_with(self, code: int, reason: str) -> None:
+        """Ask this judge nothing more: the cause lies with it, and is none of the others'."""
+        self._waiting.setdefault(self.plan.study.judges[code].name, reason)
+        self._stops[code].set()
 
     async def _ask_all(self) -> None:
         with self._lock:
@@ -219,6 +241,11 @@ class Run:
         waiting = Feed(calls, done, self._only)
         if not await waiting.fill():
             return
+        if self._stop is None:
+            raise LabError("A run was asked to work before it was started.")
+        stop = self._stops[code] = asyncio.Event()
+        if self._stop.is_set():
+            return
         self._stage = f"starting {judge.name}"
 
         def fetched(done_bytes: int, all_bytes: int, source: str) -> None:
@@ -228,28 +255,27 @@ class Run:
         try:
             asking = self._opener(judge, self.plan.study, self._secrets, fetched)
         except LabError as fault:
-            self._end("paused", str(fault))
+            self._stage = ""
+            self._wait_with(code, str(fault))
             return
         self._stage = ""
-        if self._stop is None:
-            raise LabError("A run was asked to work before it was started.")
         asker = Asker(
             asking,
             Pace(judge, patience=self._limits.patience),
-            self._stop,
-            halt=lambda reason, _: self._end("paused", reason),
+            stop,
+            halt=lambda reason, _: self._wait_with(code, reason),
             retries=Retries(self._limits.max_attempts, wait_out=True),
         )
         self._askers.append(asker)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(asker.pace.ceiling, max(1, len(self.plan)))):
-                    work = self._work(asker, waiting)
+                    work = self._work(code, asker, waiting)
                     self._workers.append(group.create_task(work))
         finally:
             await asking.close()
 
-    async def _work(self, asker: Asker, waiting: Feed) -> None:
+    async def _work(self, code: int, asker: Asker, waiting: Feed) -> None:
         while not asker.stop.is_set():
             if not await asker.pace.enter(asker.stop):
                 return
@@ -264,10 +290,10 @@ class Run:
                 self._in_flight -= 1
                 asker.pace.leave()
             if reply is not None:
-                self._keep(asker.pace.judge, self.plan.read(call, reply))
+                self._keep(code, self.plan.read(call, reply))
 
-    def _keep(self, judge: Judge, judgment: Judgment) -> None:
-        reply = judgment.reply
+    def _keep(self, code: int, judgment: Judgment) -> None:
+        reply, judge = judgment.reply, self.plan.study.judges[code]
         for outcome in judgment.outcomes:
             self._counts[outcome.status] += 1
         if self._only is not None:
@@ -284,18 +310,18 @@ class Run:
                 self._writer.put(judgment)
             except StoreError as fault:
                 self._end("paused", str(fault))
-        self._watch_failures(judge, reply)
+        self._watch_failures(code, judge, reply)
 
-    def _watch_failures(self, judge: Judge, reply: Reply) -> None:
-        """Pause where call after call fails: the cause is not in the calls."""
+    def _watch_failures(self, code: int, judge: Judge, reply: Reply) -> None:
+        """Ask a judge nothing more where call after call fails: the cause is not in the calls."""
         if reply.error is None or judge.simulated:
             self._failed_in_a_row[judge.name] = 0
             return
         self._failed_in_a_row[judge.name] += 1
         most = self._limits.max_failures
         if most is not None and self._failed_in_a_row[judge.name] >= most:
-            self._end(
-                "paused",
+            self._wait_with(
+                code,
                 f"{judge.name}: {most:,} calls in a row failed, the last with: {reply.error}. "
                 "Mend the cause, then ask the failed calls again and go on.",
             )

@@ -115,9 +115,12 @@ def watch(run: Run, signals: Signals, show: Callable[[Snapshot], None] | None = 
 
     Either way the store says so: paused or cancelled, never running.
     """
-    heeded = 0
+    heeded, told = 0, set[str]()
     while True:
         shown = run.wait(LOOK)
+        for name in shown.waiting.keys() - told if shown.active else ():
+            told.add(name)
+            say(f"\n{shown.waiting[name]} The other judges go on.")
         if show is not None:
             show(shown)
         if not shown.active:

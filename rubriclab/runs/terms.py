@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from rubriclab.model import Call, Judge, Judgment
@@ -38,7 +38,8 @@ def money(judge: Judge, tokens_in: float, tokens_out: float) -> float:
 @dataclass(frozen=True)
 class Snapshot:
     """A run at one moment. ``rate`` in calls per second over the last seconds; ``eta`` in
-    seconds, None while unknown; ``counts`` of judgments by status, all sessions together."""
+    seconds, None while unknown; ``counts`` of judgments by status, all sessions together. ``waiting``:
+    judges that can be asked nothing more just now, with what they wait for; the others go on."""
 
     run: str
     name: str
@@ -56,6 +57,7 @@ class Snapshot:
     money: float
     elapsed: float
     stage: str = ""
+    waiting: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def active(self) -> bool:

@@ -195,6 +195,8 @@ def run_progress(run: Run) -> None:
             f"{shown.rate:.1f} calls/s · {shown.in_flight} in flight (limit {shown.concurrency}) · "
             f"{shown.retries} retries{paid} · {counts or 'no judgment yet'}"
         )
+        for reason in shown.waiting.values():
+            st.warning(f"{plain(reason)} The other judges go on.", icon=":material/hourglass_pause:")
         with st.container(horizontal=True):
             if st.button("Pause", key=f"pause-{shown.run}", icon=":material/pause:"):
                 run.pause()
