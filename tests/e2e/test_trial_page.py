@@ -143,3 +143,15 @@ def test_trials_are_kept_apart_from_runs_over_data() -> None:
     assert app.subheader[0].value == "Nothing judged yet"
     app.switch_page("pages/runs.py").run()
     assert any("one text" in m.value for m in app.markdown)
+
+
+@pytest.mark.slow
+def test_a_trial_that_was_asked_out_is_finished_among_the_runs() -> None:
+    app = judged(opened(judge="place lover"))
+    app.switch_page("pages/runs.py").run()
+    healthy(app)
+    (line,) = [m.value for m in app.markdown if "one text" in m.value]
+    assert "-badge[finished]" in line
+    assert "11 calls" in line
+    assert "of the study are left" not in " ".join(caption.value for caption in app.caption)
+    assert "Go on" not in [button.label for button in app.button]

@@ -15,8 +15,9 @@ from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import duration, empty_state, faults, plain, secrets
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
 from rubriclab.model.places import EXAMPLE
+from rubriclab.model.wording import many
 from rubriclab.runs.manager import RunManager
-from rubriclab.runs.runner import Run
+from rubriclab.runs.runner import AGENDA_DONE, Run
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.archive import read_archive
 from rubriclab.store.archive_writing import write_archive
@@ -88,17 +89,21 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False, tria
         shown = going.snapshot() if going is not None else None
         state = shown.state if shown else info.state
         done = max(shown.done, info.done) if shown else info.done
+        asked_out = info.origin == TRIAL and state == "paused" and info.reason.startswith(AGENDA_DONE)
+        state = "finished" if asked_out else state  # a trial asks a part of its study, and that is all of it
         with st.container(border=True):
             with st.container(horizontal=True, vertical_alignment="center"):
                 mark = " :orange-badge[simulated]" if info.simulated else ""
                 mark += " :blue-badge[one text]" if info.origin == TRIAL else ""
                 badge = f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]"
-                st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, done)}", width="stretch")
+                st.markdown(
+                    f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, done, whole=asked_out)}", width="stretch"
+                )
                 if done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
                     open_findings(info)
                 if controls:
                     _run_controls(info, state, key)
-            if info.reason and state != "running":
+            if info.reason and state not in ("running", "finished"):
                 st.caption(plain(info.reason))
 
 
@@ -125,10 +130,11 @@ def _local(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC).astimezone()
 
 
-def _about(info: RunInfo, done: int) -> str:
-    """``done``: of a run that is going more than the store has been told yet."""
+def _about(info: RunInfo, done: int, *, whole: bool) -> str:
+    """``done``: of a run that is going more than the store has been told yet. ``whole``: nothing is left to ask."""
+    calls = many(done, "call") if whole else f"{done:,} of {info.planned:,} calls"
     when = f"{_local(info.created):%d %b %Y, %H:%M}"
-    return f":small[{plain(info.dataset)} · {done:,} of {info.planned:,} calls · {when} · `{info.run}`]"
+    return f":small[{plain(info.dataset)} · {calls} · {when} · `{info.run}`]"
 
 
 def _run_controls(info: RunInfo, state: str, key: str) -> None:
