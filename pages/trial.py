@@ -36,7 +36,7 @@ with ui.page("trial", "Try it", LEAD):
         views.show(info)
     elif asked is None:
         st.caption(
-            "Press **Judge it**: the judge reads the same descriptions in ten orders, one after the "
+            "Press **Judge it**: the judge reads the same descriptions in several orders, one after the "
             "other. With the small model that comes with the lab this takes a few seconds (the first "
             "time it fetches 93 MB)."
         )

@@ -11,7 +11,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
-from rubriclab.model import TRIAL_ORIGIN, Judge
+from rubriclab.datasets.sample import sample_rubrics
+from rubriclab.model import TRIAL_ORIGIN, Criterion, Judge, Rubric, ScoreOption
 from tests.e2e.lab import healthy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,3 +156,11 @@ def test_a_trial_that_was_asked_out_is_finished_among_the_runs() -> None:
     assert "11 calls" in line
     assert "of the study are left" not in " ".join(caption.value for caption in app.caption)
     assert "Go on" not in [button.label for button in app.button]
+
+
+def test_the_labs_example_is_offered_with_the_labs_rubric() -> None:
+    options = tuple(ScoreOption(score) for score in range(1, 8))
+    ui.store().save_rubric(Rubric("Bürgeramt", (Criterion("Ton", options),)))
+    app = opened()
+    assert app.selectbox(key="trial-rubric-options").value == sample_rubrics()[0].name
+    assert "Bürgeramt" in app.selectbox(key="trial-rubric-options").options

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, judge_label, known_judges
-from rubriclab.datasets.sample import DEFAULT_JUDGE, sample_dataset
+from rubriclab.datasets.sample import DEFAULT_JUDGE, sample_dataset, sample_rubrics
 from rubriclab.model import Comparison, Item, Judge, Rubric, Study
 from rubriclab.model.wording import many
 from rubriclab.runs.trial import ALL_ORDERS, CONTROLS, PAIR_CALLS, Kind, Text, first_reads, trial_orders, trial_study
@@ -138,7 +138,15 @@ def _rubric(kind: Kind) -> tuple[Rubric | None, str | None]:
     if not rubrics:
         st.info("No rubric here has several criteria. Make one on the Rubric page.")
         return None, None
-    name = ui.choose("Rubric", list(rubrics), key=f"trial-rubric-{kind}", address="rubric")
+    own_text = st.session_state.get("trial-example") == PASTED
+    shipped = next((rubric.name for rubric in sample_rubrics() if rubric.name in rubrics), None)
+    name = ui.choose(
+        "Rubric",
+        list(rubrics),
+        key=f"trial-rubric-{kind}",
+        address="rubric",
+        default=None if own_text else shipped,  # the lab's example is not judged by a rubric for other texts
+    )
     rubric = rubrics[name]
     if kind == "criteria" or len(rubric.criteria) == 1:
         return rubric, rubric.criteria[0].name
