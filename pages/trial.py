@@ -33,7 +33,7 @@ with ui.page("trial", "Try it", LEAD):
             st.query_params["run"] = run.info.run
             st.rerun()
     if info is not None:
-        views.show(info)
+        views.show(info, next_text=forms.next_text)
     elif asked is None:
         st.caption(
             "Press **Judge it**: the judge reads the same descriptions in several orders, one after the "

@@ -164,3 +164,16 @@ def test_the_labs_example_is_offered_with_the_labs_rubric() -> None:
     app = opened()
     assert app.selectbox(key="trial-rubric-options").value == sample_rubrics()[0].name
     assert "Bürgeramt" in app.selectbox(key="trial-rubric-options").options
+
+
+@pytest.mark.slow
+def test_there_is_a_way_on_after_a_trial() -> None:
+    app = judged(opened(judge="place lover"))
+    said = headline(app).removeprefix("#### ")
+    copied = [block.value for block in app.code]
+    assert any("place lover gives 1 in the usual order" in text for text in copied), said
+    assert any(text.endswith(f"?run={ui.store().runs()[0].run}") for text in copied)
+    first = app.text_area(key="trial-instruction").value
+    healthy(app.button(key="trial-next").click().run())
+    assert app.text_area(key="trial-instruction").value != first
+    assert not app.metric

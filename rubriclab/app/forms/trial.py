@@ -131,6 +131,18 @@ def _take(name: str) -> None:
         st.session_state[f"trial-{part}"] = text
 
 
+def next_text() -> None:
+    """Called before a page is drawn: put the next example with another instruction into the form, and leave the trial that is shown."""
+    examples = _examples()
+    names, shown = list(examples), st.session_state.get("trial-example")
+    after = names[names.index(shown) :] + names if shown in examples else names
+    asked = st.session_state.get("trial-instruction")
+    name = next((one for one in after if examples[one][0].instruction != asked), names[0])
+    st.session_state["trial-example"] = name
+    _take(name)
+    st.query_params.pop("run", None)
+
+
 def _rubric(kind: Kind) -> tuple[Rubric | None, str | None]:
     rubrics = {
         name: rubric for name, (rubric, _) in all_rubrics().items() if kind == "options" or len(rubric.criteria) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -28,13 +28,13 @@ REDRAWN = 1.2
 thinks on."""
 
 
-def show(info: RunInfo) -> None:
-    """The trial, redrawn while it goes on."""
+def show(info: RunInfo, *, next_text: Callable[[], None]) -> None:
+    """The trial, redrawn while it goes on. ``next_text`` puts another text into the form."""
     going = ui.manager().get(info.run)
     if going is not None and going.snapshot().active:
         st.fragment(_live, run_every=REDRAWN)(info)
     else:
-        _ended(info)
+        _ended(info, next_text)
 
 
 def _live(info: RunInfo) -> None:
@@ -50,7 +50,7 @@ def _live(info: RunInfo) -> None:
     _beside(_told(info, shown.done), _study(info), info, live=True)
 
 
-def _ended(info: RunInfo) -> None:
+def _ended(info: RunInfo, next_text: Callable[[], None]) -> None:
     run = ui.manager().get(info.run)
     if run is not None and (why := run.snapshot().reason) and not why.startswith(AGENDA_DONE):
         st.warning(ui.plain(why), icon=":material/warning:")
@@ -58,12 +58,24 @@ def _ended(info: RunInfo) -> None:
     _beside(found, study, info, live=False)
     if study.design.axis != "pairwise":
         _flip(found, study)
-    st.page_link(
-        "pages/judgments.py",
-        label="Every reply, word for word",
-        icon=":material/manage_search:",
-        query_params={"run": info.run},
-    )
+    _way_on(found, info, next_text)
+
+
+def _way_on(found: Sequence[Trial], info: RunInfo, next_text: Callable[[], None]) -> None:
+    """What a visitor does next: take the sentence along, try another text, look closer, judge many."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Copy", icon=":material/content_copy:"):
+            st.caption("What was found, and a link to this trial in this lab.")
+            st.code("\n".join(one.sentence for one in found), language=None, wrap_lines=True)
+            st.code(f"{st.context.url or ''}?run={info.run}", language=None, wrap_lines=True)
+        st.button("Next text", icon=":material/skip_next:", key="trial-next", on_click=next_text)
+        st.page_link(
+            "pages/judgments.py",
+            label="Every reply, word for word",
+            icon=":material/manage_search:",
+            query_params={"run": info.run},
+        )
+        st.page_link("pages/study.py", label="Many texts: a study of your own", icon=":material/science:")
 
 
 def _beside(found: Sequence[Trial], study: Study, info: RunInfo, *, live: bool) -> None:
