@@ -67,7 +67,7 @@ def test_two_times_of_a_judge_are_set_beside_each_other_on_the_page(runs: dict[s
     made = ui.manager().start(replace(studies()["plain"], name="Plain, asked again"))
     assert made.wait(60).state == "finished"
     app = opened(runs["plain"])
-    assert any("drift judge.card.json --against" in text.value for text in app.markdown)
+    assert any("drift judge.card.json --against" in text.value for text in app.code)
     app.selectbox(key="drift-now").set_value(made.info.run).run()
     app.button(key="drift-compare").click().run()
     assert not app.exception
@@ -78,7 +78,7 @@ def test_two_times_of_a_judge_are_set_beside_each_other_on_the_page(runs: dict[s
 
 def test_a_gate_is_decided_in_words_with_limits_from_the_address(runs: dict[str, str]) -> None:
     app = opened(runs["example"])
-    table = next(frame.value for frame in app.table if "Limit" in frame.value)
+    table = next(frame.value for frame in app.dataframe if "Limit" in frame.value)
     assert set(table["Condition"]) == {"Cramér's V of places", "Shift of the mean score", "Answers that flip"}
     assert all(outcome.split(" ", 1)[1] in ("passes", "fails", "cannot tell") for outcome in table[""])
     assert any("max_v = 0.1" in code.value for code in app.code)

@@ -45,10 +45,10 @@ import importlib, pkgutil
 import rubriclab
 names = [found.name for found in pkgutil.walk_packages(rubriclab.__path__, "rubriclab.")]
 names = [name for name in names if not name.endswith("__main__") and ".lab." not in name]
-# These two stand on tools that come with no environment of the lab.
-names = [name for name in names if not name.endswith((".adapters.inspect_ai", ".adapters.deepeval"))]
 for name in names:
-    importlib.import_module(name)
+    # Two stand on tools that come with no environment of the lab.
+    if not name.endswith((".adapters.inspect_ai", ".adapters.deepeval")):
+        importlib.import_module(name)
 print(1 + len(names), rubriclab.__file__)
 """
 

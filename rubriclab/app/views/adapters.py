@@ -9,6 +9,7 @@ from importlib import resources
 
 import streamlit as st
 
+from rubriclab.app import ui
 from rubriclab.store import RunInfo, Store
 
 LEAD = (
@@ -61,7 +62,7 @@ def section(store: Store, info: RunInfo) -> None:
     card = f"{info.run}.card.json"
     with st.expander("In your evaluation tool: inspect-ai, DeepEval, promptfoo, lm-eval", icon=":material/extension:"):
         st.markdown(LEAD)
-        st.code(made.code.replace("RUN", info.run).replace(made.card, card), language="sh", wrap_lines=True)
+        ui.verbatim(made.code.replace("RUN", info.run).replace(made.card, card))
         st.caption(
             f"`answers.jsonl` has one answer a line, with `instruction` and `response`; `{made.address}` is where the "
             "card's judge is served. docs/adapters.md tells what else can be set, and how what could not be judged shows."
@@ -71,9 +72,5 @@ def section(store: Store, info: RunInfo) -> None:
                 st.markdown(f"{tool.lead} Tested with {tool.title} {tool.version}.")
                 for name, text in tool.files:
                     st.caption(f"`{name}`")
-                    st.code(
-                        text.replace(made.card, card),
-                        language=name.rpartition(".")[2].replace("py", "python"),
-                        wrap_lines=True,
-                    )
-                st.code("\n".join(tool.commands), language="sh", wrap_lines=True)
+                    ui.verbatim(text.replace(made.card, card))
+                ui.verbatim("\n".join(tool.commands))

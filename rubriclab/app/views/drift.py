@@ -17,13 +17,11 @@ LEAD = (
     "Scores change because the data changed, or because the judge did: a new version behind the same name, another "
     "quantisation, a setting. The same items in the same orders, asked at two times, tell which."
 )
-ASK = """To ask again, every night if you like (exit code 0: the same, 4: changed, 5: undecided):
-
-```sh
-python -m rubriclab drift judge.card.json --against {run} --store {store}
-```
-
-It asks as many items as it takes, keeps the answers as a run of its own, and asks nothing twice."""
+ASK = (
+    "To ask again, every night if you like (exit code 0: the same, 4: changed, 5: undecided). It asks as many items as "
+    "it takes, keeps the answers as a run of its own, and asks nothing twice."
+)
+COMMAND = "python -m rubriclab drift judge.card.json --against {run} --store {store}"
 
 
 def section(store: Store, info: RunInfo) -> None:
@@ -34,7 +32,8 @@ def section(store: Store, info: RunInfo) -> None:
         if info.axis == "listwise":
             st.info("Of lists of three or more this is not told.", icon=":material/info:")
             return
-        st.markdown(ASK.format(run=info.run, store=store.path))
+        st.markdown(ASK)
+        ui.verbatim(COMMAND.format(run=info.run, store=store.path))
         if not others:
             st.caption("Once a later run about the same items is in the store, it is set beside this one here.")
             return

@@ -113,7 +113,7 @@ def _show(result: GateResult) -> None:
         }
         for one in result.decisions
     ]
-    st.table(pd.DataFrame([{name: ui.plain(text) for name, text in row.items()} for row in rows]), hide_index=True)
+    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
     for note in (bounds_note(result), *result.notes):
         st.caption(ui.plain(note))
 
@@ -130,10 +130,9 @@ def _files(info: RunInfo, result: GateResult) -> None:
 
 def _copy(info: RunInfo, limits: GateLimits) -> None:
     st.markdown("**In the study file**: limits that stay beside what they are about. Then, in a terminal:")
-    st.code(table_toml(limits), language="toml")
-    st.code(
-        f"rubriclab gate {info.run} --store lab.duckdb --limits study.toml\nrubriclab gate study.toml --store lab.duckdb",
-        language="sh",
+    ui.verbatim(table_toml(limits))
+    ui.verbatim(
+        f"rubriclab gate {info.run} --store lab.duckdb --limits study.toml\nrubriclab gate study.toml --store lab.duckdb"
     )
     st.markdown("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:")
-    st.code(workflow(), language="yaml", wrap_lines=True)
+    ui.verbatim(workflow())

@@ -37,7 +37,7 @@ def section(store: Store, info: RunInfo) -> None:
         st.markdown(LEAD)
         chosen = st.selectbox("Orders", list(SPECS), key="proxy-orders")
         spec = SPECS[chosen]
-        st.code(_command(spec), language="sh")
+        ui.verbatim(_command(spec))
         st.caption(
             "Then change the base URL of your pipeline to http://127.0.0.1:8600/v1, nothing else. Keys go on to the "
             "upstream and are never kept. docs/proxy.md says what an answer is made of."
