@@ -17,10 +17,12 @@ import yaml
 from rubriclab.__main__ import main
 from rubriclab.cli.gate import EXIT_CANNOT_TELL, EXIT_FAILS
 from rubriclab.findings.gate import GateResult, gate
+from rubriclab.model import LabError
 from rubriclab.model.gate import GateLimits
 from rubriclab.model.places import EXAMPLE
 from rubriclab.report.gate import _md, gate_junit, gate_markdown, gate_text, workflow
 from rubriclab.runs.foreign import foreign_run
+from rubriclab.runs.manager import RunManager
 from rubriclab.store import Store
 from rubriclab.store.archive import read_archive
 from rubriclab.study.reading import load_gate, load_study
@@ -91,6 +93,19 @@ def test_a_run_that_stopped_early_cannot_tell_and_goes_on(tmp_path: Path, capsys
     assert "the run is not finished" in capsys.readouterr().out
     assert main(["gate", str(study), "--store", store]) == EXIT_FAILS
     assert "700 calls asked" in capsys.readouterr().err
+
+
+def test_failed_calls_are_asked_again_where_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def start(*_: object, **options: object) -> None:
+        asked.append(options["only_failed"])
+        raise LabError("not asked here")
+
+    monkeypatch.setattr(RunManager, "start", start)
+    call = ["gate", str(folder(tmp_path)), "--store", str(tmp_path / "lab.duckdb")]
+    assert [main(call), main([*call, "--retry-failed"])] == [1, 1]
+    assert asked == [False, True]
 
 
 def test_the_recorded_example_is_decided_by_prompts_or_by_items(

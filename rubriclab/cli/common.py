@@ -21,6 +21,7 @@ from rubriclab.runs.terminal import say as say
 
 if TYPE_CHECKING:
     from rubriclab.datasets.logs.log import Counted
+    from rubriclab.runs.terms import Snapshot
 
 EXIT_OK, EXIT_FAULT, EXIT_USAGE, EXIT_UNFINISHED = 0, 1, 2, 3
 EXIT_FAILS, EXIT_CANNOT_TELL = 4, 5
@@ -154,6 +155,20 @@ def _effect(text: str) -> float:
 def reading(arguments: argparse.Namespace | None) -> tuple[Any, ...]:
     """(smallest effect, unit, epsilon, cut) as the command says; None for what it leaves to the study."""
     return tuple(getattr(arguments, name, None) for name in ("smallest_effect", "unit", "epsilon", "cut"))
+
+
+def say_end(last: Snapshot) -> None:
+    """How a run that was watched has ended; of one that was finished before, that."""
+    if last.asked == 0 and last.state == "finished":
+        say(f"Run {last.run} was finished already: {last.done:,} calls judged, none asked.")
+    else:
+        say(end_words(last))
+
+
+def end_words(last: Snapshot) -> str:
+    """How a run ended, how much it asked, and why it stopped."""
+    reason = f". {last.reason}" if last.reason else ""
+    return f"Run {last.run}: {last.state}, {last.asked:,} calls asked, {last.done:,} of {last.planned:,} judged{reason}"
 
 
 def document(store: Any, run: str, arguments: argparse.Namespace | None = None) -> dict[str, Any]:

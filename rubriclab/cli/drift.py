@@ -21,6 +21,7 @@ from rubriclab.cli.common import (
     positive,
     reading,
     say,
+    say_end,
     tell,
 )
 from rubriclab.model import LabError
@@ -151,12 +152,6 @@ def _asked(store: Store, arguments: argparse.Namespace, then: RunData) -> tuple[
             about=asked.provenance,
         )
         last = watch(run, signals, show_progress if sys.stderr.isatty() else None)
-    if last.asked == 0 and last.state == "finished":
-        say(f"Run {last.run} was finished already: {last.done:,} calls judged, none asked.")
-    else:
-        reason = f". {last.reason}" if last.reason else ""
-        say(
-            f"Run {last.run}: {last.state}, {last.asked:,} calls asked, {last.done:,} of {last.planned:,} judged{reason}"
-        )
+    say_end(last)
     more = {"run": last.run, "state": last.state, "asked": last.asked, "anchors": plain(asked.anchors)}
     return last.run, more, asked.arm, last.state == "finished"

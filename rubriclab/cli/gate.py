@@ -15,6 +15,7 @@ from rubriclab.cli.common import (
     add_trust,
     command,
     consent,
+    end_words,
     existing_store,
     harmless,
     opened_store,
@@ -58,7 +59,9 @@ def add_gate(parsers: Any) -> None:
     made.add_argument(
         "--max-calls", type=positive, metavar="N", help="stop after N calls; an unfinished run cannot tell"
     )
-    made.add_argument("--retry-failed", action="store_true", help="ask again the calls that ended in an error first")
+    made.add_argument(
+        "--retry-failed", action="store_true", help="ask again, and only, the calls that ended in an error"
+    )
     made.add_argument("--unit", choices=get_args(UnitChoice), help="what intervals resample (default: the study's)")
     made.add_argument("--limits", type=Path, metavar="STUDY.toml", help="for a run that is there: whose [gate] table")
     made.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, a case for each condition")
@@ -107,12 +110,11 @@ def _run(path: Path, arguments: argparse.Namespace, store: Store) -> str:
     study = load_study(path)
     consent(store, study.judges, trust=arguments.trust)
     with Signals() as signals:
-        run = RunManager(store).start(study, limits=Limits(max_calls=arguments.max_calls))
+        run = RunManager(store).start(
+            study, limits=Limits(max_calls=arguments.max_calls), only_failed=arguments.retry_failed
+        )
         last = watch(run, signals, show_progress if sys.stderr.isatty() else None)
-    say(
-        f"Run {last.run}: {last.state}, {last.asked:,} calls asked, {last.done:,} of {last.planned:,} judged"
-        f"{'. ' + last.reason if last.reason else ''}"
-    )
+    say(end_words(last))
     return last.run
 
 

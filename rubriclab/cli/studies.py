@@ -18,6 +18,7 @@ from rubriclab.cli.common import (
     positive,
     print_documents,
     say,
+    say_end,
     tell,
 )
 from rubriclab.model import LabError, Study
@@ -155,13 +156,7 @@ def run_study(study: Study, arguments: argparse.Namespace, into: list[dict[str, 
         for rule in rules:
             if rule.error is not None:
                 say(f"The stop rule could not look: {rule.error}")
-        if last.asked == 0 and last.state == "finished":
-            say(f"Run {last.run} was finished already: {last.done:,} calls judged, none asked.")
-        else:
-            say(
-                f"Run {last.run}: {last.state}, {last.asked:,} calls asked, {last.done:,} of "
-                f"{last.planned:,} judged{'. ' + last.reason if last.reason else ''}"
-            )
+        say_end(last)
         if last.done:
             found = {**document(store, last.run), "asked": last.asked, "state": last.state}
             if into is None:
