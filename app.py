@@ -21,6 +21,7 @@ def frame() -> None:
                 icon=entry.icon,
                 url_path=entry.file,
                 default=entry.file == "home",
+                visibility="visible" if entry.listed else "hidden",
             )
             for entry in entries
         ]

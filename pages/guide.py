@@ -6,8 +6,8 @@ from rubriclab.app import ui
 from rubriclab.app.views import guide as views
 
 LEAD = (
-    "A judge that reads a list may be drawn to places in it. Four pictures, made from real judgments "
-    "of two small models, show what that looks like, how it is told from noise, and what helps."
+    "A judge that reads a list may be drawn to places in it: then the same answer gets another score when "
+    "the same list is sorted in another way. Real judgments of two small models, recorded with the lab."
 )
 
 with ui.page("guide", "What position bias is", LEAD):
@@ -22,8 +22,9 @@ with ui.page("guide", "What position bias is", LEAD):
             action="To the Data page",
         )
         st.stop()
+    first = st.container()
     code = ui.choose(
-        "Judge in pictures 1 and 4",
+        "Judge in the cards and in pictures 1 and 4",
         list(shown),
         key="guide-judge",
         address="judge",
@@ -32,6 +33,8 @@ with ui.page("guide", "What position bias is", LEAD):
         code=lambda c: shown[c].judge,
         segments=True,
     )
+    with first:
+        views.two_cards(recorded, code, shown[code])
     views.same_answer(recorded, code, shown[code])
     views.same_order(recorded)
     views.places(recorded)

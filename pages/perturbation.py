@@ -60,7 +60,7 @@ def findings() -> None:
             list(range(len(groups))),
             key="perturbation-group",
             address="group",
-            name=lambda i: f"{groups[i].judge} · {groups[i].dataset} · {len(groups[i].scores)} scores",
+            name=lambda i: f"{groups[i].judge} · {groups[i].dataset} · {many(len(groups[i].scores), 'score')}",
         )
         group = groups[index]
         views.headline(group)

@@ -10,7 +10,7 @@ from rubriclab.findings.ranking import RANKING
 from rubriclab.findings.ranking_results import RankReversal
 from rubriclab.findings.ranking_words import ranking_sentence
 from rubriclab.findings.topic import setting
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 
 LEAD = "What the numbers say to do, and whether the order of the rubric decides who comes first."
 
@@ -27,7 +27,12 @@ def headline(pair: RankReversal) -> None:
             f"strict count {number(strict.value, '.0%')}; noise included",
             ui.about("flip"),
         ),
-        ("Kendall's tau-b", number(tau.value, ".2f"), f"{interval(tau.ci, '.2f')}; {tau.n:,} prompts", ui.about("tau")),
+        (
+            "Kendall's tau-b",
+            number(tau.value, ".2f"),
+            f"{interval(tau.ci, '.2f')}; {many(tau.n, 'prompt')}",
+            ui.about("tau"),
+        ),
         (
             f"Best of {pair.best_of.candidates}: pick differs",
             number(pair.best_of.pick_change.value, ".0%"),

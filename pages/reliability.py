@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views import generalisability, ordinal, rasch
+from rubriclab.app.views import generalisability, jury, ordinal, rasch
 
 LEAD = "What do scores vary with besides the texts, and how are calls best spent to make them reliable?"
 
@@ -19,7 +19,7 @@ with ui.page("reliability", "Reliability", LEAD):
         )
         st.stop()
     drawn, tables = generalisability.section(info)
-    for section in (rasch.section, ordinal.section):
+    for section in (jury.section, rasch.section, ordinal.section):
         more, numbers = section(info)
         drawn, tables = drawn | more, tables | numbers
     ui.export_row(drawn, tables, info=info, key="reliability")

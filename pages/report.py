@@ -5,6 +5,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views import paper
 from rubriclab.app.views import report as views
+from rubriclab.app.views.cards import present_link
 
 LEAD = "A document that opens anywhere without a network, and the data behind it for another lab."
 
@@ -75,6 +76,8 @@ with ui.page("report", "Report", LEAD):
             "it on its Data page under “Judgments made elsewhere”. No key of a server is in it.",
         )
         st.caption("In a terminal: `python -m rubriclab report RUN --out report.html`")
+        if len(runs) == 1:
+            present_link(runs[0].run)
     with right:
         views.show_outline(views.outline(runs, parts))
     paper.section(store, runs)

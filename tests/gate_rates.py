@@ -15,7 +15,8 @@ import pytest
 from rubriclab.findings.gate import GateResult, gate
 from rubriclab.judges.families import Leanings, strength_for
 from rubriclab.model import Design, Strategy
-from rubriclab.model.gate import CONDITIONS, GateLimits
+from rubriclab.model.gate import CONDITIONS
+from rubriclab.model.gate_limits import GateLimits
 from rubriclab.runs import foreign
 
 LONG_RUN = 6_000

@@ -96,6 +96,13 @@ def studies() -> dict[str, Study]:
             Design(axis="criteria", strategies=(*both, Strategy("williams"))),
             rubric(*CRITERIA),
         ),
+        "batch": Study(
+            "Batches",
+            answers(),
+            (simulated("contrasting", batch_contrast=-0.6, batch_drift=-1.5),),
+            Design(axis="batch", strategies=(Strategy("williams"), Strategy("fixed", reads=2))),
+            rubric("Quality"),
+        ),
         "pairs": Study(
             "Pairs",
             answers(),

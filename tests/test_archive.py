@@ -140,4 +140,4 @@ def test_some_unknown_answers_are_counted() -> None:
     with Store(":memory:") as store:
         run = keep(store, prepared, answers)
         assert store.run(run).state == "finished"
-        assert store.run(run).reason == "1 answers belong to no call of this study"
+        assert store.run(run).reason == "1 answer belongs to no call of this study"

@@ -191,7 +191,7 @@ def test_every_answer_is_counted_once(tmp_path: Path) -> None:
         info = store.run(taken.run)
         assert info.state == "paused"
         assert "18 calls are left to ask" in info.reason
-        assert "1 answers belong to no call" in info.reason
+        assert "1 answer belongs to no call" in info.reason
         assert store.archive_frame(taken.run)["score"].max() == 5  # the first answer counted
         left = write_batch(store, ready, tmp_path / "out")
         assert left.calls == 18
@@ -274,7 +274,7 @@ def test_files_that_are_no_answers(tmp_path: Path) -> None:
         with pytest.raises(BatchError, match="holds requests, not answers"):
             import_answers(store, ready, sorted((tmp_path / "out").rglob("*.jsonl")))
         other = write_lines(tmp_path / "other.jsonl", [answered("f" * 32)])
-        with pytest.raises(BatchError, match="None of the 1 answers belongs to study"):
+        with pytest.raises(BatchError, match="None of the answers \\(1\\) belongs to study"):
             import_answers(store, ready, [other])
         assert store.runs() == ()  # none of this made a run
         (tmp_path / "x.parquet").write_text("no")

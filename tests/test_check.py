@@ -36,6 +36,9 @@ def test_standing_by_hand() -> None:
     assert standing(0.05, 0.007, 1000, (0.03, 0.07)) == "holds"
     assert standing(0.08, 0.0086, 1000, (0.03, 0.07)) == "cannot say"
     assert standing(0.10, 0.0095, 1000, (0.03, 0.07)) == "misses"
+    # One interval of two that does not hold: one time in seven at 0.93. None of two: one time in two hundred.
+    assert standing(0.5, 0.0, 2, (0.93, 0.97)) == "cannot say"
+    assert standing(0.0, 0.0, 2, (0.93, 0.97)) == "misses"
     # Ten studies without a rejection do not show that a test never rejects.
     assert standing(0.0, 0.0, 10, (0.03, 0.07)) == "cannot say"
     # A constant judge must never be accused: one rejection is a miss.

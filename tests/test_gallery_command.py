@@ -36,7 +36,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
 def test_without_a_judge_all_are_listed_and_nothing_is_asked(shelf: Shelf, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gallery"]) == 0
     told = capsys.readouterr().out
-    assert "0 log(s) here, 4 to fetch (16 MB, 127.0.0.1)" in told
+    assert "0 logs here, 4 to fetch (16 MB, 127.0.0.1)" in told
     assert "CC BY-NC 4.0" in told
     assert main(["gallery", "--json"]) == 0
     (document,) = json.loads(capsys.readouterr().out)

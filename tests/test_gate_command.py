@@ -18,7 +18,7 @@ from rubriclab.__main__ import main
 from rubriclab.cli.gate import EXIT_CANNOT_TELL, EXIT_FAILS
 from rubriclab.findings.gate import GateResult, gate
 from rubriclab.model import LabError
-from rubriclab.model.gate import GateLimits
+from rubriclab.model.gate_limits import GateLimits
 from rubriclab.model.places import EXAMPLE
 from rubriclab.report.gate import _md, gate_junit, gate_markdown, gate_text, workflow
 from rubriclab.runs.foreign import foreign_run

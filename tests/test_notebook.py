@@ -29,6 +29,8 @@ TABLES = {
     "criteria": "judge,dataset,text_id,ordering,criterion,score\n"
     "j,d,t,tone|be clear,tone,3\nj,d,t,tone|be clear,be clear,4\n"
     "j,d,t,be clear|tone,tone,2\nj,d,t,be clear|tone,be clear,4\n",
+    "batches": "judge,dataset,item_id,batch,order,place,score\n"
+    "j,d,a,b1,x,1,2\nj,d,b,b1,x,2,3\nj,d,b,b1,y,1,3\nj,d,a,b1,y,2,1\nj,d,a,,,,2\nj,d,b,,,,3\n",
     "pairs": "judge,question_id,task,first,second,choice\nj,q,t,x,y,A\nj,q,t,y,x,A\n",
 }
 STUDY = """
@@ -80,6 +82,12 @@ def test_importing_is_cheap_and_brings_no_library() -> None:
     heavy = {"streamlit", "pandas", "numpy", "plotly", "duckdb", "openai", "rubriclab.model"}
     assert not heavy & set(modules.split())
     assert float(seconds) < 0.3
+
+
+def test_the_help_of_the_command_line_brings_no_library() -> None:
+    code = "import sys, rubriclab.__main__ as door; door._parser().format_help(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"streamlit", "pandas", "numpy", "duckdb", "openai", "pydantic", "asyncio"} & set(done.stdout.split())
 
 
 @pytest.mark.slow
@@ -170,7 +178,7 @@ def test_a_store_keeps_what_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "kind", "told"),
     [
-        (pd.DataFrame({"a": [1]}), "score", "“score” is no kind .* scores, criteria, pairs, .*run"),
+        (pd.DataFrame({"a": [1]}), "score", "“score” is no kind .* scores, criteria, batches, pairs, .*run"),
         (pd.DataFrame({"a": [1]}), "run", "read from an archive"),
         (pd.DataFrame({"a": []}), "scores", "no rows"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "scores", "“a” twice"),

@@ -25,7 +25,7 @@ from rubriclab.report.estimands import ESTIMANDS
 from rubriclab.report.latex import latex, markdown
 from rubriclab.report.paper import Paper, paper, zipped
 from rubriclab.report.paper_data import LONG, ratings_long, wide
-from rubriclab.report.paper_tables import MEASURES
+from rubriclab.report.paper_tables import MEASURES, frame_table, table_latex, table_markdown
 from rubriclab.report.paper_text import cited, name, to_latex, to_markdown
 from rubriclab.report.references import REFERENCES, bibtex
 from rubriclab.report.source import source
@@ -129,6 +129,19 @@ def test_every_sentence_on_statistics_asks_for_what_a_table_or_a_fact_has() -> N
 
 
 # ---------------------------------------------------------------- references
+
+
+def test_a_table_of_a_page_is_one_of_a_paper() -> None:
+    frame = pd.DataFrame({"judge_a": ["50% & more", None], "mean": [1.23456, float("nan")], "n": [7, 0]})
+    made = frame_table("key", "Means_1", frame)
+    assert made.rows[1][1:] == (name("–"), name("0"))
+    assert table_markdown(made).splitlines()[2:] == [
+        r"| judge\_a | mean | n |",
+        "| --- | ---: | ---: |",
+        r"| 50% \& more | 1.235 | 7 |",
+        "| – | – | 0 |",
+    ]
+    assert r"{50\% \& more} & {1.235} & {7}" in table_latex(made, "key")
 
 
 @pytest.mark.parametrize("kind", ["example", pytest.param("options", marks=pytest.mark.slow)])

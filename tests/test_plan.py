@@ -210,7 +210,7 @@ def test_items_without_the_reference_are_left_out_and_counted() -> None:
     prepared = plan(about)
     assert prepared.planned == (3, 1, 1)
     assert [call.reference for call in prepared.calls()] == [None, None, None, 5, 1]
-    assert "2 item(s) have no reference answer of score 5 and are left out there." in prepared.notes
+    assert "2 items have no reference answer of score 5 and are left out there." in prepared.notes
     assert len(prepared) == len(list(prepared.calls()))
 
 

@@ -202,3 +202,22 @@ def test_look_waits_for_whole_items_and_for_enough_of_them() -> None:
     assert next(iter(found.stops.values())).n_units == 99
     with pytest.raises(LabError, match=r"0\.\.1"):
         look(data, width=2.0)
+
+
+def test_run_asks_the_sound_judges_says_what_the_other_waits_for_and_can_drop_it(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study.write_text(STUDY + 'key_env = "NOWHERE_API_KEY"\n')
+    common = ["run", str(study), "--store", str(tmp_path / "lab.duckdb"), "--json"]
+    assert main(common) == EXIT_UNFINISHED
+    printed = capsys.readouterr()
+    assert list(json.loads(printed.out)["waiting"]) == ["paid"]
+    assert (
+        'set NOWHERE_API_KEY to its key and give the same command again, or leave it out: --drop "paid"' in printed.err
+    )
+    assert main([*common, "--drop", "none"]) == EXIT_FAULT
+    assert "no judge “none”. Its judges: sim, paid" in capsys.readouterr().err
+    assert main([*common, "--drop", "paid"]) == EXIT_OK
+    found = json.loads(capsys.readouterr().out)
+    assert (found["state"], found["asked"], found["unanswered"]) == ("finished", 0, 0)
+    assert any("paid was dropped from this run" in text for text in found["alarms"])

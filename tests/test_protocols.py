@@ -35,15 +35,15 @@ LETTERS = ("x", "y", "z")
 
 
 def study(axis: Axis, strategy: Strategy | None = None) -> Study:
-    """Two texts under three criteria, or two questions with two or three answers."""
+    """Two texts under three criteria (batches of both), or two questions with two or three answers."""
     data: Dataset
-    if axis in ("options", "criteria"):
+    if axis in ("options", "criteria", "batch"):
         data = Dataset("d", tuple(Item(name, "ask", f"answer {name}") for name in "ab"))
     else:
         names = LETTERS[: 2 if axis == "pairwise" else 3]
         answers = tuple((f"by {name}",) for name in names)
         data = Dataset("d", tuple(Comparison(name, ("ask",), names, answers) for name in "ab"))
-    design = Design(axis=axis, strategies=(strategy or Strategy("balanced"),))
+    design = Design(axis=axis, strategies=(strategy or Strategy("balanced"),), batch_size=2)
     return Study("s", data, (JUDGE,), design, RUBRIC)
 
 
@@ -61,7 +61,9 @@ def test_each_call_is_about_the_items_of_one_unit_in_one_order(axis: Axis) -> No
     assert protocol is PROTOCOLS[axis]
     units, notes = protocol.units(planned.study)
     assert not notes
-    assert sorted(i for unit in units for i in unit.items) == list(range(len(planned.study.dataset)))
+    asked = sorted(i for unit in units for i in unit.items)
+    times = 2 if axis == "batch" else 1  # in a batch, and alone
+    assert asked == [i for i in range(len(planned.study.dataset)) for _ in range(times)]
     about = {frozenset(unit.items) for unit in units}
     for call in planned.calls():
         assert frozenset(call.items) in about

@@ -141,7 +141,7 @@ HOSTILE: Mapping[str, tuple[Any, str]] = {
     "numbers": ([1, 2], "no list of names"),
     "a text": ("ab", "no list of names"),
     "a mapping": ({"a": 1, "b": 2}, "no list of names"),
-    "too few": (["ann"], "1 raters of 2 ratings"),
+    "too few": (["ann"], "1 rater of 2 ratings"),
     "a crowd": ([f"worker {k}" for k in range(100_000)], "100,000 raters of 2 ratings"),
     "deep": ([[["ann"]], "bob"], "no list of names"),
     "twice": (["ann", "ann"], "two ratings of the rater “ann”"),
@@ -170,16 +170,16 @@ def test_a_damaged_row_of_a_store_is_said_to_be_one() -> None:
     with store:
         with store._transaction() as db:
             db.execute('UPDATE items SET more = \'{"raters": ["ann"]}\' WHERE item = 0')
-        with pytest.raises(DamagedStore, match="1 raters of 2 ratings"):
+        with pytest.raises(DamagedStore, match="1 rater of 2 ratings"):
             store.frame(run)
-        with pytest.raises(DamagedStore, match="1 raters of 2 ratings"):
+        with pytest.raises(DamagedStore, match="1 rater of 2 ratings"):
             store.study(run)
 
 
 @pytest.mark.parametrize(
     ("raters", "said"),
     [
-        (("ann",), "1 raters of 2 ratings"),
+        (("ann",), "1 rater of 2 ratings"),
         (("ann", "ann"), "two ratings of the rater “ann”"),
         (("ann", ""), "without a name"),
     ],

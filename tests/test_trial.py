@@ -12,6 +12,7 @@ import pytest
 
 from rubriclab.__main__ import main
 from rubriclab.findings.trial import CriteriaTrial, OptionsTrial
+from rubriclab.findings.trial_orders import first_reads
 from rubriclab.findings.trial_pairs import PairTrial
 from rubriclab.model import TRIAL_ORIGIN, Judge, LabError, Rubric
 from rubriclab.runs.manager import RunManager
@@ -19,7 +20,6 @@ from rubriclab.runs.runner import AGENDA_DONE
 from rubriclab.runs.trial import (
     Text,
     control_calls,
-    first_reads,
     measured_priors,
     read_trial,
     start_flip,

@@ -21,6 +21,7 @@ from rubriclab.judges.bounded import load_json
 from rubriclab.model import Axis, Criterion, Judge, LabError, Rubric, Sampling, ScoreOption, canonical_json
 from rubriclab.model.answers import check_rule
 from rubriclab.model.prompt import AnswerRule, PromptMessage, PromptTemplate
+from rubriclab.model.wording import many
 
 FORMAT, VERSION = "rubriclab.judge-card", 1
 MAX_BYTES = 4 * 2**20
@@ -253,16 +254,18 @@ def _check_cure(card: Card, cure: Cure) -> None:
         if sorted(map(str, order)) != sorted(map(str, places)):
             raise CardError(f"Cure “{cure.key}” has the order {list(order)}; expected each of {list(places)} once.")
     if cure.draw is not None and cure.draw > len(cure.orders):
-        raise CardError(f"Cure “{cure.key}” draws {cure.draw} of {len(cure.orders)} orders.")
+        raise CardError(f"Cure “{cure.key}” draws {cure.draw} of {many(len(cure.orders), 'order')}.")
     if cure.disagree is not None and (card.axis != "pairwise" or len(cure.orders) != 2):
         raise CardError(f"Cure “{cure.key}” settles a disagreement, which two calls about a pair alone have.")
     correction = cure.correction
     if correction is None:
         return
     if len(cure.orders) != 1:
-        raise CardError(f"Cure “{cure.key}” corrects {len(cure.orders)} calls; a correction is of one.")
+        raise CardError(f"Cure “{cure.key}” corrects {many(len(cure.orders), 'call')}; a correction is of one.")
     if "prior" in correction and len(correction["prior"]) != len(places):
-        raise CardError(f"Cure “{cure.key}” has a prior of {len(correction['prior'])} places for {len(places)}.")
+        raise CardError(
+            f"Cure “{cure.key}” has a prior of {many(len(correction['prior']), 'place')} for {len(places)}."
+        )
     if "values" in correction and sorted(correction["values"]) != sorted(map(str, card.scores)):
         raise CardError(f"Cure “{cure.key}” corrects the scores {', '.join(correction['values'])} alone.")
 

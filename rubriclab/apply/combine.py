@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from rubriclab.apply.card import Card, Cure
 from rubriclab.model import Outcome, Reply, Status
+from rubriclab.model.wording import many
 
 _T: tuple[float, ...] = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _T += (2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086)
@@ -99,7 +100,9 @@ def read_of(order: tuple[int | str, ...], reply: Reply, outcome: Outcome, *, pai
 def judged(card: Card, cure: Cure, reads: Sequence[Read]) -> Judged:
     """All reads of one item, put together as the cure says."""
     known = [read for read in reads if read.status == "ok"]
-    note = "" if len(known) == len(reads) else f"{len(reads) - len(known)} of {len(reads)} replies gave no answer"
+    note = (
+        "" if len(known) == len(reads) else f"{len(reads) - len(known)} of {many(len(reads), 'reply')} gave no answer"
+    )
     winner: int | None = None
     criteria: dict[str, Scored] = {}
     if card.axis == "criteria":

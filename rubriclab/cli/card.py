@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rubriclab.cli.common import EXIT_OK, command, existing_store, say
+from rubriclab.cli.common import EXIT_OK, above_nothing, command, existing_store, say
 
 
 def add_card(parsers: Any) -> None:
@@ -22,7 +22,7 @@ def add_card(parsers: Any) -> None:
     )
     made.add_argument(
         "--margin",
-        type=_margin,
+        type=above_nothing(1e6, "0.25"),
         metavar="X",
         help="how much worse than the best way a cheaper one may be, in score points (of pairs a share of the "
         "verdicts); default a quarter of a step, or 0.05",
@@ -40,16 +40,6 @@ def _code(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text} is no arm's number; “results RUN --json” lists them from 0")
     return int(text)
-
-
-def _margin(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0, as 0.25")
-    return value
 
 
 def card(arguments: argparse.Namespace) -> int:

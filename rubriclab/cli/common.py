@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from rubriclab.model import LabError, UnitChoice
+from rubriclab.model.wording import many
 from rubriclab.runs.terminal import consent as consent
 from rubriclab.runs.terminal import say as say
 
@@ -63,6 +64,26 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
     return value
+
+
+def _number(text: str) -> float:
+    """NaN, which no bound holds, for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def above_nothing(below: float, example: str) -> Callable[[str], float]:
+    """What reads a number above 0 and under ``below``; the message shows the ``example``."""
+
+    def read(text: str) -> float:
+        value = _number(text)
+        if not 0 < value < below:
+            raise argparse.ArgumentTypeError(f"{text} is not a number above 0, as {example}")
+        return value
+
+    return read
 
 
 def tell(document: Any) -> None:
@@ -123,30 +144,21 @@ def add_interest(parser: argparse.ArgumentParser) -> None:
 
 
 def _epsilon(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    value = _number(text)
     if not 0 <= value <= 0.5:
         raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 0.5, as 0.15")
     return value
 
 
 def _cut(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    value = _number(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text} is no score; name the lowest that passes, as 4")
     return value
 
 
 def _effect(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    value = _number(text)
     if not 0 < value <= 10:
         raise argparse.ArgumentTypeError(f"{text} is not a number above 0, at most 10: steps of the scale, as 0.1")
     return value
@@ -160,7 +172,7 @@ def reading(arguments: argparse.Namespace | None) -> tuple[Any, ...]:
 def say_end(last: Snapshot) -> None:
     """How a run that was watched has ended; of one that was finished before, that."""
     if last.asked == 0 and last.state == "finished":
-        say(f"Run {last.run} was finished already: {last.done:,} calls judged, none asked.")
+        say(f"Run {last.run} was finished already: {many(last.done, 'call')} judged, none asked.")
     else:
         say(end_words(last))
 
@@ -168,7 +180,7 @@ def say_end(last: Snapshot) -> None:
 def end_words(last: Snapshot) -> str:
     """How a run ended, how much it asked, and why it stopped."""
     reason = f". {last.reason}" if last.reason else ""
-    return f"Run {last.run}: {last.state}, {last.asked:,} calls asked, {last.done:,} of {last.planned:,} judged{reason}"
+    return f"Run {last.run}: {last.state}, {many(last.asked, 'call')} asked, {last.done:,} of {last.planned:,} judged{reason}"
 
 
 def document(store: Any, run: str, arguments: argparse.Namespace | None = None) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from rubriclab.cli.common import (
     tell,
 )
 from rubriclab.model import LabError
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     from rubriclab.findings.drift import Drift
@@ -142,7 +143,7 @@ def _asked(store: Store, arguments: argparse.Namespace, then: RunData) -> tuple[
         model=arguments.model,
         name=arguments.name,
     )
-    say(harmless(f"{asked.anchors.sentence} {asked.calls:,} calls."))
+    say(harmless(f"{asked.anchors.sentence} {many(asked.calls, 'call')}."))
     consent(store, asked.study.judges, trust=arguments.trust)
     with Signals() as signals:
         run = RunManager(store).start(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rubriclab.cli.common import EXIT_OK, EXIT_UNFINISHED, add_trust, command, consent, opened_store, positive, say
+from rubriclab.model.wording import many
 
 
 def add_batch(parsers: Any) -> None:
@@ -61,10 +62,12 @@ def batch_export(arguments: argparse.Namespace) -> int:
             store, prepared, arguments.out, part_size=arguments.part_size or PART_SIZE, again=arguments.retry_failed
         )
     for judge in exported.judges:
-        say(f"{judge.judge}: {judge.calls:,} calls in {len(judge.parts)} file(s), {arguments.out / judge.folder}")
+        say(
+            f"{judge.judge}: {many(judge.calls, 'call')} in {many(len(judge.parts), 'file')}, {arguments.out / judge.folder}"
+        )
     for name, why in exported.left_out.items():
         say(f"{name}: left out, {why}.")
-    say(f"{exported.judged:,} of {exported.planned:,} calls were judged already.")
+    say(f"{exported.judged:,} of {many(exported.planned, 'call', 'were')} judged already.")
     if arguments.json:
         print(json.dumps(plain(exported), ensure_ascii=False, indent=1))
     return EXIT_OK
@@ -106,7 +109,7 @@ def _tell_taken(imported: Any, *, as_json: bool) -> int:
     from rubriclab.findings.plain import plain
 
     say(
-        f"Run {imported.run}: {imported.kept:,} of {imported.answers:,} answers kept, {imported.known:,} known "
+        f"Run {imported.run}: {imported.kept:,} of {many(imported.answers, 'answer')} kept, {imported.known:,} known "
         f"already, {imported.duplicates:,} duplicates, {imported.unknown:,} of no call of this study, "
         f"{imported.unreadable:,} unreadable."
     )
@@ -116,7 +119,7 @@ def _tell_taken(imported: Any, *, as_json: bool) -> int:
         say(f"  {count:,} recorded as failed: {kind}")
     for kind, count in imported.unasked.items():
         say(f"  {count:,} left to ask again: {kind}")
-    say(f"{imported.left:,} calls are left to ask." if imported.left else "Every call has its answer.")
+    say(f"{many(imported.left, 'call', 'are')} left to ask." if imported.left else "Every call has its answer.")
     if as_json:
         print(json.dumps(plain(imported), ensure_ascii=False, indent=1))
     return EXIT_OK if imported.finished else EXIT_UNFINISHED

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rubriclab.cli.common import EXIT_OK, EXIT_USAGE, opened_store, say, tell
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     from rubriclab.datasets.gallery import PublicLogs
@@ -86,7 +87,7 @@ class _Line:
 def _announced(public: PublicLogs, names: Sequence[str]) -> str:
     known = sum(public.file(name).sha256 is not None for name in names)
     return (
-        f"{public.title}: {len(names)} log(s), about {public.bytes_of(names) / 1e6:,.0f} MB, from {public.host} "
+        f"{public.title}: {many(len(names), 'log')}, about {public.bytes_of(names) / 1e6:,.0f} MB, from {public.host} "
         f"(commit {public.commit[:7]}; {public.licence}); {known} checked by a known hash, the others by that of "
         "their first fetch."
     )
@@ -114,7 +115,7 @@ def _listed(shelves: Any) -> str:
     for public in shelves:
         stock = _stock(public)
         lines.append(
-            f"{public.key:16} {public.title}\n{'':16} {len(stock['here'])} log(s) here, {len(stock['to_fetch'])} to "
+            f"{public.key:16} {public.title}\n{'':16} {many(len(stock['here']), 'log')} here, {len(stock['to_fetch'])} to "
             f"fetch ({stock['bytes'] / 1e6:,.0f} MB, {public.host}); {public.licence}"
         )
     return "\n".join(lines)

@@ -25,10 +25,11 @@ from rubriclab.cli.common import (
     tell,
 )
 from rubriclab.model import LabError, UnitChoice
-from rubriclab.model.gate import CONDITIONS, GateLimits, gate_limits
+from rubriclab.model.gate import CONDITIONS
 
 if TYPE_CHECKING:
     from rubriclab.findings.gate import GateResult
+    from rubriclab.model.gate_limits import GateLimits
     from rubriclab.store import Store
 
 EXITS = {"passes": EXIT_OK, "fails": EXIT_FAILS, "cannot tell": EXIT_CANNOT_TELL}
@@ -79,6 +80,7 @@ def add_gate(parsers: Any) -> None:
 
 def gate(arguments: argparse.Namespace) -> int:
     from rubriclab.findings.gate import gate as decide
+    from rubriclab.model.gate_limits import gate_limits
 
     named = {key: getattr(arguments, key) for key in CONDITIONS if getattr(arguments, key) is not None}
     own = gate_limits(named, "gate")
@@ -95,6 +97,7 @@ def gate(arguments: argparse.Namespace) -> int:
 
 
 def _table(path: Path | None) -> GateLimits:
+    from rubriclab.model.gate_limits import GateLimits
     from rubriclab.study.reading import load_gate
 
     return GateLimits() if path is None else load_gate(path)

@@ -20,6 +20,7 @@ from rubriclab.cli.common import (
     say,
 )
 from rubriclab.datasets.imports import READERS
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     from rubriclab.runs.logs import ImportedLog
@@ -83,7 +84,7 @@ def import_judgments(arguments: argparse.Namespace) -> int:
             imported = import_file(store.open, source, kind=kind, name=arguments.name or "", progress=show)
             for run in imported.runs:
                 info = store.open().run(run)
-                done = f"{info.done:,} of {info.planned:,} calls are here, {info.state}"
+                done = f"{info.done:,} of {many(info.planned, 'call', 'are')} here, {info.state}"
                 say(f"Run {run}: {done if kind == ARCHIVE else f'{info.done:,} calls imported'}.")
             if imported.log:
                 say(log_text(imported.log))
@@ -115,6 +116,6 @@ def log_text(log: ImportedLog) -> str:
 
     sources = ", ".join(f"{origin} ({count:,})" for origin, count in log.order_from.items())
     lines = [
-        f"A log of {LOGS[log.kind].title}: {log.judgments:,} of {log.records:,} records are judgments. Order from: {sources}."
+        f"A log of {LOGS[log.kind].title}: {log.judgments:,} of {many(log.records, 'record', 'are')} judgments. Order from: {sources}."
     ]
     return "\n".join([*lines, *left_out_lines(log.unread, "not read"), *(f"  {note}" for note in log.notes)])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rubriclab.cli.common import EXIT_OK, command, existing_store, positive, tell
 from rubriclab.model import STATUSES, Arm, LabError
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     from rubriclab.store import Offered
@@ -115,7 +116,7 @@ def _number(value: Any) -> float | None:
 
 
 def _as_text(document: Mapping[str, Any]) -> str:
-    lines = [f"{document['judgments']:,} judgments of {document['items']:,} items"]
+    lines = [f"{many(document['judgments'], 'judgment')} of {many(document['items'], 'item')}"]
     lines += [f"arm {code}: {_quoted(name)[1:-1]}" for code, name in enumerate(document["arms"])]
     lines.append("")
     for row in document["listed"]:

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rubriclab.judges.code_entry import CODE_VARIABLE, check_folder
 from rubriclab.model.places import APP, SERVE
 
 
@@ -59,6 +58,8 @@ def lab(arguments: argparse.Namespace) -> int:
     if arguments.store is not None:
         environment["RUBRICLAB_STORE"] = str(Path(arguments.store).expanduser().absolute())
     if arguments.code is not None:
+        from rubriclab.judges.code_entry import CODE_VARIABLE, check_folder
+
         environment[CODE_VARIABLE] = str(check_folder(Path(arguments.code)))
     if sys.platform != "win32":
         os.execve(sys.executable, command, environment)

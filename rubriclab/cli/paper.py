@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rubriclab.cli.common import EXIT_OK, add_reading, command, existing_store, reading, say
+from rubriclab.model.wording import many
 
 FORMATS = ("svg", "png", "pdf")
 SIZES = ("column", "page", "slide")
@@ -60,7 +61,7 @@ def paper(arguments: argparse.Namespace) -> int:
         sizes = {path: len(body) for path, body in files.items()}
         print(json.dumps({"runs": runs, "out": str(out), "files": sizes}, ensure_ascii=False))
     else:
-        say(f"{out}: {len(files):,} files, {sum(map(len, files.values())) / 1e6:.1f} MB. See docs/papers.md.")
+        say(f"{out}: {many(len(files), 'file')}, {sum(map(len, files.values())) / 1e6:.1f} MB. See docs/papers.md.")
     return EXIT_OK
 
 

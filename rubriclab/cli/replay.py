@@ -21,6 +21,7 @@ from rubriclab.cli.common import (
 )
 from rubriclab.cli.studies import run_study
 from rubriclab.model import Judge, LabError
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     from rubriclab.datasets.logs import Source
@@ -216,12 +217,12 @@ def _same(arguments: argparse.Namespace, made: Replays) -> Same:
 def _told(made: Replays, studies: Sequence[Prepared]) -> str:
     """What becomes of the log, in lines: every record in one of the counts."""
     left = sum(count for count, _ in made.unread.values())
-    lines = [f"{made.records - left:,} of {made.records:,} records can be asked again."]
+    lines = [f"{made.records - left:,} of {many(made.records, 'record')} can be asked again."]
     lines += left_out_lines(made.unread, "not")
     for one in studies:
         study = one.replay.study
         lines.append(
-            f"“{study.name}” ({study.design.axis}): {one.plan.n_units:,} things judged, {len(one.plan):,} calls, "
+            f"“{study.name}” ({study.design.axis}): {one.plan.n_units:,} things judged, {many(len(one.plan), 'call')}, "
             f"{len(one.answers):,} of them answered in the log by the same judge."
         )
         if one.unused:

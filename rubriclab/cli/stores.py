@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from rubriclab.cli.common import EPILOG, EXIT_FAULT, EXIT_OK, tell
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     from rubriclab.store.salvage import Report
@@ -84,7 +85,7 @@ def _lines(report: Report) -> list[str]:
     lines = [table.sentence() for table in report.tables]
     if report.journal_records or report.journal_unread:
         unread = f", {report.journal_unread:,} unreadable parts" if report.journal_unread else ""
-        lines.append(f"journals: {report.journal_records:,} replies{unread}")
+        lines.append(f"journals: {many(report.journal_records, 'reply')}{unread}")
     return lines + report.notes
 
 

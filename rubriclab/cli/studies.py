@@ -26,6 +26,7 @@ from rubriclab.model import LabError, Study
 if TYPE_CHECKING:  # the commands start faster without them
     from rubriclab.runs.runner import Run
     from rubriclab.runs.sequential import StopRule
+    from rubriclab.runs.terms import Snapshot
     from rubriclab.store import Store
 
 
@@ -52,6 +53,20 @@ def add_run(parsers: Any) -> None:
     made.add_argument("--max-money", type=float, metavar="M", help="stop when M is spent, at the judges' prices")
     made.add_argument(
         "--retry-failed", action="store_true", help="ask again, and only, the calls that ended in an error"
+    )
+    made.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="JUDGE",
+        help="take a judge out of the run and go on with the others; what it judged stays, and the run says so",
+    )
+    made.add_argument(
+        "--restore",
+        action="append",
+        default=[],
+        metavar="JUDGE",
+        help="take a judge that was dropped back into the run",
     )
     made.add_argument(
         "--stop-at-width",
@@ -144,12 +159,15 @@ def run(arguments: argparse.Namespace) -> int:
 def run_study(study: Study, arguments: argparse.Namespace, into: list[dict[str, Any]] | None = None) -> int:
     """Run to its end with a progress line, then print the findings, or put them ``into`` a list."""
     from rubriclab.model.answers import answer_words
+    from rubriclab.runs.manager import settings_faults
     from rubriclab.runs.terminal import Signals, show_progress, watch
 
     for prompt in study.prompts:
         say(f"Prompt “{prompt.name}” ({prompt.id[:8]}), its answer read as {answer_words(prompt.answer)}.")
     with opened_store(arguments.store) as store:
-        consent(store, study.judges, trust=getattr(arguments, "trust", False))
+        without = {*getattr(arguments, "drop", ()), *settings_faults(study.judges)}
+        asked = [judge for judge in study.judges if judge.name not in without]
+        consent(store, asked, trust=getattr(arguments, "trust", False))
         with Signals() as signals:
             run, rules = _started(study, arguments, store)
             last = watch(run, signals, show_progress if sys.stderr.isatty() else None)
@@ -157,13 +175,26 @@ def run_study(study: Study, arguments: argparse.Namespace, into: list[dict[str, 
             if rule.error is not None:
                 say(f"The stop rule could not look: {rule.error}")
         say_end(last)
+        if hasattr(arguments, "drop"):
+            _say_remedies(study, last)
         if last.done:
-            found = {**document(store, last.run), "asked": last.asked, "state": last.state}
+            waiting = {"waiting": dict(last.waiting)} if last.waiting else {}
+            found = {**document(store, last.run), "asked": last.asked, "state": last.state, **waiting}
             if into is None:
                 print_documents([found], as_json=arguments.json)
             else:
                 into.append(found)
         return EXIT_OK if last.state == "finished" else EXIT_UNFINISHED
+
+
+def _say_remedies(study: Study, last: Snapshot) -> None:
+    """What can be done about each judge that waits."""
+    several = len(study.judges) > 1
+    for judge in study.judges:
+        if judge.name in last.waiting:
+            key = f"set {judge.key_env} to its key" if judge.key_env else "mend the cause"
+            drop = f', or leave it out: --drop "{judge.name}"' if several else ""
+            say(f"To go on with {judge.name}, {key} and give the same command again{drop}.")
 
 
 def _started(study: Study, arguments: argparse.Namespace, store: Store) -> tuple[Run, list[StopRule]]:
@@ -180,6 +211,8 @@ def _started(study: Study, arguments: argparse.Namespace, store: Store) -> tuple
         limits=Limits(max_calls=getattr(arguments, "max_calls", None), max_money=getattr(arguments, "max_money", None)),
         only_failed=getattr(arguments, "retry_failed", False),
         agenda=Mixed(prepared(study)) if settled or width is not None else None,
+        drop=getattr(arguments, "drop", ()),
+        restore=getattr(arguments, "restore", ()),
     )
     rules: list[StopRule] = []
     if width is not None:

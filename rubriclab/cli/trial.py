@@ -113,14 +113,14 @@ def _study(arguments: argparse.Namespace, store: Any) -> Any:
         rubric = read_rubric(arguments.rubric.name, _bytes(arguments.rubric))
     return trial_study(
         Text(_text(instruction), responses),
-        _judges(arguments.judge, store),
+        named_judges(arguments.judge, store),
         kind=kind,
         rubric=rubric,
         criterion=arguments.criterion,
     )
 
 
-def _judges(names: list[str] | None, store: Any) -> list[Any]:
+def named_judges(names: list[str] | None, store: Any) -> list[Any]:
     from rubriclab.datasets.sample import DEFAULT_JUDGE, embedded_judge
 
     kept = {judge.name: judge for judge in store.judges()}
@@ -172,7 +172,7 @@ def _options_lines(trial: Any) -> Iterator[str]:
         yield f"  {' '.join(read.shown):<20} {answer}"
     low, high = trial.ci.low, trial.ci.high
     yield (
-        f"  mean over {len(trial.running.read)} orders {number(trial.mean, '.2f')} "
+        f"  mean over {many(len(trial.running.read), 'order')} {number(trial.mean, '.2f')} "
         f"[{number(low, '.2f')}, {number(high, '.2f')}]"
     )
     if trial.corrected is not None and trial.prior is not None:
@@ -181,5 +181,5 @@ def _options_lines(trial: Any) -> Iterator[str]:
         yield (
             f"  highest {trial.highest.score:g} with {' '.join(trial.highest.shown)}, lowest "
             f"{trial.lowest.score:g} with {' '.join(trial.lowest.shown)}: {len(trial.reads)} of "
-            f"{trial.orders:,} orders asked"
+            f"{many(trial.orders, 'order')} asked"
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError
+from rubriclab.model.wording import plural
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -48,7 +49,7 @@ class CodedTable:
         missing = [name for name in required if name not in self._column]
         if missing:
             raise DataError(
-                f"“{table_name(frame)}” lacks the column(s) {', '.join(missing)}. It needs "
+                f"“{table_name(frame)}” lacks the {plural('column', len(missing))} {', '.join(missing)}. It needs "
                 f"{', '.join(required)} and may have {', '.join(optional)}; it has "
                 f"{', '.join(map(str, frame.columns[:20]))}."
             )

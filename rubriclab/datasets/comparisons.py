@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from rubriclab.model import Comparison, DataError, Dataset, Item, Rubric, RubricError
+from rubriclab.model.wording import many
 
 MAX_COMPARISONS = 200_000
 
@@ -108,7 +109,7 @@ def _missing_criteria(dataset: Dataset, rubric: Rubric, missing: Sequence[str]) 
     near = [f"“{m}” is “{folded[m.casefold()]}” there" for m in missing if m.casefold() in folded]
     shown = ", ".join(f"“{name}”" for name in missing[:8])
     return (
-        f"Rubric “{rubric.name}” lacks {len(missing)} criterion(s) of data set "
+        f"Rubric “{rubric.name}” lacks {many(len(missing), 'criterion')} of data set "
         f"“{dataset.name}”: {shown}{', ...' if len(missing) > 8 else ''}. It has: "
         f"{', '.join(known[:8])}. {'; '.join(near[:3]) + '. ' if near else ''}"
         "Rename them in the data or add them to the rubric."
@@ -178,7 +179,7 @@ def _nothing_to_compare(
     if baseline is not None and baseline not in known:
         return f"Data set “{dataset.name}” has no candidate “{baseline}”. It has: {', '.join(known[:12])}."
     return (
-        f"Data set “{dataset.name}”: none of its {len(groups):,} prompts has {size} candidates to "
+        f"Data set “{dataset.name}”: none of its prompts ({len(groups):,}) has {size} candidates to "
         "compare. Map the column that says which items answer the same prompt."
     )
 
@@ -187,7 +188,7 @@ def _paired_notes(n_prompts: int, skipped: int, skipped_items: int, baseline: st
     notes = []
     if skipped:
         without = f" or not “{baseline}”" if baseline is not None else ""
-        notes.append(f"{skipped:,} of {n_prompts:,} prompts left out: fewer than {size} candidates{without}.")
+        notes.append(f"{skipped:,} of {many(n_prompts, 'prompt')} left out: fewer than {size} candidates{without}.")
     if skipped_items:
-        notes.append(f"{skipped_items:,} items left out: they name no candidate.")
+        notes.append(f"{many(skipped_items, 'item')} left out: they name no candidate.")
     return tuple(notes)

@@ -39,7 +39,7 @@ def read_criteria(frame: pd.DataFrame, *, name: str) -> RunData:
     group, _ = joint(judge.code, dataset.code, set_codes(shown)[ordering.code])
     strategy = _strategies(table, ordering, shown, group)
     arm, first = joint(group, strategy.code)
-    scales = _scales(table, score, dataset)
+    scales = scales_of(table, score, dataset)
     arms = tuple(
         Arm(*texts, axis="criteria", scores=scales[texts[1]], n_positions=len(line))
         for texts, line in arm_heads(first, (judge, dataset, strategy), ordering, shown)
@@ -80,7 +80,7 @@ def _text_of(table: CodedTable, items: pd.DataFrame, item: Ints) -> pd.Series[st
     return pd.Series(np.array(texts.texts, dtype=object)[texts.code], dtype=object)
 
 
-def _scales(table: CodedTable, score: Floats, dataset: Coded) -> dict[str, tuple[int, ...]]:
+def scales_of(table: CodedTable, score: Floats, dataset: Coded) -> dict[str, tuple[int, ...]]:
     """Each data set's scale: the whole numbers from 1 (or a lower score) to its greatest score.
 
     The table does not list the options, so a top score that nobody got is not known.

@@ -28,6 +28,7 @@ import pandas as pd
 from rubriclab.datasets.published import drift, own_rubric, table_with, tables_with
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import Criterion, DataError, Dataset, Item, Rubric, ScoreOption
+from rubriclab.model.wording import plural
 
 GOLD = "gpt4_score"
 _NUMBER, _TEXT, _SKILLS = ("question_id", "idx"), ("text", "instruction"), ("metrics", "skill")
@@ -165,7 +166,7 @@ def _rubric(skillsets: Sequence[pd.DataFrame], skills: set[str]) -> Rubric:
     unknown = sorted(skills - {criterion.name for criterion in rubric.criteria})
     if unknown:
         raise DataError(
-            f"FLASK: no score descriptions for the skill(s) {', '.join(unknown)}; add its skillset_description.json."
+            f"FLASK: no score descriptions for the {plural('skill', len(unknown))} {', '.join(unknown)}; add its skillset_description.json."
         )
     return Rubric(rubric.name, tuple(one for one in rubric.criteria if one.name in skills))
 

@@ -20,6 +20,7 @@ from rubriclab.datasets.limits import read_file
 from rubriclab.datasets.published import resource
 from rubriclab.datasets.tables import read_table
 from rubriclab.model import DataError
+from rubriclab.model.wording import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,9 @@ def fetch(
         except NotThereError:
             missing.append(name)
     if names and not here:
-        raise DataError(f"{chosen.title}: none of {len(names)} file(s) is at {chosen.file(names[0]).url} or its like.")
+        raise DataError(
+            f"{chosen.title}: none of {many(len(names), 'file')} is at {chosen.file(names[0]).url} or its like."
+        )
     return Fetched(tuple(here), tuple(missing))
 
 

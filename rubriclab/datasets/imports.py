@@ -85,6 +85,12 @@ def _criteria(frame: pd.DataFrame, *, name: str) -> RunData:
     return read_criteria(frame, name=name)
 
 
+def _batches(frame: pd.DataFrame, *, name: str) -> RunData:
+    from rubriclab.datasets.batches import read_batches
+
+    return read_batches(frame, name=name)
+
+
 def _pairs(frame: pd.DataFrame, *, name: str) -> RunData:
     from rubriclab.datasets.pairs import read_pairs
 
@@ -106,6 +112,14 @@ READERS: Mapping[str, Reader] = {
         "judge, dataset, text_id, ordering, criterion, score",
         "`ordering` is the order in which the criteria stood in the call.",
         (frozenset({"judge", "dataset", "text_id", "ordering", "criterion", "score"}),),
+    ),
+    "batches": Reader(
+        _batches,
+        "Several responses a call: one response's score a row",
+        "judge, dataset, item_id, batch, place, score",
+        "`batch` names the responses asked for together, `place` where one stood, from 1; both are blank for a "
+        "single call. Optional: `order` (which order of the batch), `repeat, criterion, prompt, human, strategy`.",
+        (frozenset({"judge", "dataset", "item_id", "batch", "place", "score"}),),
     ),
     "pairs": Reader(
         _pairs,

@@ -62,10 +62,10 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
             "Data, skip_empty = true under [data] in a study file."
         )
     if not drafts:
-        raise DataError(f"“{name}”: none of the {len(frame):,} rows has a response.")
+        raise DataError(f"“{name}”: none of the {many(len(frame), 'row')} has a response.")
     origin = table_name(frame)
     if empty:
-        origin += f" ({len(empty):,} of {len(frame):,} rows left out: no response)"
+        origin += f" ({len(empty):,} of {many(len(frame), 'row')} left out: no response)"
     brings_rubric = mapping.judge_prompt is not None or mapping.score_rubric is not None
     return Dataset(
         name=name,
@@ -204,7 +204,7 @@ def _ratings(columns: _Columns, row: int, column: str) -> list[Rated]:
     if rater is None or not isinstance(who, str) or not given:
         return given
     if who and len(given) > 1:
-        raise DataError(f"{where()}: {len(given)} ratings by the rater “{who[:60]}”; keep the one that counts.")
+        raise DataError(f"{where()}: {many(len(given), 'rating')} by the rater “{who[:60]}”; keep the one that counts.")
     if not who and _listed(cell) is None:
         raise DataError(
             f"{where()}: a rating whose rater is not named; fill in the column “{rater}”, or choose no column of raters."
@@ -221,7 +221,9 @@ def _rated(cell: Any, who: str | tuple[str, ...], where: str | Callable[[], str]
     parts = ([] if is_blank(cell) else [cell]) if parts is None else parts
     if len(parts) != len(who):
         spot = where if isinstance(where, str) else where()
-        raise DataError(f"{spot}: {len(parts)} ratings, and {len(who)} raters beside them. Each rating needs its own.")
+        raise DataError(
+            f"{spot}: {many(len(parts), 'rating')}, and {many(len(who), 'rater')} beside them. Each rating needs its own."
+        )
     given = [(name, _numbers(part, where)) for name, part in zip(who, parts, strict=True)]
     return [Rated(name, number) for name, numbers in given for number in numbers]
 

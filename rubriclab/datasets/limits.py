@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from rubriclab.model import DataError, LabError
+from rubriclab.model.wording import many
 
 MB = 1_000_000
 MAX_FILE_MB = 4_000
@@ -208,6 +209,6 @@ def refuse_cells(name: str, rows: int, columns: int) -> None:
         )
     if rows * columns > MAX_CELLS:
         raise DataError(
-            f"“{name}” spreads over {rows:,} rows and {columns:,} columns; {MAX_CELLS:,} cells are "
+            f"“{name}” spreads over {many(rows, 'row')} and {columns:,} columns; {MAX_CELLS:,} cells are "
             "read. Split it, leave out columns, or clear cells that stand far off by accident."
         )

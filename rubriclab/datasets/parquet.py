@@ -16,6 +16,7 @@ import pyarrow.parquet as arrow_parquet
 
 from rubriclab.datasets.limits import MAX_CELLS, MAX_COLUMNS, MAX_UNPACKED_MB, MB, reading
 from rubriclab.model import DataError, LabError
+from rubriclab.model.wording import many
 
 BATCH_ROWS = 16_384
 
@@ -81,7 +82,7 @@ def parquet_batches(name: str, file: IO[bytes], *, rows: int = 256) -> Iterator[
 def _refuse_shape(name: str, known: arrow_parquet.FileMetaData, max_rows: int, error: type[LabError]) -> None:
     """What the file's own directory says: rows, columns, and values in nested columns."""
     if not 0 <= known.num_rows <= max_rows:
-        raise error(f"“{name}” has {known.num_rows:,} rows; {max_rows:,} are read. Split it.")
+        raise error(f"“{name}” has {many(known.num_rows, 'row')}; {max_rows:,} are read. Split it.")
     if known.num_columns > MAX_COLUMNS:
         raise error(f"“{name}” has {known.num_columns:,} columns; {MAX_COLUMNS:,} are read. Leave some out.")
     most = max(

@@ -11,6 +11,7 @@ import pandas as pd
 from rubriclab.datasets.rubrics import rubric_from_value
 from rubriclab.datasets.tables import table_name
 from rubriclab.model import DataError, Rubric
+from rubriclab.model.wording import plural
 
 
 def table_with(frames: Sequence[pd.DataFrame], columns: Sequence[str], what: str) -> pd.DataFrame:
@@ -20,7 +21,7 @@ def table_with(frames: Sequence[pd.DataFrame], columns: Sequence[str], what: str
         return fitting[0]
     nearest = max(frames, key=lambda f: len(set(columns) & set(f.columns)))
     missing = [c for c in columns if c not in set(nearest.columns)]
-    raise drift(nearest, f"{what} need the column(s) {', '.join(missing[:6])}")
+    raise drift(nearest, f"{what} need the {plural('column', len(missing))} {', '.join(missing[:6])}")
 
 
 def tables_with(frames: Sequence[pd.DataFrame], columns: Sequence[str]) -> list[pd.DataFrame]:

@@ -16,6 +16,7 @@ from rubriclab.datasets.published import drift, own_rubric, table_with
 from rubriclab.datasets.summeval import read_summeval
 from rubriclab.datasets.tables import place
 from rubriclab.model import DataError, Dataset, Item
+from rubriclab.model.wording import many
 
 _HANNA_CODES = {
     "RE": "Relevance",
@@ -69,7 +70,9 @@ def _rating_list(frame: pd.DataFrame, row: int, column: str, n: int) -> list[flo
     except (TypeError, ValueError) as error:
         raise DataError(f"{where}: expected a list of ratings; the format has changed.") from error
     if len(numbers) != n:
-        raise DataError(f"{where}: {len(numbers)} ratings for {n} stories; the two files do not belong together.")
+        raise DataError(
+            f"{where}: {many(len(numbers), 'rating')} for {n} stories; the two files do not belong together."
+        )
     return numbers
 
 

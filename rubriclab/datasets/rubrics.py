@@ -14,6 +14,7 @@ from rubriclab.datasets.limits import MAX_PLAIN_MB, MB, reading
 from rubriclab.datasets.plain import json_value, yaml_value
 from rubriclab.datasets.tables import place, read_table
 from rubriclab.model import MAX_OPTIONS, MIN_OPTIONS, Criterion, DataError, Rubric, RubricError, ScoreOption
+from rubriclab.model.wording import many, plural
 
 MAX_SCORE_DIGITS = 9
 """With its sign and what is behind its point: a score is a small number."""
@@ -127,7 +128,7 @@ def rescale(criterion: Criterion, n: int, *, descriptions: Mapping[int, str] | N
     own = dict(descriptions or {})
     strangers = sorted(score for score in own if not 1 <= score <= n)
     if strangers:
-        raise RubricError(f"Criterion “{criterion.name}”: description(s) for {strangers} on a scale of 1..{n}.")
+        raise RubricError(f"Criterion “{criterion.name}”: descriptions for {strangers} on a scale of 1..{n}.")
     old = criterion.options
     if n == len(old) and not own:
         return criterion, ""
@@ -155,7 +156,7 @@ def _source(score: int, n: int, m: int) -> int | None:
 
 def _rescale_note(criterion: Criterion, options: tuple[ScoreOption, ...], own: Mapping[int, str]) -> str:
     blank = [str(o.score) for o in options if o.description is None]
-    parts = [f"“{criterion.name}”: {len(criterion.options)} scores put on {len(options)}."]
+    parts = [f"“{criterion.name}”: {many(len(criterion.options), 'score')} put on {len(options)}."]
     if own:
         parts.append(f"Descriptions given for {', '.join(map(str, sorted(own)))}.")
     if blank and any(o.description for o in criterion.options):
@@ -268,4 +269,6 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 def _refuse_unknown(part: Mapping[str, Any], known: set[str], where: str) -> None:
     strange = [str(key) for key in part if key not in known]
     if strange:
-        raise RubricError(f"{where}: unknown field(s) {', '.join(strange)}; a rubric knows {', '.join(sorted(known))}.")
+        raise RubricError(
+            f"{where}: unknown {plural('field', len(strange))} {', '.join(strange)}; a rubric knows {', '.join(sorted(known))}."
+        )

@@ -226,7 +226,7 @@ def _checked(name: str, frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     frame = with_texts_inside(frame)
     if inside := frame.shape[1] - own:
         notes.append(f"{many(inside, 'text')} inside the cells' objects can be chosen, as “{frame.columns[own]}”.")
-    notes.append(f"{len(frame):,} rows, {own:,} columns.")
+    notes.append(f"{many(len(frame), 'row')}, {own:,} columns.")
     frame.attrs["file"] = name
     frame.attrs["notes"] = tuple(notes)
     return frame

@@ -9,6 +9,7 @@ import numpy as np
 from rubriclab.figures.marks import Drawing, Mark, Scale, beside, listed
 from rubriclab.figures.style import EVEN_LINE, SEQUENTIAL, Behind, Chart, judge_color
 from rubriclab.findings.agreement_results import ArmAgreement, Coefficients, OrderAgreement
+from rubriclab.model.wording import many
 from rubriclab.stats.agreement_intervals import Estimated
 
 ROW = 30
@@ -99,7 +100,7 @@ def confusion_cells(arm: ArmAgreement) -> Chart:
     drawing.figure.update_xaxes(tickvals=list(range(len(values))), ticktext=values, showgrid=False)
     alike = float(np.trace(counts) / max(counts.sum(), 1e-12))
     return drawing.chart(
-        f"Ratings by row and scores by column of {arm.arm}: {alike:.0%} of {arm.n_items:,} items on the diagonal."
+        f"Ratings by row and scores by column of {arm.arm}: {alike:.0%} of {many(arm.n_items, 'item')} on the diagonal."
     )
 
 
@@ -109,7 +110,7 @@ def _order_mark(arm: ArmAgreement, row: int, order: OrderAgreement) -> Mark:
     kappa, bias = order.one_read.kappa_quadratic, order.means.bias
     hover = (
         f"kappa {_number(kappa)}<br>exact {_number(order.one_read.exact)}<br>judge less people {_number(bias)} points"
-        f"<br>{order.n_items:,} items"
+        f"<br>{many(order.n_items, 'item')}"
     )
     return Mark(row, kappa.value, kappa.ci, hover, behind)
 

@@ -12,7 +12,7 @@ from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.alignment import StrategyDifference, Sweep
 from rubriclab.findings.alignment_arms import ArmAlignment, OrderingRank
 from rubriclab.model import Arm
-from rubriclab.model.wording import number
+from rubriclab.model.wording import many, number
 from rubriclab.stats.alignment import BudgetPoint, Correlation
 from rubriclab.stats.inference import NO_INTERVAL
 from rubriclab.stats.reliability import TARGET
@@ -32,7 +32,7 @@ def forest(arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearma
         row, value = _place(arm.arm), getattr(arm, measure)
         hover = (
             f"{escape(row)}<br>{sign} = {value.r:.3f} [{value.ci.low:.3f}, {value.ci.high:.3f}]"
-            f"<br>{arm.n_items:,} items, {arm.excluded:,} left out"
+            f"<br>{many(arm.n_items, 'item')}, {arm.excluded:,} left out"
         )
         at = rows.index(row) + beside(index, len(strategies))
         return Mark(at, value.r, value.ci, hover, _arm_behind(arm))
@@ -60,7 +60,7 @@ def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
         row = _place(difference)
         hover = (
             f"{escape(row)}<br>{difference.delta_r:+.3f} [{difference.ci.low:+.3f}, {difference.ci.high:+.3f}]<br>"
-            f"{difference.n_items:,} items, p (Holm) {difference.p_holm:.3f}"
+            f"{many(difference.n_items, 'item')}, p (Holm) {difference.p_holm:.3f}"
         )
         return Mark(rows.index(row) + beside(index, len(pairs)), difference.delta_r, difference.ci, hover)
 
@@ -154,7 +154,7 @@ def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
         usual = "the usual order" if o.canonical else ""
         behind = Behind(f"{arm.arm.judge}, order {order}", arm=arm.code, ordering=order)
         ranks = "" if o.rank_low is None else f"<br>rank {o.rank_low} to {o.rank_high}"
-        hover = f"r = {o.r:.3f} over {o.n:,} calls{ranks}<br>{usual}"
+        hover = f"r = {o.r:.3f} over {many(o.n, 'call')}{ranks}<br>{usual}"
         marks.append(Mark(row, o.r, o.ci, hover, behind))
     drawing.dots(
         marks,
@@ -193,8 +193,8 @@ def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
                 continue
             value = p.pearson if measure == "r" else Correlation(p.cramers_v, NO_INTERVAL)
             hover = (
-                f"{escape(str(p.level))}: {value.r:.3f}<br>{p.n_items:,} items with humans, "
-                f"{p.judgments:,} judgments, {p.n_options} options"
+                f"{escape(str(p.level))}: {value.r:.3f}<br>{many(p.n_items, 'item')} with humans, "
+                f"{many(p.judgments, 'judgment')}, {p.n_options} options"
             )
             behind = Behind(f"{name}, {table.factor} {p.level}", arm=p.code)
             marks.append(Mark(str(p.level), value.r, value.ci, hover, behind))

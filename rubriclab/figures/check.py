@@ -10,6 +10,7 @@ from itertools import cycle
 from rubriclab.figures.marks import Drawing, Mark, beside
 from rubriclab.figures.style import OVER, UNDER, Chart
 from rubriclab.findings.check import COVERAGE_RANGE, LAB_TEST, LEVEL_RANGE, PAPERS_TEST, Check, Quantity
+from rubriclab.model.wording import many
 
 BARS = "Bars: ±1.96 Monte Carlo standard errors."
 COLORS = (UNDER, OVER, "#009e73", "#b45f93", "#c79100")
@@ -76,4 +77,4 @@ def _limits(c: Check) -> tuple[float, float]:
 
 
 def _hover(c: Check) -> str:
-    return f"{escape(c.judge)}: {c.value:.1%} ± {c.se:.1%} ({c.studies:,} studies)"
+    return f"{escape(c.judge)}: {c.value:.1%} ± {c.se:.1%} ({many(c.studies, 'study')})"

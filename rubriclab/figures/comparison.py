@@ -25,7 +25,7 @@ from rubriclab.figures.style import (
 from rubriclab.findings.comparison import ComparisonResult
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.comparison_together import JudgesTogether
-from rubriclab.model.wording import p_value
+from rubriclab.model.wording import many, p_value
 from rubriclab.stats.comparison import Parabola
 from rubriclab.stats.inference import Interval
 
@@ -277,7 +277,9 @@ def disagreement_curve(together: JudgesTogether) -> Chart:
     drawing.figure.update_yaxes(range=[0, 1.03], tickformat=".0%")
     drawing.figure.update_xaxes(dtick=1)
     words = ", ".join(f"at most {d}: {_percent(share)}" for d, share in enumerate(shares))
-    return drawing.chart(f"Disagreement of {len(together.judges)} judges on {together.n_instances} calls: {words}.")
+    return drawing.chart(
+        f"Disagreement of {many(len(together.judges), 'judge')} on {together.n_instances} calls: {words}."
+    )
 
 
 # ------------------------------------------------------------------ small steps

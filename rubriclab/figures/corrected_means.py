@@ -7,7 +7,7 @@ from html import escape
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.corrected_means_results import Buying, CorrectedArm, SystemMean
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 KINDS = (("plain", "judge's mean"), ("rated", "ratings alone"), ("corrected", "corrected"))
@@ -91,7 +91,7 @@ def buying_curves(buying: Buying) -> Chart:
         lows, highs = ([getattr(point, f"{field}_{end}") for point in buying.curve] for end in ("low", "high"))
         drawing.band(at, lows, highs, color=judge_color(index), legendgroup=name)
         marks = [
-            Mark(n, value, NO_INTERVAL, f"{n:,} ratings, {name}: ± {value:.3f} points")
+            Mark(n, value, NO_INTERVAL, f"{many(n, 'rating')}, {name}: ± {value:.3f} points")
             for n, value in zip(at, values, strict=True)
         ]
         drawing.dots(marks, name=name, color=judge_color(index), upright=True, joined=True, legendgroup=name)

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 from rubriclab.figures.marks import Drawing, Mark
 from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style
 from rubriclab.findings.drift import Answer, Drift
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 
 ROW, ITEMS = 34, 320
 """Height in pixels of an answer's line, and of the panel of items."""
@@ -49,7 +49,7 @@ def then_and_now(found: Drift) -> Chart:
     higher = int((now > then).sum())
     words = "; ".join(_alt(one) for one in known) or "no change could be worked out"
     return drawing.chart(
-        f"{len(then):,} items then and now, {higher:,} of them higher now. Changes with intervals that hold at once: {words}."
+        f"{many(len(then), 'item')} then and now, {higher:,} of them higher now. Changes with intervals that hold at once: {words}."
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rubriclab.figures.marks import LONGEST, Drawing, Mark, cut, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Chart
 from rubriclab.findings.gallery import POINTS, GalleryResult, LoggedAdvantage
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 
 NAMED = 60
 """Rows beyond which names only stand in the hover."""
@@ -109,7 +109,7 @@ def _hover(row: LoggedAdvantage) -> str:
     rate = f"<br>win rate {POINTS * row.win_rate:.1f} %" if np.isfinite(row.win_rate) else ""
     return (
         f"{escape(row.name)}<br>{number(POINTS * row.value, '+.1f')} ({_between(row.first.effect.interval)}): "
-        f"{row.first.effect.verdict}<br>{row.first.comparisons:,} comparisons, {row.first.design}{rate}"
+        f"{row.first.effect.verdict}<br>{many(row.first.comparisons, 'comparison')}, {row.first.design}{rate}"
     )
 
 

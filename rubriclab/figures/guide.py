@@ -11,6 +11,7 @@ from rubriclab.figures.marks import Drawing, Mark
 from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, Chart, judge_color
 from rubriclab.findings.guide import MeansOfReads, OrderBesideNoise, PickedPositions
 from rubriclab.findings.reads import Read
+from rubriclab.model.wording import many
 
 HEIGHT = 320
 
@@ -71,7 +72,10 @@ def position_bars(arms: Sequence[PickedPositions], *, top: float) -> Chart:
     for index, arm in enumerate(arms):
         picked = enumerate(zip(arm.share, arm.counts, strict=True), start=1)
         drawing.bars(
-            [Mark(p, share, hover=f"position {p}: {share:.0%} ({count:,} judgments)") for p, (share, count) in picked],
+            [
+                Mark(p, share, hover=f"position {p}: {share:.0%} ({many(count, 'judgment')})")
+                for p, (share, count) in picked
+            ],
             name=arm.arm.judge,
             color=judge_color(index),
             upright=True,
@@ -82,7 +86,8 @@ def position_bars(arms: Sequence[PickedPositions], *, top: float) -> Chart:
     drawing.figure.update_yaxes(tickformat=".0%", range=[0, min(1.0, 1.08 * top)])
     drawing.figure.update_layout(barmode="group", showlegend=len(arms) > 1)
     words = "; ".join(
-        f"{arm.arm.judge}, {arm.read:,} judgments: " + ", ".join(f"{share:.0%}" for share in arm.share) for arm in arms
+        f"{arm.arm.judge}, {many(arm.read, 'judgment')}: " + ", ".join(f"{share:.0%}" for share in arm.share)
+        for arm in arms
     )
     return drawing.chart(f"Share of judgments that picked each position, first to last. {words}.")
 
@@ -115,6 +120,6 @@ def means_by_item(means: MeansOfReads, *, scores: Sequence[int]) -> Chart:
     drawing.figure.update_yaxes(dtick=1, range=[min(scores) - 0.2, max(scores) + 0.2])
     drawing.figure.update_layout(showlegend=False)
     return drawing.chart(
-        f"Means of {means.k} of {means.reads} reads for {len(means.names)} answers of {means.arm.judge}: "
+        f"Means of {means.k} of {means.reads} reads for {many(len(means.names), 'answer')} of {means.arm.judge}: "
         f"on average {means.distance:.2f} points from the mean over all orders."
     )

@@ -7,6 +7,7 @@ from html import escape
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart
 from rubriclab.findings.leaderboard import Candidate, Leaderboard
+from rubriclab.model.wording import many
 
 MOST = 40
 """Candidates in one picture: the best under both orders."""
@@ -38,5 +39,5 @@ def _hover(one: Candidate) -> str:
     low, high = one.corrected_ci
     return (
         f"{escape(one.candidate)}<br>under both orders {one.corrected:.1%} ({low:.1%} to {high:.1%})<br>"
-        f"as logged {one.logged:.1%}, over {one.calls:,} calls, first in {one.first:.0%} of them"
+        f"as logged {one.logged:.1%}, over {many(one.calls, 'call')}, first in {one.first:.0%} of them"
     )

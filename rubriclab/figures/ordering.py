@@ -22,6 +22,8 @@ KINDS = {
     "best of all, as in the paper": "star-open",
 }
 """The symbols of an arm's four numbers. Only those without noise have intervals."""
+UNKNOWN_COST = "unknown: some score was never given, or not shown at every place"
+"""Why a row has no dot: where a score is given says nothing of a score that never is."""
 
 
 def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = MappingProxyType({})) -> Chart:
@@ -30,7 +32,7 @@ def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = Mappi
     ``named``: the Bias Cost of each arm under the name to show; ``codes``: the arms' codes
     under the same names, which let the dots lead to the judgments under that order.
     """
-    drawing = Drawing(x="Bias Cost (points)", height=150 + ROW * max(1, len(named)))
+    drawing = Drawing(x="Bias Cost (percentage points)", height=150 + ROW * max(1, len(named)))
     for k, (kind, symbol) in enumerate(KINDS.items()):
         marks = []
         for row, (name, cost) in enumerate(named.items()):
@@ -42,6 +44,11 @@ def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = Mappi
         color = judge_color(k % 2)
         drawing.dots(marks, name=kind, color=color, marker={"symbol": symbol, "size": 11})
     drawing.rows(list(named))
+    for row, cost in enumerate(named.values()):
+        if not np.isfinite(cost.default.cost):
+            drawing.figure.add_annotation(
+                xref="x domain", x=0.02, y=row, text=UNKNOWN_COST, showarrow=False, xanchor="left"
+            )
     drawing.figure.update_xaxes(rangemode="tozero")
     return drawing.chart(_alt(named))
 
@@ -66,14 +73,14 @@ def _behind(name: str, kind: str, entry: Costed, code: int | None) -> Behind | N
 def _hover(name: str, kind: str, entry: Costed, value: float, ci: Interval) -> str:
     order = " ".join(map(str, entry.ordering))
     ends = f", 95 % interval {ci.low:.1f} to {ci.high:.1f}" if np.isfinite(ci.low) else ""
-    return f"{escape(name)}: {kind} [{order}]<br>{value:.1f} points{ends}"
+    return f"{escape(name)}: {kind} [{order}]<br>{value:.1f} percentage points{ends}"
 
 
 def _alt(named: Mapping[str, BiasCost]) -> str:
     sentences = []
     for name, cost in named.items():
         if not np.isfinite(cost.default.cost):
-            sentences.append(f"{name}: the default order's cost is unknown.")
+            sentences.append(f"{name}: {UNKNOWN_COST}.")
             continue
         best = " ".join(map(str, cost.best.ordering))
         clean = cost.without_noise

@@ -12,6 +12,7 @@ from rubriclab.figures.marks import Drawing, Mark, Scale
 from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, UNDER, Behind, Chart, judge_color
 from rubriclab.findings.perturbation_groups import FAILED
 from rubriclab.findings.perturbation_results import Perturbation, PerturbationGroup
+from rubriclab.model.wording import many
 from rubriclab.stats.alignment import Correlation
 from rubriclab.stats.inference import Floats, Interval
 
@@ -50,7 +51,7 @@ def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman"
             value: Correlation = getattr(point, kind)
             shown = "none" if point.score == 0 else str(point.score)
             hover = (
-                f"reference {shown}: {value.r:.3f} ({_range(value.ci)})<br>{point.n_items:,} items, "
+                f"reference {shown}: {value.r:.3f} ({_range(value.ci)})<br>{many(point.n_items, 'item')}, "
                 f"mean score {point.mean:.2f}"
             )
             behind = Behind(f"{group.judge}, reference of score {point.score}", arm=point.code)
@@ -171,7 +172,7 @@ def _group_name(group: PerturbationGroup, groups: Sequence[PerturbationGroup]) -
     if len({other.dataset for other in groups}) > 1:
         parts.append(group.dataset)
     if len({other.scores for other in groups}) > 1:
-        parts.append(f"{len(group.scores)} scores")
+        parts.append(f"{many(len(group.scores), 'score')}")
     return " · ".join(parts) + (" (simulated)" if group.simulated else "")
 
 
@@ -181,7 +182,11 @@ def _range(ci: Interval) -> str:
 
 def _agreement_hover(form: Perturbation, kind: Kind) -> str:
     value, agreement = _of(form, kind), form.agreement
-    lines = [f"{escape(form.name)}: {value.r:.3f}", f"95 % interval {_range(value.ci)}", f"{agreement.n_items:,} items"]
+    lines = [
+        f"{escape(form.name)}: {value.r:.3f}",
+        f"95 % interval {_range(value.ci)}",
+        f"{many(agreement.n_items, 'item')}",
+    ]
     delta = agreement.delta_pearson if kind == "pearson" else agreement.delta_spearman
     if delta is not None and np.isfinite(delta.delta):
         lines.append(f"against the baseline {delta.delta:+.3f} ({_range(delta.ci)})")
@@ -198,7 +203,7 @@ def _shift_hover(form: Perturbation) -> str:
             f"all forms at once): {shift.effect.verdict}",
             f"flips {shift.flips:.1%} ({_range(shift.flips_ci)})",
             f"absolute shift {shift.absolute:.2f} points ({_range(shift.absolute_ci)})",
-            f"{shift.n_items:,} items",
+            f"{many(shift.n_items, 'item')}",
         ]
     )
 

@@ -103,7 +103,7 @@ def selection_bars(arms: Sequence[PositionArm]) -> Chart:
                 p,
                 value,
                 ci,
-                f"Position {p}: {value:.1%} ({count:,} judgments){_ends(ci, '.1%')}",
+                f"Position {p}: {value:.1%} ({many(count, 'judgment')}){_ends(ci, '.1%')}",
                 Behind(f"{name}, position {p}", arm=arm.code, position=p),
             )
             for p, (value, ci, count) in enumerate(picked, start=1)
@@ -184,7 +184,7 @@ def score_distribution(arms: Sequence[PositionArm]) -> Chart:
         given, name = arm.score_distribution, arm_name(arm, arms)
 
         def mark(at: str, share: float, count: int, behind: Behind) -> Mark:
-            return Mark(at, share, NO_INTERVAL, f"{at}: {share:.1%} ({count:,} judgments)", behind)
+            return Mark(at, share, NO_INTERVAL, f"{at}: {share:.1%} ({many(count, 'judgment')})", behind)
 
         marks = [
             mark(str(score), share, count, Behind(f"{name}, score {score}", arm.code, score))

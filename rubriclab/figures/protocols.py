@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from rubriclab.figures.marks import Drawing, Mark, cut
 from rubriclab.figures.style import ACCENT, OVER, Chart, house_style
 from rubriclab.findings.protocols import ProtocolComparison
+from rubriclab.model.wording import many
 
 _SHORT = 20
 
@@ -76,7 +77,7 @@ def _protocol_words(both_ways: ProtocolComparison) -> str:
         for name, part in (("pairs", both_ways.pairs), ("rubric", both_ways.rubric))
     ]
     return (
-        f"{both_ways.judge}: {len(both_ways.candidates)} candidates by win rate and by mean rubric score, "
+        f"{both_ways.judge}: {many(len(both_ways.candidates), 'candidate')} by win rate and by mean rubric score, "
         f"Kendall's tau {_number(both_ways.tau)}. {'; '.join(parts)}."
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.ranking_results import RankReversal
+from rubriclab.model.wording import many
 
 
 def change_dots(pairs: Sequence[RankReversal]) -> Chart:
@@ -45,7 +46,7 @@ def flip_bars(pairs: Sequence[RankReversal], *, strict: bool = False) -> Chart:
 
     def share(pair: RankReversal) -> Mark:
         flip = pair.top1_flip_strict if strict else pair.top1_flip
-        hover = f"{flip.value:.1%} of {flip.n:,} prompts<br>95 % interval {flip.ci.low:.1%} to {flip.ci.high:.1%}"
+        hover = f"{flip.value:.1%} of {many(flip.n, 'prompt')}<br>95 % interval {flip.ci.low:.1%} to {flip.ci.high:.1%}"
         return Mark(rows.index(_place(pair)), flip.value, flip.ci, hover, _behind(pair))
 
     for index, (a, b) in enumerate(kinds):

@@ -12,7 +12,7 @@ from rubriclab.figures.marks import GRID, Drawing, Mark, beside, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, JUDGE_COLORS, Behind, Chart, judge_color
 from rubriclab.findings.rasch_results import Element, Place, RaschArm, RaschScale
 from rubriclab.findings.rasch_words import fit_words
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 
 LOGITS = "logits"
 BINS, WIDTH = 24, 5.0
@@ -102,7 +102,7 @@ def _items(one: _Ruler, scale: RaschScale) -> None:
         width=0.9 * height,
         orientation="h",
         marker={"color": ACCENT, "opacity": 0.55},
-        hovertext=[f"{n:,} items at {y:+.2f}" for n, y in zip(counts[some], middle[some], strict=True)],
+        hovertext=[f"{many(n, 'item')} at {y:+.2f}" for n, y in zip(counts[some], middle[some], strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
     )
@@ -147,21 +147,20 @@ def _places(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
 
 
 def _thresholds(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
-    """Where each score begins; of every judge that has thresholds of its own, or of all."""
+    """Where each score begins, of the only judge or of all."""
     start = one.column("scores", [str(score) for score in scale.scores[1:]])
-    whose = list(dict.fromkeys(t.whose for t in scale.thresholds))[:MOST]
-    for k, name in enumerate(whose):
-        marks = [
-            Mark(
-                start + scale.scores.index(t.score) - 1 + beside(k, len(whose)),
-                t.measure,
-                t.ci,
-                f"{escape(t.whose)} score {t.score} from {t.measure:+.2f} ({interval(t.ci, '+.2f')})",
-            )
-            for t in scale.thresholds
-            if t.whose == name and np.isfinite(t.measure)
-        ]
-        shade = color.get(name, JUDGE_COLORS[-1])
+    known = [t for t in scale.thresholds if np.isfinite(t.measure)]
+    marks = [
+        Mark(
+            start + scale.scores.index(t.score) - 1,
+            t.measure,
+            t.ci,
+            f"{escape(t.whose)} score {t.score} from {t.measure:+.2f} ({interval(t.ci, '+.2f')})",
+        )
+        for t in known
+    ]
+    if marks:
+        shade = color.get(known[0].whose, JUDGE_COLORS[-1])
         one.drawing.dots(marks, color=shade, upright=True, marker={"symbol": "line-ew-open", "size": 11})
 
 
@@ -186,7 +185,7 @@ def _alt(scale: RaschScale) -> str:
         if judge.places
     ]
     return (
-        f"Ruler of {scale.dataset} in logits. {len(known):,} items from {known.min():+.1f} to {known.max():+.1f}. "
+        f"Ruler of {scale.dataset} in logits. {many(len(known), 'item')} from {known.min():+.1f} to {known.max():+.1f}. "
         f"Severity: {listed(severe[:4], of=len(severe))}. Place that adds most: {listed(places[:4], of=len(places))}."
     )
 

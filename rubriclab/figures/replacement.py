@@ -7,7 +7,7 @@ from html import escape
 from rubriclab.figures.marks import Drawing, Mark, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart, judge_color
 from rubriclab.findings.replacement_arms import ReplacementArm, Version
-from rubriclab.model.wording import interval, number, p_value
+from rubriclab.model.wording import interval, many, number, p_value
 from rubriclab.stats.replacement import FALSE_DISCOVERIES
 
 
@@ -24,7 +24,7 @@ def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
         for row, one in enumerate(version.annotators[:most]):
             hover = (
                 f"{escape(one.name)}, {escape(version.name)}<br>judge {one.judge:.2f}, annotator {one.human:.2f}"
-                f"<br>{one.n_items:,} items, {p_value(one.p_by)} corrected"
+                f"<br>{many(one.n_items, 'item')}, {p_value(one.p_by)} corrected"
             )
             behind = Behind(f"{arm.arm.judge} against {one.name}", arm=arm.code)
             marks.append(Mark(row + 0.16 * (2 * index - 1), one.human - one.judge, hover=hover, behind=behind))
@@ -68,7 +68,7 @@ def _hover(one: Version) -> str:
     beaten = sum(each.beaten for each in one.annotators)
     return (
         f"{escape(one.name)}<br>advantage {number(one.advantage, '.3f')} {interval(one.advantage_ci, '.3f', brackets=True)}"
-        f"<br>beats {beaten} of {one.tested}, {one.n_items:,} items"
+        f"<br>beats {beaten} of {one.tested}, {many(one.n_items, 'item')}"
     )
 
 

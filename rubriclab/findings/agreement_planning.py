@@ -15,6 +15,7 @@ import numpy as np
 from rubriclab.findings.frame import option_rows
 from rubriclab.findings.ratings import Ratings, ratings_of
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.wording import many
 from rubriclab.stats import agreement_planning as stats
 from rubriclab.stats.inference import Floats
 
@@ -120,7 +121,7 @@ def pilot_agreement(
     if len(matrix) < FEWEST_PILOT:
         reason = f"{len(matrix)} of its items have a read and a rating on the rubric's scores; {FEWEST_PILOT} needed"
         return (), f"The pilot says nothing of agreement with people: {reason}."
-    name = f"pilot, {len(matrix):,} items"
+    name = f"pilot, {many(len(matrix), 'item')}"
     plans = []
     kinds: tuple[tuple[Coefficient, stats.Weights], ...] = (("kappa", "plain"), ("kappa_quadratic", "quadratic"))
     for coefficient, kind in kinds:

@@ -118,7 +118,7 @@ def _mitigation(key: tuple[str, str, str], pair: StrategyDifference, orders: Eff
         "equivalent": f"Neither way by as much as is of interest: with {reads} an item "
         f"{_varied(pair)} orders agree with the humans as the fixed one does.",
         "undecided": f"These data cannot say: {_varied(pair)} orders against the fixed one, "
-        f"{reads} an item each, {pair.n_items:,} items.",
+        f"{reads} an item each, {many(pair.n_items, 'item')}.",
     }[_kind(shown)]
     if pair.reads_a != pair.reads_b:
         text += " Both are taken at equal reads; what more reads alone are worth is told apart."

@@ -13,7 +13,7 @@ from rubriclab.findings.effects import in_r
 from rubriclab.findings.frame import OptionRows, Units, compress, option_rows, side_by_side
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.model import Arm, RunData
-from rubriclab.model.wording import number
+from rubriclab.model.wording import many, number
 from rubriclab.stats import alignment as stats
 from rubriclab.stats.alignment import Agreement, BudgetPoint, Correlation
 from rubriclab.stats.human_correlation import FEWEST_UNITS, ItemReads, LeftOut, gain, r_with_humans, rho_with_humans
@@ -327,9 +327,9 @@ def _rank_ends(values: Floats, sets: RankSets | None) -> list[tuple[Interval, in
 def _warnings(case: Cases, r: float, lost: _Lost, n_units: int, kind: str) -> Iterator[str]:
     n, total = len(case.at), case.rows.n_items
     if lost.unread:
-        yield (f"{lost.unread:,} of {total:,} items are left out because none of their reads gave a score.")
+        yield (f"{lost.unread:,} of {many(total, 'item', 'are')} left out because none of their reads gave a score.")
     if lost.no_human:
-        yield f"{lost.no_human:,} of {total:,} items are left out because no human rated them."
+        yield f"{lost.no_human:,} of {many(total, 'item', 'are')} left out because no human rated them."
     if lost.incomplete > lost.unread:
         yield (
             f"{lost.incomplete - lost.unread} of {total} items count with fewer than {case.most} "

@@ -10,12 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy import stats
+
+from rubriclab.model.wording import many
 
 Quantity = Literal["false effect", "false equivalent", "type-I error", "power", "coverage", "recovery"]
 Way = Literal["pipeline", "arrays", "runs"]
 Standing = Literal["holds", "cannot say", "misses", "not promised"]
 
 LEVEL_RANGE, COVERAGE_RANGE = (0.03, 0.07), (0.93, 0.97)
+_TWO_ERRORS = 0.0228
+"""The chance of lying two errors or more to one side."""
 ANY_ADVICE = "any advice of a run"
 AT_LEAST = ", with what it holds with at once"
 """Of intervals that hold together with others: each by itself may hold more often than 95 %."""
@@ -276,7 +281,7 @@ def _setting(check: Check) -> Iterator[str]:
     if check.design:
         yield check.design
     yield f"{check.n_items} items" if check.way == "runs" else check.way
-    yield f"{check.studies:,} studies"
+    yield f"{many(check.studies, 'study')}"
 
 
 def _between(checks: Sequence[Check]) -> str:
@@ -299,7 +304,10 @@ def standing(value: float, se: float, n: int, accepted: tuple[float, float] | No
     edge = low if value < low else high
     # A rate of 0 in few studies has no spread of its own: the edge's is the least there is.
     error = max(se if np.isfinite(se) else 0.0, rate_error(edge, n))
-    return "cannot say" if abs(value - edge) < 2.0 * error else "misses"
+    # Of few studies two errors are no measure of chance: how rare so few (so many) of them are is counted.
+    met = round(value * n)
+    chance = stats.binom.cdf(met, n, edge) if value < edge else stats.binom.sf(met - 1, n, edge)
+    return "cannot say" if abs(value - edge) < 2.0 * error or chance > _TWO_ERRORS else "misses"
 
 
 def rate_error(rate: float, n: int) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats as distributions
 
+from rubriclab.model.wording import many
 from rubriclab.stats.choice import ChoiceFit
 from rubriclab.stats.choice_design import Layout, contrasts
 from rubriclab.stats.choice_mixed import MOST_ITEMS, MOST_READS, Mixed, Reads, fit_mixed
@@ -102,5 +103,5 @@ def about_leanings(fit: ChoiceFit, own: Typical | None, wanted: bool) -> tuple[s
             "themselves, the typical item is pulled more than they say.",
         )
     if own.part and own.leaning >= SMALL_LEANINGS:
-        return (f"The odds of positions rest on a random part of {own.items:,} items.",)
+        return (f"The odds of positions rest on a random part of {many(own.items, 'item')}.",)
     return ()

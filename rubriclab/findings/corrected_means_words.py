@@ -9,13 +9,13 @@ import numpy as np
 from rubriclab.findings.corrected_means_results import Buying, CorrectedArm, CorrectedResult, SystemMean
 from rubriclab.findings.topic import Sentence, clearest
 from rubriclab.model import Arm
-from rubriclab.model.wording import interval, number, p_value
+from rubriclab.model.wording import interval, many, number, p_value
 from rubriclab.stats import prediction_powered as stats
 
 
 def cautions(system: SystemMean, unread: int) -> Iterator[str]:
     if unread:
-        yield f"{unread:,} items without a readable score are in none of these means."
+        yield f"{many(unread, 'item')} without a readable score are in none of these means."
     if system.all_rated:
         yield "All judged items are rated: the corrected mean is the ratings' own, and the judge adds nothing to it."
     else:
@@ -49,7 +49,7 @@ def corrected_sentence(arm: CorrectedArm, system: SystemMean) -> str:
     if system.all_rated:
         return f"{plain_}, people's {corrected}: {bias} apart. {order_sentence(system)}".strip()
     return (
-        f"{plain_}; corrected by {system.n_rated:,} rated of {system.n_items:,} items it is {corrected} "
+        f"{plain_}; corrected by {system.n_rated:,} rated of {many(system.n_items, 'item')} it is {corrected} "
         f"(ratings alone {number(system.rated, '.2f')} {interval(system.rated_ci, '.2f', brackets=True)}), so the judge "
         f"errs by {bias}. {order_sentence(system)}"
     ).strip()
@@ -60,7 +60,7 @@ def order_sentence(system: SystemMean) -> str:
     if len(system.orders) < 2:
         return ""
     plain_, corrected = ([getattr(order, name) for order in system.orders] for name in ("plain", "corrected"))
-    runs = f"Over {len(system.orders)} orders the judge's mean runs from {min(plain_):.2f} to {max(plain_):.2f}"
+    runs = f"Over {many(len(system.orders), 'order')} the judge's mean runs from {min(plain_):.2f} to {max(plain_):.2f}"
     if system.all_rated:
         return f"{runs}."
     low, high = system.corrected_ci

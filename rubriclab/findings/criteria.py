@@ -35,6 +35,7 @@ from rubriclab.findings.frame import side_by_side, status_counts
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic, about, arm_json
 from rubriclab.model import RunData
+from rubriclab.model.wording import many
 from rubriclab.stats import criteria as stats
 from rubriclab.stats.alignment import Agreement
 from rubriclab.stats.criteria import Carryover, Friedman
@@ -214,7 +215,7 @@ def _summary(result: CriteriaResult) -> str:
     moved = sum(order_effect(arm)[1].verdict == "effect" for arm in tested)
     if not tested:
         return ""
-    return f"the order of the criteria is shown to move scores in {moved} of {len(tested)} arms"
+    return f"the order of the criteria is shown to move scores in {moved} of {many(len(tested), 'arm')}"
 
 
 def _advice(result: CriteriaResult) -> Iterator[Advice]:

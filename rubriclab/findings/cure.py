@@ -16,6 +16,7 @@ from rubriclab.findings.cure_methods import Way, ways_of
 from rubriclab.findings.cure_reads import Order, Reads, reads_of
 from rubriclab.findings.effects import step, unfinished
 from rubriclab.model import LabError, RunData
+from rubriclab.model.wording import many
 from rubriclab.stats.excess import Excess, excess
 from rubriclab.stats.human_correlation import ItemReads, r_with_humans
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval
@@ -93,7 +94,7 @@ class Choice:
         calls = "one call" if way.calls == 1 else f"{way.calls:g} calls"
         return (
             f"{way.title} ({calls} an item): at most {way.bound:.2f} {self.unit} from the best way, within the "
-            f"margin of {self.margin:g}, on {self.items:,} items."
+            f"margin of {self.margin:g}, on {many(self.items, 'item')}."
         )
 
 
@@ -145,7 +146,9 @@ def _too_little(reads: Reads, units: int) -> str:
         return f"{units} units are too few to say so; {MIN_UNITS} are needed"
     items = len(reads.unit) + reads.left_out
     if reads.left_out > MOST_LEFT_OUT * items:
-        return f"{reads.left_out:,} of {items:,} items had an unread reply, and the others need not be like them"
+        return (
+            f"{reads.left_out:,} of {many(items, 'item', 'had')} an unread reply, and the others need not be like them"
+        )
     return ""
 
 

@@ -25,8 +25,8 @@ class Reads:
     share for its first candidate (a tie is a half).
 
     ``likely``: the expected score, of a pair the chance of its first candidate; None without token
-    probabilities. ``orders``: what stood at each place in each call; empty where they differ from item
-    to item. ``first``: the calls of the first repeat. ``grid``: of score options; ``names``: what changes places. ``left_out``: items
+    probabilities. ``item``: their codes. ``shown``: (items, calls) which of ``patterns`` stood there.
+    ``orders``: what stood at each place in each call; empty where they differ from item to item. ``first``: the calls of the first repeat. ``grid``: of score options; ``names``: what changes places. ``left_out``: items
     with an unread call; ``not_drawn``: items of a large run.
     """
 
@@ -34,6 +34,9 @@ class Reads:
     arm: Arm
     named: Floats
     likely: Floats | None
+    item: Ints
+    shown: Ints
+    patterns: tuple[Order, ...]
     orders: tuple[Order, ...]
     first: Ints
     human: Floats
@@ -113,6 +116,9 @@ def _reads(data: RunData, code: int, arm: Arm, rows: pd.DataFrame) -> Reads | No
         arm=arm,
         named=named[whole],
         likely=likely[whole] if given else None,
+        item=item[whole],
+        shown=shown[whole],
+        patterns=patterns,
         orders=tuple(patterns[k] for k in shown[whole][0]) if same else (),
         first=first,
         human=data.items["human"].to_numpy().astype(np.float64)[item][whole],

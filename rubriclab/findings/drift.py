@@ -18,6 +18,7 @@ from rubriclab.findings.effects import ALPHA, step, too_few_units, unfinished
 from rubriclab.findings.frame import units
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.wording import many
 from rubriclab.stats import drift as stat
 from rubriclab.stats.drift import MIN_PARTS, Parts, Split, Spread
 from rubriclab.stats.inference import Floats, Interval, Ints
@@ -335,7 +336,7 @@ def _unit_names(reads: Reads, items: Ints) -> list[tuple[str, ...]]:
 def _warnings(held: Held, later: Reads) -> list[str]:
     both, said = held.both, []
     if both.changed:
-        said.append(f"{both.changed:,} items have another text than then and are left out.")
+        said.append(f"{many(both.changed, 'item', 'have')} another text than then and are left out.")
     if max(both.unread) > 0:
         said.append(
             f"Unread replies: {both.unread[0]:.1%} then, {both.unread[1]:.1%} now; what was unread is left out."

@@ -10,6 +10,7 @@ import numpy as np
 
 from rubriclab.findings.drift_reads import Reads, item_means
 from rubriclab.findings.effects import ALPHA, step
+from rubriclab.model.wording import many
 from rubriclab.stats.drift import needed
 from rubriclab.stats.inference import Floats, Ints, ratio, sum_by
 
@@ -37,7 +38,7 @@ class AnchorPlan:
         """What so many anchors can say."""
         wanted = "more than can be asked" if self.needed is None else f"{self.needed:,}"
         basis = f"{self.source}: {self.sd:.2f} points between two rounds of one item"
-        text = f"{self.taken:,} of {self.available:,} items are asked again. To show an unchanged judge to be the same to within {self.smallest:g} points takes {wanted} ({basis})."
+        text = f"{self.taken:,} of {many(self.available, 'item', 'are')} asked again. To show an unchanged judge to be the same to within {self.smallest:g} points takes {wanted} ({basis})."
         if self.needed is None or self.taken < self.needed:
             text += " With fewer, “undecided” is the likely answer for a judge that did not change."
         return text

@@ -106,8 +106,10 @@ def reads_of_setting(data: RunData, arm: Arm) -> Reads:
 
     Raises LabError for lists of three or more, and where there is no judgment.
     """
-    if arm.axis == "listwise":
-        raise LabError("Drift is told of score options, criteria and pairs; of lists of three or more it is not.")
+    if arm.axis in ("listwise", "batch"):
+        raise LabError(
+            "Drift is told of score options, criteria and pairs; of lists of three or more and of batches it is not."
+        )
     same = {
         code
         for code, one in enumerate(data.arms)

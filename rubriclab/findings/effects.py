@@ -19,14 +19,16 @@ from rubriclab.findings.prompt_forms import forms_asked, wordings_asked
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import interval as interval_words
+from rubriclab.model.wording import many
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.shift import MIN_UNITS, Estimate
 from rubriclab.stats.verdict import Effect, effect
 from rubriclab.stats.winners import WinnerChange
 
 ALPHA = 0.05
-PRIMARY = {"options": 2, "criteria": 1, "pairwise": 1, "listwise": 1}
-"""Primary questions of a judge in one setting, by what is reordered: options have two. So have
+PRIMARY = {"options": 2, "criteria": 1, "pairwise": 1, "listwise": 1, "batch": 3}
+"""Primary questions of a judge in one setting, by what is reordered: options have two, batches three (place,
+neighbour, company; the single calls beside them none). So have
 pairs and lists whose calls were repeated: whether the order changes choices beyond noise."""
 SMALLEST_R = 0.02
 """Smallest difference in r with humans that is of interest: near r = 0.6, where LLM judges lie,
@@ -44,7 +46,7 @@ def confidence(data: RunData, judge: str) -> float:
     """
     mine = [code for code in sorted(data.readable_arms) if data.arms[code].judge == judge]
     arms = [data.arms[code] for code in mine]
-    settings = {setting(arm): arm.axis for arm in arms}
+    settings = {setting(arm): arm.axis for arm in arms if arm.n_positions > 1}
     again = {setting(data.arms[code]) for code in mine if _asked_again(data, code)}
     asked = sum(PRIMARY[axis] for axis in settings.values()) + forms_asked(data, arms) + len(again)
     asked += wordings_asked(arms)
@@ -121,7 +123,7 @@ def of_prompts(data: RunData, change: WinnerChange, calls: int) -> Effect:
 def unfinished(data: RunData) -> str:
     """Why no verdict is given yet; empty for a finished run."""
     left = data.unanswered
-    return f"the run is not finished: {left:,} of {sum(data.planned):,} calls wait" if left else ""
+    return f"the run is not finished: {left:,} of {many(sum(data.planned), 'call', 'wait')}" if left else ""
 
 
 def gated(secondary: Effect, primary: Sequence[Effect]) -> Effect:

@@ -28,7 +28,8 @@ from rubriclab.findings.gate_values import Measured, OptionsValues, Setting, eac
 from rubriclab.findings.series import UNREAD
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, LabError, RunData
-from rubriclab.model.gate import CONDITIONS, Condition, GateLimits
+from rubriclab.model.gate import CONDITIONS, Condition
+from rubriclab.model.gate_limits import GateLimits
 from rubriclab.model.wording import many
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
@@ -138,6 +139,8 @@ def _of_judge(data: RunData, mine: Sequence[Setting], asked: dict[str, float]) -
     """All conditions of one judge, the 5 % of a false fail shared out over them."""
     held: list[tuple[Setting, Condition, Measured, str]] = []
     for of in mine:
+        if of.arm.axis not in _VALUES:
+            raise LabError("A gate knows no conditions on several responses a call; see the run's findings instead.")
         values, lost = _VALUES[of.arm.axis](of).values(), unread(of)
         stopped = unfinished(data)
         shaky = "" if lost.estimate <= UNREAD else f"{lost.estimate:.0%} of the replies cannot be read"
@@ -157,6 +160,8 @@ def _decided(arm: Arm, condition: Condition, value: Measured, limit: float, beyo
     inside, outside = ALPHA / one_sided, beyond / one_sided
     below, above = (inside, outside) if condition.least else (outside, inside)
     low, high = NO_INTERVAL if value.ends is None or value.why else value.ends(below, above)
+    if condition.beyond_noise:  # truly never below 0, as ``stats.verdict.effect`` has it
+        high = float(np.maximum(high, 0.0))
     why = open_for or value.why
     if not why and value.units < FEWEST and not value.exact:
         why = f"{many(value.units, value.unit)} are too few to decide; {FEWEST} are needed"
@@ -208,7 +213,7 @@ def _more(condition: Condition, value: Measured, ends: Interval, limit: float) -
 
 def _notes(data: RunData, every: Sequence[Setting]) -> Iterator[str]:
     if data.unanswered:
-        yield f"The run is not finished: {data.unanswered:,} of {sum(data.planned):,} calls wait. Nothing is decided."
+        yield f"The run is not finished: {data.unanswered:,} of {many(sum(data.planned), 'call', 'wait')}. Nothing is decided."
     if any(of.arm.simulated for of in every):
         yield "A simulated judge was asked: this says nothing of a model."
     judges = len({of.arm.judge for of in every})

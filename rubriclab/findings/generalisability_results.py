@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rubriclab.findings.facets import Facet
+from rubriclab.model.wording import many
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.variance_components import Components, FacetSet
 
@@ -96,7 +97,7 @@ class GStudy:
             if self.people
             else " and ".join(self.judges)
             if len(self.judges) < 3
-            else f"{len(self.judges)} judges"
+            else f"{many(len(self.judges), 'judge')}"
         )
         return " · ".join(filter(None, (who, self.dataset, self.variant)))
 

@@ -92,22 +92,6 @@ def varied_arms(data: RunData) -> tuple[int, ...]:
     )
 
 
-def telling_item(data: RunData, *, arm: int) -> int:
-    """The item whose score the order moves most: the widest range, then the most scores.
-
-    Ties go to the first item. An extreme on purpose, and the page says so. Raises ValueError
-    for an arm without a readable judgment.
-    """
-    codes, scores = _grid(data, arm)
-    readable = np.isfinite(scores).any(axis=1)
-    if not readable.any():
-        raise ValueError(f"arm {arm} has no readable judgment")
-    codes, scores = codes[readable], scores[readable]
-    ranges = np.nanmax(scores, axis=1) - np.nanmin(scores, axis=1)
-    several = np.array([len(np.unique(row[np.isfinite(row)])) for row in scores])
-    return int(codes[np.lexsort((codes, -several, -ranges))[0]])
-
-
 def picked_positions(data: RunData, *, items: int) -> tuple[PickedPositions, ...]:
     """Positions picked in the first ``items`` items of every arm, readable judgments only."""
     lines = []
@@ -211,7 +195,6 @@ def _grid(data: RunData, arm: int) -> tuple[Ints, Floats]:
 
 
 VARIED_ARMS = Question("arms of the guide", varied_arms)
-TELLING_ITEM = Question("item of the guide", telling_item)
 PICKED_POSITIONS = Question("positions of the guide", picked_positions)
 ORDER_BESIDE_NOISE = Question("noise of the guide", order_beside_noise)
 MEANS_OF_READS = Question("means of the guide", means_of_reads)

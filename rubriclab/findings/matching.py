@@ -21,6 +21,7 @@ NAMES = {
     "criteria": "the order of criteria",
     "pairwise": "pairs",
     "listwise": "lists",
+    "batch": "batches",
 }
 ENOUGH_SHARED = 0.5
 """From this share of the smaller arm's items on, two arms are compared on the shared items."""
@@ -57,6 +58,8 @@ def why_not(a: Arm, b: Arm) -> str:
     """Why these arms cannot be compared, in words; "" where they can."""
     if a.axis != b.axis:
         return f"One is about {NAMES[a.axis]}, the other about {NAMES[b.axis]}."
+    if a.axis == "batch":
+        return "Runs of batches are not held against each other cell by cell: each has its single calls beside it."
     if a.axis == "options" and len(a.scores) != len(b.scores):
         return (
             f"Another number of options, {len(a.scores)} against {len(b.scores)}: with fewer "

@@ -192,7 +192,7 @@ def _place_answer(p: float, side: Side, vectors: Floats) -> Answer:
 
 def _people(data: RunData, one: Reading, everyone: Units, seed: int) -> tuple[Twice | None, Beside | None]:
     human = data.items["human"].to_numpy().astype(np.float64)
-    if not np.isfinite(human).any():
+    if not len(one[2]) or not np.isfinite(human).any():  # of a judge that waits there is nothing to compare
         return None, None
     reads = available_cases(data, *one, human, everyone.code).reads
     if len(reads.mean) < 3 or np.ptp(reads.mean) == 0 or np.ptp(reads.human) == 0:

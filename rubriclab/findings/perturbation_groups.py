@@ -21,6 +21,7 @@ from rubriclab.findings.perturbation_results import (
 )
 from rubriclab.findings.prompt_forms import Form, FormName, Gold, form_name, gold_counts
 from rubriclab.model import RunData
+from rubriclab.model.wording import many
 from rubriclab.stats import form_choice, shift
 from rubriclab.stats import perturbation as stat
 from rubriclab.stats.inference import Floats, Interval, Ints
@@ -264,7 +265,7 @@ def _form_warnings(form: Form, base: Form, agreement: Agreement, shift: Shift | 
     if failed == form.judgments["total"]:
         yield "Not one judgment of this form could be read."
     elif failed:
-        yield f"{failed:,} of {form.judgments['total']:,} judgments failed and count as -1."
+        yield f"{failed:,} of {many(form.judgments['total'], 'judgment')} failed and count as -1."
     if agreement.incomplete:
         yield f"{agreement.incomplete} items are left out of the agreement: a read gave no score."
     if agreement.n_items > 1 and not np.isfinite(agreement.pearson.r):

@@ -174,7 +174,7 @@ def _summary(result: PositionResult) -> str:
         for verdict in ("effect", "equivalent", "undecided")
         if verdict in verdicts
     )
-    return f"does the order move the mean score of {len(verdicts)} judges or settings: {counts}"
+    return f"does the order move the mean score of {many(len(verdicts), 'judge')} or settings: {counts}"
 
 
 def _advice(result: PositionResult) -> Iterator[Advice]:
@@ -205,12 +205,12 @@ def _single_order(arm: PositionArm, whom: tuple[str, str, str]) -> Advice:
     """Another order than the usual one is advised only where units that did not choose it agree."""
     gain, best, shift = arm.bias_cost.without_noise, arm.bias_cost.best, arm.shift.mean
     smallest = 100.0 * shift.sesoi / step(arm.arm.scores)
-    saving = effect(gain.gain, gain.gain_ci, smallest, unit="points of Bias Cost", why=_open(arm))
+    saving = effect(gain.gain, gain.gain_ci, smallest, unit="percentage points of Bias Cost", why=_open(arm))
     usual = best.ordering == arm.bias_cost.default.ordering
     if saving.verdict == "effect" and saving.low > 0 and not usual:
         text = (
             f"Show {order_words(best.ordering)}: on items that did not choose it, the best order "
-            f"costs {gain.gain:.1f} points of Bias Cost less than the usual one."
+            f"costs {gain.gain:.1f} percentage points of Bias Cost less than the usual one."
         )
     elif not np.isfinite(gain.gain):
         text = f"Not known: {_open(arm)}. Nothing speaks for another order than the usual one yet."

@@ -103,7 +103,7 @@ def _scale(data: RunData, group: Sequence[Reading], everyone: Units, seed: int) 
         everyone.kind,
         _why(fit),
         _items(of, known, left),
-        separation(known.theta, known.error, of.reads.unit),
+        separation(known.theta, known.error),
         n_items=len(of.items),
         of_items=len(judged),
         n_reads=len(of.reads.item),
@@ -130,7 +130,7 @@ def _why(fit: RaschFit) -> str:
 def _empty(judges: tuple[str, ...], arm: Arm, unit: str) -> RaschScale:
     nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
     items = ItemMeasures(none, nothing, nothing, none.astype(bool), 0, 0, 0)
-    return RaschScale(judges, arm.dataset, arm.scores, unit, NOTHING_READ, items, separation(nothing, nothing, none))
+    return RaschScale(judges, arm.dataset, arm.scores, unit, NOTHING_READ, items, separation(nothing, nothing))
 
 
 def _elements(of: Facets, fit: RaschFit, left: Residuals) -> Iterator[Element]:
@@ -154,7 +154,7 @@ def _element(facet: Facet, name: str, weights: Floats | None, fit: RaschFit, own
 
 
 def _places(of: Facets, fit: RaschFit, eta: Floats, known: Measures) -> Iterator[JudgePlaces]:
-    """Places of judges whose thresholds are their own, or whose orders are even (see ``even``)."""
+    """Places of a judge whose thresholds are its own, or of those whose orders are even (see ``even``)."""
     for judge in of.place:
         if of.shared and not even(of, judge):
             continue
@@ -204,11 +204,11 @@ def _place_fits(of: Facets, judge: str, eta: Floats, known: Measures) -> Iterato
 
 
 def _thresholds(of: Facets, fit: RaschFit, scores: Sequence[int]) -> Iterator[Threshold]:
-    """Where each score begins, of each group of its own thresholds; its severity is not in it."""
-    for group in of.groups:
-        for step, row in enumerate(of.threshold[group]):
-            value, ci = (0.0, NO_INTERVAL) if len(scores) == 2 else fit.linear(row)
-            yield Threshold(group, scores[step + 1], value, ci)
+    """Where each score begins, of the one judge or of all; severities are not in it."""
+    whose = "" if of.shared else of.kinds[0].judge
+    for step, row in enumerate(of.threshold):
+        value, ci = (0.0, NO_INTERVAL) if len(scores) == 2 else fit.linear(row)
+        yield Threshold(whose, scores[step + 1], value, ci)
 
 
 def _items(of: Facets, known: Measures, left: Residuals) -> ItemMeasures:

@@ -17,9 +17,6 @@ from rubriclab.stats.choice_design import contrasts
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.rasch import Responses, within_budget
 
-ENOUGH = 10
-"""Reads in every category from which on a judge has thresholds of its own (Linacre 2002, Optimizing Rating
-Scale Category Effectiveness, Journal of Applied Measurement 3, guideline 1)."""
 PEOPLE = "people"
 MOST_PERSONS = 30
 """Of more persons none has a severity of its own: each rated little. Of an item with more ratings so many
@@ -42,10 +39,10 @@ class Kind(NamedTuple):
 class Facets:
     """The reads of one data set and scale with the columns of their model.
 
-    ``kinds`` (rows of ``x``, (kinds, n, p)); ``allowed`` (kinds, n). ``raters`` names the judges, then
-    people; ``settings``; ``groups`` those with thresholds of their own, by name, or one of all. Weights
-    (p,) on phi: ``severity`` and ``setting`` by name, ``threshold`` (n - 1 of them) by group, ``place``
-    (n) and ``turn`` (ascending less descending) by judge. ``off_scale``: ratings that are no score;
+    ``kinds`` (rows of ``x``, (kinds, n, p)); ``allowed`` (kinds, n): what was ever given. ``raters`` names the judges, then
+    people; ``settings``; ``shared``: have several judges (or people) one set of thresholds in common? Weights
+    (p,) on phi: ``severity`` and ``setting`` by name, ``threshold`` (n - 1, p), ``place`` (n) and ``turn``
+    (ascending less descending) by judge. ``off_scale``: ratings that are no score;
     ``sampled``: these are a random part of the units.
     """
 
@@ -56,19 +53,14 @@ class Facets:
     allowed: Bools
     raters: tuple[str, ...]
     settings: tuple[str, ...]
-    groups: tuple[str, ...]
+    shared: bool
     severity: dict[str, Floats]
     setting: dict[str, Floats]
-    threshold: dict[str, Floats]
+    threshold: Floats
     place: dict[str, Floats]
     turn: dict[str, Floats]
     off_scale: int
     sampled: bool
-
-    @property
-    def shared(self) -> bool:
-        """Have several judges (or people) thresholds in common?"""
-        return self.groups == ("",) and len({kind.judge for kind in self.kinds}) > 1
 
 
 Reading = tuple[Arm, pd.DataFrame]
@@ -139,20 +131,49 @@ def _ratings(data: RunData, items: Ints, scores: Sequence[int], known: dict[Kind
 
 
 def _columns(reads: Responses, items: Ints, kinds: tuple[Kind, ...], n: int, off_scale: int, sampled: bool) -> Facets:
-    """Every facet's columns beside each other, and the weights that read its levels off phi."""
-    groups = _groups(reads, kinds, n)
-    used = _used(reads, kinds, groups, n)
+    """Every facet's columns beside each other, and the weights that read its levels off phi.
+
+    Of several judges all have one set of thresholds (rating scale), which severities are shifts of. If each had
+    its own as soon as it had reads enough, a run of more items would be another ruler, on which the same judge
+    has another severity.
+    """
+    used = np.bincount(reads.score, minlength=n) > 0
     names = tuple(dict.fromkeys(kind.rater or kind.judge for kind in kinds))
     settings = tuple(dict.fromkeys(kind.setting for kind in kinds if not kind.rater))
     steps = -np.arange(n, dtype=np.float64)
     blocks: list[tuple[str, str, Floats, Floats]] = [
         *_levels("severity", names, [kind.rater or kind.judge for kind in kinds], steps),
         *_levels("setting", settings, [kind.setting if not kind.rater else None for kind in kinds], steps),
-        *(_thresholds(group, kinds, groups, used[group], n) for group in groups),
+        _thresholds(used, len(kinds)),
         *_places(kinds, n),
     ]
+    x, of = _laid_out(blocks, len(kinds), n)
+    (threshold,) = of["threshold"].values()
+    return Facets(
+        reads,
+        items,
+        kinds,
+        x,
+        np.tile(used, (len(kinds), 1)),
+        names,
+        settings,
+        shared=len({kind.judge for kind in kinds}) > 1,
+        severity=of["severity"],
+        setting=of["setting"],
+        threshold=threshold,
+        place=of["place"],
+        turn=of["turn"],
+        off_scale=off_scale,
+        sampled=sampled,
+    )
+
+
+def _laid_out(
+    blocks: Sequence[tuple[str, str, Floats, Floats]], kinds: int, n: int
+) -> tuple[Floats, dict[str, dict[str, Floats]]]:
+    """All columns side by side, (kinds, n, p), and by facet and name the weights (p,) on phi."""
     width = sum(weights.shape[1] for *_, weights in blocks)
-    x, start = np.zeros((len(kinds), n, width)), 0
+    x, start = np.zeros((kinds, n, width)), 0
     of: dict[str, dict[str, Floats]] = {"severity": {}, "setting": {}, "threshold": {}, "place": {}, "turn": {}}
     for facet, name, columns, weights in blocks:
         end = start + weights.shape[1]
@@ -167,30 +188,7 @@ def _columns(reads: Responses, items: Ints, kinds: tuple[Kind, ...], n: int, off
             away = np.arange(n) - (n - 1) / 2
             of["turn"][name] = 2.0 * (away @ wide) / (away @ away)
         start = end
-    allowed = np.array([used[_group(kind, groups)] for kind in kinds])
-    return Facets(reads, items, kinds, x, allowed, names, settings, groups, **of, off_scale=off_scale, sampled=sampled)
-
-
-def _group(kind: Kind, groups: Sequence[str]) -> str:
-    return kind.judge if kind.judge in groups else groups[0]
-
-
-def _groups(reads: Responses, kinds: tuple[Kind, ...], n: int) -> tuple[str, ...]:
-    """Who has thresholds of its own: everybody where everybody gave each category ENOUGH times, else nobody.
-
-    A judge by itself always has its own.
-    """
-    names = tuple(dict.fromkeys(kind.judge for kind in kinds))
-    judge = np.array([names.index(kind.judge) for kind in kinds])
-    given = np.bincount(judge[reads.kind] * n + reads.score, minlength=len(names) * n)
-    return names if len(names) == 1 or int(given.min()) >= ENOUGH else ("",)
-
-
-def _used(reads: Responses, kinds: tuple[Kind, ...], groups: Sequence[str], n: int) -> dict[str, Bools]:
-    """The categories that each group ever gave."""
-    group = np.array([groups.index(_group(kind, groups)) for kind in kinds])
-    given = np.bincount(group[reads.kind] * n + reads.score, minlength=len(groups) * n).reshape(-1, n)
-    return dict(zip(groups, given > 0, strict=True))
+    return x, of
 
 
 def _levels(
@@ -204,25 +202,18 @@ def _levels(
     return [(facet, "\n".join(names), steps[None, :, None] * own[:, None, :], basis)]
 
 
-def _thresholds(
-    group: str, kinds: Sequence[Kind], groups: Sequence[str], used: Bools, n: int
-) -> tuple[str, str, Floats, Floats]:
-    """The categories of a group between its lowest and highest, and the thresholds that follow from them.
+def _thresholds(used: Bools, kinds: int) -> tuple[str, str, Floats, Floats]:
+    """The categories between the lowest and highest ``used`` (n,), and the thresholds that follow from them.
 
     The threshold of a category is the level of the item at which it is as likely as the one below.
-    Those of a group sum to zero; next to a category that was never given there is none.
+    They sum to zero; next to a category that was never given there is none.
     """
-    given = np.flatnonzero(used)
-    inner = given[1:-1]
-    columns = np.zeros((len(kinds), n, len(inner)))
-    for row, kind in enumerate(kinds):
-        if _group(kind, groups) == group:
-            columns[row, inner, np.arange(len(inner))] = 1.0
-    level = np.zeros((n, len(inner)))
+    inner = np.flatnonzero(used)[1:-1]
+    level = np.zeros((len(used), len(inner)))
     level[inner, np.arange(len(inner))] = 1.0
     weights = -np.diff(level, axis=0)
     weights[~(used[1:] & used[:-1])] = 0.0
-    return "threshold", group, columns, weights
+    return "threshold", "", np.broadcast_to(level, (kinds, *level.shape)), weights
 
 
 def _places(kinds: Sequence[Kind], n: int) -> list[tuple[str, str, Floats, Floats]]:

@@ -100,7 +100,7 @@ class ItemMeasures:
 class RaschScale:
     """The model of all reads of one data set on one scale. Empty ``elements`` and ``why``: nothing can be said.
 
-    ``own``: every judge has thresholds of its own (partial credit), else all share them (rating scale).
+    ``own``: thresholds are those of the only judge (partial credit), else all share them (rating scale).
     ``of_items``: of how many ``items`` is a random part. ``off_scale``: ratings that are no score.
     ``unfinished``: why nothing is concluded yet.
     """

@@ -87,16 +87,11 @@ def scale_warnings(scale: RaschScale, fit: RaschFit, of: Facets) -> RaschScale:
     elif scale.n_units < FEW_UNITS:
         texts.append(f"Only {many(scale.n_units, scale.unit)} carry the Rasch model's intervals; read them with care.")
     if of.sampled:
-        texts.append(f"The Rasch model uses {scale.n_items:,} of {scale.of_items:,} items, drawn at random.")
+        texts.append(f"The Rasch model uses {scale.n_items:,} of {many(scale.of_items, 'item')}, drawn at random.")
     if any(kind.rater == PEOPLE and kind.slot == MOST_PERSONS - 1 for kind in of.kinds):
         texts.append(f"Of an item's ratings the first {MOST_PERSONS} at most are on the ruler.")
     if of.off_scale:
         texts.append(f"{many(of.off_scale, 'rating')} are no score of the scale and not on the ruler.")
-    if of.shared:
-        texts.append(
-            "Some judge gave a score fewer than 10 times: all share one set of thresholds (rating scale), so severities "
-            "are those of this ruler, and may be others on a larger run's, where thresholds are each judge's own."
-        )
     apart = [e.name for e in scale.elements if e.facet != "setting" and not np.isfinite(e.severity)]
     if apart and len([e for e in scale.elements if e.facet != "setting"]) > 1 and fit.n_units >= MIN_UNITS:
         texts.append(f"{listed(apart)} share no items with the others, so their severity cannot be compared.")
@@ -107,10 +102,9 @@ def separation_words(scale: RaschScale) -> str:
     """What the reliability of the measures says, and what not."""
     apart = scale.separation
     extreme = int(scale.items.extreme.sum())
-    ends = interval(apart.ci, ".2f")
     text = (
         f"Items spread {number(apart.ratio, '.1f')} times as far as their measures err: about "
-        f"{number(apart.strata, '.0f')} levels can be told apart (reliability {number(apart.reliability, '.2f')}, {ends})."
+        f"{number(apart.strata, '.0f')} levels can be told apart (reliability {number(apart.reliability, '.2f')})."
     )
     if extreme:
         text += f" {many(extreme, 'item')} got one end of the scale in every read; their measures are Warm's."

@@ -107,7 +107,7 @@ def order_sentence(arm: ReplacementArm) -> str:
         return ""
     low, high = (pick(order.advantage for order in tested) for pick in (min, max))
     return (
-        f"It passes in {arm.passing_orders} of {len(tested)} orders; the advantage runs from {low:.2f} to {high:.2f} "
+        f"It passes in {arm.passing_orders} of {many(len(tested), 'order')}; the advantage runs from {low:.2f} to {high:.2f} "
         f"as read, {number(arm.spread, '.2f')} {interval(arm.spread_ci, '.2f', brackets=True)} apart without luck."
     )
 

@@ -337,5 +337,5 @@ def _warnings(case: Case, arm: ReplacementArm) -> tuple[str, ...]:
             f"{max(scores)}: on different scales nearness means nothing."
         )
     if arm.corrected is not None and arm.corrected.n_items < arm.single.n_items:
-        said.append(f"The corrected call is known on {arm.corrected.n_items:,} of {arm.single.n_items:,} items.")
+        said.append(f"The corrected call is known on {arm.corrected.n_items:,} of {many(arm.single.n_items, 'item')}.")
     return tuple(said)

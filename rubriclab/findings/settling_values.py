@@ -65,6 +65,8 @@ def _known(column: Floats) -> Floats:
 def unit_values(data: RunData, group: Group) -> Values:
     """The values of a judge in one setting. Raises LabError where its orders cannot tell."""
     mine = np.isin(data.judgments["arm"].to_numpy(), [code for code, _ in group])
+    if group[0][1].axis not in _AXES:
+        raise LabError("No stop rule is known for several responses a call: run the study without one.")
     return _AXES[group[0][1].axis](data, group, data.judgments[mine])
 
 

@@ -197,7 +197,7 @@ def _mean(
     first = in_points(data, arm, slope.value, slope.interval, confidence=each)
     second = in_points(data, arm, farthest.value, farthest.interval, confidence=each)
     if first.verdict == "undecided" and not first.why and slope.moved < stat.FEW_MOVED:
-        first = replace(first, why=f"only {slope.moved} of {slope.units:,} units ever moved")
+        first = replace(first, why=f"only {slope.moved} of {many(slope.units, 'unit')} ever moved")
     for wanted in ("effect", "undecided"):
         if first.verdict == wanted:
             return first, "ascending"

@@ -10,6 +10,7 @@ import pandas as pd
 
 from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.alignment import ALIGNMENT
+from rubriclab.findings.batch import BATCH
 from rubriclab.findings.choice import CHOICE
 from rubriclab.findings.comparison import COMPARISON, PREDICTORS
 from rubriclab.findings.corrected_means import CORRECTED_MEANS
@@ -18,11 +19,13 @@ from rubriclab.findings.debiasing import DEBIASING
 from rubriclab.findings.effects import gated
 from rubriclab.findings.estimates import estimates, frame
 from rubriclab.findings.generalisability import GENERALISABILITY
+from rubriclab.findings.jury import JURY
 from rubriclab.findings.leaderboard import LEADERBOARD
 from rubriclab.findings.ordinal import ORDINAL
 from rubriclab.findings.perturbation import PERTURBATION
 from rubriclab.findings.plain import plain
 from rubriclab.findings.position import POSITION
+from rubriclab.findings.pulls import PULLS
 from rubriclab.findings.ranking import RANKING
 from rubriclab.findings.rasch import RASCH
 from rubriclab.findings.replacement import REPLACEMENT
@@ -44,8 +47,11 @@ TOPICS: Mapping[str, Topic[Any]] = {
         DEBIASING,
         PERTURBATION,
         WORDINGS,
+        PULLS,
         GENERALISABILITY,
+        JURY,
         CRITERIA,
+        BATCH,
         RANKING,
         COMPARISON,
         LEADERBOARD,
@@ -117,7 +123,8 @@ class Findings:
     def alarms(self) -> tuple[str, ...]:
         """What must be read before anything else, whatever part of the run one reads."""
         alarming = [topic for topic in self.topics if topic.can_alarm]
-        return tuple(text for topic in alarming for text in topic.alarms(self.of(topic)))
+        found = tuple(text for topic in alarming for text in topic.alarms(self.of(topic)))
+        return (*map(str, self.data.dropped), *found)
 
     def _computed(self, question: Question[R], options: Mapping[str, Hashable]) -> R:
         compute: Callable[..., R] = question.compute

@@ -13,6 +13,7 @@ from rubriclab.findings.reads import Read, RunningMean, last_interval, running_m
 from rubriclab.findings.trial_control import Control, of_criteria, of_scores
 from rubriclab.findings.trial_pairs import PairTrial, pair_trial
 from rubriclab.model import Arm
+from rubriclab.model.wording import many
 from rubriclab.stats.debiasing import divide_out, expected_score
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.reads import all_agree_limit
@@ -271,13 +272,13 @@ def _options_sentence(who: str, usual: Read | None, readable: Sequence[Read], as
     noise = " (noise included: no order was asked twice)" if control.verdict == "unknown" else ""
     among = " that could be read" if len(readable) < asked else ""
     if len(scores) == 1 and control.verdict != "differs":
-        return f"{who} gives {scores[0]:g} in every one of the {len(readable)} orders{among}{noise}."
+        return f"{who} gives {scores[0]:g} in every one of the {many(len(readable), 'order')}{among}{noise}."
     listed = f"{scores[0]:g}"
     if len(scores) > 1:
         listed = " and ".join([", ".join(f"{s:g}" for s in scores[:-1]), f"{scores[-1]:g}"])
     if control.verdict == "differs":
         noise = ", its own noise included"
-    return f"{start}; over {len(readable)} orders of the same descriptions it gives {listed}{noise}."
+    return f"{start}; over {many(len(readable), 'order')} of the same descriptions it gives {listed}{noise}."
 
 
 # ---------------------------------------------------------------- criteria
@@ -361,7 +362,7 @@ def _criteria_sentence(who: str, criteria: Sequence[CriterionTrial], control: Co
         same = f"{who} gives every criterion the same score in every order it was read in"
         return f"{same}, but not when asked again in the usual one." if wavers else f"{same}.{noise}"
     widest = max(moved, key=lambda c: c.highest - c.lowest)
-    share = f"{len(moved)} of {len(read)} criteria"
+    share = f"{len(moved)} of {many(len(read), 'criterion')}"
     ends = f"from {widest.lowest:g} to {widest.highest:g}"
     if wavers:
         return (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from rubriclab.model import Call, Reply
@@ -27,5 +25,8 @@ class Asking(Protocol):
 
 def in_own_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What ``work`` returns, run where no other event loop runs (as one does in a notebook)."""
+    import asyncio  # here: naming the protocol of judges, as the command line's help does, needs no event loop
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(work())).result()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rubriclab.judges.serving import local_only
 from rubriclab.model import Judge, LabError
-from rubriclab.model.wording import did_you_mean
+from rubriclab.model.wording import did_you_mean, many
 
 CODE_VARIABLE = "RUBRICLAB_CODE"
 SHA256 = "sha256"
@@ -104,7 +104,7 @@ def entry_sha256(entry: Entry) -> str:
         return hashlib.sha256(_source(entry.file)).hexdigest()
     files = sorted(package.rglob("*.py"))
     if len(files) > MAX_FILES:
-        raise LabError(f"The package {package} has {len(files):,} files; at most {MAX_FILES:,} are read.")
+        raise LabError(f"The package {package} has {many(len(files), 'file')}; at most {MAX_FILES:,} are read.")
     digest = hashlib.sha256()
     for file in files:
         source = _source(file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
@@ -70,6 +70,10 @@ class Effects(Table):
       position: by position, a list, or {"first": x, "last": y, "3": z}; 0 where not given.
       label: by the label shown, as {"A": 0.5}.
       score: by canonical score, as {"5": 1.0}: a lenient or skewed judge.
+      wording: by a part of the description, as {"Excellent": 0.5}; length: times by how many hundred
+        characters the description is longer than the rubric's mean.
+      label_by_place, wording_by_place, length_by_place: the same where it stands first, taken off
+        where it stands last, in equal steps between: dependences that act through the order.
       neighbour: by what stands just before, as {"5": 0.4}; or one number, times how much
         higher the option before stands than this one (both on the scale 0..1).
       item_position_sd: sd of each item's own position leanings; they cancel out over items.
@@ -95,7 +99,14 @@ class Effects(Table):
     Criterion order, in score points added to the right score:
       criterion_position: by position, as ``position``; or {criterion: by position}.
       carryover: by the criterion read just before, as {"style": 0.5}; or one number, times the
-        distance of the score given just before from the middle of its scale.
+        distance of the score given just before from the middle of its scale (in a batch, too).
+
+    Several responses a call, in score points added to the right score of each:
+      batch_position: by place, as ``position``.
+      batch_drift: what the last place has more than the first, the others in even steps between.
+      batch_contrast: times how much better than this one the response just before is, in points; below
+        0 a good answer is marked down after a better one, above 0 it is drawn along.
+      batch_shift: of every response that is not asked about alone.
 
     The draw: ``noise`` divides the utilities (1: drawn from the probabilities, 0: always the
     likeliest, "sampling": the call's own temperature); ``mass`` is what falls on the labels;
@@ -107,6 +118,11 @@ class Effects(Table):
     position: Places = Field(default_factory=dict)
     label: Numbers = Field(default_factory=dict)
     score: Numbers = Field(default_factory=dict)
+    wording: Numbers = Field(default_factory=dict)
+    length: Number = 0.0
+    label_by_place: Numbers = Field(default_factory=dict)
+    wording_by_place: Numbers = Field(default_factory=dict)
+    length_by_place: Number = 0.0
     neighbour: NumberOrNumbers = 0.0
     item_position_sd: Amount = 0.0
     prompt_position_sd: Amount = 0.0
@@ -124,6 +140,10 @@ class Effects(Table):
         Annotated[Places, Tag("[all]")] | Annotated[dict[str, Places], Tag("[criteria]")], Discriminator(_nested)
     ] = Field(default_factory=dict)
     carryover: NumberOrNumbers = 0.0
+    batch_position: Places = Field(default_factory=dict)
+    batch_drift: Number = 0.0
+    batch_contrast: Number = 0.0
+    batch_shift: Number = 0.0
     noise: Annotated[
         Annotated[Amount, Tag("[number]")] | Annotated[Literal["sampling"], Tag("[word]")],
         Discriminator(lambda value: "[word]" if isinstance(value, str) else "[number]"),
@@ -133,6 +153,23 @@ class Effects(Table):
     poor_unread: Share = 0.0
     latency_ms: Amount = 0.0
     seed: Annotated[int, Field(strict=True)] = 0
+
+    @property
+    def of_text(self) -> bool:
+        """Does anything depend on what the rubric says beside the scores?"""
+        return bool(self.wording or self.length or self.label_by_place or self.wording_by_place or self.length_by_place)
+
+    def of_lines(self, labels: Sequence[str], descriptions: Sequence[str]) -> Floats:
+        """What labels and descriptions add at each position, (n,) log-odds: by themselves, and by place."""
+        n = len(labels)
+        place = np.linspace(1.0, -1.0, n) if n > 1 else np.zeros(1)
+        size = np.array([len(text) for text in descriptions], dtype=np.float64) / 100.0
+        longer = size - size.mean()
+        found = self.length * longer + self.length_by_place * longer * place
+        for planted, by in ((self.wording, np.ones(n)), (self.wording_by_place, place)):
+            for part, pull in planted.items():
+                found += pull * by * np.array([part in text for text in descriptions])
+        return np.asarray(found + place * np.array([self.label_by_place.get(label, 0.0) for label in labels]))
 
     def at_positions(self, n: int) -> Floats:
         """The planted position effect, (n,) log-odds."""

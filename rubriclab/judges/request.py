@@ -38,7 +38,7 @@ def request_body(
         body["logprobs"] = True
         body["top_logprobs"] = top_logprobs
     if call.reading is not None:
-        criteria = tuple(map(str, call.ordering.shown)) if call.scores else ()
+        criteria = call.reading.names or (tuple(map(str, call.ordering.shown)) if call.scores else ())
         body.update(asked_format(call.reading, criteria))
     if sampling.extra:
         body.update(sampling.extra)

@@ -18,6 +18,7 @@ import math
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -41,15 +42,18 @@ from rubriclab.model import (
     Item,
     Judge,
     LabError,
+    Ordering,
     Reply,
     Study,
 )
 from rubriclab.model.answers import compose
 from rubriclab.model.prompt import Reading
+from rubriclab.model.wording import many
 
 __all__ = ["FAILURES", "Effects", "SimulatedJudge", "read_effects"]
 
 MODEL = "simulated"
+_RUBRIC = "###Score Rubrics:"
 _WRITTEN = "A simulated answer of quality "
 _JUNK = ("The", " I", "\n", "**")
 
@@ -89,6 +93,8 @@ class SimulatedJudge:
             return self._review_reference(call, rng)
         if isinstance(self._study.dataset.items[call.items[0]], Comparison):
             return self._compare(call, rng)
+        if self._study.design.axis == "batch":
+            return self._batch(call, rng)
         if isinstance(call.ordering.shown[0], str):  # names of criteria, not scores
             return self._reply(call, self._rate_criteria(call, rng))
         return self._score(call, rng)
@@ -137,7 +143,9 @@ class SimulatedJudge:
         if call.reading is not None:
             text = _own_answer(call.reading, {"": label})
         elif call.template.startswith("prometheus"):
-            text = f"Feedback: A simulated judge read this response against {len(shown)} scores. [RESULT] {label}"
+            text = (
+                f"Feedback: A simulated judge read this response against {many(len(shown), 'score')}. [RESULT] {label}"
+            )
         else:
             text = label
         return self._reply(call, text, top=self._top_tokens(call, labels, probabilities))
@@ -168,7 +176,8 @@ class SimulatedJudge:
         """The probabilities that the pick is drawn from, and those at temperature 1: (n,) each."""
         reference = call.reference
         noise = self._noise(call)
-        key = (call.items[0], call.ordering, reference, noise)
+        lines = _descriptions(call) if self.effects.of_text else ()
+        key = (call.items[0], call.ordering, reference, noise, lines)
         if key not in self._probable:
             item = cast(Item, self._study.dataset.items[call.items[0]])
             shown = cast(tuple[int, ...], call.ordering.shown)
@@ -181,6 +190,8 @@ class SimulatedJudge:
                 leaning=self._leaning(item, len(shown))[None, :],
                 reference=[reference or math.nan],
             )
+            if lines:
+                found += self.effects.of_lines(_labels(call), lines)
             if self.effects.taste_sd:
                 liking = taste(self.effects, item.item_id, len(shown))
                 found += liking[np.argsort(np.argsort(shown))]
@@ -218,6 +229,40 @@ class SimulatedJudge:
             labels = dict(zip(call.scores, call.reading.labels, strict=True))
             return _own_answer(call.reading, {name: labels[score] for name, score in lines})
         return "\n".join(f"[{name}] {score}" for name, score in lines)
+
+    def _batch(self, call: Call, rng: random.Random) -> Reply:
+        """A score for each response in the order shown; each may colour the one after it."""
+        if len(call.items) == 1 and call.reading is None:
+            usual = Ordering(call.scores, tuple(map(str, call.scores)))
+            return self._score(replace(call, ordering=usual), rng)
+        given = self._batch_scores(call, rng)
+        if call.reading is not None:
+            labels = dict(zip(call.scores, call.reading.labels, strict=True))
+            named = {f"Response {place}": labels[score] for place, score in enumerate(given, 1)}
+            return self._reply(call, _own_answer(call.reading, named))
+        return self._reply(call, "\n".join(f"[Response {place}] {score}" for place, score in enumerate(given, 1)))
+
+    def _batch_scores(self, call: Call, rng: random.Random) -> list[int]:
+        effects, n, scores = self.effects, len(call.items), call.scores
+        span = scores[-1] - scores[0]
+        at_place = at_places(effects.batch_position, n) + effects.batch_drift * np.linspace(0.0, 1.0, n)
+        at_place += effects.batch_shift if n > 1 else 0.0
+        own = [self.perceived(item) for item in call.items]
+        given: list[int] = []
+        for place in range(n):
+            shift = at_place[place]
+            if place:
+                shift += effects.batch_contrast * (own[place - 1] - own[place]) * span
+                if not isinstance(effects.carryover, Mapping):
+                    shift += effects.carryover * (given[-1] - (scores[0] + scores[-1]) / 2)
+            found = utilities(
+                Effects(quality_weight=effects.quality_weight, score=effects.score),
+                shown=[scores],
+                scores=scores,
+                quality=[own[place] + shift / span],
+            )
+            given.append(scores[_pick(true_probabilities(found, noise=self._noise(call))[0], rng.random())])
+        return given
 
     def _criterion_shift(self, name: str, place: int, n: int) -> float:
         planted: Mapping[str, Any] = self.effects.criterion_position
@@ -304,6 +349,21 @@ def _labels(call: Call) -> tuple[str, ...]:
         return call.ordering.labels
     shown = call.ordering.shown
     return tuple(str(what) if isinstance(what, int) else chr(ord("A") + place) for place, what in enumerate(shown))
+
+
+def _descriptions(call: Call) -> tuple[str, ...]:
+    """What stands behind each score in the prompt as it was sent, in the order shown."""
+    text = call.messages[0]["content"].rpartition(_RUBRIC)[2]
+    found = []
+    for label in _labels(call):
+        line = re.search(rf"^Score {re.escape(label)}(?:: (.*))?$", text, re.MULTILINE)
+        if line is None:
+            raise LabError(
+                f"The simulated judge finds no line “Score {label}” in the prompt: effects of wording, length and "
+                "label by place are planted in the lab's own prompts of score options."
+            )
+        found.append(line[1] or "")
+    return tuple(found)
 
 
 def _own_answer(reading: Reading, answers: Mapping[str, str]) -> str:

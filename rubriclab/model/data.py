@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from rubriclab.model.faults import DataError
 from rubriclab.model.rubric import Rubric
+from rubriclab.model.wording import many
 
 MAX_RATING = 1e9
 """A rating further from 0 is no rating: its square, and sums of squares, would be rounded away."""
@@ -119,7 +120,9 @@ def rater_names(names: object, ratings: Sized) -> tuple[str, ...]:
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"raters {str(names)[:60]!r} that are no list of names")
     if len(names) not in (0, len(ratings)):
-        raise ValueError(f"{len(names):,} raters of {len(ratings):,} ratings; name one for each rating, or none")
+        raise ValueError(
+            f"{many(len(names), 'rater')} of {many(len(ratings), 'rating')}; name one for each rating, or none"
+        )
     if not all(name.strip() for name in names):
         raise ValueError("a rater without a name")
     if long := [name for name in names if len(name) > MAX_RATER_NAME]:

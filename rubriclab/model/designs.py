@@ -13,6 +13,7 @@ from typing import ClassVar, TypeVar
 
 from rubriclab.model.faults import StudyError
 from rubriclab.model.study import Strategy, StrategyKind
+from rubriclab.model.wording import many
 
 Option = TypeVar("Option", int, str)
 MAX_READS = 10_000
@@ -251,7 +252,7 @@ class Every(Scheme):
         count = math.factorial(self.n)
         if self.n > ALL_LIMIT:
             raise StudyError(
-                f"Strategy “{self.strategy.name}” would take {self.n}! = {count:,} reads an item; "
+                f"Strategy “{self.strategy.name}” would take {self.n}! = {many(count, 'read')} an item; "
                 f"it is offered up to {ALL_LIMIT} options. Use “balanced” or “random”."
             )
         return count
@@ -259,6 +260,25 @@ class Every(Scheme):
     @property
     def default_reads(self) -> int:
         return self.step
+
+
+class Ends(Scheme):
+    """Ascending and descending in turn: the two orders that are farthest apart, on a scale of any size."""
+
+    title = "Both ends"
+    about = "Ascending and descending in turn: the two orders that are farthest apart."
+    offered = False
+
+    def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
+        return canonical, canonical[::-1]
+
+    @property
+    def step(self) -> int:
+        return 2
+
+    @property
+    def default_reads(self) -> int:
+        return 2
 
 
 class Listed(Scheme):
@@ -311,6 +331,7 @@ STRATEGIES: Mapping[StrategyKind, type[Scheme]] = {
     "random": Random,
     "williams": Williams,
     "all": Every,
+    "ends": Ends,
     "custom": Listed,
     "min-bias": LeastBiased,
 }

@@ -1,37 +1,13 @@
-"""The limits of a gate: what a judge is held to before it may stay in a pipeline."""
+"""The conditions of a gate: what a judge may be held to before it stays in a pipeline.
+
+The limits themselves are in ``gate_limits``: whoever only names conditions, as the command line's help,
+needs none of what checks values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-from pydantic import Field
-
-from rubriclab.model.faults import StudyError
-from rubriclab.model.validation import Table, validated
-
-Most = Annotated[float, Field(strict=True, gt=0, le=1)]
-Points = Annotated[float, Field(strict=True, gt=0, le=1_000)]
-Least = Annotated[float, Field(strict=True, ge=0, le=1)]
-
-
-class GateLimits(Table):
-    """[gate] of a study file, or the options of the command; what is not named is not asked."""
-
-    max_v: Most | None = None
-    max_shift: Points | None = None
-    max_place: Most | None = None
-    max_flip: Most | None = None
-    max_unread: Most | None = None
-    min_kappa: Least | None = None
-    min_weighted_kappa: Least | None = None
-    min_r: Least | None = None
-    min_repeat: Least | None = None
-
-    def over(self, other: GateLimits) -> GateLimits:
-        """These limits, and those of ``other`` where these name none."""
-        return GateLimits(**{**other.given(), **self.given()})
 
 
 @dataclass(frozen=True)
@@ -52,6 +28,11 @@ class Condition:
     def sized(self) -> bool:
         """Has the number a sign, and is its size held against the limit?"""
         return self.key in ("max_shift", "max_place")
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Is the number what is left beyond a judge's own noise, which truly is never below 0?"""
+        return self.key == "max_flip"
 
     @property
     def option(self) -> str:
@@ -79,8 +60,3 @@ CONDITIONS: Mapping[str, Condition] = {
     )
 }
 """Every condition by its key, in the order in which they are shown."""
-
-
-def gate_limits(value: Any, where: str) -> GateLimits:
-    """The limits in a table of plain values. Raises StudyError for an unknown key and for a limit out of range."""
-    return validated(GateLimits, value, where, StudyError)

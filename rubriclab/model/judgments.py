@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from rubriclab.model.faults import LabError
 from rubriclab.model.prompt import Reading
 from rubriclab.model.study import SMALLEST_EFFECT, Arm, Ordering, Sampling, UnitChoice
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,10 +29,10 @@ WRITE_TEMPLATE, REVIEW_TEMPLATE = "reference-write.v1", "reference-review.v1"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One question to a judge. ``items`` has one index, or one per criterion shown.
+    """One question to a judge. ``items`` has one index, or one per criterion (or response) shown.
 
     ``reference``: the score of the reference answer that is shown, None without one.
-    ``scores``: the scale that the criteria of one call are rated on; empty elsewhere.
+    ``scores``: the scale that the criteria (or responses) of one call are rated on; empty elsewhere.
     ``reading``: how the reply to a user's own prompt is read; None for the lab's prompts.
     """
 
@@ -104,6 +105,27 @@ class Judgment:
     outcomes: tuple[Outcome, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A judge that was taken out of a run: how many of its calls were judged by then, and why it went.
+
+    What it judged stays in the run and in its findings: whoever drops a judge may have seen them.
+    """
+
+    judge: str
+    done: int
+    planned: int
+    reason: str = ""
+
+    def __str__(self) -> str:
+        reason = f" Its reason: {self.reason}" if self.reason else ""
+        kept = " What it judged stays in the findings." if self.done else ""
+        return (
+            f"The judge {self.judge} was dropped from this run after {self.done:,} of its "
+            f"{many(self.planned, 'call')} and is asked nothing more.{kept}{reason}"
+        )
+
+
 @dataclass(frozen=True)
 class RunData:
     """A run's judgments as arrays: what every finding starts from.
@@ -122,7 +144,8 @@ class RunData:
     ``probabilities``: (rows, max n) or None; NaN where not given. ``smallest_effect`` (in steps of
     the scale) and ``unit``: how it is read, as the study's design says. ``epsilon``: what a judge's being
     cheaper than an annotator is worth, as a share of items; ``cut``: the lowest score that passes, None for
-    the middle of the scale.
+    the middle of the scale. ``dropped``: judges that were taken out of the run, of which ``planned`` counts
+    no more than they were asked.
     """
 
     run: str
@@ -138,6 +161,7 @@ class RunData:
     unit: UnitChoice = "auto"
     epsilon: float = EPSILON
     cut: float | None = None
+    dropped: tuple[Dropped, ...] = ()
 
     @cached_property
     def unanswered(self) -> int:

@@ -43,10 +43,11 @@ class AnswerRule:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How the reply to one call is read. ``labels``: what may be answered, in an order that does not
-    depend on what is shown."""
+    depend on what is shown. ``names``: of the responses of a batch, what each is called by its place."""
 
     rule: AnswerRule
     labels: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from rubriclab.model.faults import RubricError
 from rubriclab.model.hashing import fingerprint
+from rubriclab.model.wording import many
 
 MIN_OPTIONS, MAX_OPTIONS = 2, 10
 
@@ -39,7 +40,7 @@ class Criterion:
             raise RubricError("A criterion has no name: give every criterion a name.")
         if not MIN_OPTIONS <= len(scores) <= MAX_OPTIONS:
             raise RubricError(
-                f"Criterion “{self.name}” has {len(scores)} score option(s); "
+                f"Criterion “{self.name}” has {many(len(scores), 'score option')}; "
                 f"a rubric needs {MIN_OPTIONS} to {MAX_OPTIONS}. Add or remove options."
             )
         for score in scores:

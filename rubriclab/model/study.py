@@ -12,9 +12,9 @@ from rubriclab.model.hashing import fingerprint
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.rubric import Rubric
 
-Axis = Literal["options", "criteria", "pairwise", "listwise"]
-"""What is reordered: the score options of one criterion, the criteria of one call,
-or the candidates of a comparison."""
+Axis = Literal["options", "criteria", "pairwise", "listwise", "batch"]
+"""What is reordered: the score options of one criterion, the criteria of one call, the
+candidates of a comparison, or the responses that one call scores."""
 
 AnswerMode = Literal["feedback", "score"]
 """``feedback``: prose, then ``[RESULT] n`` (Prometheus-Eval). ``score``: the label alone."""
@@ -31,8 +31,8 @@ TRIAL_ORIGIN = "try it"
 class Ordering:
     """What is shown at positions 1..n, and the label that stands beside each.
 
-    ``shown[p]`` is a canonical score (axis options), a criterion name (criteria) or a
-    candidate name (comparisons). ``labels`` is empty for criteria.
+    ``shown[p]`` is a canonical score (axis options), a criterion name (criteria), a candidate
+    name (comparisons) or an item's id (batch). ``labels`` is empty for criteria and batches.
     """
 
     shown: tuple[int, ...] | tuple[str, ...]
@@ -42,7 +42,7 @@ class Ordering:
         return " ".join(map(str, self.shown))
 
 
-StrategyKind = Literal["fixed", "descending", "balanced", "random", "williams", "all", "custom", "min-bias"]
+StrategyKind = Literal["fixed", "descending", "balanced", "random", "williams", "all", "ends", "custom", "min-bias"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,12 @@ class Design:
     (number of options); ``ids`` (arabic, letters, roman, or a list, lowest score first);
     ``reference`` (0 = none, or the score of the reference answer shown); without that factor
     ``show_reference`` shows an item's best reference answer where it has one; ``prompt`` (names of
-    the study's own prompts). ``crossed``: full
+    the study's own prompts); ``rubric`` (names of the study's rubric and of its other wordings). ``crossed``: full
     factorial; else one factor at a time against the baseline, and only under the first
     strategy. ``shuffle_ids`` deals the labels out anew for every read, so that a label's
     pull can be told from its score's. ``tie``, ``baseline_candidate`` and ``list_size`` are
-    for comparisons.
+    for comparisons. ``batch_size`` (also a factor) and ``batch_draws``, how often the items are dealt
+    into batches anew, are for batches; every item is asked about alone besides.
 
     How the answers are read, and no part of the study's identity: ``smallest_effect``, the smallest
     effect of interest in steps of the scale (see ``stats.verdict``), and the ``unit`` that
@@ -166,13 +167,16 @@ class Design:
     tie: bool = True
     baseline_candidate: str | None = None
     list_size: int = 3
+    batch_size: int = 4
+    batch_draws: int = 1
     template: str | None = None
     smallest_effect: float = SMALLEST_EFFECT
     unit: UnitChoice = "auto"
 
     def identity(self) -> dict[str, Any]:
         """What decides the calls: everything but how their answers are read."""
-        return {k: v for k, v in asdict(self).items() if k not in ("smallest_effect", "unit")}
+        no_part = {"smallest_effect", "unit"} | (set() if self.axis == "batch" else {"batch_size", "batch_draws"})
+        return {k: v for k, v in asdict(self).items() if k not in no_part}
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,8 @@ class Study:
     """Data, rubric, judges, design and own prompts: everything that decides which calls are made.
 
     ``prompts``: the user's own; the first is sent where no factor ``prompt`` names another. Without
-    any the lab's own prompts are sent.
+    any the lab's own prompts are sent. ``rubrics``: other wordings of ``rubric``, of the same criteria, that the
+    factor ``rubric`` names.
     """
 
     name: str
@@ -189,6 +194,7 @@ class Study:
     design: Design = Design()
     rubric: Rubric | None = None
     prompts: tuple[PromptTemplate, ...] = ()
+    rubrics: tuple[Rubric, ...] = ()
 
     def __post_init__(self) -> None:
         names = [judge.name for judge in self.judges]
@@ -201,6 +207,7 @@ class Study:
         for title in titles:
             if titles.count(title) > 1:
                 raise StudyError(f"Two prompts are named “{title}”; give each its own name.")
+        _check_rubrics(self)
 
     def prompt_of(self, variant: Variant) -> PromptTemplate | None:
         """The user's own prompt that is sent under a variant; None for the lab's.
@@ -216,6 +223,18 @@ class Study:
         known = ", ".join(f"“{prompt.name}”" for prompt in self.prompts) or "none"
         raise StudyError(f"Factor “prompt” has the level {name!r}; the study's own prompts: {known}.")
 
+    def rubric_of(self, variant: Variant) -> Rubric | None:
+        """What is rated by under a variant. Raises StudyError where it names a rubric that the study does not have."""
+        name = variant.get("rubric")
+        if name is None:
+            return self.rubric
+        known = [one for one in (self.rubric, *self.rubrics) if one is not None]
+        for rubric in known:
+            if rubric.name == name:
+                return rubric
+        names = ", ".join(f"“{rubric.name}”" for rubric in known) or "none"
+        raise StudyError(f"Factor “rubric” has the level {name!r}; the study's rubrics: {names}.")
+
     @property
     def id(self) -> str:
         """The same calls, the same id: the run of a study is found again by it."""
@@ -229,8 +248,29 @@ class Study:
                     for judge in self.judges
                 ],
                 **({"prompts": [[prompt.name, prompt.id] for prompt in self.prompts]} if self.prompts else {}),
+                **({"rubrics": [[rubric.name, rubric.id] for rubric in self.rubrics]} if self.rubrics else {}),
             }
         )
+
+
+def _check_rubrics(study: Study) -> None:
+    """Raises StudyError for wordings of a rubric that are not of its criteria, or share a name."""
+    if not study.rubrics:
+        return
+    if study.rubric is None:
+        raise StudyError(f"Study “{study.name}” has other wordings of a rubric and no rubric. Choose the rubric.")
+    names = [rubric.name for rubric in (study.rubric, *study.rubrics)]
+    for name in names:
+        if names.count(name) > 1:
+            raise StudyError(f"Two rubrics are named “{name}”; give each its own name.")
+    own = [criterion.name for criterion in study.rubric.criteria]
+    for rubric in study.rubrics:
+        theirs = [criterion.name for criterion in rubric.criteria]
+        if sorted(theirs) != sorted(own):
+            raise StudyError(
+                f"Rubric “{rubric.name}” has the criteria {', '.join(theirs)}; as a wording of “{study.rubric.name}” it "
+                f"needs {', '.join(own)}. Give its criteria the same names."
+            )
 
 
 @dataclass(frozen=True, slots=True)

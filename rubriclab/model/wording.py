@@ -7,15 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-_IRREGULAR = {"criterion": "criteria", "reply": "replies"}
+_IRREGULAR = {"criterion": "criteria", "reply": "replies", "retry": "retries", "study": "studies"}
+_OF_ONE = {"are": "is", "have": "has", "were": "was", "do": "does", "carry": "carries", "had": "had"}
 UNKNOWN = "–"
 ROUNDING = 1e-12
 
 
-def many(n: int, thing: str) -> str:
-    """As “1 item”, “2,000 items”."""
-    plural = _IRREGULAR.get(thing, f"{thing}s")
-    return f"{n:,} {thing if n == 1 else plural}"
+def many(n: int, thing: str, verb: str = "") -> str:
+    """As “1 item”, “2,000 items”; with a ``verb`` in its plural as “1 item is”, “2,000 items are”."""
+    one = n == 1
+    words = f"{n:,} {plural(thing, n)}"
+    return f"{words} {_OF_ONE.get(verb, f'{verb}s') if one else verb}" if verb else words
+
+
+def plural(thing: str, n: int) -> str:
+    """As “items”, “criteria”; of 1 “item”."""
+    return thing if n == 1 else _IRREGULAR.get(thing, f"{thing}s")
 
 
 def listed(names: Sequence[str]) -> str:
@@ -45,6 +52,24 @@ def number(value: float | None, form: str, *, unknown: str = UNKNOWN) -> str:
     if value is None or not math.isfinite(value):
         return unknown
     return format(0.0 if abs(value) < ROUNDING else value, form)
+
+
+def beyond_noise(value: float | None, form: str, unit: str = "") -> str:
+    """What is left beyond a judge's own noise, as “0.03”; below 0 as “0.00 (measured −0.03: noise)”."""
+    shown, measured = beyond_noise_parts(value, form, unit)
+    return f"{shown} ({measured}: noise)" if measured else shown
+
+
+def beyond_noise_parts(value: float | None, form: str, unit: str = "") -> tuple[str, str]:
+    """The number as text, and “measured −0.03” where it lies below 0.
+
+    Truly it is never below 0 (see ``stats.verdict.effect``): a measured value below is the luck of the control.
+    """
+    shown, unit = number(value, form), unit and f" {unit}"
+    if not known(value) or not shown.startswith("-"):
+        return f"{shown}{unit if known(value) else ''}", ""
+    measured = f"measured {shown.replace('-', '−')}" if shown.strip("-0.%") else ""
+    return f"{number(0.0, form.lstrip('+'))}{unit}", measured
 
 
 def interval(ci: Sequence[float | None] | None, form: str, *, brackets: bool = False) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 from rubriclab.datasets.imports import frame_file
 from rubriclab.datasets.logs import Source
 from rubriclab.model import LabError
+from rubriclab.model.wording import many
 from rubriclab.notebook.lab import Lab, Run, opened
 from rubriclab.runs.importing import ARCHIVE, checked_kind, import_file, kind_of
 from rubriclab.runs.manager import RunManager
@@ -70,7 +71,7 @@ def _one_of(lab: Lab, runs: tuple[str, ...], name: str, file: str) -> Run:
         asked = [run for run in runs if lab.store.run(run).name == name]
     if len(exact or asked) != 1:
         raise LabError(
-            f"“{file}” holds {len(runs)} runs and “{name}” names {len(asked)} of them. "
+            f"“{file}” holds {many(len(runs), 'run')} and “{name}” names {len(asked)} of them. "
             f"Say which one with name=…: {', '.join(runs)}."
         )
     return lab.run((exact or asked)[0])

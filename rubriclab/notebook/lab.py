@@ -10,12 +10,15 @@ from typing import Any, Self
 
 import pandas as pd
 
+from rubriclab.datasets.outfiles import write_file
 from rubriclab.findings.gate import GATE, GateResult
 from rubriclab.findings.topics import Findings, document
-from rubriclab.model import LabError, UnitChoice
-from rubriclab.model.gate import gate_limits
+from rubriclab.model import TRIAL_ORIGIN, LabError, UnitChoice
+from rubriclab.model.gate_limits import gate_limits
+from rubriclab.model.wording import many
 from rubriclab.notebook.shown import table_html
 from rubriclab.report.charts import CHARTS, Drawn
+from rubriclab.report.presentation import presentation, story
 from rubriclab.runs.terminal import say
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.opening import MEMORY
@@ -239,6 +242,24 @@ class Run:
             raise LabError(f"This run has no figure on “{topic}”. It has: {', '.join(known) or 'none'}.")
         return drawn
 
+    def present(self, file: str | Path, *, judge: str | None = None) -> Path:
+        """Write the run as a presentation of three steps, one HTML file that needs no network; its path.
+
+        ``judge``: whose answers; without it those of the judge whose lie farthest apart. Raises LabError
+        where nothing was read in two orders, and for a file that cannot be written.
+
+        >>> import rubriclab as rl, tempfile
+        >>> from rubriclab.model.places import EXAMPLE
+        >>> run = rl.read(EXAMPLE, kind="run")
+        >>> run.present(Path(tempfile.mkdtemp()) / "talk.html").name
+        'talk.html'
+        """
+        path = Path(file)
+        trial = self.info.origin == TRIAL_ORIGIN
+        told = story(self.lab.store, self.name, None if trial else self.findings, judge=judge)
+        write_file(path, presentation(told).encode())
+        return path
+
     def close(self) -> None:
         """Close the lab that the run is in."""
         self.lab.close()
@@ -256,7 +277,9 @@ class Run:
             return f"<Run {self.name}: its lab is closed>"
         info = self.info
         simulated = ", simulated" if info.simulated else ""
-        return f"<Run {self.name} “{info.name}”: {info.done:,} of {info.planned:,} calls, {info.state}{simulated}>"
+        return (
+            f"<Run {self.name} “{info.name}”: {info.done:,} of {many(info.planned, 'call')}, {info.state}{simulated}>"
+        )
 
     def _repr_html_(self) -> str:
         if self.lab.closed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from rubriclab.figures import alignment as align
 from rubriclab.figures import choice as odds
@@ -18,12 +18,11 @@ from rubriclab.figures import ranking as rank
 from rubriclab.figures import replacement as annotators
 from rubriclab.figures.agreement import coefficient_dots, confusion_cells, order_dots
 from rubriclab.figures.debiasing import debiasing_curve
-from rubriclab.figures.generalisability import component_bars, design_curves
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.ordinal import twice_forest
+from rubriclab.figures.pulls import pulls_bars
 from rubriclab.figures.rasch import places_forest, ruler
-from rubriclab.figures.style import Chart
 from rubriclab.figures.wording import component_forest, share_bars, wording_forest
 from rubriclab.findings.agreement_results import AgreementResult
 from rubriclab.findings.agreement_words import averaging_sentence
@@ -33,13 +32,12 @@ from rubriclab.findings.comparison import ComparisonResult
 from rubriclab.findings.corrected_means_results import CorrectedResult
 from rubriclab.findings.criteria_results import CriteriaResult
 from rubriclab.findings.debiasing_results import Debiased, Debiasing
-from rubriclab.findings.decision_study import curves
-from rubriclab.findings.generalisability_results import Generalisability
 from rubriclab.findings.leaderboard import Leaderboard
 from rubriclab.findings.ordinal import OrdinalResult
 from rubriclab.findings.perturbation import perturbation_sentence
 from rubriclab.findings.perturbation_results import PerturbationGroup, PerturbationResult
 from rubriclab.findings.position_results import PositionResult
+from rubriclab.findings.pulls import PullsResult
 from rubriclab.findings.ranking_results import RankingResult
 from rubriclab.findings.rasch_results import RaschResult
 from rubriclab.findings.replacement import ReplacementResult
@@ -47,17 +45,9 @@ from rubriclab.findings.topic import clarity, setting
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
-
-MOST_STUDIES = 6
-"""Of reliability; the others are in the document."""
-
-
-class Drawn(NamedTuple):
-    """A chart under its caption. ``terms``: what has to be known to read it, by glossary key."""
-
-    caption: str
-    chart: Chart
-    terms: tuple[str, ...] = ()
+from rubriclab.report.charts_batch import batch_charts
+from rubriclab.report.charts_reliability import generalisability_charts, jury_charts
+from rubriclab.report.drawn import Drawn as Drawn
 
 
 @dataclass(frozen=True)
@@ -225,14 +215,10 @@ def _wording(result: WordingResult, findings: Findings) -> Iterator[Drawn]:
         yield Drawn(f"Mean score by wording: {name}", wording_forest(group), ("wording_shift", "sesoi"))
 
 
-def _generalisability(result: Generalisability, findings: Findings) -> Iterator[Drawn]:
+def _pulls(result: PullsResult, findings: Findings) -> Iterator[Drawn]:
     del findings
-    for study in result.studies[:MOST_STUDIES]:
-        if study.sources:
-            yield Drawn(f"What scores vary with: {study.name}", component_bars(study), ("variance_component",))
-        if study.plans:
-            lines = design_curves(curves(study, most=30), calls=10)
-            yield Drawn(f"What more calls buy: {study.name}", lines, ("decision_study", "dependability"))
+    for group in result.groups:
+        yield Drawn(f"What makes the order matter: {group.about}", pulls_bars(group), ("pull_change", "sesoi"))
 
 
 def _criteria(result: CriteriaResult, findings: Findings) -> Iterator[Drawn]:
@@ -367,8 +353,11 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "debiasing": _debiasing,
     "perturbation": _perturbation,
     "wording": _wording,
-    "generalisability": _generalisability,
+    "pulls": _pulls,
+    "generalisability": generalisability_charts,
+    "jury": jury_charts,
     "criteria": _criteria,
+    "batch": lambda result, _: batch_charts(result),
     "ranking": _ranking,
     "comparison": _comparison,
     "leaderboard": _leaderboard,

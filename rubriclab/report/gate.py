@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from rubriclab.findings.gate import Decision, GateResult
 from rubriclab.findings.plain import plain
-from rubriclab.model.gate import GateLimits
-from rubriclab.model.wording import interval, many, number
+from rubriclab.model.gate_limits import GateLimits
+from rubriclab.model.wording import beyond_noise, interval, known, many, number
 
 Undecided = Literal["fail", "pass", "skip"]
 UNDECIDED: tuple[Undecided, ...] = ("skip", "fail", "pass")
@@ -45,8 +45,11 @@ def _one_json(one: Decision) -> dict[str, Any]:
 
 
 def number_words(one: Decision) -> str:
-    unit = f" {one.condition.unit}" if one.condition.unit else ""
-    return f"{number(one.estimate, '.3f', unknown='not known')}{unit if one.estimate == one.estimate else ''}"
+    if not known(one.estimate):
+        return "not known"
+    if one.condition.beyond_noise:
+        return beyond_noise(one.estimate, ".3f", one.condition.unit)
+    return f"{number(one.estimate, '.3f')} {one.condition.unit}".rstrip()
 
 
 def bounds_words(one: Decision) -> str:

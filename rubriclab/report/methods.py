@@ -14,6 +14,7 @@ _BY_AXIS = {
     "criteria": ("criteria_read",),
     "pairwise": (),
     "listwise": (),
+    "batch": ("batch_read",),
 }
 
 

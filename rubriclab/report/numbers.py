@@ -136,7 +136,7 @@ OPTIONS = KeyTable(
         Column("Ascending less descending, points", _shift),
         Column("Picks at position 1 (even)", _first_position),
         Column("V without noise", _cramers_v),
-        Column("Bias Cost as in the paper", lambda arm: number(arm["bias_cost"]["default"], ".1f")),
+        Column("Bias Cost as in the paper, percentage points", lambda arm: number(arm["bias_cost"]["default"], ".1f")),
         PEARSON,
         Column("Items", lambda arm: f"{arm['n_items']:,}"),
         READ,

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from rubriclab.figures.embedded import figure_data, height, library
 from rubriclab.findings.topic import Advice
 from rubriclab.findings.topics import Findings, document
+from rubriclab.model.wording import many
 from rubriclab.report import numbers, words
 from rubriclab.report.charts import Drawn, Section, sections
 from rubriclab.report.made import made_rows, record
@@ -187,12 +188,15 @@ def _facts(run: _Run, *, marked: bool = False) -> list[str]:
     data, arms = run.source.data, run.body["arms"]
     total = sum(arm["judgments"]["total"] for arm in arms)
     read = sum(arm["judgments"]["ok"] for arm in arms)
-    judges = list(dict.fromkeys(arm.judge for arm in data.arms))
+    gone = {
+        one.judge: f"{one.judge} (dropped after {one.done:,} of {many(one.planned, 'call')})" for one in data.dropped
+    }
+    judges = list(dict.fromkeys(gone.get(arm.judge, arm.judge) for arm in data.arms))
     sets = list(dict.fromkeys(arm.dataset for arm in data.arms))
     facts = [
         f"Judges: {_listed(judges)}" if len(judges) > 1 else f"Judge: {_listed(judges)}",
         f"Data: {_listed(sets)}",
-        f"{read:,} of {total:,} judgments could be read",
+        f"{read:,} of {many(total, 'judgment')} could be read",
         "simulated" if marked and data.simulated else "",
         f"Run {data.run}",
     ]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rubriclab.datasets.outfiles import csv_bytes
 from rubriclab.model import STATUSES, RunData
+from rubriclab.model.wording import many
 
 LONG = (
     "run",
@@ -258,7 +259,7 @@ def _readme(data: RunData, long: pd.DataFrame) -> str:
     )
     return (
         f"Judgments of run {data.run}\n\n"
-        f"{len(judged):,} judgments of judges, {len(long) - len(judged):,} ratings of people.\n"
+        f"{many(len(judged), 'judgment')} of judges, {len(long) - len(judged):,} ratings of people.\n"
         f"By status (all are rows; those that are not ok have no score, NA in the other forms):\n"
         + "\n".join(lines)
         + "\n\ndictionary.csv says what each column of each file means. Persons are the texts judged, items the criteria.\n"

@@ -41,8 +41,15 @@ SHOWN = {
     "criteria": "the criteria of the rubric, all scored in one call",
     "pairwise": "the two answers that are compared",
     "listwise": "the answers that are compared",
+    "batch": "the responses that one call scores under the rubric",
 }
-THINGS = {"options": "item", "criteria": "item", "pairwise": "comparison", "listwise": "comparison"}
+THINGS = {
+    "options": "item",
+    "criteria": "item",
+    "pairwise": "comparison",
+    "listwise": "comparison",
+    "batch": "response",
+}
 
 
 class Paragraph(NamedTuple):
@@ -122,7 +129,7 @@ class Methods:
             return
         criteria = study.rubric.criteria
         names = _and([quoted(one.name) for one in criteria])
-        kinds = "criterion" if len(criteria) == 1 else f"{len(criteria)} criteria"
+        kinds = "criterion" if len(criteria) == 1 else f"{many(len(criteria), 'criterion')}"
         described = all(option.description for one in criteria for option in one.options)
         words = "each score described in words" if described else "not every score described in words"
         yield f"The rubric {quoted(study.rubric.name)} has the {kinds} {names} on the scale {scored}, {words}."
@@ -175,7 +182,7 @@ class Methods:
         of = self.source
         calls = int(data.judgments["call"].nunique())
         if of.planned and data.unanswered:
-            yield f"The run is not finished: {of.done:,} of {of.planned:,} calls have an answer."
+            yield f"The run is not finished: {of.done:,} of {many(of.planned, 'call', 'have')} an answer."
         else:
             yield f"In all {many(calls, 'call')} {'were made' if study else 'are in the file'}."
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from rubriclab.findings.topics import TOPICS, Findings, document
 from rubriclab.model import STATUSES
-from rubriclab.model.wording import UNKNOWN, interval, known, number
+from rubriclab.model.wording import UNKNOWN, interval, known, many, number
 from rubriclab.report import numbers
 from rubriclab.report.paper_text import name, to_latex, to_markdown
 
@@ -109,7 +109,7 @@ def _verdicts(findings: Findings, body: Mapping[str, Any]) -> Table:
     head = ("Judge and data", "Question", "Estimate", "Interval", "Level", "Smallest effect", "n", "Verdict")
     caption = "Answers to the questions about each judge: estimate, interval at its level, smallest effect of interest, items or comparisons with a readable judgment (n), and verdict."
     if body["unanswered"]:
-        caption += f" The run is not finished ({body['unanswered']:,} calls wait), so no verdict is given."
+        caption += f" The run is not finished ({many(body['unanswered'], 'call', 'wait')}), so no verdict is given."
     return Table("verdicts", caption + _simulated(body), head, tuple(rows), frozenset({2, 3, 4, 6}))
 
 
@@ -182,6 +182,19 @@ def _ends(low: float | None, high: float | None, form: str) -> str:
 
 
 # ---------------------------------------------------------------- in two forms
+
+
+def frame_table(key: str, caption: str, frame: pd.DataFrame) -> Table:
+    """A page's table for a paper: every cell as it stands there, numbers to four significant digits."""
+    numeric = frozenset(at for at, column in enumerate(frame) if pd.api.types.is_numeric_dtype(frame[column].dtype))
+    rows = tuple(tuple(name(_cell(value)) for value in row) for row in frame.itertuples(index=False, name=None))
+    return Table(key, name(caption), tuple(name(column) for column in frame), rows, numeric)
+
+
+def _cell(value: Any) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and not known(value)):
+        return UNKNOWN
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def table_markdown(table: Table) -> str:

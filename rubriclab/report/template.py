@@ -51,25 +51,23 @@ def environment() -> Environment:
 
 def render(scripts: Sequence[str], **values: Any) -> str:
     """The report as HTML. ``scripts``: all that the document allows to run, by their hashes."""
+    return render_page("report.html.jinja", scripts, style=Markup(file("report.css")), **values)
+
+
+def render_page(template: str, scripts: Sequence[str], **values: Any) -> str:
+    """A template of this folder as an HTML document that runs ``scripts`` and no others."""
     allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
-    return (
-        environment()
-        .get_template("report.html.jinja")
-        .render(
-            scripts=[Markup(script) for script in scripts],
-            allowed=Markup(allowed),
-            style=Markup(_file("report.css")),
-            **values,
-        )
-    )
+    made = environment().get_template(template)
+    return made.render(scripts=[Markup(script) for script in scripts], allowed=Markup(allowed), **values)
 
 
 def drawing_script() -> str:
     """The script that draws a report's figures from the data beside it."""
-    return _file("report.js")
+    return file("report.js")
 
 
-def _file(name: str) -> str:
+def file(name: str) -> str:
+    """A style sheet or script of this folder."""
     return (HERE / name).read_text(encoding="utf-8")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rubriclab.model.wording import arm_name, interval, lone_p, many, number, p_value
+from rubriclab.model.wording import arm_name, beyond_noise, interval, lone_p, many, number, p_value
+from rubriclab.report.text_batch import batch_lines
 from rubriclab.report.text_ratings import mean_lines, replacement_lines
-from rubriclab.report.text_reliability import ranks_line, ruler_lines, study_lines
+from rubriclab.report.text_reliability import jury_lines, pull_lines, ranks_line, ruler_lines, study_lines
 
 Json = Mapping[str, Any]
 
@@ -19,11 +20,12 @@ def as_text(document: Json) -> str:
         lines.append("SIMULATED judge: shows how the method works, not how any model behaves.")
     lines.extend(f"WARNING: {text}" for text in document["alarms"])
     if left := document["unanswered"]:
-        lines.append(f"NOT FINISHED: {left:,} calls wait. The numbers are about the others; no verdict yet.")
+        lines.append(f"NOT FINISHED: {many(left, 'call', 'wait')}. The numbers are about the others; no verdict yet.")
     lines.extend(_advice_lines(document["advice"]))
     judges = document.get("judges")
     for arm in [] if judges is not None else document["arms"]:
-        lines.extend(["", *(_option_lines(arm) if "position" in arm else _criteria_lines(arm))])
+        write = _option_lines if "position" in arm else batch_lines if "batch_size" in arm else _criteria_lines
+        lines.extend(["", *write(arm)])
     for judge in judges or []:
         lines.extend(["", *_judge_lines(judge)])
     lines.extend(_section("On one ruler", ruler_lines(document.get("rasch", []))))
@@ -34,8 +36,11 @@ def as_text(document: Json) -> str:
     lines.extend(_section("One corrected call", _one_call(document)))
     lines.extend(_section("Forms of the prompt", _forms(document.get("perturbations"))))
     lines.extend(_section("Prompt sensitivity", _wordings(document.get("prompt_sensitivity", []))))
+    lines.extend(_section("What pulls", pull_lines(document.get("pulls", []))))
     studies = (line for study in document.get("generalisability", []) for line in study_lines(study))
     lines.extend(_section("Reliability", studies))
+    juries = (line for of in document.get("juries", []) for line in jury_lines(of))
+    lines.extend(_section("Several judges or several orders", juries))
     lines.extend(_section("Judges together", map(_together, document.get("agreement", []))))
     lines.extend(_section("Notes", (f"  {text}" for text in document["warnings"] if text not in document["alarms"])))
     return "\n".join(lines)
@@ -62,7 +67,7 @@ def _advice_lines(advice: Sequence[Json]) -> Iterator[str]:
 def _option_lines(arm: Json) -> Iterator[str]:
     counts = arm["judgments"]
     yield _name(arm)
-    yield f"  judgments      {counts['ok']:,} read of {counts['total']:,}, {arm['n_items']:,} items"
+    yield f"  judgments      {counts['ok']:,} read of {counts['total']:,}, {many(arm['n_items'], 'item')}"
     scores = arm["score_distribution"]
     spread = "  ".join(
         f"{s}: {_number(share, '.0%')}" for s, share in zip(scores["scores"], scores["share"], strict=True)
@@ -100,7 +105,7 @@ def _cheapest(best: Json) -> str:
     """An order is named as the best only where its cost is known."""
     if best["cost"] is None:
         return "unknown"
-    return f"{' '.join(map(str, best['ordering']))} {_number(best['cost'], '.1f')} points"
+    return f"{' '.join(map(str, best['ordering']))} {_number(best['cost'], '.1f')} percentage points"
 
 
 def _outcome(shift: Json) -> str:
@@ -129,10 +134,10 @@ def _shift_lines(shift: Json) -> Iterator[str]:
         f"{verdict if by == 'extremes' else ''}"
     )
     known = single["source"]
-    number = single["excess"] if known else single["other"]
+    size = beyond_noise(single["excess"], ".2f", "points") if known else f"{_number(single['other'], '.2f')} points"
     ends = single["excess_ci"] if known else single["other_ci"]
     yield (
-        f"  single score   {_number(number, '.2f')} points {_interval(ends)} "
+        f"  single score   {size} {_interval(ends)} "
         f"{'beyond' if known else 'including'} the judge's own noise: {one['verdict']}"
         f"{', by permuting scores over orders' if one['verdict'] == 'effect' and one['why'] else ''}"
     )
@@ -145,7 +150,7 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
     pearson, spearman = alignment["pearson"], alignment["spearman"]
     yield (
         f"  with humans    r {_number(pearson['r'], '.3f')} {_interval(pearson['ci'])}, rho "
-        f"{_number(spearman['r'], '.3f')} {_interval(spearman['ci'])}, {alignment['n_items']:,} items "
+        f"{_number(spearman['r'], '.3f')} {_interval(spearman['ci'])}, {many(alignment['n_items'], 'item')} "
         f"({alignment['excluded']:,} left out)"
     )
     ceiling, sure, raters = alignment.get("ceiling"), alignment.get("reliability"), alignment.get("raters")
@@ -177,7 +182,7 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
 def _criteria_lines(arm: Json) -> Iterator[str]:
     counts, delta, significant = arm["judgments"], arm["delta_pos"], arm["significant"]
     yield _name(arm)
-    yield f"  scores         {counts['ok']:,} read of {counts['total']:,}, {arm['n_texts']:,} texts"
+    yield f"  scores         {counts['ok']:,} read of {counts['total']:,}, {many(arm['n_texts'], 'text')}"
     if all(effect["first_less_last"]["estimate"] is None for effect in arm["criteria"]):
         yield "  criterion      every criterion stood at one position only"
         yield from _alignment_lines(arm)
@@ -260,7 +265,7 @@ def _by(first: Json) -> str:
 def _compared(pair: Json) -> str:
     return (
         f"  {_name(pair, strategy=False)}: r of {pair['a']} less r of {pair['b']} "
-        f"{_number(pair['delta_r'], '+.3f')} {_interval(pair['ci'])}, {pair['n_items']:,} items"
+        f"{_number(pair['delta_r'], '+.3f')} {_interval(pair['ci'])}, {many(pair['n_items'], 'item')}"
         f"{_equal_reads(pair)}"
     )
 
@@ -280,7 +285,7 @@ def _reversal(reversal: Json) -> str:
         f"{_number(noise['changed']['value'])} at equal reads, {control}: {noise['excess']['verdict']}; "
     )
     if reversal["excluded"] == reversal["prompts"]:
-        return f"{start}over all reads one side ties all candidates in each of {reversal['prompts']:,} prompts"
+        return f"{start}over all reads one side ties all candidates in each of {many(reversal['prompts'], 'prompt')}"
     return (
         f"{start}over all reads, noise included, on "
         f"{_number(reversal['top1_flip'])} of {reversal['prompts']:,} prompts (by the strict count "
@@ -332,7 +337,7 @@ def _wordings(groups: Sequence[Json]) -> Iterator[str]:
     for group in groups:
         yield (
             f"  {group['judge']} · {group['dataset']}: {len(group['wordings'])} wordings in the same orders, "
-            f"{group['n_items']:,} items, sd {_number(group['sd'], '.2f')} points"
+            f"{many(group['n_items'], 'item')}, sd {_number(group['sd'], '.2f')} points"
         )
         for one in group["components"]:
             ends = interval(one["ci"], ".1%", brackets=True)

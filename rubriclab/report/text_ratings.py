@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.model.wording import arm_name, interval, many, number
 
 Json = Mapping[str, Any]
 
@@ -23,7 +23,7 @@ def replacement_lines(test: Json | None) -> Iterator[str]:
     yield from (f"  note           {text}" for text in test["warnings"])
     if test["orders"]:
         yield (
-            f"                 passes in {test['orders_passing']} of {len(test['orders'])} orders, whose advantages are "
+            f"                 passes in {test['orders_passing']} of {many(len(test['orders']), 'order')}, whose advantages are "
             f"{number(test['spread'], '.2f')} {interval(test['spread_ci'], '.2f', brackets=True)} apart"
         )
 
@@ -55,7 +55,7 @@ def _all_rated(name: str, entry: Json) -> str:
     told = dict(_values(entry))
     error = f"{told['error']} apart" if entry["bias"]["value"] is not None else f"not compared: {entry['why']}"
     return (
-        f"  {name}: all {entry['n_items']:,} items are rated, so there is nothing to correct: judge {told['judge']}, "
+        f"  {name}: all {many(entry['n_items'], 'item', 'are')} rated, so there is nothing to correct: judge {told['judge']}, "
         f"ratings {told['ratings']} points, {error}"
     )
 

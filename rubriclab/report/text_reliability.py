@@ -1,4 +1,4 @@
-"""Reliability as text for a terminal: parts of the variance, how calls are best spent, rulers, scores as ranks."""
+"""Reliability as text for a terminal: parts of the variance, how calls are best spent, juries, rulers, ranks."""
 
 from __future__ import annotations
 
@@ -33,6 +33,25 @@ def _reliable(one: Json) -> str:
     relative = f"{number(one['relative'], '.2f')} {interval(one['relative_ci'], '.2f', brackets=True)}"
     absolute = f"{number(one['absolute'], '.2f')} {interval(one['absolute_ci'], '.2f', brackets=True)}"
     return f"reliability {relative}, dependability {absolute}"
+
+
+def jury_lines(of: Json) -> Iterator[str]:
+    """One of ``juries``: the verdict, the mix to take, and how errors hang together."""
+    name = " · ".join(filter(None, (listed(of["judges"]), of["dataset"], of["variant"])))
+    yield f"  {name}: {many(of['orders'], 'order')} each, {many(of['n_items'], 'item')}"
+    if of["targets"][0]["target"] == "people":
+        yield f"    {of['targets'][0]['gain']['verdict']}: {of['sentence']}"
+    else:
+        yield f"    {of['sentence']}"
+    for one in of["targets"]:
+        yield f"    held against {'people' if one['target'] == 'people' else 'all judges'}: {one['sentence']}"
+    if of["aligned"]:
+        yield (
+            f"    order errors of two judges in the same order correlate by {number(of['order_errors'], '.2f')} "
+            f"{interval(of['order_errors_ci'], '.2f', brackets=True)}: one read of each is worth "
+            f"{number(of['order_votes'], '.1f')} that err independently"
+        )
+    yield from (f"    note: {text}" for text in of["warnings"])
 
 
 def ruler_lines(scales: Sequence[Json]) -> Iterator[str]:
@@ -74,3 +93,14 @@ def ranks_line(line: Json) -> str:
         f"  {name}, {line['asked']}: {number(line[first], '+.2f')} {sure} {unit}; as ranks {ranks}: "
         f"{CONCLUSIONS[line['answer']]}"
     )
+
+
+def pull_lines(groups: Sequence[Json]) -> Iterator[str]:
+    """Every change of a rubric in words, the largest first."""
+    for group in groups:
+        yield (
+            f"  {group['judge']} · {group['dataset']} · {group['rubric']}: {len(group['changes'])} changes in "
+            f"{group['n_arms']} arms, {group['n_calls']:,} calls"
+        )
+        yield from (f"    {one['sentence']}" for one in group["changes"])
+        yield from (f"    note: {text}" for text in group["warnings"])

@@ -11,6 +11,7 @@ from rubriclab.findings.contrast_results import Contrast
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.summary import ComparisonLine, Line, arm_result, lines, moves, scales, short_names
 from rubriclab.findings.topics import Findings
+from rubriclab.model.wording import many
 from rubriclab.report.charts import Drawn, Section
 
 MOST_ARMS, MOST_PAIRS = 12, 4
@@ -87,8 +88,8 @@ def _difference(runs: Sequence[Findings], a: Line, b: Line) -> Section:
 def _basis(difference: Contrast) -> str:
     """What the difference rests on."""
     if difference.paired:
-        return f"The same {difference.n_a:,} items on both sides; {difference.unit}s are resampled in pairs."
+        return f"The same {many(difference.n_a, 'item')} on both sides; {difference.unit}s are resampled in pairs."
     return (
-        f"{difference.n_a:,} items against {difference.n_b:,}, not the same ones: each side is resampled "
+        f"{many(difference.n_a, 'item')} against {difference.n_b:,}, not the same ones: each side is resampled "
         "by itself, which makes the intervals wider."
     )

@@ -54,11 +54,12 @@ def summary(findings: Findings) -> str:
 def limits(findings: Findings, of: Source) -> tuple[str, ...]:
     """What this run cannot say, with its numbers: the first thing a careful reader looks for."""
     data = findings.data
-    limiting = [_about_whom(findings)]
+    limiting = [scope(findings)]
     if of.planned and of.done < of.planned:
         limiting.append(
-            f"The run is not finished: {of.done:,} of {of.planned:,} calls have an answer. The numbers are about these."
+            f"The run is not finished: {of.done:,} of {many(of.planned, 'call', 'have')} an answer. The numbers are about these."
         )
+    limiting += map(str, data.dropped)
     limiting += _left_out(data.judgments["status"].to_numpy())
     if not np.isfinite(data.items["human"].to_numpy()).any() and not (findings.axes & {"pairwise", "listwise"}):
         limiting.append(
@@ -70,7 +71,8 @@ def limits(findings: Findings, of: Source) -> tuple[str, ...]:
     return tuple(limiting)
 
 
-def _about_whom(findings: Findings) -> str:
+def scope(findings: Findings) -> str:
+    """Whom and what a run is about, and that it is about no other."""
     data = findings.data
     judges = len({arm.judge for arm in data.arms})
     items = len(np.unique(data.judgments["item"].to_numpy()))
@@ -88,7 +90,7 @@ def _left_out(status: np.ndarray[Any, Any]) -> Iterator[str]:
     if left:
         why = ", ".join(f"{n:,} because {UNREAD[name]}" for name, n in left.items())
         yield (
-            f"Left out of {total:,} judgments: {why}. If a judge fails more often in some orders "
+            f"Left out of {many(total, 'judgment')}: {why}. If a judge fails more often in some orders "
             "than in others, what is left is no fair sample."
         )
 

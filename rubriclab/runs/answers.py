@@ -24,8 +24,9 @@ from typing import Any
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.model import Call, Reply
 from rubriclab.model.storable import storable_reply
+from rubriclab.model.wording import many
 from rubriclab.runs.answer_files import Answers, BatchError, says_nothing
-from rubriclab.store import RunWriter, Store, run_name
+from rubriclab.store import RunWriter, Store
 from rubriclab.store.provenance import provenance
 from rubriclab.study.plan import Plan
 
@@ -34,13 +35,13 @@ from rubriclab.study.plan import Plan
 
 def done_keys(store: Store, prepared: Plan) -> set[str]:
     """Keys of the plan's calls that the store has a final reply to; empty without a run."""
-    run = run_name(prepared.study)
+    run = store.run_of(prepared.study)
     return store.done_keys(run) if store.holds(run) else set()
 
 
 def failed_keys(store: Store, prepared: Plan) -> set[str]:
     """Keys of the plan's calls whose final reply is an error."""
-    run = run_name(prepared.study)
+    run = store.run_of(prepared.study)
     return store.failed_keys(run) if store.holds(run) else set()
 
 
@@ -120,7 +121,7 @@ def import_answers(
             intake.close()
         if answers.keys and not intake.matched:
             raise BatchError(
-                f"None of the {len(answers.keys):,} answers belongs to study "
+                f"None of the answers ({len(answers.keys):,}) belongs to study "
                 f"“{prepared.study.name}”: data, rubric, judges, design or templates differ from "
                 "those the calls were made with."
             )
@@ -140,14 +141,14 @@ def reason_of(taken: Imported) -> str:
     """What the run's line says after an import; empty for a finished run without trouble."""
     parts = []
     if taken.left:
-        parts.append(f"{taken.kept:,} answers read in; {taken.left:,} calls are left to ask")
+        parts.append(f"{many(taken.kept, 'answer')} read in; {many(taken.left, 'call', 'are')} left to ask")
     if taken.unasked:
         listed = ", ".join(f"{kind} {n:,}" for kind, n in sorted(taken.unasked.items()))
         parts.append(f"faults of the route, to be asked again: {listed}")
     if taken.unknown:
-        parts.append(f"{taken.unknown:,} answers belong to no call of this study")
+        parts.append(f"{many(taken.unknown, 'answer', 'belong')} to no call of this study")
     if taken.unreadable:
-        parts.append(f"{taken.unreadable:,} lines could not be read ({'; '.join(taken.places)})")
+        parts.append(f"{many(taken.unreadable, 'line')} could not be read ({'; '.join(taken.places)})")
     return "; ".join(parts)
 
 
@@ -188,7 +189,7 @@ class _Intake:
             self._writer.close()
 
     def result(self) -> Imported:
-        run, answers = run_name(self._plan.study), self._answers
+        run, answers = self._store.run_of(self._plan.study), self._answers
         done = self._store.run(run).done if self._store.holds(run) else 0
         return Imported(
             run=run,

@@ -18,6 +18,7 @@ from rubriclab import __version__
 from rubriclab.datasets.outfiles import write_file
 from rubriclab.judges.request import request_body
 from rubriclab.model import Call, Judge
+from rubriclab.model.wording import many
 from rubriclab.runs.answer_files import BatchError
 from rubriclab.runs.answers import done_keys, failed_keys, protocol_judges, unasked
 from rubriclab.store import Store, run_name
@@ -110,7 +111,7 @@ def _write_manifest(folder: Path, exported: Exported) -> None:
 def _check_part_size(part_size: int) -> None:
     if not 1 <= part_size <= MAX_PART_SIZE:
         raise BatchError(
-            f"Parts of {part_size:,} calls: give 1 to {MAX_PART_SIZE:,}, the most that the OpenAI "
+            f"Parts of {many(part_size, 'call')}: give 1 to {MAX_PART_SIZE:,}, the most that the OpenAI "
             "Batch API takes in one file."
         )
 

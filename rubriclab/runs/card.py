@@ -20,6 +20,8 @@ from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.embedded import TOP_LOGPROBS as EMBEDDED_LOGPROBS
 from rubriclab.judges.request import TOP_LOGPROBS
 from rubriclab.model import STATUSES, Arm, Call, Criterion, Judge, LabError, Rubric, RunData, ScoreOption, Study
+from rubriclab.model.wording import many
+from rubriclab.runs.cost import price_of_call
 from rubriclab.stats.inference import Interval
 from rubriclab.store import RunInfo, Store
 from rubriclab.study.plan import Plan, plan
@@ -73,6 +75,8 @@ def _refuse(judge: Judge, study: Study) -> None:
     if not (JUDGE_KINDS[judge.kind].served or JUDGE_KINDS[judge.kind].own):
         what = {"python": "is code of yours, and a card carries none", "simulated": "is simulated"}[judge.kind]
         raise LabError(f"Judge “{judge.name}” {what}: there is no model that a card could ask.")
+    if study.design.axis == "batch":
+        raise LabError("A card asks about one response a call; a study of batches says what asking together would do.")
     if study.design.shuffle_ids:
         raise LabError("The study deals the labels out anew for every read; a card has one label for each score.")
 
@@ -82,7 +86,7 @@ def _refuse(judge: Judge, study: Study) -> None:
 
 def _value(store: Store, info: RunInfo, prepared: Plan, data: RunData, choice: Choice, judge: Judge) -> dict[str, Any]:
     arm, study = data.arms[choice.code], prepared.study
-    price = _price(store, info, judge)
+    price = price_of_call(store, info, judge)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -257,20 +261,12 @@ def _number(value: float) -> float | None:
     return round(float(value), 6) if math.isfinite(value) else None
 
 
-def _price(store: Store, info: RunInfo, judge: Judge) -> float | None:
-    """Money a call, by the tokens that the run's calls took; None where prices or tokens are not known."""
-    used: Mapping[str, float] = store.usage(info.run)
-    if judge.price_input is None or judge.price_output is None or not used["calls"] or not used["tokens_in"]:
-        return None
-    return (used["tokens_in"] * judge.price_input + used["tokens_out"] * judge.price_output) / used["calls"] / 1e6
-
-
 def _notes(study: Study, choice: Choice) -> list[str]:
     notes = []
     if choice.left_out:
-        notes.append(f"{choice.left_out:,} items had an unread reply in some order and were not measured.")
+        notes.append(f"{many(choice.left_out, 'item', 'had')} an unread reply in some order and were not measured.")
     if choice.not_drawn:
-        notes.append(f"Measured on {choice.items:,} items drawn at random from a large run.")
+        notes.append(f"Measured on {many(choice.items, 'item')} drawn at random from a large run.")
     if len(study.judges) > 1:
         notes.append("Money is by the mean tokens of the run's calls, which several judges share.")
     if any(item.columns.get(USUAL_ORDER) for item in study.dataset.items):

@@ -109,7 +109,7 @@ def _promised(check: Check) -> Check:
     """A check under today's promise of its interval, whatever the file was made under."""
     suffix = AT_LEAST if check.method in AT_ONCE else CAREFUL if check.method in AT_LEAST_SINCE else ""
     if check.quantity != "coverage" or not suffix:
-        return check
+        return replace(check, standing=standing(check.value, check.se, check.studies, check.accepted))
     accepted = (COVERAGE_RANGE[0], 1.0)
     now = standing(check.value, check.se, check.studies, accepted)
     return replace(check, method=check.method + suffix, accepted=accepted, standing=now)

@@ -14,6 +14,7 @@ from itertools import islice
 from rubriclab.findings.planning import cost
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.model import Comparison, Dataset, Item, Judge
+from rubriclab.model.wording import many
 from rubriclab.store import RunInfo, Store
 from rubriclab.study.plan import Plan
 from rubriclab.study.protocols import PROTOCOLS
@@ -21,6 +22,8 @@ from rubriclab.study.protocols import PROTOCOLS
 CHARS_PER_TOKEN = 4.0
 ANSWER_TOKENS = {"score": 3.0, "feedback": 200.0}
 """Assumed length of an answer where none was measured."""
+TOKENS_A_LINE = 7.0
+"""Of a batch's answer, one line a response: “[Response 2] 4” by most tokenizers."""
 EMBEDDED_RATE = {"smollm2-135m": 3.0, "qwen2.5-coder-0.5b": 1.4}
 """Calls a second in score mode on two processor cores, as measured for this project."""
 OTHER_EMBEDDED_RATE = 1.0
@@ -147,7 +150,7 @@ def _judge_cost(plan: Plan, code: int, judge: Judge, earlier: Measured | None) -
     mode = answer_mode(plan)
     prompt, longest = _prompt_chars(plan, code)
     tokens_in = earlier.tokens_in if earlier and earlier.tokens_in else prompt / CHARS_PER_TOKEN
-    tokens_out = earlier.tokens_out if earlier else ANSWER_TOKENS[mode]
+    tokens_out = earlier.tokens_out if earlier else _answer_tokens(plan, mode)
     rate = calls_per_second(judge, mode, earlier)
     expected = cost(
         calls=calls,
@@ -170,6 +173,14 @@ def _judge_cost(plan: Plan, code: int, judge: Judge, earlier: Measured | None) -
     )
 
 
+def _answer_tokens(plan: Plan, mode: str) -> float:
+    """Of one answer; a batch is answered with a line for each response, “[Response 2] 4”."""
+    if plan.study.design.axis != "batch" or plan.study.prompts:
+        return ANSWER_TOKENS[mode]
+    shown = sum(calls * arm.n_positions for arm, calls in zip(plan.arms, plan.planned, strict=True))
+    return TOKENS_A_LINE * shown / max(1, len(plan))
+
+
 def same_order_repeats(plan: Plan) -> tuple[int, str]:
     """(about how many calls ask an item again in an order it was asked in, what that buys).
 
@@ -182,7 +193,7 @@ def same_order_repeats(plan: Plan) -> tuple[int, str]:
     about = round(share * len(plan))
     if about:
         return about, (
-            f"About {about:,} of the {len(plan):,} calls ask an item again in the same order. They "
+            f"About {about:,} of the {many(len(plan), 'call')} ask an item again in the same order. They "
             "show the judge's own noise, which every change between orders is held against."
         )
     return 0, (
@@ -235,17 +246,28 @@ def _prompt_chars(plan: Plan, judge: int) -> tuple[float, float]:
     The frame (task, rubric) is read off a judge's first calls; each item's texts are counted.
     """
     own = [_own_chars(item) for item in plan.study.dataset.items]
-    frames = []
+    frames, texts = [], []
     for call in islice(plan.calls(judge), 40):
         written = sum(len(message["content"]) for message in call.messages)
-        frames.append(written - own[call.items[0]])
+        shown = call.items if plan.study.design.axis == "batch" else call.items[:1]
+        frames.append(written - sum(own[i] for i in shown))
+        texts.append(len(shown))
     if not frames:
         return 0.0, 0.0
     frame = sum(frames) / len(frames)
-    return frame + sum(own) / len(own), max(frames) + max(own)
+    own_mean = sum(own) / len(own)
+    return frame + sum(texts) / len(texts) * own_mean, max(frames) + max(texts) * max(own)
 
 
 def _own_chars(item: Item | Comparison) -> int:
     if isinstance(item, Comparison):
         return sum(map(len, item.turns)) + sum(len(t) for turns in item.responses for t in turns)
     return len(item.instruction) + len(item.response)
+
+
+def price_of_call(store: Store, info: RunInfo, judge: Judge) -> float | None:
+    """Money a call, by the tokens that the run's calls took; None where prices or tokens are not known."""
+    used: Mapping[str, float] = store.usage(info.run)
+    if judge.price_input is None or judge.price_output is None or not used["calls"] or not used["tokens_in"]:
+        return None
+    return (used["tokens_in"] * judge.price_input + used["tokens_out"] * judge.price_output) / used["calls"] / 1e6

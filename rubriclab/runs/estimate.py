@@ -14,6 +14,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.planning import PowerPlan, planning, stated_power
 from rubriclab.model import Arm, Item, LabError, Study
 from rubriclab.model.designs import STRATEGIES
+from rubriclab.model.wording import many
 from rubriclab.runs.cost import JudgeCost, answer_mode, estimate, measured, same_order_repeats
 from rubriclab.runs.sequential import EVERY
 from rubriclab.stats.planning import STOP_METHOD
@@ -189,16 +190,18 @@ def plan_text(planned: StudyPlan) -> str:
     """The same for people."""
     money = "no price known" if planned.money is None else f"{planned.money:,.2f}"
     lines = [
-        f"{planned.study}: {planned.calls:,} calls, about {planned.tokens_in:,} tokens in and "
+        f"{planned.study}: {many(planned.calls, 'call')}, about {planned.tokens_in:,} tokens in and "
         f"{planned.tokens_out:,} out, {_duration(planned.seconds)}, money: {money}",
         "",
     ]
     for judge in planned.judges:
         price = "no price" if judge.money is None else f"{judge.money:,.2f}"
-        lines.append(f"  {judge.judge}: {judge.calls:,} calls, {_duration(judge.seconds)}, {price} ({judge.basis})")
+        lines.append(
+            f"  {judge.judge}: {many(judge.calls, 'call')}, {_duration(judge.seconds)}, {price} ({judge.basis})"
+        )
     lines.append("")
     for arm in planned.arms:
-        lines.append(f"  {arm.arm}: {arm.calls:,} calls, {arm.items:,} items x {arm.reads} reads")
+        lines.append(f"  {arm.arm}: {many(arm.calls, 'call')}, {many(arm.items, 'item')} x {arm.reads} reads")
         if arm.power is not None:
             lines.append(f"    {_power_text(arm.power)}")
     for one in planned.agreement:
@@ -218,7 +221,7 @@ def _power_text(power: PowerPlan) -> str:
     best = power.designs[0]
     return (
         f"{sentence}; cheapest design that reaches {power.target:.0%}: {best.strategy}, "
-        f"{best.items:,} {power.unit}s x {best.reads} reads = {best.calls:,} calls"
+        f"{best.items:,} {power.unit}s x {best.reads} reads = {many(best.calls, 'call')}"
     )
 
 

@@ -17,6 +17,7 @@ from rubriclab.datasets.logs.gathered import Gathered
 from rubriclab.datasets.logs.log import Counted
 from rubriclab.model import DataError, LabError
 from rubriclab.model.storable import storable_text
+from rubriclab.model.wording import many
 from rubriclab.store import Store
 from rubriclab.store.logged import WORDS, Words
 from rubriclab.store.provenance import import_provenance
@@ -112,7 +113,7 @@ def _gather(
             if progress is not None and (now := time.monotonic()) - heard > HEARD:
                 heard = now
                 if not progress(Progress(source.read, source.size, count, now - started)):
-                    raise Stopped(f"Stopped after {count:,} records of “{source.name}”; nothing of it was kept.")
+                    raise Stopped(f"Stopped after {many(count, 'record')} of “{source.name}”; nothing of it was kept.")
 
 
 def _kept(

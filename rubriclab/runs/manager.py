@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from rubriclab.judges import check_running, check_settings
 from rubriclab.judges.keys import require_consent
-from rubriclab.model import Study
+from rubriclab.model import Judge, LabError, Study
+from rubriclab.runs.reuse import carry_over, known_answers
 from rubriclab.runs.runner import Run
 from rubriclab.runs.terms import NO_LIMITS, Agenda, Limits
-from rubriclab.store import Store, run_name
+from rubriclab.store import RunInfo, Store
 from rubriclab.store.provenance import provenance
 from rubriclab.study.plan import Plan, plan
+
+
+def settings_faults(judges: Iterable[Judge], secrets: Mapping[str, str] | None = None) -> dict[str, LabError]:
+    """The judges, by name, that can be seen to be unusable, each with why."""
+    faults = {}
+    for judge in judges:
+        try:
+            check_settings(judge, secrets)
+        except LabError as fault:
+            faults[judge.name] = fault
+    return faults
 
 
 class RunManager:
@@ -33,39 +45,94 @@ class RunManager:
         only_failed: bool = False,
         agenda: Agenda | None = None,
         about: Mapping[str, Any] | None = None,
+        drop: Iterable[str] = (),
+        restore: Iterable[str] = (),
+        reuse: bool = False,
+        not_from: Collection[str] = (),
     ) -> Run:
         """Start or go on with the run of a study; a run that is going is returned as it is.
 
-        ``about``: what else a new run's provenance says, as JSON's values.
+        ``about``: what else a new run's provenance says, as JSON's values. ``drop`` and ``restore``: judges,
+        by name, that are taken out of the run before it starts, and back into it. ``reuse``: what other runs have
+        answered, but ``not_from``, is carried over and not asked again (see :mod:`rubriclab.runs.reuse`).
 
-        Raises LabError for wrong settings, ConsentNeeded where a key would go to an address
-        that nobody here has said yes to, before anything is stored; a finished study needs
-        no usable judge, since it asks nothing.
+        Of several judges those that cannot be used wait with their reason while the others are asked.
+        Raises LabError where all have wrong settings, ConsentNeeded where a key would go to an address that
+        nobody here has said yes to, before anything is stored; a finished study needs no usable judge.
         """
         prepared = plan(study)
-        if not self._complete(prepared):
-            for judge in study.judges:
-                check_settings(judge, secrets)
-            require_consent(study.judges, self.store)
-            for judge in study.judges:
-                check_running(judge, secrets)
+        name = self.store.run_of(prepared.study)
+        known = known_answers(self.store, prepared, name, not_from=not_from) if reuse else {}
+        faulty = self._faulty(prepared, len(known), {*drop}, {*restore}, secrets)
         with self._lock:
             info = self.store.open_run(prepared, {**provenance(prepared), **(about or {})})
             going = self._runs.get(info.run)
             if going is not None and going.snapshot().active:
                 return going
+            self._take_out(info.run, drop, restore, faulty)
+            carry_over(self.store, prepared, info.run, known)
             only = frozenset(self.store.failed_keys(info.run)) if only_failed else None
-            run = Run(self.store, prepared, limits=limits, secrets=secrets, only=only, agenda=agenda)
+            run = Run(self.store, prepared, limits=limits, secrets=secrets, only=only, agenda=agenda, faulty=faulty)
             self._runs[info.run] = run
             return run.start()
 
-    def _complete(self, prepared: Plan) -> bool:
-        run = run_name(prepared.study)
-        return any(info.run == run and info.done >= len(prepared) for info in self.store.runs())
+    def _take_out(self, run: str, drop: Iterable[str], restore: Iterable[str], faulty: dict[str, str]) -> None:
+        """Judges out of a run, with what is wrong with each (which then is no fault of the run's), and back into it."""
+        for judge in restore:
+            self.store.restore_judge(run, judge)
+        for judge in drop:
+            self.store.drop_judge(run, judge, faulty.pop(judge, ""))
+
+    def _faulty(
+        self, prepared: Plan, known: int, drop: set[str], restore: set[str], secrets: Mapping[str, str] | None
+    ) -> dict[str, str]:
+        """The judges of a run with calls left that cannot be used, each with its reason.
+
+        ``known``: calls that need not be asked.
+        """
+        judges = prepared.study.judges
+        if unknown := sorted((drop | restore) - {judge.name for judge in judges}):
+            raise LabError(f"The study has no judge “{unknown[0]}”. Its judges: {', '.join(j.name for j in judges)}.")
+        info = self._kept(prepared)
+        done, planned = (info.done, info.planned) if info is not None else (0, len(prepared))
+        if done + known >= planned and not restore:
+            return {}
+        gone = drop | ({one.judge for one in info.dropped} - restore if info is not None else set())
+        faults = settings_faults(judges, secrets)
+        asked = [judge for judge in judges if judge.name not in gone]
+        sound = [judge for judge in asked if judge.name not in faults]
+        require_consent(sound, self.store)
+        for judge in sound:
+            try:
+                check_running(judge, secrets)
+            except LabError as fault:
+                faults[judge.name] = fault
+        if asked and all(judge.name in faults for judge in asked):
+            raise faults[asked[0].name]
+        return {name: str(fault) for name, fault in faults.items()}
+
+    def _kept(self, prepared: Plan) -> RunInfo | None:
+        run = self.store.run_of(prepared.study)
+        return next((info for info in self.store.runs() if info.run == run), None)
+
+    def drop(self, name: str, judge: str) -> None:
+        """Take a judge out of a run, be it going or not; what it judged stays."""
+        going = self._runs.get(name)
+        if going is not None:
+            going.drop(judge)
+        else:
+            self.store.drop_judge(name, judge)
 
     def go_on(self, name: str, **options: object) -> Run:
         """Go on with a run of the store by its name (see :meth:`start` for options)."""
         return self.start(self.store.study(name), **options)  # type: ignore[arg-type]
+
+    def restore(self, name: str, judge: str) -> None:
+        """Take a dropped judge back into a run that is not going; going on asks what it was not asked."""
+        going = self._runs.get(name)
+        if going is not None and going.snapshot().active:
+            raise LabError(f"“{name}” is being asked just now. Take “{judge}” back once it has ended or is paused.")
+        self.store.restore_judge(name, judge)
 
     def get(self, name: str) -> Run | None:
         return self._runs.get(name)

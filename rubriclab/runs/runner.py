@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 
 from rubriclab.judges import Asking, open_judge
 from rubriclab.model import Judge, Judgment, LabError, Reply, Study
+from rubriclab.model.wording import many
 from rubriclab.runs.asking import Asker, Retries
 from rubriclab.runs.pace import Pace
-from rubriclab.runs.terms import NO_LIMITS, Agenda, Feed, Limits, Snapshot, money
+from rubriclab.runs.terms import NO_LIMITS, Agenda, Feed, Limits, Snapshot, Tally, money, rate_at
 from rubriclab.store import RunWriter, Store, StoreError
 from rubriclab.store.provenance import provenance
 from rubriclab.study.plan import Plan
@@ -41,13 +42,16 @@ class Run:
         secrets: Mapping[str, str] | None = None,
         only: frozenset[str] | None = None,
         agenda: Agenda | None = None,
+        faulty: Mapping[str, str] | None = None,
         opener: Opener = open_judge,
     ) -> None:
+        """``faulty``: judges that can be seen to be unusable, each with its reason; they wait from the start."""
         self._store, self.plan, self._limits, self._secrets = store, plan, limits, secrets
         self._only, self._agenda, self._opener = only, agenda, opener
+        self._faulty = dict(faulty or {})
         self.info = store.open_run(plan, provenance(plan))
-        self._counts = Counter(store.outcome_counts(self.info.run))
-        self._done = self.info.done
+        self._tally = Tally(plan)
+        self._count_kept()
         self._state, self._reason, self._stage = "planned", "", ""
         self._asked = self._in_flight = 0
         self._failed_in_a_row: Counter[str] = Counter()
@@ -59,6 +63,8 @@ class Run:
         self._stop: asyncio.Event | None = None
         self._stops: dict[int, asyncio.Event] = {}
         self._waiting: dict[str, str] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
         self._wanted: tuple[str, str] | None = None
         self._askers: list[Asker] = []
         self._workers: list[asyncio.Task[None]] = []
@@ -82,9 +88,44 @@ class Run:
         self._end("cancelled", reason)
         with self._lock:
             self._wanted = ("cancelled", reason)  # also where it was only pausing so far
-            loop = self._loop
+        self._in_loop(self._drop_calls)
+
+    def drop(self, judge: str, reason: str = "") -> None:
+        """Take a judge out of the run (see :meth:`Store.drop_judge`); the others go on."""
+        self._store.drop_judge(self.info.run, judge, reason or self._waiting.get(judge, ""))
+        code = self._tally.codes[judge]
+        self._tally.dropped.add(code)
+        self._waiting.pop(judge, None)
+        self._in_loop(lambda: self._stops[code].set() if code in self._stops else None)
+
+    def ask_again(self, judge: str, secrets: Mapping[str, str] | None = None) -> None:
+        """Ask a judge that waits once more while the others go on, with these secrets.
+
+        Where the run comes to its end first the judge waits on, and going on with the run asks it.
+        """
+        self._in_loop(lambda: self._revive(self._tally.codes[judge], secrets))
+
+    def _in_loop(self, work: Callable[[], object]) -> None:
+        loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._drop_calls)
+            loop.call_soon_threadsafe(work)
+
+    def _revive(self, code: int, secrets: Mapping[str, str] | None) -> None:
+        judge = self.plan.study.judges[code].name
+        group, ended = self._group, all(task.done() for task in self._tasks.values())
+        if group is None or ended or self._wanted is not None or judge not in self._waiting:
+            return
+        self._secrets = secrets if secrets is not None else self._secrets
+        for known in (self._waiting, self._faulty):
+            known.pop(judge, None)
+        self._failed_in_a_row[judge] = 0
+        self._tasks[code] = group.create_task(self._once_more(code, self._tasks[code]))
+
+    async def _once_more(self, code: int, before: asyncio.Task[None]) -> None:
+        await asyncio.wait([before])  # its calls in flight are answers too
+        if self._writer is not None:
+            self._writer.flush()
+        await self._ask_judge(code, self._store.done_keys(self.info.run))
 
     def _drop_calls(self) -> None:
         for worker in self._workers:
@@ -110,8 +151,8 @@ class Run:
 
     def snapshot(self) -> Snapshot:
         now = self._ended if self._ended is not None else time.monotonic()
-        rate = self._rate(now)
-        left = max(0, len(self.plan) - self._done)
+        rate = rate_at(now, tuple(self._finished))  # the run appends meanwhile
+        left = self._tally.left
         if self._only is not None:
             left = max(0, len(self._only) - self._asked)
         return Snapshot(
@@ -119,8 +160,8 @@ class Run:
             name=self.info.name,
             state=self._state,
             reason=self._reason,
-            planned=len(self.plan),
-            done=self._done,
+            planned=self._tally.done + self._tally.left,
+            done=self._tally.done,
             asked=self._asked,
             counts=dict(self._counts),
             rate=rate,
@@ -134,6 +175,13 @@ class Run:
             stage=self._stage or next(filter(None, (asker.pace.resting() for asker in self._askers)), ""),
         )
 
+    def _count_kept(self) -> None:
+        """What the store holds of this run: judgments by status, calls by judge."""
+        self._counts = Counter(self._store.outcome_counts(self.info.run))
+        for judge, (done, _) in self._store.by_judge(self.info.run_no).items():
+            self._tally.kept[self._tally.codes[judge]] = done
+        self._tally.dropped |= {self._tally.codes[one.judge] for one in self._store.run(self.info.run).dropped}
+
     # -------- the thread
 
     def _main(self) -> None:
@@ -141,8 +189,7 @@ class Run:
         try:
             self._writer = RunWriter(self._store, self.info.run)
             self._writer.flush()  # what an earlier writer had to leave is done, too
-            self._counts = Counter(self._store.outcome_counts(self.info.run))
-            self._done = self._store.run(self.info.run).done
+            self._count_kept()
             asyncio.run(self._ask_all())
             state, reason = self._wanted or self._outcome()
             state, reason = self._with_waiting(state, reason)
@@ -161,18 +208,19 @@ class Run:
 
     def _outcome(self) -> tuple[str, str]:
         """How a run ended that nobody stopped."""
-        left = len(self.plan) - self._done
+        left = self._tally.left
         if self._only is not None and left > 0:
-            return "paused", f"the failed calls were asked again; {left:,} calls are left to ask"
+            return "paused", f"the failed calls were asked again; {many(left, 'call', 'are')} left to ask"
         if self._agenda is not None and left > 0:
-            return "paused", f"{AGENDA_DONE}; {left:,} calls of the study are left"
+            return "paused", f"{AGENDA_DONE}; {many(left, 'call')} of the study are left"
         return "finished", ""
 
     def _with_waiting(self, state: str, reason: str) -> tuple[str, str]:
         """What judges that cannot be asked wait for, behind how the run ended otherwise."""
         if not self._waiting:
             return state, reason
-        others = len(self.plan.study.judges) > len(self._waiting) and self._wanted is None
+        asked = len(self.plan.study.judges) - len(self._tally.dropped)
+        others = asked > len(self._waiting) and self._wanted is None
         told = [*filter(None, [reason]), *self._waiting.values(), *(["The other judges went on."] if others else [])]
         sentences = [part if part.endswith((".", "!", "?")) else f"{part}." for part in told[:-1]]
         return "paused" if state == "finished" else state, " ".join([*sentences, told[-1]])
@@ -231,9 +279,9 @@ class Run:
             if self._wanted is not None:
                 self._stop.set()
         done = self._store.done_keys(self.info.run)
-        async with asyncio.TaskGroup() as group:
-            for code in range(len(self.plan.study.judges)):
-                group.create_task(self._ask_judge(code, done))
+        async with asyncio.TaskGroup() as self._group:
+            for code in self._tally.codes.values():
+                self._tasks[code] = self._group.create_task(self._ask_judge(code, done))
 
     async def _ask_judge(self, code: int, done: set[str]) -> None:
         judge = self.plan.study.judges[code]
@@ -244,21 +292,11 @@ class Run:
         if self._stop is None:
             raise LabError("A run was asked to work before it was started.")
         stop = self._stops[code] = asyncio.Event()
-        if self._stop.is_set():
+        if self._stop.is_set() or code in self._tally.dropped:
             return
-        self._stage = f"starting {judge.name}"
-
-        def fetched(done_bytes: int, all_bytes: int, source: str) -> None:
-            share = f"{done_bytes / all_bytes if all_bytes else 0.0:.0%} of {all_bytes / 1e6:.0f} MB"
-            self._stage = f"fetching {judge.name}: {share} from {source}"
-
-        try:
-            asking = self._opener(judge, self.plan.study, self._secrets, fetched)
-        except LabError as fault:
-            self._stage = ""
-            self._wait_with(code, str(fault))
+        asking = self._opened(code, judge)
+        if asking is None:
             return
-        self._stage = ""
         asker = Asker(
             asking,
             Pace(judge, patience=self._limits.patience),
@@ -274,6 +312,24 @@ class Run:
                     self._workers.append(group.create_task(work))
         finally:
             await asking.close()
+
+    def _opened(self, code: int, judge: Judge) -> Asking | None:
+        """The judge, ready to be asked; None where it has to wait."""
+
+        def fetched(done_bytes: int, all_bytes: int, source: str) -> None:
+            share = f"{done_bytes / all_bytes if all_bytes else 0.0:.0%} of {all_bytes / 1e6:.0f} MB"
+            self._stage = f"fetching {judge.name}: {share} from {source}"
+
+        self._stage = f"starting {judge.name}"
+        try:
+            if reason := self._faulty.get(judge.name):
+                raise LabError(reason)
+            return self._opener(judge, self.plan.study, self._secrets, fetched)
+        except LabError as fault:
+            self._wait_with(code, str(fault))
+            return None
+        finally:
+            self._stage = ""
 
     async def _work(self, code: int, asker: Asker, waiting: Feed) -> None:
         while not asker.stop.is_set():
@@ -299,7 +355,7 @@ class Run:
         if self._only is not None:
             self._counts["error"] -= len(judgment.outcomes)
         else:
-            self._done += 1
+            self._tally.kept[code] += 1
         if self._agenda is not None:
             self._agenda.heard(judgment)
         self._asked += 1
@@ -322,25 +378,19 @@ class Run:
         if most is not None and self._failed_in_a_row[judge.name] >= most:
             self._wait_with(
                 code,
-                f"{judge.name}: {most:,} calls in a row failed, the last with: {reply.error}. "
+                f"{judge.name}: {many(most, 'call')} in a row failed, the last with: {reply.error}. "
                 "Mend the cause, then ask the failed calls again and go on.",
             )
 
     def _budget_spent(self) -> bool:
         limits = self._limits
         if limits.max_calls is not None and self._asked + self._in_flight >= limits.max_calls:
-            self._end("paused", f"the budget of {limits.max_calls:,} calls is spent")
+            self._end("paused", f"the budget of {many(limits.max_calls, 'call')} is spent")
             return True
         if limits.max_money is not None and self._money >= limits.max_money:
             self._end("paused", f"the budget of {limits.max_money:g} is spent")
             return True
         return False
-
-    def _rate(self, now: float) -> float:
-        recent = [t for t in tuple(self._finished) if t > now - 15.0]  # the run appends meanwhile
-        if len(recent) < 2 or now <= recent[0]:
-            return 0.0
-        return (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3)
 
 
 def _innermost(fault: BaseException) -> str:

@@ -24,6 +24,7 @@ from rubriclab.findings.frame import mixed
 from rubriclab.findings.planning import planning
 from rubriclab.findings.settling import Settling, settling
 from rubriclab.model import Call, Judgment, LabError, RunData
+from rubriclab.model.wording import many
 from rubriclab.runs.runner import Run
 from rubriclab.stats.planning import STOP_METHOD, Stop
 from rubriclab.store import Store
@@ -70,7 +71,7 @@ class Look:
         return (
             f"stopped by the rule: every 95 % interval on V is at most {2 * widest.target:g} wide "
             f"(the widest {widest.interval.low:.3f} to {widest.interval.high:.3f}), after "
-            f"{self.judgments:,} judgments, at look {self.number} ({STOP_METHOD})"
+            f"{many(self.judgments, 'judgment')}, at look {self.number} ({STOP_METHOD})"
         )
 
 
@@ -120,7 +121,7 @@ class Settled:
             for one in self.of
         ]
         return (
-            f"stopped by the rule after {self.judgments:,} judgments, every verdict on what the "
+            f"stopped by the rule after {many(self.judgments, 'judgment')}, every verdict on what the "
             f"order does being settled ({'; '.join(parts)}; intervals that hold at every look at once)"
         )
 

@@ -61,6 +61,7 @@ from rubriclab.judges.addresses import addresses, read_key
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.keys import require_consent
 from rubriclab.model import Call, Judge, LabError, Reply
+from rubriclab.model.wording import many
 from rubriclab.runs.answer_files import ANSWER_SCHEMA, BatchError, answer_row, answer_table, write_answers
 from rubriclab.runs.answers import Imported, done_keys, import_answers, protocol_judges, standing, unasked
 from rubriclab.runs.asking import Asker
@@ -109,7 +110,7 @@ def spread(
     size = _table_size(left, workers, batch_size)
     with _Cluster(ray, address, workers):
         tables = [ray.put(table) for table in _tables(chain([first], calls), size)]
-        say(f"{left:,} calls of {len(prepared):,}, {workers} workers.")
+        say(f"{many(left, 'call')} of {len(prepared):,}, {workers} workers.")
         _ask_all(ray, tables, _posts(prepared, judges, endpoints, workers), folder, workers)
     return import_answers(store, prepared, [folder])
 
@@ -119,7 +120,7 @@ def _keep_earlier(store: Store, prepared: Plan, folder: Path, say: Callable[[str
     _make_folder(folder)
     if any(folder.glob("*.parquet")):
         known = import_answers(store, prepared, [folder])
-        say(f"{known.kept:,} answers of an earlier spread taken in.")
+        say(f"{many(known.kept, 'answer')} of an earlier spread taken in.")
 
 
 def _check_judges(store: Store, prepared: Plan, judges: tuple[int, ...], endpoints: Sequence[str]) -> None:

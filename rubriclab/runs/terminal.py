@@ -14,6 +14,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rubriclab.model import Judge, LabError
+from rubriclab.model.wording import many
 
 if TYPE_CHECKING:
     from rubriclab.runs.logs import Progress
@@ -102,7 +103,7 @@ def reading_progress(signals: Signals) -> Callable[[Progress], bool]:
         if at.seconds >= spoken[0]:
             share = f"{at.done / 1e6:,.0f} of {at.size / 1e6:,.0f} MB"
             say(
-                f"{share}, {at.records:,} records after {at.seconds:.0f} s; about {at.left:,.0f} s to go. Ctrl-C stops."
+                f"{share}, {many(at.records, 'record')} after {at.seconds:.0f} s; about {at.left:,.0f} s to go. Ctrl-C stops."
             )
             spoken[0] = 2.0 * at.seconds
         return signals.count == 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from rubriclab.model import Call, Judge, Judgment
+from rubriclab.study.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,14 @@ def money(judge: Judge, tokens_in: float, tokens_out: float) -> float:
     """What these tokens cost at the judge's prices per million; 0 where no price is given."""
     paid = tokens_in * (judge.price_input or 0.0) + tokens_out * (judge.price_output or 0.0)
     return paid / 1e6
+
+
+def rate_at(now: float, finished: Sequence[float]) -> float:
+    """Calls a second over the 15 seconds before ``now``; ``finished``: when each ended, in order."""
+    recent = [t for t in finished if t > now - 15.0]
+    if len(recent) < 2 or now <= recent[0]:
+        return 0.0
+    return (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3)
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,27 @@ class Snapshot:
     @property
     def active(self) -> bool:
         return self.state in ("planned", "running")
+
+
+class Tally:
+    """The calls of a run by judge, by its index: how many it has, how many are judged, who was dropped."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.codes = {judge.name: code for code, judge in enumerate(plan.study.judges)}
+        self.dropped: set[int] = set()
+        self.kept = dict.fromkeys(self.codes.values(), 0)
+        self._calls = dict.fromkeys(self.codes.values(), 0)
+        for arm, calls in zip(plan.arms, plan.planned, strict=True):
+            self._calls[self.codes[arm.judge]] += calls
+
+    @property
+    def done(self) -> int:
+        return sum(self.kept.values())
+
+    @property
+    def left(self) -> int:
+        """Calls without a final reply of the judges that have not been dropped."""
+        return sum(max(0, n - self.kept[code]) for code, n in self._calls.items() if code not in self.dropped)
 
 
 class Agenda(Protocol):

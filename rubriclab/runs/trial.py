@@ -16,7 +16,8 @@ from typing import Literal
 
 from rubriclab.findings.debiasing import place_prior
 from rubriclab.findings.reads import reads_of
-from rubriclab.findings.trial import Prior, Trial, trial
+from rubriclab.findings.trial import Prior, Trial
+from rubriclab.findings.trial_orders import CANDIDATES, first_reads, orders_of, trial_of
 from rubriclab.model import (
     TRIAL_ORIGIN,
     Call,
@@ -47,7 +48,6 @@ FLIP_CALLS, STRATEGY = 12, "orders tried"
 CONTROLS, PAIR_CALLS = 1, 4
 """Further calls in the usual order that a trial of one response begins with; calls a judge makes
 about two responses: both orders, each twice."""
-CANDIDATES = ("Response 1", "Response 2")
 
 Kind = Literal["options", "criteria", "pairwise"]
 
@@ -155,11 +155,6 @@ def _others(
             yield order
 
 
-def first_reads(n: int) -> int:
-    """How many orders of a trial are the balanced set over n options (2n; for 2 options both)."""
-    return min(2 * n, math.factorial(n))
-
-
 # ---------------------------------------------------------------- what came of it
 
 
@@ -169,22 +164,8 @@ def read_trial(store: Store, run: str, *, priors: Mapping[str, Prior] | None = N
     ``priors``: by judge, for the corrected call. Raises StoreError for a run that is not there.
     """
     study = store.study(run)
-    prepared = plan(study)
-    orders = orders_of(study)
-    return trial(
-        reads_of(store.judgments_behind(run, limit=MOST_READS)),
-        prepared.arms,
-        orders=orders,
-        first=first_reads(len(orders[0])),
-        priors=priors,
-    )
-
-
-def orders_of(study: Study) -> tuple[tuple[str, ...], ...]:
-    """A trial's list of orders, the usual one first, as text; each of them once."""
-    strategy = study.design.strategies[0]
-    listed = strategy.orderings or (CANDIDATES, CANDIDATES[::-1])
-    return tuple(dict.fromkeys(tuple(map(str, order)) for order in listed))
+    reads = reads_of(store.judgments_behind(run, limit=MOST_READS))
+    return trial_of(study, plan(study).arms, reads, priors=priors)
 
 
 def control_calls(study: Study) -> int:

@@ -12,7 +12,7 @@ from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Call, Judgment
 from rubriclab.stats.inference import Ints
 from rubriclab.stats.search import next_choice, next_mean
-from rubriclab.store import Store, run_name
+from rubriclab.store import Store
 from rubriclab.study.plan import Plan
 
 MOST_READS = 100_000  # more judgments than any trial has
@@ -108,7 +108,7 @@ class Observed:
 
 def known_reads(store: Store, prepared: Plan) -> dict[Asked, Observed]:
     """What the reads that a trial has already say, by judge and order."""
-    run = run_name(prepared.study)
+    run = store.run_of(prepared.study)
     if not store.holds(run):
         return {}
     codes = {judge.name: i for i, judge in enumerate(prepared.study.judges)}

@@ -6,8 +6,8 @@ and effects of position b_i, normal around what is typical (a mixed logit: McFad
 Train 2009, Discrete Choice Methods with Simulation, chapter 6); beta is the mean of b_i, the effect
 on the typical item. Fitted by EM, whose expectations are importance samples around each item's own
 mode (Booth and Hobert 1999). Each item keeps its own draws, in pairs of opposite sign: errors of few
-draws then neither add up over items nor shift a mean. The covariance is that of the items' scores
-(Louis 1982), by cluster.
+draws then neither add up over items nor shift a mean. The covariance is the sandwich: that of the
+items' scores (Louis 1982) by cluster, between their inverse information.
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ def fit_mixed(reads: Reads, position: slice, cluster: Ints) -> Mixed | None:
         if turn > _ROUGH + 5 and moved < _SETTLED:
             break
     scores = _scores(first, second, mean, spread, position)
-    own = sum_by_unit(cluster, scores)
-    clusters = len(own)
-    covariance = np.linalg.pinv(own.T @ own, hermitian=True) * clusters / max(clusters - 1, 1)
+    inverse = np.linalg.pinv(scores.T @ scores, hermitian=True)
+    parts = sum_by_unit(cluster, scores) @ inverse
+    clusters = len(parts)
+    covariance = parts.T @ parts * clusters / max(clusters - 1, 1)
     sigma = float(np.sqrt(np.trace(spread[position, position]) / width))
     return Mixed(mean[position], covariance[position, position], sigma, clusters)
 

@@ -233,7 +233,8 @@ def clustered_sign_test(nets: Ints) -> Test:
         return Test(name, 0.0, 0.0, 1.0, "no question leans to either side")
     note = ""
     if sizes.size < 6:
-        note = f"only {sizes.size} question(s) lean to a side: the smallest possible p is {2.0 ** (1 - sizes.size):.3g}"
+        lean = "question leans" if sizes.size == 1 else "questions lean"
+        note = f"only {sizes.size} {lean} to a side: the smallest possible p is {2.0 ** (1 - sizes.size):.3g}"
     limit = _EXACT_LIMIT * (4 if sizes.size < 100 else 1)
     if int(sizes.sum()) >= limit:
         p, note = _large_tail(sizes, abs(observed))

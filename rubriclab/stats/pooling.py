@@ -122,7 +122,7 @@ def meta_regression(values: Floats, covariance: Floats, by: Floats, *, level: fl
 def _checked(values: Floats, covariance: Floats) -> Floats:
     variance = np.diag(covariance)
     if len(values) < ENOUGH or covariance.shape != (len(values), len(values)):
-        raise ValueError(f"{len(values)} source(s) with a covariance of {covariance.shape}: two or more are pooled.")
+        raise ValueError(f"sources: {len(values)}, with a covariance of {covariance.shape}: two or more are pooled.")
     if not (np.isfinite(values).all() and np.isfinite(covariance).all() and (variance > 0).all()):
         raise ValueError("Every source needs a value and a standard error above 0.")
     return variance

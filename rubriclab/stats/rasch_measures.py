@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rubriclab.stats.human_correlation import LeftOut
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, ratio, sum_by_unit
+from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.rasch import Bools, Responses
 
 FEW_READS = 30
@@ -59,7 +58,6 @@ class Separation(NamedTuple):
     error; ``ratio``: sd of true measures in errors; ``strata``: levels that can be told apart."""
 
     reliability: float
-    ci: Interval
     ratio: float
     strata: float
 
@@ -141,31 +139,15 @@ def place_squares(picked: Bools, chance: Floats) -> Fit:
     return Fit(float(square.sum() / expects.sum()), float((square / expects).mean()), n)
 
 
-def separation(theta: Floats, error: Floats, unit: Ints) -> Separation:
-    """Of items with a measure; the interval leaves out one unit after the other, the effects held fixed.
-
-    It is that of the log of observed over error variance (as ``reliability.rating_reliability``).
+def separation(theta: Floats, error: Floats) -> Separation:
+    """Of the items with a measure, (items,). No interval: one that holds the effects fixed, as leaving out items
+    does, held the long-run value in 0.9 of simulated studies, and in half of those of judges at the ends of a scale.
     """
     known = np.isfinite(theta) & np.isfinite(error)
-    theta, squared, unit = theta[known], error[known] ** 2, unit[known]
+    theta, squared = theta[known], error[known] ** 2
     if len(theta) < 2:
-        return Separation(float("nan"), NO_INTERVAL, float("nan"), float("nan"))
-    sums = np.stack([np.ones(len(theta)), theta, theta**2, squared], axis=1)
-    total = sums.sum(axis=0)
-    log = LeftOut(float(_log_ratio(total)), _log_ratio(total - sum_by_unit(unit, sums)))
-    low, high = log.interval()
-    reliability = _reliable(log.value)
+        return Separation(float("nan"), float("nan"), float("nan"))
+    observed = float(theta.var(ddof=1))
+    reliability = max(0.0, 1.0 - float(squared.mean()) / observed) if observed > 0 else 0.0
     spread = float(np.sqrt(reliability / (1.0 - reliability))) if reliability < 1.0 else float("inf")
-    return Separation(reliability, Interval(_reliable(low), _reliable(high)), spread, (4.0 * spread + 1.0) / 3.0)
-
-
-def _log_ratio(total: Floats) -> Floats:
-    """log of the variance of measures over the mean of their squared errors."""
-    n, first, second, error = np.moveaxis(total, -1, 0)
-    observed = (second - first**2 / np.maximum(n, 1.0)) / np.maximum(n - 1.0, 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(ratio(observed * n, error)))
-
-
-def _reliable(log: float) -> float:
-    return float(np.maximum(0.0, 1.0 - np.exp(-log)))
+    return Separation(reliability, spread, (4.0 * spread + 1.0) / 3.0)

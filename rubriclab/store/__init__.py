@@ -8,12 +8,15 @@ from rubriclab.store.behind import Condition, ItemsBehind, ItemText, Offered
 from rubriclab.store.faults import DamagedStore, ReadOnlyStore, StoreError
 from rubriclab.store.lab import Store
 from rubriclab.store.objects import run_name
+from rubriclab.store.reused import REUSED, Answered
 from rubriclab.store.runs import RunInfo
 from rubriclab.store.schema import P_COLUMNS
 from rubriclab.store.writer import RunWriter
 
 __all__ = [
     "P_COLUMNS",
+    "REUSED",
+    "Answered",
     "Condition",
     "DamagedStore",
     "ItemText",

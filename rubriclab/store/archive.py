@@ -26,6 +26,7 @@ from rubriclab.datasets.parquet import parquet_table
 from rubriclab.datasets.plain import json_value
 from rubriclab.model import STATUSES, Call, Judgment, Outcome, Reply, RunData
 from rubriclab.model.storable import storable_reply
+from rubriclab.model.wording import many
 from rubriclab.store import P_COLUMNS, RunWriter, Store
 from rubriclab.store.archive_checks import (
     ArchiveError,
@@ -40,7 +41,6 @@ from rubriclab.store.archive_checks import (
     storable_rows,
 )
 from rubriclab.store.archive_writing import ITEMS, JUDGMENTS, MADE_WITH, RUN, STUDY, write_archive
-from rubriclab.store.objects import run_name
 from rubriclab.store.provenance import provenance
 from rubriclab.store.rows import REPLY_TYPES
 from rubriclab.study.plan import Plan, plan
@@ -117,13 +117,13 @@ def _read(store: Store, archive: zipfile.ZipFile, folder: str) -> _Read:
     value = json_member(archive, folder + STUDY)
     prepared = plan(study_from_dict(value, dataset=dataset_of(value["data"])))
     if len(prepared) > MAX_CALLS:
-        raise ArchiveError(f"The study of the archive has {len(prepared):,} calls; {MAX_CALLS:,} are read.")
+        raise ArchiveError(f"The study of the archive has {many(len(prepared), 'call')}; {MAX_CALLS:,} are read.")
     answers = _judgments(prepared, frame, name)
 
     def kept(into: Store) -> str:
         return keep(into, prepared, answers, made_with=made_with)
 
-    return _Read(run_name(prepared.study), kept)
+    return _Read(store.run_of(prepared.study), kept)
 
 
 def _table(content: bytes, name: str) -> pd.DataFrame:
@@ -245,7 +245,7 @@ def keep(
     unknown = set(answers).difference(call.key for call in prepared.calls())
     if unknown and len(unknown) == len(answers):
         raise ArchiveError(
-            f"None of the {len(unknown):,} answers belongs to study “{prepared.study.name}”: "
+            f"None of the answers ({len(unknown):,}) belongs to study “{prepared.study.name}”: "
             "data, rubric, judges, design or templates differ from those the calls were made with."
         )
     info = store.open_run(prepared, made_with or provenance(prepared))
@@ -257,10 +257,11 @@ def keep(
             if call.key in answers and call.key not in done:
                 writer.put(answers[call.key](call))
                 kept += 1
-    left = len(prepared) - store.run(info.run).done
-    parts = [f"{kept:,} answers read in; {left:,} calls are left to ask"] if left > 0 else []
+    after = store.run(info.run)
+    left = after.planned - after.done
+    parts = [f"{many(kept, 'answer')} read in; {many(left, 'call', 'are')} left to ask"] if left > 0 else []
     if unknown:
-        parts.append(f"{len(unknown):,} answers belong to no call of this study")
+        parts.append(f"{many(len(unknown), 'answer', 'belong')} to no call of this study")
     store.set_state(info.run, "paused" if left > 0 else "finished", "; ".join(parts))
     return info.run
 

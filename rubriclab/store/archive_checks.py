@@ -19,6 +19,7 @@ from rubriclab.datasets.rubrics import rubric_from_value
 from rubriclab.model import STATUSES, Arm, Axis, Comparison, Dataset, Item, LabError, Ordering
 from rubriclab.model.data import MAX_RATING, rater_names
 from rubriclab.model.storable import MAX_COUNT
+from rubriclab.model.wording import many, plural
 from rubriclab.store import P_COLUMNS
 from rubriclab.store.objects import arm_of
 
@@ -87,7 +88,7 @@ def storable_rows(frame: pd.DataFrame, name: str, *, coded: bool) -> pd.DataFram
     """
     missing = [column for column in REQUIRED if column not in frame and (coded or column not in CODES)]
     if missing:
-        raise ArchiveError(f"{name} lacks the column(s) {', '.join(missing[:6])}.")
+        raise ArchiveError(f"{name} lacks the {plural('column', len(missing))} {', '.join(missing[:6])}.")
     rows = frame.reset_index(drop=True)
     notes = rows["note"].to_list() if "note" in rows else [None] * len(rows)
     made: dict[str, Any] = {}
@@ -187,7 +188,7 @@ def arms_and_orderings(head: Mapping[str, Any]) -> tuple[tuple[Arm, ...], tuple[
     arms = tuple(_arm(body) for body in head["arms"])
     orderings = tuple(_ordering(body) for body in head["orderings"])
     if not 0 < len(arms) <= MAX_SMALL:
-        raise ArchiveError(f"run.json names {len(arms):,} arms; 1 to {MAX_SMALL:,} are read.")
+        raise ArchiveError(f"run.json names {many(len(arms), 'arm')}; 1 to {MAX_SMALL:,} are read.")
     return arms, orderings
 
 
@@ -199,7 +200,7 @@ def _arm(body: Mapping[str, Any]) -> Arm:
     if not _is_whole(arm.n_positions, 0, MAX_SHOWN) or len(arm.scores) > MAX_SHOWN:
         raise ArchiveError(
             f"run.json: an arm of “{arm.judge[:40]}” has {str(arm.n_positions)[:40]} positions and "
-            f"{len(arm.scores):,} scores; at most {MAX_SHOWN:,} are read."
+            f"{many(len(arm.scores), 'score')}; at most {MAX_SHOWN:,} are read."
         )
     if not all(_is_whole(score, -MAX_SCORE, MAX_SCORE) for score in arm.scores):
         raise ArchiveError(

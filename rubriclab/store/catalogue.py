@@ -128,6 +128,12 @@ class Catalogue(Database):
         with reading_row("runs"):
             return tuple(judge_from_value(value) for (text,) in rows for value in json.loads(text)["judges"])
 
+    def judges_of(self, run: str) -> tuple[Judge, ...]:
+        """The judges of a run's study; none where it has no study."""
+        rows = self._rows("SELECT study FROM runs WHERE run = ? AND study IS NOT NULL", [run])
+        with reading_row("runs"):
+            return tuple(judge_from_value(value) for (text,) in rows for value in json.loads(text)["judges"])
+
     def delete_judge(self, name: str) -> None:
         with self._transaction() as db:
             db.execute("DELETE FROM judges WHERE name = ?", [name])

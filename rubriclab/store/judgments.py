@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -28,7 +29,8 @@ from rubriclab.store.behind import (
     where,
 )
 from rubriclab.store.objects import ordering_of, reading_row, stored_arm
-from rubriclab.store.runs import Runs
+from rubriclab.store.reused import ANSWERED, REUSED, Answered, answers
+from rubriclab.store.runs import RunInfo, Runs
 from rubriclab.store.schema import P_COLUMNS
 from rubriclab.study.protocols import PROTOCOLS
 
@@ -42,6 +44,16 @@ class Judgments(Runs):
         """Changes whenever the run's judgments do: the key of caches over them."""
         info = self.run(run)
         return f"{info.run}:{info.done}:{info.changed.isoformat()}"
+
+    def answered(self, keys: Iterable[str], *, but: Collection[str] = ()) -> dict[str, Answered]:
+        """What runs of this store (none that was imported, none of ``but``) were answered to these calls."""
+        wanted = list(keys)
+        return answers(self._rows(ANSWERED, [wanted]), but) if wanted else {}
+
+    def reused(self, run: str) -> int:
+        """How many replies of a run were carried over from others."""
+        number = self.run(run).run_no
+        return self._one("SELECT count(*) FROM replies WHERE run_no = ? AND starts_with(note, ?)", [number, REUSED])
 
     def frame(self, run: str, *, probabilities: bool = False) -> RunData:
         """A run's judgments as arrays (see RunData), ready for findings."""
@@ -74,10 +86,23 @@ class Judgments(Runs):
             orderings=tuple(ordering_of(*row) for row in shown),
             judgments=pd.DataFrame(table, copy=False),
             probabilities=matrix,
-            planned=tuple(int(planned) for _, planned in arms),
+            planned=self._planned(info, arms),
             simulated=info.simulated,
             smallest_effect=smallest_effect,
             unit=unit,
+            dropped=info.dropped,
+        )
+
+    def _planned(self, info: RunInfo, arms: Sequence[tuple[str, int]]) -> tuple[int, ...]:
+        """Calls planned by arm: of a judge that was dropped, those that it was asked."""
+        gone = {one.judge for one in info.dropped}
+        if not gone:
+            return tuple(int(planned) for _, planned in arms)
+        counts = self._rows("SELECT arm, count(*) FROM replies WHERE run_no = ? GROUP BY arm", [info.run_no])
+        done = dict(counts)
+        return tuple(
+            int(done.get(code, 0) if stored_arm(body).judge in gone else planned)
+            for code, (body, planned) in enumerate(arms)
         )
 
     def read_as(self, run: str) -> tuple[float, UnitChoice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -24,8 +25,26 @@ def run_name(study: Study) -> str:
     return f"{slug(study.name)}-{study.id[:8]}"
 
 
+def run_name_before(study: Study) -> str:
+    """The name that the run had while letters beyond a to z were left out of it."""
+    return f"{_dashed(study.name.lower())}-{study.id[:8]}"
+
+
 def slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "run"
+    """A name for files and addresses: “Bürgeramt, Größe 3” is ``buergeramt-groesse-3``.
+
+    Letters of Latin script lose their marks (umlauts are written out); of other scripts are left out.
+    """
+    spelt = unicodedata.normalize("NFC", name).casefold().translate(_SPELT)
+    return _dashed("".join(mark for mark in unicodedata.normalize("NFKD", spelt) if not unicodedata.combining(mark)))
+
+
+def _dashed(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:40] or "run"
+
+
+_SPELT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "þ": "th"})
+"""Letters that have no mark to lose, or are written out."""
 
 
 ITEM_COLUMNS = (

@@ -11,6 +11,7 @@ from importlib import metadata
 from typing import IO, Any
 
 from rubriclab import __version__
+from rubriclab.datasets.rubrics import rubric_to_value
 from rubriclab.model.places import HOME, INSTALLED
 from rubriclab.study.plan import Plan
 from rubriclab.study.prompts.files import template_to_value
@@ -47,6 +48,7 @@ def provenance(plan: Plan) -> dict[str, Any]:
         "judges": [{"name": judge.name, **judge.identity()} for judge in study.judges],
         "notes": list(plan.notes),
         **({"prompts": [{"id": p.id, **template_to_value(p)} for p in study.prompts]} if study.prompts else {}),
+        **({"rubrics": [{"id": one.id, **rubric_to_value(one)} for one in study.rubrics]} if study.rubrics else {}),
     }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from rubriclab.model import STATUSES, Arm, RunData, Study, fingerprint
+from rubriclab.model import STATUSES, Arm, Dropped, RunData, Study, fingerprint
+from rubriclab.model.wording import many
 from rubriclab.store.catalogue import Catalogue
 from rubriclab.store.faults import StoreError
 from rubriclab.store.logged import Words, insert_words
@@ -23,7 +24,9 @@ from rubriclab.store.objects import (
     orderings_frame,
     reading_row,
     run_name,
+    run_name_before,
     slug,
+    stored_arm,
 )
 from rubriclab.store.schema import now
 from rubriclab.study.plan import Plan
@@ -36,6 +39,7 @@ class RunInfo:
     """One run as the runs page lists it. ``done`` counts calls with a final reply.
 
     ``origin``: where its data is from (a file, a recipe, the sample, a single text that was tried).
+    ``dropped``: judges that were taken out of it; ``planned`` counts no call that they were not asked.
     """
 
     run: str
@@ -52,15 +56,22 @@ class RunInfo:
     done: int
     simulated: bool
     provenance: Mapping[str, Any]
+    dropped: tuple[Dropped, ...] = ()
 
 
 def _run_info(row: tuple[Any, ...]) -> RunInfo:
-    names = [f.name for f in fields(RunInfo)]
+    names = [f.name for f in fields(RunInfo) if f.name != "dropped"]
     try:
         made_with = json.loads(row[-1])
     except ValueError:  # of a salvaged store: the run is worth more than what it was made with
         made_with = {"unreadable": str(row[-1])[:200]}
     return RunInfo(**{**dict(zip(names, row, strict=True)), "provenance": made_with})
+
+
+def _dropped(info: RunInfo) -> dict[str, str]:
+    """The judges that were taken out of a run, each with its reason; an imported one may say anything."""
+    named = info.provenance.get("dropped")
+    return {str(judge): str(why) for judge, why in named.items()} if isinstance(named, dict) else {}
 
 
 class Runs(Catalogue):
@@ -72,7 +83,7 @@ class Runs(Catalogue):
 
     def open_run(self, plan: Plan, provenance: Mapping[str, Any]) -> RunInfo:
         """The run of this plan's study: the one there is, or a new one."""
-        run = run_name(plan.study)
+        run = self.run_of(plan.study)
         with self._write_lock:
             dataset = self.save_dataset(plan.study.dataset, listed=False)
             if self.holds(run):
@@ -141,9 +152,14 @@ class Runs(Catalogue):
         matches = matches or self._run_infos("WHERE starts_with(r.run, ?)", [run])
         if len(matches) != 1:
             known = ", ".join(info.run for info in self.runs()[:8]) or "none"
-            what = "no run" if not matches else f"{len(matches)} runs that begin with"
+            what = "no run" if not matches else f"{many(len(matches), 'run')} that begin with"
             raise StoreError(f"The store {self.path} has {what} “{run}”. Runs here: {known}.")
         return matches[0]
+
+    def run_of(self, study: Study) -> str:
+        """The name of a study's run: the one that it has here, from whichever version, or would get."""
+        before = run_name_before(study)
+        return before if self.holds(before) else run_name(study)
 
     def holds(self, run: str) -> bool:
         """Is there a run of exactly that name?"""
@@ -161,7 +177,73 @@ class Runs(Catalogue):
             """,
             values,
         )
-        return tuple(_run_info(row) for row in rows)
+        return tuple(self._without_dropped(_run_info(row)) for row in rows)
+
+    def _without_dropped(self, info: RunInfo) -> RunInfo:
+        """``info`` in which the calls that dropped judges were not asked are no longer planned."""
+        named = _dropped(info)
+        if not named:
+            return info
+        asked = self.by_judge(info.run_no)
+        dropped = tuple(Dropped(judge, *asked[judge], reason) for judge, reason in named.items() if judge in asked)
+        return replace(info, planned=info.planned - sum(one.planned - one.done for one in dropped), dropped=dropped)
+
+    def by_judge(self, run_no: int) -> dict[str, tuple[int, int]]:
+        """By judge, in the study's order: how many of its calls are judged, and how many the study has."""
+        rows = self._rows(
+            """
+            SELECT a.body, a.planned, coalesce(r.done, 0)
+            FROM arms a LEFT JOIN
+                (SELECT arm, count(*) AS done FROM replies WHERE run_no = $1 GROUP BY arm) r USING (arm)
+            WHERE a.run_no = $1 ORDER BY a.arm
+            """,
+            [run_no],
+        )
+        asked: dict[str, tuple[int, int]] = {}
+        for body, planned, done in rows:
+            judge = stored_arm(body).judge
+            before = asked.get(judge, (0, 0))
+            asked[judge] = before[0] + int(done), before[1] + int(planned)
+        return asked
+
+    def drop_judge(self, run: str, judge: str, reason: str = "") -> None:
+        """Take a judge out of a run: what it has judged stays, what it was not asked is no longer planned.
+
+        Raises StoreError for a judge that the run does not have, and for the last one.
+        """
+        info = self._with_judge(run, judge)
+        named = _dropped(info)
+        if not set(self.by_judge(info.run_no)) - {*named, judge}:
+            raise StoreError(
+                f"“{judge}” is the last judge of the run “{info.run}”: without it nothing is left to ask. "
+                "Leave the run as it is, or delete it."
+            )
+        self._set_dropped(info, {**named, judge: named.get(judge) or reason})
+
+    def restore_judge(self, run: str, judge: str) -> None:
+        """Take a dropped judge back into its run. Raises StoreError for a judge that the run does not have."""
+        info = self._with_judge(run, judge)
+        self._set_dropped(info, {name: why for name, why in _dropped(info).items() if name != judge})
+
+    def _with_judge(self, run: str, judge: str) -> RunInfo:
+        info = self.run(run)
+        known = self.by_judge(info.run_no)
+        if info.state == "imported" or judge not in known:
+            what = "was imported" if info.state == "imported" else f"has no judge “{judge}”"
+            raise StoreError(f"The run “{info.run}” {what}. Its judges: {', '.join(known)}.")
+        return info
+
+    def _set_dropped(self, info: RunInfo, named: Mapping[str, str]) -> None:
+        made_with = {**info.provenance, "dropped": dict(named)}
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE runs SET provenance = ?, changed = ? WHERE run = ?", [json.dumps(made_with), now(), info.run]
+            )
+        after = self.run(info.run)
+        if after.state != "running" and after.done >= after.planned:
+            self.set_state(info.run, "finished")
+        elif after.state == "finished":
+            self.set_state(info.run, "paused", f"{after.planned - after.done:,} calls are left to ask")
 
     def study(self, run: str) -> Study:
         """The study that a run was made from. Raises StoreError for an imported run."""
@@ -212,6 +294,16 @@ class Runs(Catalogue):
         )
         names = ("tokens_in", "tokens_out", "cached_tokens", "seconds", "calls")
         return {name: float(value) for name, value in zip(names, rows[0], strict=True)}
+
+    def usage_by_arm(self, run: str) -> pd.DataFrame:
+        """Columns arm, calls, tokens_in, tokens_out, seconds: totals over the replies of each arm."""
+        rows = self._rows(
+            "SELECT arm, count(*), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), "
+            "coalesce(sum(latency), 0) FROM replies WHERE run_no = ? GROUP BY arm ORDER BY arm",
+            [self.run(run).run_no],
+        )
+        columns = ["arm", "calls", "tokens_in", "tokens_out", "seconds"]
+        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:], "float64"))
 
     def import_run(
         self,

@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from rubriclab.model.wording import many
 from rubriclab.store.copying import columns_of, copy_tables, quoted, tables_of, write_store
 from rubriclab.store.database import free_place
 from rubriclab.store.faults import DAMAGE, DamagedStore, StoreError, store_error
@@ -90,7 +91,7 @@ class Table:
         return not (self.partly or self.lost)
 
     def sentence(self) -> str:
-        summary = f"{self.name}: {self.whole:,} of {self.rows:,} rows whole"
+        summary = f"{self.name}: {self.whole:,} of {many(self.rows, 'row')} whole"
         if self.partly:
             summary += f", {self.partly:,} without {', '.join(sorted(self.columns))}"
         return f"{summary}, {self.lost:,} lost" if self.lost else summary
@@ -362,9 +363,9 @@ def _make_consistent(store: Store) -> list[str]:
                 db.execute(f"UPDATE {table} SET {column} = {value} WHERE {column} IS NULL")
     summary = []
     if unkeyed:
-        summary.append(f"{unkeyed:,} judgments whose replies are lost were left out.")
+        summary.append(f"{many(unkeyed, 'judgment')} whose replies are lost were left out.")
     if unread:
-        summary.append(f"{unread:,} replies whose judgments are lost were put with the superseded ones.")
+        summary.append(f"{many(unread, 'reply')} whose judgments are lost were put with the superseded ones.")
     return summary
 
 

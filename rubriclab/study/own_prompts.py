@@ -34,7 +34,7 @@ def checked_prompts(study: Study, arms: Sequence[Arm], units: Sequence[Unit], pr
     for arm in arms:
         template = study.prompt_of(arm.variant)
         setting = (arm.variant, arm.scores, arm.n_positions)
-        if template is None or setting in seen:
+        if template is None or setting in seen or arm.n_positions == 1:  # alone, nothing changes places
             continue
         seen.add(setting)
         check_names(template, arm.axis)
@@ -76,7 +76,7 @@ def _checked(study: Study, template: PromptTemplate, arm: Arm, unit: Unit, proto
     item = study.dataset.items[unit.items[0]]
     orderings = _orderings(study, arm, unit, protocol)
     labels = protocol.answers(study, arm, unit, orderings[0])
-    check_readable(template, labels, unit.options if arm.axis == "criteria" else ())
+    check_readable(replace(template, answer=protocol.rule(template.answer)), labels, protocol.named(unit))
     try:
         proof = prove(template, arm.axis, orderings, lambda ordering: protocol.names(study, arm, unit, ordering))
     except StudyError as fault:

@@ -27,9 +27,9 @@ from rubriclab.model import (
     StudyError,
     Variant,
     canonical_json,
-    designs,
 )
 from rubriclab.model.prompt import PromptTemplate
+from rubriclab.model.wording import many
 from rubriclab.study.own_prompts import Checked, checked_prompts, prompt_notes
 from rubriclab.study.protocols import PROTOCOLS, Prompt, Protocol, Unit
 from rubriclab.study.protocols.options import ID_STYLES, score_labels
@@ -123,7 +123,8 @@ class Plan:
         for arm_code, arm, strategy in self._arms_of(judge, unit):
             terms = terms_of(self.study, judge, arm)
             shown = self.protocol.orderings(self.study, arm, strategy, unit)
-            for read in range(len(shown) * self.study.design.repeats):
+            reads = len(shown) * self.study.design.repeats
+            for read in range(unit.turn * reads, (unit.turn + 1) * reads):
                 ordering = shown[read % len(shown)]
                 prompt = self.protocol.prompt(self.study, arm, unit, ordering)
                 if prompt is not None:
@@ -203,12 +204,12 @@ def _check_sizes(study: Study) -> None:
     design = study.design
     if not 1 <= design.repeats <= MAX_READS:
         raise StudyError(f"The design has repeats = {design.repeats:,}; give 1 to {MAX_READS:,}.")
-    levels = [len(of) for of in design.factors.values() if of]
+    levels = [len(of) for of in PROTOCOLS[design.axis].factors(design).values() if of]
     variants = math.prod(levels) if design.crossed else 1 + sum(n - 1 for n in levels)
     arms = variants * max(1, len(design.strategies)) * len(study.judges)
     if arms > MAX_ARMS:
         raise StudyError(
-            f"The judges, strategies and factors make {arms:,} arms; at most {MAX_ARMS:,} can be "
+            f"The judges, strategies and factors make {many(arms, 'arm')}; at most {MAX_ARMS:,} can be "
             "told apart. Take fewer levels, or leave the factors uncrossed."
         )
 
@@ -246,7 +247,8 @@ def _arms(study: Study, units: Sequence[Unit]) -> tuple[Arm, ...]:
 
 def variants(study: Study) -> tuple[Variant, ...]:
     """The study's factor settings: the baseline first (no levels where there are no factors)."""
-    factors = [(name, tuple(levels)) for name, levels in study.design.factors.items() if levels]
+    varied = PROTOCOLS[study.design.axis].factors(study.design)
+    factors = [(name, tuple(levels)) for name, levels in varied.items() if levels]
     if not factors:
         return (Variant(),)
     for name, levels in factors:
@@ -280,7 +282,8 @@ def _check_variant(variant: Variant) -> None:
 def _shapes(study: Study, units: Sequence[Unit], variant: Variant) -> list[tuple[tuple[int, ...], int]]:
     """The distinct (scores, number of positions) that the units of this study have."""
     protocol = PROTOCOLS[study.design.axis]
-    return list(dict.fromkeys(protocol.shape(study, unit, variant) for unit in units))
+    shapes = (protocol.shape(study, unit, variant) for unit in units)
+    return list(dict.fromkeys(shape for shape in shapes if shape is not None))
 
 
 def _count(draft: Plan) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -289,11 +292,11 @@ def _count(draft: Plan) -> tuple[tuple[int, ...], tuple[str, ...]]:
     planned = []
     skipped: dict[int, int] = {}
     for arm, strategy in zip(draft.arms, draft._strategies, strict=True):
-        reads = designs.n_reads(strategy, arm.n_positions, rotations_only=protocol.rotations_only)
+        reads = protocol.reads(arm, strategy)
         repeats = study.design.repeats
         if reads * repeats > MAX_READS:
             raise StudyError(
-                f"Strategy “{strategy.name}” with {reads:,} reads, each repeated "
+                f"Strategy “{strategy.name}” with {many(reads, 'read')}, each repeated "
                 f"{repeats:,} times, asks an item {reads * repeats:,} times; at most "
                 f"{MAX_READS:,} can be counted. Lower one of the two."
             )
@@ -311,7 +314,7 @@ def _count(draft: Plan) -> tuple[tuple[int, ...], tuple[str, ...]]:
             fitting = able
         planned.append(len(fitting) * reads * study.design.repeats)
     return tuple(planned), tuple(
-        f"{count} item(s) have no reference answer of score {score} and are left out there."
+        f"{many(count, 'item', 'have')} no reference answer of score {score} and {'is' if count == 1 else 'are'} left out there."
         for score, count in skipped.items()
         if count
     )

@@ -19,6 +19,7 @@ from typing import Any
 from rubriclab.datasets.logs.replies import NOUN, Answered, answered
 from rubriclab.judges.reading import MAX_TEXT, alternatives, token_of
 from rubriclab.model.prompt import AnswerRule
+from rubriclab.model.wording import many
 from rubriclab.study.prompts.probabilities import label_probabilities
 from rubriclab.study.proxied_request import Orders
 
@@ -275,7 +276,7 @@ def _verdict(asked: Orders, known: Sequence[Read]) -> tuple[int | None, str]:
     share = statistics.fmean(one.value for one in known if one.value is not None)
     alike = len({_winner_of(one) for one in known}) == 1
     if abs(share - 0.5) > _EVEN:
-        return (1 if share > 0.5 else 2), "" if alike else f"most of {len(known)} replies"
+        return (1 if share > 0.5 else 2), "" if alike else f"most of {many(len(known), 'reply')}"
     if alike:
         return 0, ""
     if asked.tie:

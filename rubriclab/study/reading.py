@@ -23,9 +23,10 @@ from rubriclab.datasets.tables import read_table
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.code_entry import pinned
 from rubriclab.model import DataError, Dataset, Design, Judge, Rubric, RubricError, Study, StudyError
-from rubriclab.model.gate import GateLimits, gate_limits
+from rubriclab.model.gate_limits import GateLimits, gate_limits
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.validation import Table, Text, validated
+from rubriclab.model.wording import many
 from rubriclab.study.prompts.files import load_template, prompts_from_value, template_from_value
 from rubriclab.study.prompts.template import asked_columns
 from rubriclab.study.tables import DataTable, design_from_value, judge_from_value, judges_from_value
@@ -88,14 +89,15 @@ def _study(value: Mapping[str, Any], path: Path) -> Study:
     gate_limits(file.gate or {}, f"{where}, [gate]")  # no part of the study: it decides no call
     design, prompts = _design_and_prompts(file, path.parent, where)
     dataset, brought = _data(file.data, path.parent, f"{where}, [data]", asked=asked_by(prompts))
-    rubric = _rubric(file.rubric, path.parent, f"{where}, [rubric]") or brought
+    design, rubric, rubrics = _rubrics(file, design, path.parent, where)
     return Study(
         name=file.name or path.stem,
         dataset=dataset,
-        rubric=rubric,
+        rubric=rubric or brought,
         design=design,
         judges=tuple(_with_code(judge, path.parent) for judge in judges_from_value(file.judges, where=where)),
         prompts=prompts,
+        rubrics=rubrics,
     )
 
 
@@ -125,6 +127,7 @@ def study_from_dict(value: Mapping[str, Any], *, dataset: Dataset) -> Study:
         design=design_from_value(value["design"], where="stored design"),
         judges=tuple(judge_from_value(judge, where="stored judge") for judge in value["judges"]),
         prompts=prompts_from_value(value),
+        rubrics=tuple(rubric_from_value(one, where="stored rubric") for one in value.get("rubrics", ())),
     )
 
 
@@ -173,7 +176,7 @@ def _data(value: Any, folder: Path, where: str, *, asked: tuple[str, ...]) -> tu
     else:
         raise StudyError(f"{where}: name one “file”, or a “recipe”.")
     if table.items is not None and table.items < len(dataset):
-        origin = f"{dataset.origin} (first {table.items:,} of {len(dataset):,} items)"
+        origin = f"{dataset.origin} (first {table.items:,} of {many(len(dataset), 'item')})"
         dataset = replace(dataset, items=dataset.items[: table.items], origin=origin)
     return dataset, dataset.rubric
 
@@ -206,6 +209,19 @@ def _existing(folder: Path, name: str, where: str) -> Path:
     if not path.exists():
         raise DataError(f"{where}: there is no file “{path}”. Paths start at the study file's folder.")
     return path
+
+
+def _rubrics(file: _File, design: Design, folder: Path, where: str) -> tuple[Design, Rubric | None, tuple[Rubric, ...]]:
+    """The rubric and its other wordings; a factor “rubric” names their files, an arm their names."""
+    files = design.factors.get("rubric", ())
+    if not files:
+        return design, _rubric(file.rubric, folder, f"{where}, [rubric]"), ()
+    place = f"{where}, [design], factors, rubric"
+    if file.rubric is not None:
+        raise StudyError(f"{place}: the rubrics are named here and under [rubric]; take one of the two out.")
+    first, *others = (rubric for level in files if (rubric := _rubric(level, folder, place)) is not None)
+    factors = {**design.factors, "rubric": (first.name, *(rubric.name for rubric in others))}
+    return replace(design, factors=factors), first, tuple(others)
 
 
 def _rubric(value: Any, folder: Path, where: str) -> Rubric | None:

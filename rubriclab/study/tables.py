@@ -29,6 +29,8 @@ from rubriclab.model import (
 )
 from rubriclab.model.designs import MAX_READS, STRATEGIES
 from rubriclab.model.validation import Count, Flag, NotNegative, Seed, Several, Table, Text, validated
+from rubriclab.study.protocols import PROTOCOLS
+from rubriclab.study.protocols.batch import MAX_SIZE
 
 MAX_LIST, MAX_VARIANTS = 26, 1_000
 """Candidates in a list, each with a letter of its own; settings of a study's factors."""
@@ -132,6 +134,8 @@ class DesignTable(Table):
     tie: Flag = True
     baseline_candidate: Text = None
     list_size: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST)] = 3
+    batch_size: Annotated[int, Field(strict=True, ge=2, le=MAX_SIZE)] = 4
+    batch_draws: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
     template: Text = None
     smallest_effect: float = Field(
         SMALLEST_EFFECT,
@@ -146,8 +150,10 @@ class DesignTable(Table):
         given = self.given()
         reads = given.pop("reads", None)
         tables = given.pop("strategies", ())
+        usual = PROTOCOLS[self.axis].usual
         if reads and not tables:
-            tables = [StrategyTable(kind=usual.kind) for usual in Design().strategies]
+            tables = [StrategyTable(kind=strategy.kind) for strategy in usual]
+        given["strategies"] = usual
         if tables:
             given["strategies"] = tuple(table.strategy(reads) for table in tables)
         return Design(**given)

@@ -13,7 +13,7 @@ from rubriclab.study.protocols import PROTOCOLS, Unit
 from rubriclab.study.protocols.base import answer_of
 
 SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling)) - {"extra"}
-STUDY_FACTORS = ("scale", "ids", "reference", "answer", "prompt")
+STUDY_FACTORS = ("scale", "ids", "reference", "answer", "prompt", "rubric", "batch_size")
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,9 @@ def terms_of(study: Study, judge: int, arm: Arm) -> Terms:
     own = study.prompt_of(arm.variant)
     answer = answer_of(study, arm.variant)
     # The probabilities of an own prompt's answer are read where its label stands, however late.
-    label_stands = protocol.one_label and (answer == "score" or own is not None)
-    sampling = _sampling(spec, arm, answer if protocol.one_label else "feedback")
+    one_label = protocol.asks_one_label(arm)
+    label_stands = one_label and (answer == "score" or own is not None)
+    sampling = _sampling(spec, arm, answer if one_label else "feedback")
     twins = sum(
         other.identity() == spec.identity() and other.sampling == spec.sampling for other in study.judges[:judge]
     )
@@ -56,7 +57,7 @@ def terms_of(study: Study, judge: int, arm: Arm) -> Terms:
         identity=spec.identity(),
         sampling=sampling,
         sampling_values=[getattr(sampling, f.name) for f in fields(Sampling)],
-        begun=protocol.begun if own is None and answer == "score" and answer_is_begun(spec) else "",
+        begun=protocol.begins(arm) if own is None and answer == "score" and answer_is_begun(spec) else "",
         probabilities=label_stands and bool(spec.options.get("logprobs", True)),
         twin=f"|{twins}" if twins else "",
     )

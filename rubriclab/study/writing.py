@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from rubriclab.datasets.rubrics import rubric_to_value
-from rubriclab.model import Item, Judge, Study, StudyError
+from rubriclab.datasets.rubrics import dump_rubric, rubric_to_value
+from rubriclab.model import Item, Judge, Rubric, Study, StudyError
 from rubriclab.study.prompts.files import dump_template, template_to_value
 
 DATA_FILE, STUDY_FILE = "data.jsonl", "study.toml"
@@ -33,6 +33,7 @@ def study_to_dict(study: Study) -> dict[str, Any]:
         "design": to_jsonable_python(study.design),
         "judges": [judge_to_value(judge) for judge in study.judges],
         **({"prompts": [template_to_value(prompt) for prompt in study.prompts]} if study.prompts else {}),
+        **({"rubrics": [rubric_to_value(rubric) for rubric in study.rubrics]} if study.rubrics else {}),
     }
 
 
@@ -79,12 +80,20 @@ def study_parts(study: Study) -> dict[str, str]:
     columns["references"] = {str(score): written(f"reference_{score}") for score in scores}
     lines = [json.dumps(_line(item, used, scores, written), ensure_ascii=False) for item in items]
     prompts = {name: dump_template(prompt) for name, prompt in zip(_prompt_files(study), study.prompts, strict=True)}
-    return {STUDY_FILE: study_toml(study, columns), DATA_FILE: "\n".join(lines) + "\n", **prompts}
+    rubrics = {name: dump_rubric(rubric) for name, rubric in _rubric_files(study).items()}
+    return {STUDY_FILE: study_toml(study, columns), DATA_FILE: "\n".join(lines) + "\n", **prompts, **rubrics}
 
 
 def _prompt_files(study: Study) -> tuple[str, ...]:
     """The names of the files that a study's own prompts are written to."""
     return tuple(f"prompt_{number}.toml" for number in range(1, len(study.prompts) + 1))
+
+
+def _rubric_files(study: Study) -> dict[str, Rubric]:
+    """By file name the wordings of the rubric that the factor names; none where only one is asked with."""
+    levels = study.design.factors.get("rubric", ())
+    known = {rubric.name: rubric for rubric in (study.rubric, *study.rubrics) if rubric is not None}
+    return {f"rubric_{number}.yaml": known[level] for number, level in enumerate(levels, start=1)}
 
 
 def _column(part: str, *, kept: tuple[str, ...]) -> str:
@@ -119,6 +128,9 @@ def study_toml(study: Study, columns: Mapping[str, Any]) -> str:
         tables["design"] = {**value["design"], "factors": {**value["design"]["factors"], "prompt": levels}}
     elif files:
         tables["prompt"] = {"file": files[0]}
+    if rubrics := _rubric_files(study):
+        design = tables["design"]
+        tables |= {"rubric": None, "design": {**design, "factors": {**design["factors"], "rubric": list(rubrics)}}}
     parts = [f"name = {_toml(study.name)}"]
     for name, table in tables.items():
         if table is not None:

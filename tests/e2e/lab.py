@@ -38,10 +38,11 @@ RUNS_OF: Mapping[str, tuple[str, ...]] = {
     "reliability": ("options", "criteria"),
     "ranking": ("options",),
     "criteria": ("criteria",),
+    "batch": ("batch",),
     "choice": ("options",),
     "perturbation": ("forms",),
     "comparison": ("pairs", "lists"),
-    "judgments": ("options", "criteria", "pairs"),
+    "judgments": ("options", "criteria", "pairs", "batch"),
 }
 """Kinds of runs a page is looked at with; a page of findings that is not listed: "options"."""
 OF_A_RUN = ("Findings", "Look closer")

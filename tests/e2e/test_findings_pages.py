@@ -14,12 +14,13 @@ from tests.e2e.lab import healthy
 from tests.simulated_runs import run_into
 
 ROOT = Path(__file__).resolve().parents[2]
-FINDINGS = ("alignment", "reliability", "ranking", "criteria", "choice", "comparison")
+FINDINGS = ("alignment", "reliability", "ranking", "criteria", "batch", "choice", "comparison")
 PAGES = {
     "options": ("alignment", "reliability", "ranking", "choice"),
     "sweep": ("alignment", "choice"),
     "plain": ("alignment", "ranking", "choice"),
     "criteria": ("criteria", "reliability", "ranking"),
+    "batch": ("batch",),
     "pairs": ("comparison",),
     "lists": ("comparison",),
 }
@@ -87,6 +88,21 @@ def test_reliability_answers_first_and_spends_the_calls_that_are_chosen(runs: di
     assert "20 calls an item, best spent" in [s.value for s in app.subheader]
     healthy(app.selectbox(key="reliability-use-0").set_value("stand by themselves").run())
     assert app.query_params["calls"] in ("20", ["20"])
+
+
+@pytest.mark.slow
+def test_batches_answer_first_and_one_order_says_so(runs: dict[str, str]) -> None:
+    app = opened("batch", runs["batch"])
+    assert "in a batch of 4 moves contrasting's scores" in headline(app)
+    assert [m.label for m in app.metric] == [
+        "Scores read",
+        "Equal to a single call",
+        "r with a single call",
+        "r with people",
+    ]
+    assert "What a batch saves" in [s.value for s in app.subheader]
+    again = healthy(app.selectbox(key=f"batch-arm-{runs['batch']}").select_index(1).run())
+    assert "one place of its batch" in headline(again)
 
 
 def test_alignment_without_ratings_says_so(runs: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rubriclab.figures.ordering import bias_cost
+from rubriclab.figures.ordering import UNKNOWN_COST, bias_cost
 from rubriclab.findings.ordering import BiasCost, Costed
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 from rubriclab.stats.ordering import Gain
@@ -35,3 +35,5 @@ def test_four_dots_an_arm_and_intervals_only_without_noise() -> None:
 def test_unknown_costs_are_said() -> None:
     chart = bias_cost({"quiet": costs(np.nan, np.nan, UNKNOWN)})
     assert "unknown" in chart.alt
+    (why,) = chart.figure.layout.annotations  # a row without a dot has its reason beside its name
+    assert (why.y, why.text) == (0, UNKNOWN_COST)

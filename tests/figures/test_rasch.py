@@ -32,7 +32,7 @@ def scale() -> RaschScale:
         "item",
         "",
         items,
-        separation(theta, error, np.arange(4)),
+        separation(theta, error),
         n_items=4,
         n_units=4,
         elements=(

@@ -14,7 +14,10 @@ from rubriclab.findings.gate_compared import ComparedValues, CriteriaValues
 from rubriclab.findings.gate_values import Measured, OptionsValues, ends_of_size, settings, two_ends, unread
 from rubriclab.findings.topics import Findings
 from rubriclab.model import STATUSES, LabError, RunData, StudyError
-from rubriclab.model.gate import CONDITIONS, GateLimits, gate_limits
+from rubriclab.model.gate import CONDITIONS
+from rubriclab.model.gate_limits import GateLimits, gate_limits
+from rubriclab.model.wording import beyond_noise
+from rubriclab.report.gate import number_words
 from rubriclab.runs.foreign import foreign_run
 from rubriclab.stats import position as position_stat
 from rubriclab.stats.inference import Interval
@@ -131,6 +134,18 @@ def test_intervals_decide_not_the_estimate(estimate: float, outcome: str) -> Non
 def test_what_is_at_least_is_decided_the_other_way_round() -> None:
     outcomes = [decided(normal(kappa, 0.01), 0.6, "min_kappa").outcome for kappa in (0.62, 0.6, 0.58)]
     assert outcomes == ["passes", "cannot tell", "fails"]
+
+
+def test_less_than_nothing_beyond_noise_is_shown_as_nothing() -> None:
+    """The share of answers that other orders change beyond noise was shown as -0.029."""
+    one = decided(normal(-0.029, 0.01), 0.05)
+    assert (one.estimate, one.high, one.outcome) == (-0.029, 0.0, "passes")
+    assert number_words(one) == "0.000 (measured −0.029: noise)"
+    assert number_words(decided(normal(0.029, 0.01), 0.05)) == "0.029"
+    assert number_words(decided(normal(-0.029, 0.01), 0.05, "min_r")) == "-0.029"
+    assert beyond_noise(-3.2, "+.0f", "points") == "0 points (measured −3: noise)"
+    assert beyond_noise(-0.001, "+.0%") == "0%"
+    assert beyond_noise(float("nan"), ".2f", "points") == "–"
 
 
 def test_several_conditions_make_failing_harder_and_passing_no_easier() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rubriclab.findings.guide import means_of_reads, order_beside_noise, picked_positions, telling_item, varied_arms
+from rubriclab.findings.guide import means_of_reads, order_beside_noise, picked_positions, varied_arms
+from rubriclab.findings.telling import telling_item
 from rubriclab.model import RunData
 from rubriclab.store import Store
 from rubriclab.store.archive import read_archive

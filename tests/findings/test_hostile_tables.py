@@ -19,7 +19,6 @@ from rubriclab.findings.replacement import replacement
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import DataError, LabError, RunData
 from rubriclab.stats import replacement as test
-from rubriclab.stats.rasch_measures import separation
 
 ORDERS = ("1 2 3 4 5", "5 4 3 2 1", "2 3 4 5 1")
 Rating = Callable[[int, int], float | None]
@@ -70,13 +69,6 @@ def test_a_cut_outside_the_scale_has_no_pass_rate(cut: float, why: str) -> None:
 def test_a_cut_that_is_no_number_is_refused(cut: float) -> None:
     with pytest.raises(LabError, match="The cut is"):
         run(3, 1).read_as(cut=cut)
-
-
-def test_items_of_one_unit_have_a_separation_without_an_interval() -> None:
-    theta = np.array([-1.0, 0.0, 1.5])
-    found = separation(theta, np.full(3, 0.5), np.zeros(3, dtype=np.int64))
-    assert found.reliability == pytest.approx(1.0 - 0.25 / theta.var(ddof=1))
-    assert np.isnan(found.ci).all()
 
 
 def test_of_hundreds_of_ratings_of_an_item_the_ruler_takes_some_and_says_so() -> None:

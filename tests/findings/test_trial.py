@@ -263,7 +263,7 @@ def test_criteria_by_hand() -> None:
     assert found.highest is None, "one call scored both criteria, the other one: no comparison"
     assert (
         found.sentence
-        == "With the criteria in another order j changes the score of 1 of 1 criteria; x goes from 2 to 3."
+        == "With the criteria in another order j changes the score of 1 of 1 criterion; x goes from 2 to 3."
         " Noise is included: no order was asked twice."
     )
 

@@ -164,7 +164,7 @@ def test_against_a_baseline_and_lists() -> None:
     ("items", "baseline", "words"),
     [
         ((Item("a", response="r"),), None, "no candidate"),
-        ((Item("a", "q", "r", candidate="m"),), None, "none of its 1 prompts has 2"),
+        ((Item("a", "q", "r", candidate="m"),), None, r"none of its prompts \(1\) has 2"),
         ((Item("a", "q", "r", candidate="m"),), "z", "no candidate “z”. It has: m"),
         ((Item("a", "q", "r", candidate="m"), Item("b", "q", "s", candidate="m")), None, "twice"),
     ],

@@ -197,7 +197,7 @@ def test_the_projects_words_cover_all_of_flasks_skills() -> None:
     ("files", "gold", "words"),
     [
         ([("e.jsonl", lines(QUESTION))], None, "no responses"),
-        ([("o.jsonl", lines(OUTPUT))], None, r"“o\.jsonl”.*need the column\(s\) answer"),
+        ([("o.jsonl", lines(OUTPUT))], None, r"“o\.jsonl”.*need the column answer"),
         ([("e.jsonl", lines(QUESTION)), ("o.jsonl", lines(OUTPUT | {"question_id": 9}))], None, "two versions"),
         ([("e.jsonl", lines(QUESTION)), ("o.jsonl", lines(OUTPUT))], "gpt4_score", "gpt_review/outputs"),
         ([("e.jsonl", lines(QUESTION | {"metrics": ["Wit"]})), ("o.jsonl", lines(OUTPUT))], None, "Wit"),

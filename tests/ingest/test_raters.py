@@ -170,7 +170,7 @@ def test_ten_thousand_raters_are_read() -> None:
         (LONG + "a,other,w4,4\n", ["line 6", "“a” has another response", "line 2"]),
         (LONG + "a,r,,4\n", ["line 6", "“rating”", "rater is not named", "“annotator_id”"]),
         (LONG + 'a,r,w4,"[1, 2]"\n', ["line 6", "2 ratings by the rater “w4”"]),
-        (LONG + 'a,r,"[""w4"", ""w5""]",1\n', ["line 6", "1 ratings, and 2 raters"]),
+        (LONG + 'a,r,"[""w4"", ""w5""]",1\n', ["line 6", "1 rating, and 2 raters"]),
         (LONG + f"c,r,{'w' * 201},1\n", ["“c”", "of 201 letters"]),
         (LONG + "a,r,w4,high\n", ["line 6", "'high'"]),
         ('id,response,raters,human\na,r,"[""w"", ""w""]","[1, 2]"\n', ["line 2", "two ratings of one rater"]),

@@ -24,6 +24,7 @@ from rubriclab.findings.check import (
 )
 from rubriclab.model import LabError
 from rubriclab.model.places import CALIBRATION
+from rubriclab.model.wording import many
 from rubriclab.runs.check import Checking
 
 JUDGES = {
@@ -282,7 +283,7 @@ def _progress() -> None:
     done, total = check.progress
     if not check.active:
         st.rerun()
-    st.progress(done / total, text=f"{done:,} of {total:,} studies")
+    st.progress(done / total, text=f"{done:,} of {many(total, 'study')}")
     if st.button("Stop", icon=":material/stop:", key="check-stop"):
         check.stop()
 

@@ -55,7 +55,7 @@ class Facts:
     def sentence(self) -> str:
         """One line, largest facts first."""
         if self.comparisons:
-            return f"{self.items:,} comparisons of {self.candidates} candidates"
+            return f"{many(self.items, 'comparison')} of {self.candidates} candidates"
         parts = [many(self.items, "item")]
         if self.criteria:
             parts.append(f"{many(self.texts, 'text')} under {many(len(self.criteria), 'criterion')}")

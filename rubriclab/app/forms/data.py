@@ -19,6 +19,7 @@ from rubriclab.datasets.remarks import remarks
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.datasets.tables import MAX_UPLOAD_MB, read_table, table_notes
 from rubriclab.model import Dataset
+from rubriclab.model.wording import many
 
 UPLOADS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json", "parquet", "xlsx", "xlsm", "gz"]
 _MAIN: tuple[tuple[str, str, str], ...] = (
@@ -114,7 +115,7 @@ def _keep(dataset: Dataset) -> None:
     ui.discard(round_key("file"))
     st.session_state["data-open"] = code
     st.session_state["data-round"] = st.session_state.get("data-round", 0) + 1
-    ui.announce(f"Kept “{ui.plain(dataset.name)}”: {len(dataset):,} items.")
+    ui.announce(f"Kept “{ui.plain(dataset.name)}”: {many(len(dataset), 'item')}.")
     st.rerun()
 
 

@@ -15,6 +15,7 @@ from rubriclab.datasets.imports import READERS
 from rubriclab.datasets.logs import LOGS, Source, detect
 from rubriclab.datasets.logs.prompts_table import columns_of
 from rubriclab.datasets.logs.rows import first_row
+from rubriclab.model.wording import many
 from rubriclab.runs.importing import ANY_TABLE, ARCHIVE, Imported, import_file, kind_of
 from rubriclab.runs.logs import Progress
 
@@ -101,7 +102,7 @@ def _imported(source: Source, kind: str, name: str) -> Imported:
 
     def heard(at: Progress) -> bool:
         left = f", about {at.left:.0f} s to go" if at.left >= 1 else ""
-        bar.progress(min(1.0, at.done / max(at.size, 1)), text=f"{at.records:,} records read{left}")
+        bar.progress(min(1.0, at.done / max(at.size, 1)), text=f"{many(at.records, 'record')} read{left}")
         return True
 
     try:
@@ -122,7 +123,7 @@ def _what_became() -> None:
     log = imported.log
     with st.container(border=True):
         st.markdown(
-            f"**{ui.plain(LOGS[log.kind].title)}**: {log.judgments:,} of {log.records:,} records are judgments. "
+            f"**{ui.plain(LOGS[log.kind].title)}**: {log.judgments:,} of {many(log.records, 'record', 'are')} judgments. "
             f"The order is known from {listing([f'{o} ({n:,})' for o, n in log.order_from.items()])}."
         )
         for why, (count, first) in log.unread.items():

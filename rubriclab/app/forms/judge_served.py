@@ -15,6 +15,7 @@ from rubriclab.judges.servers import Preset, providers
 from rubriclab.judges.serving import served
 from rubriclab.judges.vllm import get_json, models_of
 from rubriclab.model import Judge, Sampling
+from rubriclab.model.wording import many
 
 EFFORTS = [None, "minimal", "low", "medium", "high"]
 
@@ -94,7 +95,7 @@ def _model(judge: Judge | None, tag: str, addresses: list[str], key_env: str, ca
     if addresses and st.session_state.get(f"{tag}-listed") == [addresses[0], key_env]:
         with ui.faults():
             listed = _models(addresses[0], key_env, ca_file)
-            st.caption(f"{len(listed):,} models listed." if listed else "It lists no models.")
+            st.caption(f"{many(len(listed), 'model')} listed." if listed else "It lists no models.")
     names = list(dict.fromkeys([*([held] if held else []), *listed]))
     with left:
         chosen = st.selectbox(

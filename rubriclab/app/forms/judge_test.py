@@ -25,8 +25,11 @@ def ask_one_question(judge: Judge) -> None:
         by = "" if report.server == "other" else f" · {report.server} {report.version or ''}".rstrip()
         context = f" · context {report.context:,} tokens" if report.context else ""
         quick = f"{report.latency:.2f} s" if report.latency is not None else ""
-        odds = "with" if report.probabilities else "without"
-        st.success(ui.plain(f"It answers: {quick}, {odds} log-probabilities{by}{context}"), icon=":material/check:")
+        odds = "says" if report.probabilities else "does not say"
+        st.success(
+            ui.plain(f"It answers: {quick}, and {odds} how likely each score was (log-probabilities){by}{context}"),
+            icon=":material/check:",
+        )
     for warning in report.warnings:
         st.warning(ui.plain(warning), icon=":material/warning:")
     if report.reply is not None and report.reply.error is None:

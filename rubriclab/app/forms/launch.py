@@ -191,7 +191,7 @@ def launch(setup: Setup, prepared: Prepared) -> None:
     if known is not None:
         left = known.planned - known.done
         st.info(
-            f"This study has a run: {known.done:,} of {known.planned:,} calls are judged. "
+            f"This study has a run: {known.done:,} of {many(known.planned, 'call', 'are')} judged. "
             + (
                 "It is finished; nothing will be asked again."
                 if left <= 0

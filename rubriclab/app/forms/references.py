@@ -9,6 +9,7 @@ from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, judge_label, kept_dataset, known_judges
 from rubriclab.datasets.outfiles import csv_bytes
 from rubriclab.model import Dataset, Judge, Rubric
+from rubriclab.model.wording import many
 from rubriclab.runs.reference_answers import references_table
 from rubriclab.runs.references import LIMIT, ReferenceJob
 
@@ -93,8 +94,8 @@ def _controls(job: ReferenceJob) -> None:
     shown = job.snapshot()
     left = shown.wanted - shown.done
     st.caption(
-        f"{shown.wanted:,} answers wanted: {shown.accepted:,} accepted, {shown.failed:,} without agreement, "
-        f"{left:,} to go. {job.existing:,} were there already; {job.skipped:,} items have no instruction. "
+        f"{many(shown.wanted, 'answer')} wanted: {shown.accepted:,} accepted, {shown.failed:,} without agreement, "
+        f"{left:,} to go. {job.existing:,} were there already; {many(job.skipped, 'item', 'have')} no instruction. "
         f"At most {left * job.limit * 2:,} calls."
     )
     if job.active:
@@ -119,7 +120,7 @@ def _watch(job: ReferenceJob) -> None:
     if not job.active:
         st.rerun()
     share = shown.done / shown.wanted if shown.wanted else 1.0
-    st.progress(share, text=f"{shown.done:,} of {shown.wanted:,} answers · {shown.attempts:,} attempts")
+    st.progress(share, text=f"{shown.done:,} of {many(shown.wanted, 'answer')} · {many(shown.attempts, 'attempt')}")
     if st.button("Stop", key=f"{KEY}-stop", icon=":material/stop:"):
         job.stop()
 

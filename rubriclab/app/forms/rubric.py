@@ -96,15 +96,18 @@ def _blank() -> tuple[Rubric, str]:
 # ---------------------------------------------------------------- editing
 
 
-def edit(rubric: Rubric, tag: str) -> Rubric:
-    """Two tables: what the criteria are, and what each score stands for. Raises RubricError."""
+def edit(rubric: Rubric, tag: str, *, narrow: bool = False) -> Rubric:
+    """Two tables: what the criteria are, and what each score stands for. Raises RubricError.
+
+    ``narrow``: they stand in a column, where texts wrap instead of running out of sight.
+    """
     name = st.text_input("Name", rubric.name, key=f"{tag}-name", persist_state="session", max_chars=80)
     if len(rubric.criteria) > 60:
         st.caption("A rubric of so many criteria is edited in a file: download it, change it, upload it.")
         return Rubric(name.strip() or rubric.name, rubric.criteria)
     about = _criteria_table(rubric, tag)
     _follow_names(rubric, tag, about)
-    options = _options_table(rubric, tag, several=len(about) > 1)
+    options = _options_table(rubric, tag, several=len(about) > 1, narrow=narrow)
     if not _as_kept(rubric, name, about, options):
         _not_kept(tag)
     return from_tables(name, about, options)
@@ -118,9 +121,9 @@ def criteria_rows(rubric: Rubric) -> pd.DataFrame:
 
 def option_rows(rubric: Rubric) -> pd.DataFrame:
     """The score options of a rubric as the rows of a table."""
-    rows = [(c.name, o.score, o.description or "") for c in rubric.criteria for o in c.options]
-    made = pd.DataFrame(rows, columns=["criterion", "score", "description"])
-    return made.astype({"criterion": object, "score": "Int64", "description": object})
+    rows = [(c.name, o.score, o.label or "", o.description or "") for c in rubric.criteria for o in c.options]
+    made = pd.DataFrame(rows, columns=["criterion", "score", "label", "description"])
+    return made.astype({"criterion": object, "score": "Int64", "label": object, "description": object})
 
 
 def _criteria_table(rubric: Rubric, tag: str) -> pd.DataFrame:
@@ -163,30 +166,37 @@ def followed(options: pd.DataFrame, before: dict[int, str], after: dict[int, str
     scores = options.loc[options["criterion"] == next(iter(before.values()), ""), "score"].dropna().unique()
     new = [(name, score, "") for name in come if name not in renamed.values() for score in scores]
     added = pd.DataFrame(new, columns=["criterion", "score", "description"])
+    if "label" in options:
+        added["label"] = ""
     return pd.concat([rows, added.astype(options.dtypes.to_dict())], ignore_index=True)
 
 
-def _options_table(rubric: Rubric, tag: str, *, several: bool) -> pd.DataFrame:
+def _options_table(rubric: Rubric, tag: str, *, several: bool, narrow: bool) -> pd.DataFrame:
     """``several``: criteria there are, so that each row must say its own."""
     st.markdown("**Score options**")
     st.caption(
         f"{MIN_OPTIONS} to {MAX_OPTIONS} for each criterion, in any order. Without a description "
         "only the number is shown. Add a row at the end; select rows to delete them."
     )
-    start = option_rows(rubric)
+    start, row = option_rows(rubric), 112 if narrow else 80
     return ui.table(
         start,
         num_rows="dynamic",
         hide_index=True,
         width="stretch",
         key=f"{tag}-options",
-        row_height=80,
-        height=min(80 * (len(ui.table_now(start, key=f"{tag}-options")) + 1) + 40, 640),
-        column_order=["score", "description"] + (["criterion"] if several else []),
+        row_height=row,
+        height=min(row * (len(ui.table_now(start, key=f"{tag}-options")) + 1) + 40, 760 if narrow else 640),
+        column_order=["score", "label", "description"] + (["criterion"] if several else []),
         column_config={
             "criterion": st.column_config.TextColumn("Criterion", width="small"),
-            "score": st.column_config.NumberColumn("Score", step=1, width=70, required=True),
-            "description": st.column_config.TextColumn("What it stands for", width="large"),
+            "score": st.column_config.NumberColumn("Score", step=1, width=60 if narrow else 70, required=True),
+            "label": st.column_config.TextColumn(
+                "Label",
+                width=60 if narrow else 70,
+                help="What stands for the score in the prompt and the reply; empty: its number.",
+            ),
+            "description": st.column_config.TextColumn("What it stands for", width=190 if narrow else "large"),
         },
     )
 
@@ -232,7 +242,8 @@ def from_tables(name: str, about: pd.DataFrame, options: pd.DataFrame) -> Rubric
                 f"Score options, row {number}: there is no criterion “{criterion}” in the table of "
                 "criteria. Add it there, or correct the name."
             )
-        listed[criterion].append(ScoreOption(int(row["score"]), text or None))
+        label = _text(row.get("label"))
+        listed[criterion].append(ScoreOption(int(row["score"]), text or None, label or None))
     criteria = (Criterion(c, tuple(found), described[c]) for c, found in listed.items())
     return Rubric(name.strip(), tuple(criteria))
 

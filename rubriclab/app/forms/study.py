@@ -19,7 +19,6 @@ from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.wording import many
 from rubriclab.runs.cost import group_word, subset, text_groups
 from rubriclab.runs.terms import Limits
-from rubriclab.store import run_name
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.protocols import PROTOCOLS
 from rubriclab.study.writing import judge_to_value
@@ -94,7 +93,7 @@ def _prepared(path: str, key: str, _setup: Setup) -> Prepared:  # noqa: ARG001  
         prompts=_setup.prompts,
     )
     planned = plan(study)
-    return Prepared(study, planned, run_name(planned.study))
+    return Prepared(study, planned, ui.store().run_of(planned.study))
 
 
 def form() -> Setup | None:
@@ -271,6 +270,8 @@ def _limits_step(judges: Sequence[Judge]) -> Limits:
 
 def _stop_step(axis: Axis) -> tuple[bool, float | None]:
     """The stop rules (once settled, width of V), of V for score options alone."""
+    if axis not in SETTLES:
+        return False, None
     with st.expander("Stop rule: pause when enough is known", icon=":material/timer:"):
         settled = st.toggle(
             f"Stop once it is settled {SETTLES[axis]}",

@@ -23,6 +23,7 @@ from rubriclab.model import (
 )
 from rubriclab.model.designs import STRATEGIES
 from rubriclab.study.protocols import PROTOCOLS
+from rubriclab.study.protocols.batch import MAX_SIZE
 
 CHOICE = "study/"
 """How the keys of this form's widgets begin. Their choices are remembered beside them, since a
@@ -53,7 +54,9 @@ def kept_choice(name: str, first: Any, options: Sequence[Any] | None = None) -> 
 def strategy_step(axis: Axis) -> tuple[Strategy, ...]:
     """The ways of ordering that are compared, each with its number of reads."""
     kinds = PROTOCOLS[axis].strategies or OFFERED
-    usual = ["balanced", "fixed"]  # the same order twice is the control of all that is said of order
+    # The same order twice is the control of all that is said of order.
+    reads = {strategy.kind: strategy.reads for strategy in PROTOCOLS[axis].usual}
+    usual = list(reads)
     chosen = st.multiselect(
         "Ways of ordering",
         kinds,
@@ -61,10 +64,10 @@ def strategy_step(axis: Axis) -> tuple[Strategy, ...]:
         format_func=lambda kind: STRATEGIES[kind].title,
         help="Each is an arm of the study. Balanced against fixed is the comparison of the papers.",
     )
-    return tuple(_strategy(axis, kind) for kind in chosen)
+    return tuple(_strategy(axis, kind, reads.get(kind)) for kind in chosen)
 
 
-def _strategy(axis: Axis, kind: StrategyKind) -> Strategy:
+def _strategy(axis: Axis, kind: StrategyKind, usual: int | None) -> Strategy:
     scheme = STRATEGIES[kind]
     with st.container(border=True):
         left, right = st.columns([3, 1], vertical_alignment="center")
@@ -73,7 +76,7 @@ def _strategy(axis: Axis, kind: StrategyKind) -> Strategy:
             "Reads",
             1,
             10_000,
-            key=kept_choice(f"reads-{axis}-{kind}", None),
+            key=kept_choice(f"reads-{axis}-{kind}", usual),
             placeholder="default",
             help="Calls for each item. Left empty: 2n (n for comparisons), so that all arms have "
             "the same budget; the design's own size for Williams, All and your own.",
@@ -117,6 +120,8 @@ def design_step(axis: Axis, dataset: Dataset, rubric: Rubric | None) -> dict[str
         )
     if "tie" in settings:
         made |= _comparison_step(settings, dataset)
+    if "batch_size" in settings:
+        made |= _batch_step(len(dataset))
     with st.expander("Repeats, seed and factors to vary", icon=":material/tune:"):
         left, right = st.columns(2)
         made["repeats"] = int(
@@ -154,6 +159,25 @@ def _comparison_step(settings: frozenset[str], dataset: Dataset) -> dict[str, An
                 left.number_input("Answers in a list", 3, max(3, len(names)), key=kept_choice("list", 3))
             )
     return made
+
+
+def _batch_step(items: int) -> dict[str, Any]:
+    left, right = st.columns(2, vertical_alignment="bottom")
+    size = left.number_input(
+        "Responses a call",
+        2,
+        max(2, min(MAX_SIZE, items)),
+        key=kept_choice("batch-size", min(4, max(2, items))),
+        help="Every item is asked about alone besides, twice: what the batches are held against.",
+    )
+    draws = right.number_input(
+        "Dealt into batches so often",
+        1,
+        20,
+        key=kept_choice("batch-draws", 1),
+        help="Each time anew, so that an item has other companions.",
+    )
+    return {"batch_size": int(size), "batch_draws": int(draws)}
 
 
 def _factor_step(settings: frozenset[str], rubric: Rubric | None) -> dict[str, Any]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, judge_label, known_judges
 from rubriclab.datasets.sample import DEFAULT_JUDGE, sample_dataset, sample_rubrics
+from rubriclab.findings.trial_orders import first_reads
+from rubriclab.judges.warming import Warmth, first_embedded
 from rubriclab.model import Comparison, Item, Judge, Rubric, Study
 from rubriclab.model.wording import many
-from rubriclab.runs.trial import ALL_ORDERS, CONTROLS, PAIR_CALLS, Kind, Text, first_reads, trial_orders, trial_study
+from rubriclab.runs.trial import ALL_ORDERS, CONTROLS, PAIR_CALLS, Kind, Text, trial_orders, trial_study
 from rubriclab.store import RunInfo
+from rubriclab.study.plan import plan
 
 KINDS: Mapping[Kind, str] = {
     "options": "One response, scored",
@@ -62,15 +66,39 @@ def form(opened: RunInfo | None) -> Wanted | None:
         orders = None if kind == "pairwise" else _orders(kind, rubric, criterion)
         pressed = st.button("Judge it", type="primary", icon=":material/play_arrow:", key="trial-go", width="stretch")
         st.caption(_cost(kind, orders, len(judges)))
+    shown = ["response", "second"] if kind == "pairwise" else ["response"]
+    responses = tuple(st.session_state[f"trial-{name}"] for name in shown)
+    made = partial(_study, kind, st.session_state["trial-instruction"], responses, rubric, criterion)
     if not pressed:
+        if opened is None:
+            _get_ready(judges, made)
         return None
     with ui.faults():
-        shown = ["response", "second"] if kind == "pairwise" else ["response"]
-        responses = tuple(st.session_state[f"trial-{name}"] for name in shown)
-        text = Text(st.session_state["trial-instruction"], responses)
-        study = trial_study(text, judges, kind=kind, rubric=rubric, criterion=criterion)
-        return Wanted(study, orders)
+        return Wanted(made(judges), orders)
     return None
+
+
+def _study(
+    kind: Kind,
+    instruction: str,
+    responses: tuple[str, ...],
+    rubric: Rubric | None,
+    criterion: str | None,
+    judges: Sequence[Judge],
+) -> Study:
+    return trial_study(Text(instruction, responses), judges, kind=kind, rubric=rubric, criterion=criterion)
+
+
+@st.cache_resource(show_spinner=False, on_release=Warmth.let_go)
+def _warmth() -> Warmth:
+    """One a server, whoever looks at its pages."""
+    return Warmth()
+
+
+def _get_ready(judges: Sequence[Judge], made: Callable[[Sequence[Judge]], Study]) -> None:
+    """While the form is read: the embedded judge, if one is chosen, loads and reads the first prompt."""
+    judge = first_embedded(judges)
+    _warmth().want(judge, lambda: None if judge is None else plan(made([judge])).first_call(0))
 
 
 def _cost(kind: Kind, orders: int | None, judges: int) -> str:

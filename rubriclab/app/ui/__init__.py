@@ -9,9 +9,10 @@ from __future__ import annotations
 from rubriclab.app.ui.about import about
 from rubriclab.app.ui.address import choose, choose_many, forget_address, search, slide
 from rubriclab.app.ui.cache import finding, findings, run_data
-from rubriclab.app.ui.charts import chart, export_row
+from rubriclab.app.ui.charts import chart
 from rubriclab.app.ui.choosing import choose_run
 from rubriclab.app.ui.consent import start_or_ask
+from rubriclab.app.ui.exports import export_row
 from rubriclab.app.ui.frame import (
     MOVED,
     NAVIGATION,

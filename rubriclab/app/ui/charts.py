@@ -1,18 +1,14 @@
-"""Charts with their alt text, and the ways out of a page: HTML, CSV, Parquet."""
+"""Charts with their alt text, and the way down from a point to its judgments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from rubriclab.app.ui.frame import plain
-from rubriclab.app.ui.runs import run_parquet
-from rubriclab.datasets.outfiles import csv_bytes
 from rubriclab.figures.style import Behind, Chart, still
 from rubriclab.store import RunInfo
 
@@ -83,36 +79,3 @@ def judgments_address(behind: Behind, run: str) -> dict[str, str]:
     parts = {"run": run, **{name: value for name, value in asdict(behind).items() if name != "name"}}
     parts["run"] = behind.run or run
     return {name: str(value) for name, value in parts.items() if value is not None}
-
-
-def export_row(
-    charts: Mapping[str, Chart],
-    tables: Mapping[str, pd.DataFrame],
-    *,
-    info: RunInfo,
-    key: str,
-    also: Sequence[RunInfo] = (),
-) -> None:
-    """Download buttons: each chart as an HTML file of its own, tables as CSV, judgments as Parquet.
-
-    ``also``: further runs that the page shows, each with its own judgments.
-    """
-    with st.popover("Export", icon=":material/download:"):
-        for name, shown in charts.items():
-            html = partial(shown.figure.to_html, include_plotlyjs=True, config=CONFIG)
-            _download(f"{name} (HTML)", html, f"{_file_name(name)}.html", f"{key}-html-{name}", "text/html")
-        for name, table in tables.items():
-            csv = partial(csv_bytes, table)
-            _download(f"{name} (CSV)", csv, f"{_file_name(name)}.csv", f"{key}-csv-{name}", "text/csv")
-        for run in (info, *also):
-            of = f" of {plain(run.name)}" if also else ""
-            tag = f"{key}-parquet-{run.run}" if also else f"{key}-parquet"
-            _download(f"All judgments{of} (Parquet)", partial(run_parquet, run.run), f"{run.run}.parquet", tag)
-
-
-def _download(label: str, data: Callable[[], str | bytes], file_name: str, key: str, mime: str | None = None) -> None:
-    st.download_button(label, data=data, file_name=file_name, key=key, mime=mime, on_click="ignore", width="stretch")
-
-
-def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")

@@ -11,6 +11,7 @@ from rubriclab.app.ui.cache import findings
 from rubriclab.app.ui.frame import plain
 from rubriclab.app.ui.reading import Reading, choose_reading
 from rubriclab.app.ui.runs import judged_runs, run_label, store
+from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
 
@@ -57,10 +58,14 @@ def _said_first(info: RunInfo) -> None:
         )
     if info.done < info.planned and info.state != "imported":
         st.warning(
-            f"This run is **not finished**: {info.done:,} of {info.planned:,} calls have an answer. "
+            f"This run is **not finished**: {info.done:,} of {many(info.planned, 'call', 'have')} an answer. "
             "The numbers are about these, and no verdict is given yet.",
             icon=":material/hourglass_top:",
         )
     choose_reading(info.run, Reading(*store().read_as(info.run)))
+    dropped = set(map(str, info.dropped))
     for text in findings(info).alarms():
-        first.error(plain(text), icon=":material/warning:")
+        if text in dropped:
+            first.warning(plain(text), icon=":material/person_remove:")
+        else:
+            first.error(plain(text), icon=":material/warning:")

@@ -9,10 +9,9 @@ import streamlit as st
 from rubriclab.app.ui.frame import faults, plain
 from rubriclab.judges.keys import ConsentNeeded
 from rubriclab.runs.manager import RunManager
-from rubriclab.runs.runner import Run
 
 
-def start_or_ask(manager: RunManager, name: str, start: Callable[[], Run]) -> None:
+def start_or_ask(manager: RunManager, name: str, start: Callable[[], object]) -> None:
     """Start the run called ``name`` and draw the page again; where something needs a yes first, ask."""
     try:
         start()
@@ -23,7 +22,7 @@ def start_or_ask(manager: RunManager, name: str, start: Callable[[], Run]) -> No
 
 
 @st.dialog("Do you say yes to this?", icon=":material/key:")
-def _ask(manager: RunManager, name: str, needed: ConsentNeeded, start: Callable[[], Run]) -> None:
+def _ask(manager: RunManager, name: str, needed: ConsentNeeded, start: Callable[[], object]) -> None:
     """The addresses, variables and functions, a yes and a no; a yes is kept, a no changes nothing."""
     st.markdown(
         f"“{plain(name)}” came from elsewhere, or its addresses have changed: nobody in this lab "

@@ -24,16 +24,21 @@ from rubriclab.model import LabError
 log = logging.getLogger("rubriclab")
 
 _ANNOUNCED = "announced"
+_KEYS = "keys of this session"
 WARM_AFTER = 1.5
 """Seconds after the first visit began: by then its own page mostly stands."""
 
 
 class Entry(NamedTuple):
-    """One page: its file in ``pages/`` (also its address), its title and its icon."""
+    """One page: its file in ``pages/`` (also its address), its title and its icon.
+
+    ``listed``: it stands in the sidebar; one that does not is reached by links of other pages.
+    """
 
     file: str
     title: str
     icon: str
+    listed: bool = True
 
 
 NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
@@ -48,6 +53,7 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
         Entry("rubric", "Rubric", ":material/format_list_numbered:"),
         Entry("judges", "Judges", ":material/gavel:"),
         Entry("prompt", "Your prompt", ":material/edit_note:"),
+        Entry("workshop", "Workshop", ":material/handyman:"),
         Entry("study", "Study", ":material/science:"),
         Entry("runs", "Runs", ":material/play_circle:"),
     ),
@@ -57,6 +63,7 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
         Entry("reliability", "Reliability", ":material/balance:"),
         Entry("ranking", "Ranking and advice", ":material/leaderboard:"),
         Entry("criteria", "Criterion order", ":material/view_column:"),
+        Entry("batch", "Several a call", ":material/stacks:"),
         Entry("choice", "Causes and cures", ":material/healing:"),
         Entry("perturbation", "Scoring bias", ":material/tune:"),
         Entry("comparison", "Pairs and lists", ":material/compare_arrows:"),
@@ -65,6 +72,7 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
         Entry("compare", "Compare", ":material/difference:"),
         Entry("judgments", "Judgments", ":material/manage_search:"),
         Entry("report", "Report", ":material/description:"),
+        Entry("presentation", "Presentation", ":material/slideshow:", listed=False),
         Entry("pipeline", "Your pipeline", ":material/conveyor_belt:"),
     ),
     "Learn": (
@@ -215,8 +223,14 @@ def duration(seconds: float) -> str:
 
 
 def secrets() -> Mapping[str, str]:
-    """Streamlit's secrets as plain names and values; empty where there is no secrets file."""
+    """Keys given for this session, then Streamlit's secrets, as plain names and values."""
     try:
-        return {name: str(value) for name, value in st.secrets.items()}
+        kept = {name: str(value) for name, value in st.secrets.items()}
     except FileNotFoundError:
-        return {}
+        kept = {}
+    return {**kept, **st.session_state.get(_KEYS, {})}
+
+
+def remember_key(name: str, key: str) -> None:
+    """Take a key for this session: it is in the memory of this visit alone."""
+    st.session_state[_KEYS] = {**st.session_state.get(_KEYS, {}), name: key}

@@ -13,6 +13,7 @@ import streamlit as st
 
 from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import duration, empty_state, faults, plain, secrets
+from rubriclab.app.ui.remedies import dropped_judges, remedies
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
 from rubriclab.model.places import EXAMPLE
 from rubriclab.model.wording import many
@@ -34,7 +35,13 @@ STATE_COLORS = {
     "cancelled": "gray",
     "planned": "gray",
 }
-FINDINGS_PAGE = {"options": "position", "criteria": "criteria", "pairwise": "comparison", "listwise": "comparison"}
+FINDINGS_PAGE = {
+    "options": "position",
+    "criteria": "criteria",
+    "pairwise": "comparison",
+    "listwise": "comparison",
+    "batch": "batch",
+}
 """The page that shows the findings of a run, by the axis of its design."""
 
 
@@ -87,7 +94,7 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False, tria
     for info in runs:
         going = manager().get(info.run)
         shown = going.snapshot() if going is not None else None
-        state = shown.state if shown else info.state
+        state = shown.state if shown and shown.active else info.state
         done = max(shown.done, info.done) if shown else info.done
         asked_out = info.origin == TRIAL and state == "paused" and info.reason.startswith(AGENDA_DONE)
         state = "finished" if asked_out else state  # a trial asks a part of its study, and that is all of it
@@ -105,6 +112,9 @@ def run_list(*, limit: int | None = None, key: str, controls: bool = False, tria
                     _run_controls(info, state, key)
             if info.reason and state not in ("running", "finished"):
                 st.caption(plain(info.reason))
+            dropped_judges(manager(), info, key, controls=controls and state != "running")
+            if controls and state not in ("running", "finished", "imported"):
+                remedies(manager(), info, key)
 
 
 def open_findings(info: RunInfo) -> None:
@@ -132,7 +142,7 @@ def _local(moment: datetime) -> datetime:
 
 def _about(info: RunInfo, done: int, *, whole: bool) -> str:
     """``done``: of a run that is going more than the store has been told yet. ``whole``: nothing is left to ask."""
-    calls = many(done, "call") if whole else f"{done:,} of {info.planned:,} calls"
+    calls = many(done, "call") if whole else f"{done:,} of {many(info.planned, 'call')}"
     when = f"{_local(info.created):%d %b %Y, %H:%M}"
     return f":small[{plain(info.dataset)} · {calls} · {when} · `{info.run}`]"
 
@@ -193,7 +203,7 @@ def run_progress(run: Run) -> None:
         share = shown.done / shown.planned if shown.planned else 1.0
         waiting = " · starting: the first answer takes longest" if not shown.done else ""
         left = waiting if shown.eta is None else f" · about {duration(shown.eta)} left"
-        text = plain(shown.stage) if shown.stage else f"{shown.done:,} of {shown.planned:,} calls{left}"
+        text = plain(shown.stage) if shown.stage else f"{shown.done:,} of {many(shown.planned, 'call')}{left}"
         st.progress(min(share, 1.0), text=text)
         counts = " · ".join(f"{n:,} {name}" for name, n in shown.counts.items() if n)
         paid = f" · {shown.money:.2f} spent" if shown.money else ""
@@ -201,8 +211,9 @@ def run_progress(run: Run) -> None:
             f"{shown.rate:.1f} calls/s · {shown.in_flight} in flight (limit {shown.concurrency}) · "
             f"{shown.retries} retries{paid} · {counts or 'no judgment yet'}"
         )
-        for reason in shown.waiting.values():
-            st.warning(f"{plain(reason)} The other judges go on.", icon=":material/hourglass_pause:")
+        if shown.waiting and shown.active:
+            st.caption("The other judges go on.")
+            remedies(manager(), store().run(shown.run), "going")
         with st.container(horizontal=True):
             if st.button("Pause", key=f"pause-{shown.run}", icon=":material/pause:"):
                 run.pause()
@@ -226,4 +237,4 @@ def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunIn
 
 def run_label(info: RunInfo) -> str:
     mark = " · simulated" if info.simulated else ""
-    return f"{info.name} · {info.dataset} · {info.done:,} judgments{mark} · {_local(info.created):%d %b %H:%M}"
+    return f"{info.name} · {info.dataset} · {many(info.done, 'judgment')}{mark} · {_local(info.created):%d %b %H:%M}"

@@ -16,7 +16,7 @@ from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel, choice_
 from rubriclab.findings.debiasing import DEBIASING_OF_ARMS
 from rubriclab.findings.debiasing_results import BreakEven, Debiased, Debiasing, gain_sentence
 from rubriclab.findings.topic import setting
-from rubriclab.model.wording import p_value
+from rubriclab.model.wording import many, p_value
 from rubriclab.store import RunInfo
 
 
@@ -165,7 +165,7 @@ def headline(model: ChoiceModel) -> None:
         )
     left_out = ", ".join(f"{n:,} {why}" for why, n in model.excluded.items())
     st.caption(
-        f"Of {model.n_reads:,} reads of {model.n_items:,} items the model learns from the pairs that answered "
+        f"Of {many(model.n_reads, 'read')} of {many(model.n_items, 'item')} the model learns from the pairs that answered "
         f"differently under different orders.{' Left out: ' + left_out + '.' if left_out else ''}"
     )
 

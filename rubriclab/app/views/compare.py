@@ -19,6 +19,7 @@ from rubriclab.findings.contrast import CONTRAST, contrast_words
 from rubriclab.findings.contrast_results import ALONE, FEW, Contrast
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.summary import ComparisonLine, Line, arm_result, moves, scales, short_names
+from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
 SECTIONS = {
@@ -123,7 +124,7 @@ def _left_out(chosen: Chosen, told: Sequence[Line], why: str) -> None:
 def _scale_name(line: Line) -> str:
     arm = line.arm
     if arm.axis == "options":
-        return f"{len(arm.scores)} options, {arm.scores[0]} to {arm.scores[-1]}"
+        return f"{many(len(arm.scores), 'option')}, {arm.scores[0]} to {arm.scores[-1]}"
     if arm.axis == "criteria":
         scale = f", scores {arm.scores[0]} to {arm.scores[-1]}" if arm.scores else ""
         return f"{arm.n_positions} criteria{scale}"

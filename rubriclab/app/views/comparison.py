@@ -26,7 +26,7 @@ from rubriclab.findings.comparison import ComparisonResult, comparison_sentence,
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.comparison_together import JudgesTogether
 from rubriclab.model import Arm
-from rubriclab.model.wording import arm_name, interval, number, p_value
+from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.judges import Agreement
 from rubriclab.stats.stepwise import POST_SELECTION, Stepwise
@@ -43,6 +43,8 @@ def _place_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
     known = excess.comparisons > 0
     by = judge.first_place.by_choices
     choices = f"; by the choices {number(by.estimate, '+.2f')}" if by else ""
+    changed, measured = beyond_noise_parts(excess.effect.estimate, "+.0%")
+    ends = interval(excess.effect.interval, "+.0%")
     return [
         (
             "Advantage of the first place",
@@ -52,8 +54,8 @@ def _place_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
         ),
         (
             "Choices changed by the order alone",
-            number(excess.effect.estimate, "+.0%"),
-            interval(excess.effect.interval, "+.0%") if known else "no order asked twice",
+            changed,
+            "; ".join(filter(None, (ends, measured))) if known else "no order asked twice",
             ui.about("order_excess"),
         ),
     ]
@@ -103,7 +105,7 @@ def _paper_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
             stable if judge.usable.queries else "no query asked twice",
             ui.about("rs"),
         ),
-        ("Unreadable", number(judge.error, ".1%"), f"{judge.usable.series:,} comparisons", ui.about("error")),
+        ("Unreadable", number(judge.error, ".1%"), f"{many(judge.usable.series, 'comparison')}", ui.about("error")),
     ]
 
 
@@ -303,10 +305,10 @@ def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[
     st.markdown("**Agreement beyond chance**", help=ui.about("beyond_chance"))
     uf.table(chance_frame(group, counted), key="comparison-chance")
     st.caption(
-        f"Majority vote of {len(group.judges)} judges, scored like a judge: PC "
+        f"Majority vote of {many(len(group.judges), 'judge')}, scored like a judge: PC "
         f"{number(group.majority_pc, '.3f')} ({interval(group.majority_pc_ci, '.3f')}), PF "
         f"{number(group.majority_pf, '+.3f')} ({interval(group.majority_pf_ci, '+.3f')}). "
-        f"{group.n_instances:,} calls were read by two judges or more; {group.no_majority:,} have no majority."
+        f"{many(group.n_instances, 'call', 'were')} read by two judges or more; {group.no_majority:,} have no majority."
     )
     uf.cautions(group.warnings)
     _hardest(info, group, arms)

@@ -15,7 +15,7 @@ from rubriclab.figures.style import Behind, Chart
 from rubriclab.findings.criteria_order import noise_sentence, order_effect, order_sentence
 from rubriclab.findings.criteria_results import ArmCriteria, CriteriaResult, CriterionEffect
 from rubriclab.findings.effects import words
-from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.store import RunInfo
 
 MOST = 100
@@ -53,7 +53,7 @@ def headline(arm: ArmCriteria) -> None:
         (
             "Scores read",
             number((arm.scores - arm.unread) / arm.scores if arm.scores else None, ".1%"),
-            f"of {arm.scores:,}, {arm.texts:,} texts",
+            f"of {arm.scores:,}, {many(arm.texts, 'text')}",
             ui.about("criteria_read"),
         ),
     )

@@ -29,8 +29,8 @@ def section(store: Store, info: RunInfo) -> None:
     with st.expander("Has the judge changed?", icon=":material/published_with_changes:"):
         st.markdown(LEAD)
         others = {run: one for run, one in ui.judged_runs((info.axis,)).items() if run != info.run}
-        if info.axis == "listwise":
-            st.info("Of lists of three or more this is not told.", icon=":material/info:")
+        if info.axis in ("listwise", "batch"):
+            st.info("Of lists of three or more and of batches this is not told.", icon=":material/info:")
             return
         st.markdown(ASK)
         ui.verbatim(COMMAND.format(run=info.run, store=store.path))

@@ -9,7 +9,8 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.findings.gate import GATE, GateResult
-from rubriclab.model.gate import CONDITIONS, GateLimits
+from rubriclab.model.gate import CONDITIONS
+from rubriclab.model.gate_limits import GateLimits
 from rubriclab.report.gate import (
     MARKS,
     bounds_note,
@@ -54,6 +55,8 @@ DEFINED: Mapping[str, tuple[str, ...]] = {
 def section(store: Store, info: RunInfo) -> None:
     """Which limits, what the run says of each, then what to copy."""
     del store
+    if info.axis not in DEFINED:
+        return
     with st.expander("Gate: hold the judge against limits", icon=":material/rule:"):
         st.markdown(LEAD)
         limits = _limits(info.axis)

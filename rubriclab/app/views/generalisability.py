@@ -144,8 +144,8 @@ def _price(info: RunInfo, study: GStudy, calls: int) -> str:
     """What the budget comes to: calls for the texts of this run, and money where prices are known."""
     total = calls * study.n_items
     if study.people:
-        return f"{total:,} ratings for the {study.n_items:,} items of this run."
-    told = f"{total:,} calls for the {study.n_items:,} items of this run"
+        return f"{many(total, 'rating')} for the {many(study.n_items, 'item')} of this run."
+    told = f"{many(total, 'call')} for the {many(study.n_items, 'item')} of this run"
     one = price_of_call(info)
     return f"{told}, about {total * one:,.2f} at the prices of its study." if math.isfinite(one) else f"{told}."
 

@@ -7,24 +7,27 @@ import math
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import cards
 from rubriclab.app.views import common as uf
 from rubriclab.app.views.rubric_shown import show_options
+from rubriclab.app.views.shown import showing_of
 from rubriclab.figures.guide import means_by_item, noise_bars, position_bars, score_by_order
 from rubriclab.findings.guide import (
     MEANS_OF_READS,
     ORDER_BESIDE_NOISE,
     PICKED_POSITIONS,
-    TELLING_ITEM,
     VARIED_ARMS,
     MeansOfReads,
     OrderBesideNoise,
     PickedPositions,
 )
-from rubriclab.findings.position import POSITION
+from rubriclab.findings.position import POSITION, position_sentence
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.reads import Read, reads_of
+from rubriclab.findings.telling import TELLING_ITEM
 from rubriclab.model import Arm
-from rubriclab.model.wording import many, number, p_value
+from rubriclab.model.wording import beyond_noise, many, number, p_value
+from rubriclab.report.presentation import averaging
 from rubriclab.store import RunInfo
 
 STEPS = (1, 5, 10)
@@ -35,6 +38,27 @@ def judges(info: RunInfo) -> dict[int, Arm]:
     """The judges the pictures can show, by the code of their balanced arm."""
     arms = uf.arms_of(info)
     return {code: arms[code] for code in ui.finding(info, VARIED_ARMS)}
+
+
+# ---------------------------------------------------------------- the minute: two cards, all answers, what helps
+
+
+def two_cards(info: RunInfo, code: int, arm: Arm) -> None:
+    """One answer under two orders; what all answers say together; what helps: without a click."""
+    shown = showing_of(info, arm=code)
+    found = ui.findings(info)
+    over_all = next((position_sentence(one) for one in found.of(POSITION).arms if one.arm == arm), "")
+    cards.two_cards(shown)
+    st.caption(f"{ui.plain(arm.judge)}. {ui.plain(shown.control.sentence)} {ui.plain(shown.chosen)}")
+    helps = averaging(found, arm.judge)
+    left, right = st.columns(2, gap="large")
+    left.markdown(f"**Over all answers.** {ui.plain(over_all)}")
+    if helps:
+        right.markdown(f"**What helps.** {ui.plain(helps)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        cards.copy(shown, over_all, address={"judge": arm.judge}, key="guide-copy")
+        cards.present_link(info.run, arm.judge)
+        st.page_link("pages/trial.py", label="Try it with a text of your own", icon=":material/bolt:")
 
 
 # ---------------------------------------------------------------- 1: the same answer
@@ -121,7 +145,9 @@ def _beside_noise(one: OrderBesideNoise) -> str:
     if low > 0:
         said = f"the order adds **{100 * one.excess:.0f} points** ({held})"
     elif math.isfinite(low):
-        said = f"whether the order adds to that is undecided: {100 * one.excess:+.0f} points ({held})"
+        said = (
+            f"whether the order adds to that is undecided: {beyond_noise(100 * one.excess, '+.0f', 'points')} ({held})"
+        )
     else:
         said = f"{one.items} answers are too few to say what the order adds"
     return (
@@ -162,7 +188,7 @@ def _leaning(one: PickedPositions) -> str:
     top = int(one.share.argmax())
     return (
         f"**{ui.plain(one.arm.judge)}** chose position {top + 1} in {one.share[top]:.0%} of "
-        f"{one.read:,} judgments; even would be {1 / len(one.share):.0%}."
+        f"{many(one.read, 'judgment')}; even would be {1 / len(one.share):.0%}."
     )
 
 

@@ -274,6 +274,11 @@ def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) ->
 
 
 def _legend(axis: str) -> str:
+    if axis == "batch":
+        return (
+            "Each column is one call: the responses from the first shown to the last, this one framed. "
+            "Click a column to read the call."
+        )
     if axis == "criteria":
         return (
             "Each column is one call: the criteria from the first shown to the last, this one "
@@ -348,7 +353,7 @@ def _in_words(read: Read, arm: Arm, row: Mapping[str, Any]) -> str:
 def _answer(read: Read, axis: str) -> str:
     if read.position is None:
         return f"no answer could be read ({read.status})"
-    if axis == "criteria":
+    if axis in ("criteria", "batch"):
         return f"score {read.score:g} at position {read.position}" if read.score is not None else ""
     if read.position == 0:
         return "a tie"

@@ -14,7 +14,7 @@ from rubriclab.store.behind import UNREAD
 
 T = TypeVar("T", bound=Hashable)
 
-AXES = ("options", "criteria", "pairwise", "listwise")
+AXES = ("options", "criteria", "pairwise", "listwise", "batch")
 COMPARISONS = ("pairwise", "listwise")
 MOST = 3_000
 """Judgments of one item that are read at once."""
@@ -25,6 +25,7 @@ POSITION = {
     "criteria": "Position of the criterion",
     "pairwise": "Place that won",
     "listwise": "Place that won",
+    "batch": "Place in the batch",
 }
 
 

@@ -10,7 +10,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.style import Chart
 from rubriclab.findings.leaderboard import Leaderboard, leaderboard_sentence
-from rubriclab.model.wording import interval
+from rubriclab.model.wording import interval, many
 from rubriclab.store import RunInfo
 
 TITLE = "Win rates under both orders"
@@ -27,12 +27,14 @@ def leaderboard(info: RunInfo, board: Leaderboard) -> dict[str, Chart]:
     if board.baseline:
         st.caption(f"{ui.plain(board.baseline)} is in every comparison and is not ranked.")
     if board.modelled:
-        st.caption(f"{board.modelled:,} calls are of pairs that met too seldom; their place is taken out by a model.")
+        st.caption(
+            f"{many(board.modelled, 'call', 'are')} of pairs that met too seldom; their place is taken out by a model."
+        )
     with st.expander("As a table"):
         uf.table(board_frame(board), key="comparison-board", forms={"%.3f": ["under both orders", "as logged"]})
     if board.swaps:
         st.markdown("**Candidates that change rank**", help=ui.about("both_orders"))
-        st.caption(f"Intervals hold for all {board.pairs:,} pairs of candidates at once.")
+        st.caption(f"Intervals hold for all {many(board.pairs, 'pair')} of candidates at once.")
         uf.table(swap_frame(board), key="comparison-swaps", forms={"%+.3f": ["as logged", "under both orders"]})
     return drawn
 

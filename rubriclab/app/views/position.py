@@ -15,9 +15,9 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.effects import words
 from rubriclab.findings.position import position_sentence
 from rubriclab.findings.position_results import NoiseFloor, PositionArm
-from rubriclab.findings.shift import mean_words, one_words
+from rubriclab.findings.shift import Single, mean_words, one_words
 from rubriclab.model import STATUSES, Arm
-from rubriclab.model.wording import interval, many, number, p_value
+from rubriclab.model.wording import beyond_noise, beyond_noise_parts, interval, many, number, p_value
 from rubriclab.store import RunInfo
 
 T = TypeVar("T")
@@ -77,9 +77,7 @@ def headline(arm: PositionArm) -> None:
     shift, single = arm.shift, arm.shift.single
     uf.answer(position_sentence(arm))
     pull = shift.pulls[0]
-    order = single.excess if single.source else single.other
-    ends = single.excess_ci if single.source else single.other_ci
-    known = "noise taken out" if single.source else "noise included"
+    order, below = _single(single)
     uf.metrics(
         (
             "Ascending less descending",
@@ -99,7 +97,7 @@ def headline(arm: PositionArm) -> None:
             interval(pull.ci, "+.2f"),
             ui.about("place_pull", also=("simultaneous",)),
         ),
-        ("Single score, other order", _points(order), f"{interval(ends, '.2f')}; {known}", ui.about("single_shift")),
+        ("Single score, other order", order, below, ui.about("single_shift")),
     )
     choice = (
         f" From expected scores; from choices alone {_points(shift.by_choice, '+.2f')} "
@@ -126,6 +124,14 @@ def answers(arm: PositionArm) -> None:
             st.markdown(f"**{question}** {uf.BADGES[found.verdict]}")
             st.markdown(ui.plain(text))
             st.caption(ui.plain(words(found)), help=ui.about("sesoi"))
+
+
+def _single(single: Single) -> tuple[str, str]:
+    """How far another order moves a single score, and what stands below it."""
+    if not single.source:
+        return _points(single.other), f"{interval(single.other_ci, '.2f')}; noise included"
+    shown, measured = beyond_noise_parts(single.excess, ".2f", "points")
+    return shown, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), "noise taken out", measured)))
 
 
 def _points(value: float, form: str = ".2f") -> str:
@@ -162,13 +168,13 @@ def _strength(arm: PositionArm) -> None:
                 f"{number(where.cramers_v, '.3f')} (noise alone {number(where.v_from_noise, '.2f')})",
             ),
             (
-                "Bias Cost, default order",
+                "Bias Cost, default order, percentage points",
                 number(clean.default, ".1f"),
                 interval(clean.default_ci, ".1f"),
                 number(cost.default.cost, ".1f"),
             ),
             (
-                "Bias Cost, best order",
+                "Bias Cost, best order, percentage points",
                 number(clean.best, ".1f"),
                 interval(clean.best_ci, ".1f"),
                 number(cost.best.cost, ".1f"),
@@ -220,5 +226,5 @@ def _floor_words(floor: NoiseFloor) -> str:
     return (
         f"Noise floor, from the {floor.strategy} arm: two reads of one item in one order differ "
         f"{number(floor.own, '.0%')} of the time; across orders {number(floor.reordered, '.0%')}, "
-        f"so the order itself adds {number(100 * floor.excess, '.0f')} points of a hundred ({ends})."
+        f"so the order itself adds {beyond_noise(100 * floor.excess, '.0f', 'points of a hundred')}; 95 % interval {ends}."
     )

@@ -154,7 +154,7 @@ def replies(asked: Sequence[Asked], told: Sequence[Read]) -> None:
             icon=":material/visibility_off:",
         )
     elif not guessed:
-        st.success(f"All {len(told)} replies could be read.", icon=":material/visibility:")
+        st.success(f"All {many(len(told), 'reply')} could be read.", icon=":material/visibility:")
 
 
 def _reply(number: int, call: Call, text: str, read: Read) -> None:

@@ -9,7 +9,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.protocols import protocols
 from rubriclab.figures.style import Chart
 from rubriclab.findings.protocols import PROTOCOLS, ProtocolComparison
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 from rubriclab.store import RunInfo
 
 
@@ -53,7 +53,7 @@ def _sentence(both: ProtocolComparison) -> str:
     better = "pairs" if both.pairs.stable_per_call > both.rubric.stable_per_call else "the rubric"
     return (
         f"Both ways {top}; Kendall's tau of the two rankings is {number(both.tau, '.2f')} "
-        f"({interval(both.tau_ci, '.2f')}) over {both.n_prompts:,} prompts. Shown in another order, "
+        f"({interval(both.tau_ci, '.2f')}) over {many(both.n_prompts, 'prompt')}. Shown in another order, "
         f"{number(both.pairs.flip_rate, '.0%')} of decisions by pairs flip and "
         f"{number(both.rubric.flip_rate, '.0%')} of those by rubric, the judge's own noise included; per call spent {better} buys more stable "
         f"decisions ({number(both.pairs.stable_per_call, '.2f')} by pairs, "

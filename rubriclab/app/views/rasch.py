@@ -12,7 +12,7 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.rasch import RASCH
 from rubriclab.findings.rasch_results import RaschArm, RaschScale
 from rubriclab.findings.rasch_words import arm_sentence, fit_words, scale_sentence, separation_words
-from rubriclab.model.wording import arm_name, interval, number
+from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.stats.rasch_measures import Fit
 from rubriclab.store import RunInfo
 
@@ -60,7 +60,7 @@ def _fit(scale: RaschScale, table: pd.DataFrame, at: int) -> None:
     uf.table(table, key=f"rasch-fit-{at}", forms={"%+.2f": ["logits", "low", "high"], "%.2f": ["infit", "outfit"]})
     items = scale.items
     st.caption(
-        f"Of {items.fitted:,} items with five reads or more, {items.noisy:,} are noisier than the model (infit above "
+        f"Of {many(items.fitted, 'item')} with five reads or more, {items.noisy:,} are noisier than the model (infit above "
         f"1.5) and {items.tame:,} more predictable (below 0.5). A mean square is a description and no verdict."
     )
 

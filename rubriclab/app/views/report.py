@@ -9,6 +9,7 @@ from pathlib import PurePath
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.wording import many
 from rubriclab.report import html_report, source
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.archive_writing import write_archive
@@ -30,6 +31,7 @@ TOPICS = {
     "options": "where the judge picks, agreement with people, causes and cures, who wins",
     "criteria": "shifts by criterion and position, the criterion read before, who wins",
     "pairwise": "consistency, fairness and stability, win rates, agreement of judges",
+    "batch": "place, neighbour and company of a response in its batch, agreement with single calls and people",
     "listwise": "consistency, fairness and stability, win rates, agreement of judges",
 }
 
@@ -54,7 +56,7 @@ def outline(runs: Sequence[RunInfo], parts: Collection[str]) -> Outline:
     each = " of each run" if several else ""
     lines = [f"The answer in a sentence{each}, what to do, the key numbers with their intervals"]
     if several:
-        lines.insert(0, f"A comparison of {len(runs)} runs: one line a run, one table over all arms")
+        lines.insert(0, f"A comparison of {many(len(runs), 'run')}: one line a run, one table over all arms")
     if "charts" in parts:
         topics = dict.fromkeys(TOPICS[info.axis] for info in runs)
         lines.append(f"Charts: {'; '.join(topics)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -10,17 +11,20 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import cards
 from rubriclab.app.views import common as uf
 from rubriclab.app.views.rubric_shown import show_options
+from rubriclab.app.views.shown import judges_of, showing_of
 from rubriclab.figures.reads import criteria_strip, order_text, reads_strip
 from rubriclab.findings.reads import Read
 from rubriclab.findings.trial import CriteriaTrial, OptionsTrial, Prior, Trial
 from rubriclab.findings.trial_control import Control
+from rubriclab.findings.trial_orders import first_reads
 from rubriclab.findings.trial_pairs import PairTrial
 from rubriclab.model import Comparison, Study
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 from rubriclab.runs.runner import AGENDA_DONE
-from rubriclab.runs.trial import FLIP_CALLS, first_reads, measured_priors, read_trial, start_flip
+from rubriclab.runs.trial import FLIP_CALLS, measured_priors, read_trial, start_flip
 from rubriclab.store import RunInfo
 
 REDRAWN = 1.2
@@ -43,11 +47,11 @@ def _live(info: RunInfo) -> None:
     if run is None or shown is None or not shown.active:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        said = ui.plain(shown.stage) if shown.stage else f"{shown.done:,} answers so far"
+        said = ui.plain(shown.stage) if shown.stage else f"{many(shown.done, 'answer')} so far"
         st.markdown(f":blue[:material/hourglass_top:] {said}", width="stretch")
         if st.button("Stop", icon=":material/stop:", key="trial-stop"):
             run.cancel()
-    _beside(_told(info, shown.done), _study(info), info, live=True)
+    _beside(_told(info, shown.done), partial(_live_judge, study=_study(info), info=info))
 
 
 def _ended(info: RunInfo, next_text: Callable[[], None]) -> None:
@@ -55,19 +59,21 @@ def _ended(info: RunInfo, next_text: Callable[[], None]) -> None:
     if run is not None and (why := run.snapshot().reason) and not why.startswith(AGENDA_DONE):
         st.warning(ui.plain(why), icon=":material/warning:")
     found, study = _told(info, info.done), _study(info)
-    _beside(found, study, info, live=False)
-    if study.design.axis != "pairwise":
-        _flip(found, study)
+    _beside(found, partial(_answer, info=info))
     _way_on(found, info, next_text)
+    if study.design.axis != "pairwise":
+        st.subheader("Every order", anchor=False)
+        _beside(found, partial(_details, study=study, info=info, live=False, named=len(found) > 1))
+        _flip(found, study)
 
 
 def _way_on(found: Sequence[Trial], info: RunInfo, next_text: Callable[[], None]) -> None:
-    """What a visitor does next: take the sentence along, try another text, look closer, judge many."""
+    """What a visitor does next: take it along, show it to others, try another text, look closer, judge many."""
+    shown = showing_of(info) if judges_of(info) else None
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover("Copy", icon=":material/content_copy:"):
-            st.caption("What was found, and a link to this trial in this lab.")
-            st.code("\n".join(one.sentence for one in found), language=None, wrap_lines=True)
-            st.code(f"{st.context.url or ''}?run={info.run}", language=None, wrap_lines=True)
+        cards.copy(shown, "\n".join(one.sentence for one in found), address={"run": info.run}, key="trial-copy")
+        if shown is not None:
+            cards.present_link(info.run)
         st.button("Next text", icon=":material/skip_next:", key="trial-next", on_click=next_text)
         st.page_link(
             "pages/judgments.py",
@@ -78,29 +84,50 @@ def _way_on(found: Sequence[Trial], info: RunInfo, next_text: Callable[[], None]
         st.page_link("pages/study.py", label="Many texts: a study of your own", icon=":material/science:")
 
 
-def _beside(found: Sequence[Trial], study: Study, info: RunInfo, *, live: bool) -> None:
-    """Judges side by side, two a row."""
-    rows = zip_longest(found[::2], found[1::2])
-    for pair in rows:
-        one_only = len(found) == 1
-        places = [st.container()] if one_only else st.columns(2, gap="large")
+def _beside(found: Sequence[Trial], part: Callable[..., None]) -> None:
+    """``part`` of each judge side by side, two a row; it is told whether it stands alone."""
+    alone = len(found) == 1
+    for pair in zip_longest(found[::2], found[1::2]):
+        places = [st.container()] if alone else st.columns(2, gap="large")
         for place, one in zip(places, pair, strict=False):
             if one is not None:
                 with place:
-                    _judge(one, study, info, live=live, alone=one_only)
+                    part(one, alone=alone)
 
 
-def _judge(one: Trial, study: Study, info: RunInfo, *, live: bool, alone: bool) -> None:
+def _head(one: Trial, *, live: bool) -> None:
+    """The sentence, and the judge's own noise beside it."""
     if one.simulated:
         st.caption(":orange-badge[simulated] A judge with planted effects, not a model.")
     uf.answer(one.sentence if one.reads or not live else f"{one.judge} is reading …")
     if one.reads and not (live and one.control.verdict == "unknown"):
         _control(one.control)
+
+
+def _answer(one: Trial, *, info: RunInfo, alone: bool) -> None:
+    """What came of it: the sentence and the two cards."""
+    del alone
+    _head(one, live=False)
+    if one.judge in judges_of(info):
+        cards.two_cards(showing_of(info, judge=one.judge))
+    if isinstance(one, PairTrial):
+        _asked_again(one)
+
+
+def _live_judge(one: Trial, *, study: Study, info: RunInfo, alone: bool) -> None:
+    _head(one, live=True)
+    _details(one, study=study, info=info, live=True, named=False, alone=alone)
+
+
+def _details(one: Trial, *, study: Study, info: RunInfo, live: bool, named: bool, alone: bool) -> None:
+    """Every order that was asked. ``named``: the judge is said once more."""
+    if named:
+        st.markdown(f"**{ui.plain(one.judge)}**")
     if isinstance(one, OptionsTrial):
         _options(one, study, info, live=live, alone=alone)
     elif isinstance(one, CriteriaTrial):
         _criteria(one, info)
-    else:
+    elif live:
         _pair(one, study)
 
 
@@ -142,10 +169,12 @@ def _options(one: OptionsTrial, study: Study, info: RunInfo, *, live: bool, alon
         ui.chart(reads_strip(searched, scores=one.scores), key=f"{key}-search", info=None if live else info)
     if one.could_differ is not None:
         st.caption(
-            f"All agree so far: up to {one.could_differ:.0%} of all {one.orders:,} orders might "
+            f"All agree so far: up to {one.could_differ:.0%} of all {many(one.orders, 'order')} might "
             "still give another score (95 % limit)."
         )
-    _shown(one, study, live=live, alone=alone)
+    if live and one.reads:
+        last = one.reads[-1]
+        show_options(last, _descriptions(study), title=f"Just judged: order {order_text(last)}")
 
 
 def _numbers(one: OptionsTrial, *, alone: bool) -> None:
@@ -159,7 +188,7 @@ def _numbers(one: OptionsTrial, *, alone: bool) -> None:
             ui.about("ordering"),
         ),
         (
-            f"Mean over {len(one.running.read)} orders",
+            f"Mean over {many(len(one.running.read), 'order')}",
             number(one.mean, ".2f"),
             interval(one.ci, ".2f"),
             ui.about("running_mean"),
@@ -170,7 +199,7 @@ def _numbers(one: OptionsTrial, *, alone: bool) -> None:
             f"prior of {one.prior.name}" if one.prior is not None else "no prior measured yet",
             ui.about("debiased"),
         ),
-        ("Lowest and highest", _ends(one), f"{len(one.reads)} of {one.orders:,} orders asked", ui.about("bias")),
+        ("Lowest and highest", _ends(one), f"{len(one.reads)} of {many(one.orders, 'order')} asked", ui.about("bias")),
     ]
     if alone:
         uf.metrics(*cells)
@@ -194,34 +223,6 @@ def _ends(one: OptionsTrial) -> str:
     return f"{one.lowest.score:g} to {one.highest.score:g}"
 
 
-def _shown(one: OptionsTrial, study: Study, *, live: bool, alone: bool) -> None:
-    """The rubric as it was shown: the latest order while it goes on, else the telling ones."""
-    described = _descriptions(study)
-    if live:
-        if one.reads:
-            last = one.reads[-1]
-            show_options(last, described, title=f"Just judged: order {order_text(last)}")
-        return
-    cards = _telling(one)
-    places = st.columns(2, gap="medium") if alone and len(cards) > 1 else [st.container()] * len(cards)
-    for place, (title, read) in zip(places, cards, strict=False):
-        with place:
-            show_options(read, described, title=title)
-
-
-def _telling(one: OptionsTrial) -> list[tuple[str, Read]]:
-    """The lowest and the highest read; the usual order where nothing moves."""
-    low, high = one.lowest, one.highest
-    if low is None or high is None:
-        return []
-    if low.score == high.score:
-        return [("The usual order", one.usual)] if one.usual is not None else []
-    return [
-        (f"Lowest score, {low.score:g}: order {order_text(low)}", low),
-        (f"Highest score, {high.score:g}: order {order_text(high)}", high),
-    ]
-
-
 def _descriptions(study: Study) -> dict[str, str | None]:
     if study.rubric is None:
         return {}
@@ -236,7 +237,7 @@ def _criteria(one: CriteriaTrial, info: RunInfo) -> None:
         return
     ui.chart(criteria_strip(one.reads, scores=one.scores), key=f"trial-criteria-{info.run}-{one.arm}", info=info)
     if one.unread:
-        st.caption(f"{one.unread} of {len(one.reads)} scores could not be read (–).")
+        st.caption(f"{one.unread} of {many(len(one.reads), 'score')} could not be read (–).")
     rows = [(c.name, c.usual, c.again, c.mean, c.ci.low, c.ci.high, c.lowest, c.highest) for c in one.criteria]
     names = ["criterion", "usual order", "again", "mean", "low", "high", "lowest", "highest"]
     whole = ["usual order", "again", "lowest", "highest"]
@@ -262,9 +263,17 @@ def _pair(one: PairTrial, study: Study) -> None:
     for turn, (place, (shown, reads)) in enumerate(zip(places, by_order.items(), strict=False), 1):
         with place:
             show_options(reads[0], titles, title=f"Order {turn}: {shown[0]} first")
-            if reads[1:]:
-                again = ", ".join(_choice(read) for read in reads[1:])
-                st.caption(f"The same order again: {ui.plain(again)}.")
+
+
+def _asked_again(one: PairTrial) -> None:
+    """What each order gave when it was asked again."""
+    by_order: dict[tuple[str, ...], list[Read]] = {}
+    for read in one.reads:
+        by_order.setdefault(read.shown, []).append(read)
+    for shown, reads in by_order.items():
+        if reads[1:]:
+            again = ", ".join(_choice(read) for read in reads[1:])
+            st.caption(f"{ui.plain(shown[0])} first. The same order again: {ui.plain(again)}.")
 
 
 def _choice(read: Read) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from rubriclab.apply import CardError, CardJudge, ItemError, Judged
 from rubriclab.apply.card import Card
 from rubriclab.apply.combine import Read, Scored
+from rubriclab.model.wording import many
 
 Value = Literal["score", "expected"]
 """Which number is a tool's score: the mean of the scores named, or of the expected ones."""
@@ -139,7 +140,7 @@ def _why(judged: Judged, criteria: Mapping[str, float | None], value: str) -> st
     if not faults and value == "expected":
         return "No score: not every reply came with token probabilities."
     last = f" The first of them: {faults[0][:300]}" if faults else ""
-    return f"No score: {judged.unread} of {len(judged.reads)} replies gave no answer.{last}"
+    return f"No score: {judged.unread} of {many(len(judged.reads), 'reply')} gave no answer.{last}"
 
 
 def _words(scored: Scored, judged: Judged) -> str:
@@ -148,7 +149,7 @@ def _words(scored: Scored, judged: Judged) -> str:
     parts = [f"score {scored.score:.2f}" + (between if scored.expected is None else "")]
     if scored.expected is not None:
         parts.append(f"expected score {scored.expected:.2f}{between}")
-    parts.append(f"{len(judged.reads) - judged.unread} of {len(judged.reads)} replies read")
+    parts.append(f"{len(judged.reads) - judged.unread} of {many(len(judged.reads), 'reply')} read")
     return f"Judge card, way “{judged.cure}”: {'; '.join(parts)}."
 
 

@@ -16,6 +16,7 @@ from rubriclab.datasets.limits import MB, reading, refuse_bomb
 from rubriclab.datasets.logs.source import CHUNK, MAX_RECORD, Source
 from rubriclab.datasets.plain import json_value
 from rubriclab.model import DataError
+from rubriclab.model.wording import many
 
 ZSTANDARD = 93
 """The number that the zip format gives it (APPNOTE 6.3.8, 4.4.5); Python reads it from 3.14 on."""
@@ -41,7 +42,7 @@ def records_of(source: Source, prefix: str) -> Iterator[tuple[int, Mapping[str, 
         with zipfile.ZipFile(file) as book:
             listed = book.infolist()
         if len(listed) > MOST_MEMBERS:
-            raise DataError(f"“{source.name}” holds {len(listed):,} files; {MOST_MEMBERS:,} are read.")
+            raise DataError(f"“{source.name}” holds {many(len(listed), 'file')}; {MOST_MEMBERS:,} are read.")
         wanted = [one for one in listed if one.filename.startswith(prefix) and one.filename.endswith(".json")]
         for number, one in enumerate(wanted, start=1):
             where = f"{source.name}, {one.filename[:80]}"

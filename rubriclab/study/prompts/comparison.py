@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from rubriclab.model import Comparison, Ordering, StudyError
+from rubriclab.model.wording import many
 from rubriclab.study.prompts.parse import outspoken, without_runs
 
 Family = Literal["mtbench", "devbench", "brief"]
@@ -59,7 +60,7 @@ def template_name(comparison: Comparison, *, tie: bool, template: str | None = N
     if not full.startswith(protocol):
         raise StudyError(
             f"Template “{full}” does not fit comparison “{comparison.item_id}” with "
-            f"{len(comparison.candidates)} candidates. Choose the {protocol} one of its family."
+            f"{many(len(comparison.candidates), 'candidate')}. Choose the {protocol} one of its family."
         )
     return full
 
@@ -108,14 +109,14 @@ def _check(comparison: Comparison, ordering: Ordering) -> None:
         )
     if len(ordering.labels) != len(ordering.shown) or len(set(ordering.labels)) != len(ordering.labels):
         raise StudyError(
-            f"{name} shows {len(ordering.shown)} candidates under the labels "
+            f"{name} shows {many(len(ordering.shown), 'candidate')} under the labels "
             f"{', '.join(ordering.labels) or 'none'}; each needs one label of its own."
         )
     if not comparison.turns:
         raise StudyError(f"{name} has no question: give it at least one turn.")
     if len(comparison.responses) != len(comparison.candidates):
         raise StudyError(
-            f"{name} has {len(comparison.responses)} responses for {len(comparison.candidates)} candidates."
+            f"{name} has {len(comparison.responses)} responses for {many(len(comparison.candidates), 'candidate')}."
         )
     for candidate, answers in zip(comparison.candidates, comparison.responses, strict=True):
         if len(answers) != len(comparison.turns):

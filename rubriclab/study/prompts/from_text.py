@@ -13,6 +13,7 @@ from rubriclab.datasets.listed import Entry, FoundList, Part, values
 from rubriclab.datasets.option_lists import blanked
 from rubriclab.model import MAX_OPTIONS, Criterion, Rubric, RubricError, ScoreOption, StudyError
 from rubriclab.model.prompt import PromptMessage, PromptTemplate
+from rubriclab.model.wording import many
 from rubriclab.study.prompts.found_prompt import FoundPrompt, Mark, MarkKind, Proof, difference, messages_of
 from rubriclab.study.prompts.loops import CANDIDATES, CRITERIA, OPTIONS, Loop, Names, literal, loop_of
 from rubriclab.study.prompts.prompt_parts import Work, chosen_list, items_by_heading, items_of_data, read_lists
@@ -216,7 +217,9 @@ def _rubric(
         )
         return None
     if len(entries) > MAX_OPTIONS:
-        work.doubt("rubric", f"The list has {len(entries)} options; a rubric has at most {MAX_OPTIONS}.", ("none",))
+        work.doubt(
+            "rubric", f"The list has {many(len(entries), 'option')}; a rubric has at most {MAX_OPTIONS}.", ("none",)
+        )
         return None
     plain = work.plain(message)
     named = _CRITERION.search(plain, max(0, found.start - 600), found.start)

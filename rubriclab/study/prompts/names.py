@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rubriclab.model import Comparison, Criterion, Item, Ordering, StudyError
+from rubriclab.study.prompts.batch import place_label
 from rubriclab.study.prompts.comparison import next_letter
 from rubriclab.study.prompts.rubric import natural_order
 from rubriclab.study.prompts.sandbox import Columns
@@ -47,6 +48,22 @@ def criteria_names(
             for name in ordering.shown
         ],
         "labels": list(labels),
+    }
+
+
+def batch_names(items: Sequence[Item], criterion: Criterion) -> dict[str, Any]:
+    """Several responses under one criterion, in the shown order, each called by its place."""
+    return {
+        "responses": [
+            {"label": place_label(place), "instruction": item.instruction, "response": item.response}
+            for place, item in enumerate(items, 1)
+        ],
+        "criterion": {"name": criterion.name, "description": criterion.description},
+        "options": [
+            {"label": label, "score": option.score, "description": option.description or ""}
+            for option, label in zip(criterion.options, criterion.labels, strict=True)
+        ],
+        "labels": list(criterion.labels),
     }
 
 

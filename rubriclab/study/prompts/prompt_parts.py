@@ -12,6 +12,7 @@ from rubriclab.datasets.listed import Entry, FoundList, Part
 from rubriclab.datasets.option_lists import MAX_LISTS, blanked, find_lists
 from rubriclab.model import Rubric, StudyError
 from rubriclab.model.prompt import Role
+from rubriclab.model.wording import many
 from rubriclab.study.prompts.found_prompt import Doubt
 from rubriclab.study.prompts.item_spans import ItemSpan, column_names, headed_spans, item_spans, rows_in, where
 
@@ -59,7 +60,7 @@ class Work:
 
 def items_of_data(work: Work, rows: Sequence[Mapping[str, object]], row: int | None) -> None:
     if row is not None and not 1 <= row <= len(rows):
-        raise StudyError(f"There is no row {row:,}; the data has {len(rows):,} rows.")
+        raise StudyError(f"There is no row {row:,}; the data has {many(len(rows), 'row')}.")
     fits = [row - 1] if row is not None else rows_in(work.texts, rows)
     if not fits:
         sentence = (
@@ -70,7 +71,7 @@ def items_of_data(work: Work, rows: Sequence[Mapping[str, object]], row: int | N
     chosen = fits[0]
     if len(fits) > 1:
         shown = ", ".join(str(one + 1) for one in fits[:8])
-        told = f"{len(fits):,} rows of the data stand in the prompt alike: {shown}."
+        told = f"{many(len(fits), 'row')} of the data stand in the prompt alike: {shown}."
         accepted = work.doubt("row", told, tuple(str(one + 1) for one in fits[:100]))
         chosen = int(accepted) - 1 if accepted else chosen
     work.row = chosen + 1

@@ -25,10 +25,15 @@ MOVING: Mapping[Axis, str] = {
     "criteria": "criteria",
     "pairwise": "responses",
     "listwise": "responses",
+    "batch": "responses",
 }
 """The name of what changes places on an axis."""
 
-_POSITIONAL: Mapping[Axis, frozenset[str]] = {"pairwise": frozenset({"label"}), "listwise": frozenset({"label"})}
+_POSITIONAL: Mapping[Axis, frozenset[str]] = {
+    "pairwise": frozenset({"label"}),
+    "listwise": frozenset({"label"}),
+    "batch": frozenset({"label"}),
+}
 """Parts that belong to a place and not to what stands there: the letters of candidates."""
 _SHORT = frozenset({"label", "score"})
 """Parts that a prompt may well repeat; the others are the texts themselves."""

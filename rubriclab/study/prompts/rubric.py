@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from rubriclab.model import AnswerMode, Criterion, Item, Ordering, StudyError
 from rubriclab.model.answers import fold
+from rubriclab.model.wording import many
 
 FEEDBACK_TEMPLATE = "prometheus.v1"
 SCORE_TEMPLATE = "score.v1"
@@ -65,7 +66,7 @@ def _labels_by_score(criterion: Criterion, ordering: Ordering) -> dict[int, str]
     shown, labels = ordering.shown, ordering.labels
     if len(labels) != len(shown):
         raise StudyError(
-            f"The ordering “{ordering}” shows {len(shown)} scores but has {len(labels)} labels; "
+            f"The ordering “{ordering}” shows {many(len(shown), 'score')} but has {len(labels)} labels; "
             "give every shown score one label."
         )
     known = set(criterion.scores)

@@ -20,6 +20,7 @@ from rubriclab.study.prompts.sandbox import MAX_CHARS, PromptLimit, Sandbox
 NAMES: Mapping[Axis, frozenset[str]] = {
     "options": frozenset({"instruction", "response", "reference", "criterion", "options", "labels", "item"}),
     "criteria": frozenset({"instruction", "response", "reference", "criteria", "labels", "item"}),
+    "batch": frozenset({"responses", "criterion", "options", "labels"}),
     "pairwise": frozenset({"instruction", "turns", "responses", "reference", "labels", "tie", "item"}),
     "listwise": frozenset({"instruction", "turns", "responses", "reference", "labels", "tie", "item"}),
 }

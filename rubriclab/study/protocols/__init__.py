@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from rubriclab.model import Axis
 from rubriclab.study.protocols.base import Prompt, Protocol, Unit
+from rubriclab.study.protocols.batch import Batch
 from rubriclab.study.protocols.criteria import Criteria
 from rubriclab.study.protocols.listwise import Listwise
 from rubriclab.study.protocols.options import Options
@@ -18,5 +19,5 @@ from rubriclab.study.protocols.pairwise import Pairwise
 __all__ = ["PROTOCOLS", "Prompt", "Protocol", "Unit"]
 
 PROTOCOLS: Mapping[Axis, Protocol] = {
-    protocol.axis: protocol for protocol in (Options(), Criteria(), Pairwise(), Listwise())
+    protocol.axis: protocol for protocol in (Options(), Criteria(), Pairwise(), Listwise(), Batch())
 }

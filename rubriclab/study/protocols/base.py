@@ -18,6 +18,7 @@ from rubriclab.model import (
     Call,
     Comparison,
     Criterion,
+    Design,
     Item,
     Ordering,
     Outcome,
@@ -30,7 +31,7 @@ from rubriclab.model import (
     Variant,
     designs,
 )
-from rubriclab.model.prompt import PromptTemplate, Reading
+from rubriclab.model.prompt import AnswerRule, PromptTemplate, Reading
 from rubriclab.study.prompts.outcomes import no_answer
 from rubriclab.study.prompts.template import render_template
 
@@ -40,11 +41,14 @@ class Unit:
     """What one ordering is about: an item, a text with all its criteria, or a comparison.
 
     ``options`` change places within it, in canonical order; none where the arm's scores do.
+    ``turn``: an item that stands in several units of an arm is numbered by them: its reads in the
+    second one go on where those in the first end.
     """
 
     items: tuple[int, ...]
     options: tuple[str, ...]
     id: str
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Protocol(ABC):
     half out. ``strategies``: those a form offers, None for all.
     ``settings``: what of the design means something here and not everywhere (fields, and factors
     that are no field of the sampling). ``rated``: what is judged is rated under a rubric.
+    ``usual``: the strategies of a study that names none.
     """
 
     axis: ClassVar[Axis]
@@ -84,6 +89,7 @@ class Protocol(ABC):
     strategies: ClassVar[tuple[StrategyKind, ...] | None] = None
     settings: ClassVar[frozenset[str]] = frozenset()
     rated: ClassVar[bool] = True
+    usual: ClassVar[tuple[Strategy, ...]] = (Strategy("balanced"), Strategy("fixed"))
 
     def suits(self, candidates: int, compared: frozenset[int]) -> bool:
         """Whether a form offers it for data of so many candidates.
@@ -114,8 +120,26 @@ class Protocol(ABC):
         """What the calls are about, in the data's order, and notes on what was left out."""
 
     @abstractmethod
-    def shape(self, study: Study, unit: Unit, variant: Variant) -> tuple[tuple[int, ...], int]:
-        """The scores and the number of positions of a unit's arm under a variant."""
+    def shape(self, study: Study, unit: Unit, variant: Variant) -> tuple[tuple[int, ...], int] | None:
+        """The scores and the number of positions of a unit's arm; None where it is not asked under a variant."""
+
+    def factors(self, design: Design) -> Mapping[str, tuple[Any, ...]]:
+        """What is varied: the design's factors, and what the protocol itself always varies."""
+        return design.factors
+
+    def reads(self, arm: Arm, strategy: Strategy) -> int:
+        """How often a unit is read under one arm, before repeats."""
+        return designs.n_reads(strategy, arm.n_positions, rotations_only=self.rotations_only)
+
+    def begins(self, arm: Arm) -> str:
+        """How the answer of an embedded judge is begun for it in this arm."""
+        del arm
+        return self.begun
+
+    def asks_one_label(self, arm: Arm) -> bool:
+        """Whether a reply in score mode is one label in this arm."""
+        del arm
+        return self.one_label
 
     def fits(self, study: Study, arm: Arm, unit: Unit) -> bool:
         """Whether a unit is asked about in this arm: on its own scale alone."""
@@ -152,12 +176,21 @@ class Protocol(ABC):
     def answers(self, study: Study, arm: Arm, unit: Unit, ordering: Ordering) -> tuple[str, ...]:
         """The labels that may be answered, in an order that does not depend on what is shown."""
 
+    def rule(self, rule: AnswerRule) -> AnswerRule:
+        """How a reply to a user's own prompt is read, from what its file says."""
+        return rule
+
+    def named(self, unit: Unit) -> tuple[str, ...]:
+        """What one reply answers for by name, as criteria; none where a label is the answer."""
+        del unit
+        return ()
+
     def own_prompt(
         self, template: PromptTemplate, study: Study, arm: Arm, unit: Unit, ordering: Ordering
     ) -> tuple[str, tuple[Mapping[str, str], ...], Reading]:
         """A user's own prompt: its id (part of a call's key), its messages, and how a reply is read."""
         messages = render_template(template, self.names(study, arm, unit, ordering))
-        reading = Reading(template.answer, self.answers(study, arm, unit, ordering))
+        reading = Reading(self.rule(template.answer), self.answers(study, arm, unit, ordering))
         return f"own.{template.id}", messages, reading
 
     def read(self, call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
@@ -178,12 +211,13 @@ def answer_of(study: Study, variant: Variant) -> AnswerMode:
 
 
 def criterion_of(study: Study, item: int, variant: Variant) -> Criterion:
-    """What an item (by its index) is judged under, on the scale that the variant names."""
-    if study.rubric is None:
+    """What an item (by its index) is judged under: in the wording and on the scale that the variant names."""
+    rubric = study.rubric_of(variant)
+    if rubric is None:
         raise StudyError(f"Study “{study.name}” has no rubric.")
     subject = study.dataset.items[item]
     name = subject.criterion if isinstance(subject, Item) else None
-    return _criterion(study.rubric, name, variant.get("scale"))
+    return _criterion(rubric, name, variant.get("scale"))
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rubriclab.model import Arm, Axis, Call, Item, Ordering, Outcome, Reply, Strategy, Study, StudyError, Variant
+from rubriclab.model.wording import many
 from rubriclab.study.prompts.criteria import CRITERIA_TEMPLATE, render_criteria
 from rubriclab.study.prompts.names import criteria_names
 from rubriclab.study.prompts.outcomes import criteria_outcomes
@@ -32,7 +33,7 @@ class Criteria(Protocol):
             if len(set(names)) == len(names) > 1:
                 units.append(Unit(tuple(i for i, _ in members), names, block))
             else:
-                notes.append(f"Text “{block[:60]}” has {len(members)} criterion(s): left out.")
+                notes.append(f"Text “{block[:60]}” has {many(len(members), 'criterion')}: left out.")
         if not units:
             raise StudyError(
                 "No text has two or more criteria, so there is no criterion order to vary. "
@@ -60,6 +61,9 @@ class Criteria(Protocol):
                 f"Criteria “{first.name}” and “{other.name}” have different labels; in one call all need the same."
             )
         return first.labels
+
+    def named(self, unit: Unit) -> tuple[str, ...]:
+        return unit.options
 
     def prompt(self, study: Study, arm: Arm, unit: Unit, ordering: Ordering) -> Prompt:
         text = _text(study, unit)

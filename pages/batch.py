@@ -1,0 +1,66 @@
+"""Several a call: what does scoring responses together do to their scores?"""
+
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.views import batch as views
+from rubriclab.app.views import common as uf
+from rubriclab.figures.batch import effect_forest, place_dots
+from rubriclab.figures.style import Chart
+from rubriclab.findings.batch import BATCH
+from rubriclab.model.wording import arm_name
+
+LEAD = "One call scores several responses. Does it matter where one stands, after which, and that it is not alone?"
+
+
+with ui.page("batch", "Several a call", LEAD):
+    info = ui.choose_run(axes=("batch",), key="batch")
+    if info is None:
+        ui.empty_state(
+            "No study of batches yet",
+            "Choose “several responses a call”: items are dealt into batches, turned by Williams designs, and asked "
+            "alone besides.",
+            target="study",
+            action="Set up a study",
+        )
+        st.stop()
+    found = ui.finding(info, BATCH)
+    if not found.arms:
+        uf.cautions(found.warnings)
+        st.stop()
+    by_code = {arm.code: arm for arm in sorted(found.arms, key=lambda arm: (not arm.varied, arm.code))}
+    code = uf.pick(
+        "Judge and strategy",
+        list(by_code),
+        key=f"batch-arm-{info.run}",
+        address="arm",
+        name=lambda c: arm_name(by_code[c].arm),
+    )
+    arm = by_code[code]
+    views.headline(arm)
+    views.numbers(arm)
+    uf.cautions(arm.warnings, found.warnings)
+    drawn: dict[str, Chart] = {}
+    if arm.varied:
+        left, right = st.columns(2, gap="large")
+        with left:
+            st.subheader("Place in the batch", anchor=False, help=ui.about("batch_place"))
+            st.caption("All intervals hold at once; the shaded band is too small to matter.")
+            drawn["Place"] = place_dots(arm)
+            ui.chart(drawn["Place"], key=f"batch-places-{code}", info=info)
+        with right:
+            st.subheader("What a batch does", anchor=False, help=ui.about("batch_contrast"))
+            st.caption("Drift, the response just before, and company as such.")
+            drawn["Effects"] = effect_forest(arm)
+            ui.chart(drawn["Effects"], key=f"batch-effects-{code}", info=info)
+        drawn["After which response"] = views.neighbours(info, arm)
+    else:
+        st.caption("Only one order of each batch was asked here: choose another strategy for places and neighbours.")
+    saved = views.savings(info, arm)
+    if said := views.correlations(arm):
+        st.caption(ui.plain(said), help=ui.about("batch_r"))
+    with st.expander("All numbers"):
+        uf.table(
+            views.effects(arm), key="batch-all", forms={"%+.3f": ["estimate", "low", "high"], "%.3f": ["confidence"]}
+        )
+    ui.export_row(drawn, {"Effects": views.effects(arm), "Savings": saved}, info=info, key="batch")

@@ -1,0 +1,162 @@
+"""Views of responses scored together: the answer, pictures, what a batch saves and costs, tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.ui.charts import behind_point
+from rubriclab.app.views import common as uf
+from rubriclab.app.views.judgments_table import browse
+from rubriclab.figures.batch import before_heatmap
+from rubriclab.figures.style import Chart
+from rubriclab.findings.batch_results import ArmBatch
+from rubriclab.findings.batch_words import (
+    contrast_sentence,
+    level_sentence,
+    place_effect,
+    place_sentence,
+    savings_sentence,
+)
+from rubriclab.findings.criteria_order import noise_sentence
+from rubriclab.model.wording import interval, number
+from rubriclab.stats.verdict import Effect
+from rubriclab.store import RunInfo
+
+MOST = 100
+"""Judgments of a cell that are listed below it."""
+
+
+def headline(arm: ArmBatch) -> None:
+    """The three answers with their verdicts, then what a batch saves and costs in four numbers."""
+    uf.answer(place_sentence(arm))
+    if arm.scores == arm.unread:
+        return
+    where, place = place_effect(arm)
+    uf.verdict(place, f"Place, {where}.", ui.about("batch_place"))
+    uf.verdict(arm.contrast, contrast_sentence(arm), ui.about("batch_contrast"))
+    if arm.single is not None:
+        uf.verdict(arm.single.level, level_sentence(arm), ui.about("batch_level"))
+
+
+def numbers(arm: ArmBatch) -> None:
+    single = arm.single
+    read = (arm.scores - arm.unread) / arm.scores if arm.scores else None
+    cells = [
+        ("Scores read", number(read, ".1%"), f"of {arm.scores:,}, {arm.batches:,} batches", ui.about("batch_read"))
+    ]
+    if single is not None:
+        cells += [
+            (
+                "Equal to a single call",
+                number(single.exact, ".0%"),
+                f"two single calls: {number(single.exact_alone, '.0%')}",
+                ui.about("batch_exact"),
+            ),
+            (
+                "r with a single call",
+                number(single.r.r, ".3f"),
+                f"two single calls: {number(single.r_alone.r, '.3f')}",
+                ui.about("batch_r"),
+            ),
+            (
+                "r with people",
+                number(single.people.r, ".3f"),
+                f"single calls: {number(single.people_alone.r, '.3f')}",
+                ui.about("batch_people"),
+            ),
+        ]
+    uf.metrics(*cells)
+    if said := noise_sentence(arm.repeats):
+        st.caption(
+            ui.plain(said.replace("one text", "one response").replace(" text", " response")),
+            help=ui.about("criteria_noise"),
+        )
+
+
+def neighbours(info: RunInfo, arm: ArmBatch) -> Chart:
+    """The heatmap of what stood before, by place; a click lists the judgments of that place."""
+    st.subheader("After which response, at which place", anchor=False, help=ui.about("batch_before"))
+    st.caption(
+        "Points from the response's own mean in its batch. Rows: what the response just before gets alone. "
+        "Click a cell to read the judgments of its place."
+    )
+    drawn = before_heatmap(arm)
+    event = ui.chart(drawn, key=f"batch-cells-{arm.code}", select=True)
+    clicked = [behind_point(drawn, point) for point in event.selection.points] if event else []
+    if clicked and clicked[0] is not None:
+        place = clicked[0].position
+        st.markdown(f"**Read at place {place}**")
+        frame = ui.store().judgments_behind(info.run, arm=arm.code, position=place, limit=MOST)
+        browse(info, frame, key=f"batch-{arm.code}-{place}")
+    return drawn
+
+
+def savings(info: RunInfo, arm: ArmBatch) -> pd.DataFrame:
+    """What a score takes in calls and tokens, together and alone, as measured in this run."""
+    st.subheader("What a batch saves", anchor=False, help=ui.about("batch_saves"))
+    st.markdown(ui.plain(savings_sentence(arm)))
+    used = ui.store().usage_by_arm(info.run).set_index("arm").to_dict("index")
+    rows = []
+    for name, code, size in (("together", arm.code, arm.size), ("alone", arm.single_code, 1)):
+        if code is not None and code in used:
+            row = used[code]
+            scores = float(row["calls"]) * size
+            rows.append(
+                (name, size, 1.0 / size, row["tokens_in"] / scores, row["tokens_out"] / scores, row["seconds"] / scores)
+            )
+    frame = pd.DataFrame(
+        rows,
+        columns=[
+            "asked",
+            "responses a call",
+            "calls a score",
+            "tokens in a score",
+            "tokens out a score",
+            "seconds a score",
+        ],
+    )
+    taken = [float(row[3]) for row in rows]
+    if len(taken) == 2 and taken[1] > 0:
+        less = 1.0 - taken[0] / taken[1]
+        side = "less" if less >= 0 else "more"
+        st.caption(f"{abs(less):.0%} {side} tokens in for each score; money follows the tokens.")
+    forms = {"%.2f": ["calls a score", "seconds a score"], "%.0f": ["tokens in a score", "tokens out a score"]}
+    uf.table(frame, key="batch-savings", forms=forms)
+    return frame
+
+
+def effects(arm: ArmBatch) -> pd.DataFrame:
+    """Every effect of the arm, one a row."""
+    rows: list[tuple[str, Effect]] = [("last place less first", arm.drift)]
+    rows += [(f"place {one.place}", one.shift) for one in arm.places]
+    rows += [("a point more just before", arm.contrast), ("a point more just before, by people", arm.contrast_people)]
+    if (single := arm.single) is not None:
+        rows += [
+            ("together less alone", single.level),
+            ("equal to a single call, less two single calls", single.exact_loss),
+            ("r with a single call, less two single calls", single.r_loss),
+            ("r with people, less single calls", single.people_loss),
+        ]
+    rows.append(("two reads in other orders, less the same order", arm.repeats.excess))
+    return pd.DataFrame(
+        [(name, one.estimate, one.low, one.high, one.unit, one.confidence, one.verdict, one.why) for name, one in rows],
+        columns=["effect", "estimate", "low", "high", "unit", "confidence", "verdict", "why open"],
+    )
+
+
+def correlations(arm: ArmBatch) -> str:
+    """The four correlations with their intervals, in a line."""
+    single = arm.single
+    if single is None:
+        return ""
+    parts = [
+        ("a batch with a single call", single.r),
+        ("two single calls", single.r_alone),
+        ("a batch with people", single.people),
+        ("a single call with people", single.people_alone),
+    ]
+    told = [f"{name} {one.r:.3f} {interval(one.ci, '.3f', brackets=True)}" for name, one in parts if np.isfinite(one.r)]
+    return f"r of one score: {'; '.join(told)}. {single.items:,} items." if told else ""

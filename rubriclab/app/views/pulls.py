@@ -1,0 +1,145 @@
+"""The section “What pulls?” of the workshop: one press, and the ranked bar of what makes the order matter."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rubriclab.app import ui
+from rubriclab.app.ui.charts import judgments_address
+from rubriclab.app.ui.consent import start_or_ask
+from rubriclab.app.views import common as uf
+from rubriclab.figures.pulls import pulls_bars
+from rubriclab.figures.style import Behind
+from rubriclab.findings.pulls import PULLS, PullsGroup, calls_sentence, order_sentence, pull_sentence, summary_sentence
+from rubriclab.model import Rubric
+from rubriclab.runs.pulls import FEWEST, PullsPlan, pulls_plan
+from rubriclab.runs.runner import Run
+from rubriclab.runs.workshop import Bench
+from rubriclab.store import RunInfo
+
+LOOK = 1.5
+"""Seconds between two looks at a run that goes on."""
+LEAD = (
+    "Parts of the rubric are changed, several at once: each description in neutral words, all of them equally long, "
+    "other labels, another scale, no descriptions, no text of the criterion. What the order does under each says which "
+    "part makes it matter."
+)
+
+
+def section(bench: Bench) -> None:
+    """What was asked of this bench, or what it would take to ask it."""
+    st.markdown(LEAD, help=ui.about("pull_change"))
+    names = [version.name for version in reversed(bench.versions)]
+    name = ui.choose("Version", names, key="pulls-version", address="pulls-version")
+    rubric = _one_criterion(bench.version(name).rubric)
+    done = _runs(bench, rubric)
+    if not done:
+        _offer(bench, rubric)
+        return
+    info = done[0]
+    going = ui.manager().get(info.run)
+    if going is not None and going.snapshot().active:
+        st.fragment(_live, run_every=LOOK)(info.run)
+    else:
+        if info.done < info.planned:
+            _go_on(info)
+        _shown(info)
+
+
+def _one_criterion(rubric: Rubric) -> Rubric:
+    if len(rubric.criteria) == 1:
+        return rubric
+    name = ui.choose("Criterion", [c.name for c in rubric.criteria], key="pulls-criterion", address="pulls-criterion")
+    return Rubric(rubric.name, (rubric.criterion(name),))
+
+
+def _runs(bench: Bench, rubric: Rubric) -> list[RunInfo]:
+    """Runs that asked this bench about this rubric, the last first."""
+    wanted = {"bench": bench.id, "rubric": rubric.id}
+    return [info for info in ui.store().runs() if info.provenance.get("pulls") == wanted]
+
+
+def _offer(bench: Bench, rubric: Rubric) -> None:
+    """The arms and calls before anything is asked, against one change at a time."""
+    items = len(bench.study.dataset)
+    with ui.faults():
+        planned = pulls_plan(bench.study.dataset, rubric, bench.judge, items=items)
+        least = planned.calls // max(1, items) * min(items, FEWEST)
+        budget = st.number_input(
+            "At most so many calls", least, 100 * planned.calls, planned.calls, key="pulls-budget", width=260
+        )
+        if budget != planned.calls:
+            planned = pulls_plan(bench.study.dataset, rubric, bench.judge, items=items, budget=int(budget))
+        st.markdown(ui.plain(planned.sentence()))
+        with st.expander("The arms, and what is mixed up with what", icon=":material/grid_on:"):
+            for one in (planned.study.rubric, *planned.study.rubrics):
+                st.markdown(f"- {ui.plain(one.name if one else '')}")
+            for text in planned.mixed():
+                st.caption(ui.plain(text))
+        if st.button("What pulls?", type="primary", icon=":material/science:", key="pulls-start"):
+            _start(bench, rubric, planned)
+
+
+def _start(bench: Bench, rubric: Rubric, planned: PullsPlan) -> None:
+    about = {"pulls": {"bench": bench.id, "rubric": rubric.id}}
+
+    def start() -> Run:
+        return ui.manager().start(planned.study, secrets=ui.secrets(), about=about, reuse=True, not_from=bench.not_from)
+
+    start_or_ask(ui.manager(), planned.study.name, start)
+
+
+def _go_on(info: RunInfo) -> None:
+    left = info.planned - info.done
+    st.warning(
+        f"{left:,} of {info.planned:,} calls wait; no verdict is given before.", icon=":material/hourglass_empty:"
+    )
+    if st.button("Go on", icon=":material/play_arrow:", key="pulls-go-on"):
+        with ui.faults():
+            ui.manager().go_on(info.run, secrets=ui.secrets())
+            st.rerun()
+
+
+def _live(run: str) -> None:
+    going = ui.manager().get(run)
+    shown = going.snapshot() if going is not None else None
+    if going is None or shown is None or not shown.active:
+        st.rerun()
+    share = shown.done / max(1, shown.planned)
+    st.progress(share, f"{shown.done:,} of {shown.planned:,} calls. {ui.plain(shown.stage)}")
+    if st.button("Stop", icon=":material/stop:", key="pulls-stop"):
+        going.cancel()
+
+
+def _shown(info: RunInfo) -> None:
+    result = ui.finding(info, PULLS)
+    if not result.groups:
+        ui.empty_state(
+            "Nothing read yet", "No item was read in both orders in several arms.", target="runs", action="Runs"
+        )
+        return
+    for group in result.groups:
+        uf.answer(summary_sentence(group))
+        st.markdown(ui.plain(order_sentence(group)))
+        uf.cautions(group.warnings)
+        ui.chart(pulls_bars(group), key=f"pulls-{info.run}", info=info)
+        st.caption(
+            f"{ui.plain(calls_sentence(group))} Intervals of all {len(group.pulls)} changes hold at once with 95 %; an "
+            "effect is what Holm's procedure shows. At the dashed line the order would no longer move scores."
+        )
+        with st.expander("Every change in words, and the judgments of its arms", icon=":material/list:"):
+            _words(group, info)
+
+
+def _words(group: PullsGroup, info: RunInfo) -> None:
+    for one in group.pulls:
+        st.markdown(f"{uf.BADGES[one.effect.verdict]} {ui.plain(pull_sentence(group, one))}")
+        st.caption(ui.plain(f"p = {one.p_holm:.3f} by Holm; estimate of {one.mixed}."))
+        if one.arms:
+            behind = Behind(one.title, arm=one.arms[0])
+            st.page_link(
+                "pages/judgments.py",
+                label="Judgments of an arm",
+                icon=":material/arrow_forward:",
+                query_params=judgments_address(behind, info.run),
+            )

@@ -1,0 +1,51 @@
+"""The ranked bar of “What pulls?”: which changes of a rubric alter what the order of its scores does."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from rubriclab.figures.marks import Drawing, Mark, listed
+from rubriclab.figures.style import EVEN_LINE, Behind, Chart, judge_color
+from rubriclab.findings.pulls import PullsGroup, pull_sentence
+from rubriclab.model.wording import interval, many
+
+QUIET = "#a9adb5"
+"""Of what is not shown to be an effect."""
+
+
+def pulls_bars(group: PullsGroup) -> Chart:
+    """A bar a change, the largest first; a click leads to the judgments of an arm that has it.
+
+    Coloured where it is an effect; the shaded room is what is too small to matter.
+    """
+    shown = [(row, one) for row, one in enumerate(group.pulls) if np.isfinite(one.effect.estimate)]
+    drawing = Drawing(
+        x="Change of what the order does (ascending − descending), points", height=120 + 36 * max(1, len(group.pulls))
+    )
+    drawing.room(group.order.sesoi)
+    drawing.level(x=0.0)
+    drawing.bars(
+        [
+            Mark(
+                row,
+                one.effect.estimate,
+                one.effect.interval,
+                f"{escape(one.title)}: {one.effect.estimate:+.2f} points<br>{interval(one.effect.interval, '+.2f')}"
+                f"<br>{one.effect.verdict}, {many(len(one.arms), 'arm')}",
+                Behind(f"{one.title}: one of its {many(len(one.arms), 'arm')}", arm=one.arms[0]),
+            )
+            for row, one in shown
+        ],
+        color=[judge_color(0) if one.effect.verdict == "effect" else QUIET for _, one in shown],
+    )
+    # What the order does at all, to hold the changes against: a change of minus this takes it away.
+    if np.isfinite(group.order.estimate):
+        drawing.figure.add_vline(x=-group.order.estimate, line={"dash": "dash", "color": EVEN_LINE, "width": 1.5})
+    drawing.rows([one.title for one in group.pulls])
+    drawing.figure.update_layout(showlegend=False)
+    told = [pull_sentence(group, one) for _, one in shown]
+    return drawing.chart(
+        f"Ranked bars of what makes the order matter to {group.about}. {listed(told[:5], of=len(told))}"
+    )

@@ -1,0 +1,18 @@
+"""The charts of responses scored together, with their captions and what has to be known to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rubriclab.figures.batch import before_heatmap, effect_forest, place_dots
+from rubriclab.findings.batch_results import BatchResult
+from rubriclab.report.drawn import Drawn
+
+
+def batch_charts(result: BatchResult) -> Iterator[Drawn]:
+    """Of every arm whose responses changed places."""
+    for arm in result.arms:
+        if arm.varied:
+            yield Drawn(f"What a batch does: {arm.arm}", effect_forest(arm), ("batch_contrast", "batch_level"))
+            yield Drawn(f"By place in the batch: {arm.arm}", place_dots(arm), ("batch_place",))
+            yield Drawn(f"After which response: {arm.arm}", before_heatmap(arm), ("batch_before",))

@@ -1,0 +1,196 @@
+"""Three steps for a room of people: the text, the orders moving, the sentence; one HTML file.
+
+The words of the last step are those of the findings, verdicts and intervals included; the text is one
+item, chosen because it tells most, and is said to be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from rubriclab.findings.comparison import COMPARISON
+from rubriclab.findings.criteria import CRITERIA
+from rubriclab.findings.effects import words as effect_words
+from rubriclab.findings.guide import MEANS_OF_READS, VARIED_ARMS
+from rubriclab.findings.position import POSITION
+from rubriclab.findings.reads import Read
+from rubriclab.findings.topic import Advice, Sentence, Topic
+from rubriclab.findings.topics import Findings
+from rubriclab.findings.trial import OptionsTrial
+from rubriclab.model import TRIAL_ORIGIN
+from rubriclab.model.wording import interval, many, number
+from rubriclab.report.showing import Showing, showing
+from rubriclab.report.template import clean, file, render_page
+from rubriclab.report.words import scope
+from rubriclab.store import RunInfo, Store
+
+SHORT, LONG = 260, 800
+"""Characters up to which a text is set very large, and beyond which it is set small."""
+LONG_SENTENCE = 150
+FEW = 4
+"""Orders whose mean is set beside one order and beside all."""
+HEADLINES: Mapping[str, Topic[Any]] = {
+    "options": POSITION,
+    "criteria": CRITERIA,
+    "pairwise": COMPARISON,
+    "listwise": COMPARISON,
+}
+"""The topic that answers, by what is reordered, whether the order moves anything."""
+THINGS = {"options": "descriptions", "criteria": "criteria", "pairwise": "responses", "listwise": "responses"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One question about the judge with its answer and the number it rests on."""
+
+    verdict: str
+    title: str
+    answer: str
+    number: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that is presented. ``headline``: the sentence; ``alarms``: what must be read before it;
+    ``helps``: what averaging over orders buys, empty where that was not measured."""
+
+    name: str
+    showing: Showing
+    headline: str
+    alarms: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    helps: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def story(store: Store, run: str, findings: Findings | None = None, *, judge: str | None = None) -> Story:
+    """What there is to present of a run or of a trial; ``findings``: the run's, where they are at hand.
+
+    Raises LabError where there is nothing (see :func:`rubriclab.report.showing.showing`).
+    """
+    info = store.run(run)
+    if info.origin == TRIAL_ORIGIN:
+        return _of_trial(info, showing(store, info.run, judge=judge))
+    known = findings or Findings(store.frame(info.run, probabilities=True))
+    return _of_run(info, showing(store, info.run, known.data, judge=judge), known)
+
+
+def presentation(told: Story) -> str:
+    """The story as one HTML document that needs no network, in which its own script alone runs."""
+    shown = told.showing
+    script = file("presentation.js")
+    return render_page(
+        "presentation.html.jinja",
+        [script],
+        style=Markup(file("cards.css") + file("presentation.css")),
+        told=told,
+        showing=shown,
+        sizes=_sizes(shown, told.headline),
+        thing=THINGS[shown.axis],
+        heights=[shown.height(read) for read in shown.reads],
+        words=[_read_words(shown, k) for k in range(len(shown.reads))],
+        data=Markup(_data(shown)),
+    )
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def _of_trial(info: RunInfo, shown: Showing) -> Story:
+    one = shown.trial
+    notes = [shown.control.sentence]
+    if isinstance(one, OptionsTrial) and one.running.mean:
+        notes.append(
+            f"Mean over {many(len(one.running.read), 'order')}: {number(one.mean, '.2f')} "
+            f"({interval(one.ci, '.2f')}, 95 %)."
+        )
+    notes.append("One text and one judge. How much the order moves this judge in general takes a study of many texts.")
+    return Story(info.name, shown, one.sentence if one else "", notes=tuple(notes))
+
+
+def _of_run(info: RunInfo, shown: Showing, findings: Findings) -> Story:
+    topic: Topic[Any] = HEADLINES[shown.axis]
+    result = findings.of(topic)
+    sentences = sorted(_about(topic.sentences(result), shown.judge), key=lambda one: one.rank)
+    asked: dict[str, Verdict] = {}
+    for one in topic.advice(result):
+        if one.primary and one.of[0] == shown.judge:
+            asked.setdefault(one.question, _verdict(one))  # of several settings the first, as the sentence
+    notes = [shown.chosen, shown.control.sentence, scope(findings)]
+    if info.planned and info.done < info.planned:
+        notes.insert(0, f"The run is not finished: {info.done:,} of {info.planned:,} calls have an answer.")
+    return Story(
+        info.name,
+        shown,
+        next((one.text for one in sentences if one.rank >= 0), ""),
+        tuple(findings.alarms()),
+        tuple(asked.values()),
+        averaging(findings, shown.judge),
+        tuple(filter(None, notes)),
+    )
+
+
+def _about(sentences: Iterable[Sentence], judge: str) -> list[Sentence]:
+    return [one for one in sentences if one.about == judge or one.about.startswith(f"{judge} · ")]
+
+
+def averaging(findings: Findings, judge: str) -> str:
+    """What the mean over some orders buys, as it was measured; empty for runs without balanced orders."""
+    mine = [code for code in findings.of(VARIED_ARMS) if findings.data.arms[code].judge == judge]
+    if not mine:
+        return ""
+    one = findings.of(MEANS_OF_READS, arm=mine[0], k=1)
+    if one.reads <= FEW or not one.names:
+        return ""
+    few = findings.of(MEANS_OF_READS, arm=mine[0], k=FEW)
+    return (
+        f"The mean over several orders. A score from one order is typically {one.distance:.2f} points from the mean "
+        f"over all {one.reads} orders, the mean of {FEW} orders {few.distance:.2f} (noise included). It costs "
+        f"{FEW} calls an answer."
+    )
+
+
+def _verdict(one: Advice) -> Verdict:
+    return Verdict(one.effect.verdict, one.title, one.answer, effect_words(one.effect))
+
+
+# ---------------------------------------------------------------- how it is shown
+
+
+def _sizes(shown: Showing, headline: str) -> dict[str, str]:
+    """Of what size the texts and the list are set: s is the largest."""
+    length = sum(len(text) for _, text in shown.texts)
+    rows = sum(min(len(row.text), 240) for row in shown.rows)
+    return {
+        "text": "s" if length <= SHORT else "m" if length <= LONG else "l",
+        "sentence": "long" if len(headline) > LONG_SENTENCE else "",
+        "rows": "s" if len(shown.rows) <= 5 and rows <= 500 else "m" if len(shown.rows) <= 7 else "l",
+    }
+
+
+def _read_words(shown: Showing, k: int) -> str:
+    card = shown.card(shown.reads[k])
+    given = f"score {card.answer}" if shown.reads[k].score is not None else f"answer {card.answer}"
+    return f"{card.order}: {given}, {card.place}"
+
+
+def _data(shown: Showing) -> str:
+    """The orders as JSON that may stand inside a script element: no sign in it ends the element."""
+    place = {row.name: k for k, row in enumerate(shown.rows)}
+
+    def plain(read: Read) -> dict[str, Any]:
+        card = shown.card(read)
+        return {
+            "order": [place[name] for name in read.shown],
+            "labels": [clean(label) for label in card.labels],
+            "lit": card.lit,
+            "answer": clean(card.answer),
+        }
+
+    text = json.dumps([plain(read) for read in shown.reads], separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

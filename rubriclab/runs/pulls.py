@@ -1,0 +1,151 @@
+"""“What pulls?”: the study that asks about many changes of one rubric in few arms, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rubriclab.model import Dataset, Design, Item, Judge, LabError, Rubric, Strategy, Study
+from rubriclab.model.wording import many
+from rubriclab.stats.fractional import Screening, aliases, screening
+from rubriclab.study.plan import Plan, plan
+from rubriclab.study.rubric_changes import Change, changed, changes_of, told_apart
+
+ITEMS, FEWEST = 16, 8
+"""Items where nobody says how many, and below which no interval is given."""
+WITH_PROBABILITIES = ("embedded", "vllm", "simulated")
+"""Kinds of judges that say how likely each score was, so that one read of an order tells its expected score."""
+REPEATS = 2
+"""Reads of each order by a judge whose replies carry no probabilities: its own noise is told from the order's."""
+
+
+@dataclass(frozen=True)
+class PullsPlan:
+    """``study``: what is asked; ``changes``: those that alter the rubric; ``design``: which arm makes which."""
+
+    study: Study
+    changes: tuple[Change, ...]
+    design: Screening
+    prepared: Plan
+
+    @property
+    def calls(self) -> int:
+        return len(self.prepared)
+
+    @property
+    def one_at_a_time(self) -> int:
+        """Calls that arms with one change each would take for effects as precise."""
+        return round(self.calls * self.design.economy)
+
+    def mixed(self) -> list[str]:
+        """In words, which effects hold a quarter or more of what two other changes do only together."""
+        keys = [change.key for change in self.changes]
+        return [
+            f"{keys[one.of]}: {one.share:+.0%} of what {keys[one.a]} and {keys[one.b]} would do only together"
+            for one in aliases(self.design.arms)
+        ]
+
+    def sentence(self) -> str:
+        items = len(self.study.dataset)
+        per_arm = self.calls // max(1, len(self.design.arms))
+        alone = (len(self.changes) + 1) * per_arm
+        return (
+            f"{many(len(self.changes), 'change')} in {len(self.design.arms)} arms on {many(items, 'item')}: "
+            f"{self.calls:,} calls. One change at a time: {len(self.changes) + 1} arms, {alone:,} calls for answers "
+            f"that are less sharp, {self.one_at_a_time:,} for answers as sharp."
+        )
+
+
+def pulls_plan(
+    dataset: Dataset,
+    rubric: Rubric,
+    judge: Judge,
+    *,
+    criterion: str | None = None,
+    items: int | None = None,
+    budget: int | None = None,
+    repeats: int | None = None,
+    only: frozenset[str] | None = None,
+    seed: int = 0,
+) -> PullsPlan:
+    """The study for ``items`` items (ITEMS, or all where there are fewer) within ``budget`` calls.
+
+    ``criterion``: one of the rubric's; needed where it has several. ``only``: keys of the changes to try. ``repeats``: reads of each order.
+    A budget takes items away first, down to FEWEST; what it leaves over FEWEST goes into more arms. Raises LabError for
+    comparisons, for a rubric that nothing can be changed about, and for a budget too small.
+    """
+    rubric = Rubric(rubric.name, (rubric.criterion(criterion),))
+    texts = _texts(dataset, criterion)
+    changes = tuple(change for change in changes_of(rubric) if only is None or change.key in only)
+    if not changes:
+        raise LabError(f"Nothing about “{rubric.name}” can be changed in the ways that this asks about.")
+    reads = 2 * (repeats or (1 if judge.kind in WITH_PROBABILITIES else REPEATS))
+    wanted = min(len(texts), ITEMS if items is None else items)
+    design, fewer = _sized(rubric, changes, wanted, reads, budget, seed)
+    drawn = _drawn(texts, fewer, seed)
+    study = _study(
+        rubric, changes, design, replace(dataset, items=tuple(texts[i] for i in drawn), rubric=None), judge, reads, seed
+    )
+    return PullsPlan(study, changes, design, plan(study))
+
+
+def _study(
+    rubric: Rubric, changes: tuple[Change, ...], design: Screening, sample: Dataset, judge: Judge, reads: int, seed: int
+) -> Study:
+    """All arms as one study: the first level of its factor is the rubric as it is."""
+    made = [changed(rubric, (c.key for c, on in zip(changes, row, strict=True) if on)) for row in design.arms.tolist()]
+    return Study(
+        name=f"What pulls in {rubric.name}",
+        dataset=sample,
+        judges=(judge,),
+        design=Design(
+            strategies=(Strategy("ends", reads=reads),),
+            factors={"rubric": tuple(one.name for one in made)},
+            seed=seed,
+            show_reference=False,
+        ),
+        rubric=rubric,
+        rubrics=tuple(made[1:]),
+    )
+
+
+def _drawn(texts: list[Item], n: int, seed: int) -> list[int]:
+    """``n`` items by the seed, of as many prompts as can be: answers to one prompt count as one unit."""
+    taken: dict[str | None, int] = {}
+    rank = {}
+    for place in np.random.default_rng(seed).permutation(len(texts)).tolist():
+        prompt = texts[place].prompt
+        rank[place] = 0 if prompt is None else taken.get(prompt, 0)
+        taken[prompt] = rank[place] + 1
+    return sorted(sorted(rank, key=lambda place: rank[place])[:n])
+
+
+def _texts(dataset: Dataset, criterion: str | None) -> list[Item]:
+    texts = [item for item in dataset.items if isinstance(item, Item)]
+    if len(texts) < len(dataset.items):
+        raise LabError(f"“{dataset.name}” holds comparisons; what pulls in a rubric is asked of single responses.")
+    if any(item.criterion for item in texts):
+        texts = [replace(item, criterion=None) for item in texts if criterion in (None, item.criterion)]
+    return texts
+
+
+def _sized(
+    rubric: Rubric, changes: tuple[Change, ...], items: int, reads: int, budget: int | None, seed: int
+) -> tuple[Screening, int]:
+    """A design and how many items it is asked about, within the budget."""
+    keys = [change.key for change in changes]
+    apart = np.array([[a != b and not told_apart(rubric, a, b) for b in keys] for a in keys], dtype=bool)
+    design = screening(len(keys), apart, seed=seed)
+    each = len(design.arms) * reads
+    if budget is None:
+        return design, items
+    if budget < each * min(items, FEWEST):
+        raise LabError(
+            f"{budget:,} calls are too few: {many(len(keys), 'change')} take {len(design.arms)} arms, {each:,} calls an "
+            f"item, on {min(items, FEWEST)} items at least. Give {each * min(items, FEWEST):,} or fewer changes."
+        )
+    twice = 2 * len(design.arms)
+    if budget >= twice * reads * items:
+        return screening(len(keys), apart, arms=twice, seed=seed), items
+    return design, min(items, budget // each)
