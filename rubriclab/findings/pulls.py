@@ -17,7 +17,7 @@ from rubriclab.findings.effects import ALPHA, step, unfinished
 from rubriclab.findings.effects import words as effect_words
 from rubriclab.findings.frame import Units, ok_rows, units
 from rubriclab.findings.plain import picked, plain
-from rubriclab.findings.pulls_reads import ArmReads, arm_reads, grouped
+from rubriclab.findings.pulls_reads import ArmReads, Unanswered, arm_reads, grouped
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
 from rubriclab.model.rubric_changes import change_words, changes_in
@@ -27,7 +27,7 @@ from rubriclab.stats.fractional import Alias, aliases, effects_variance
 from rubriclab.stats.inference import NO_INTERVAL, Ints
 from rubriclab.stats.screening import Screened, screened
 from rubriclab.stats.shift import MIN_UNITS
-from rubriclab.stats.verdict import Effect, decide, effect
+from rubriclab.stats.verdict import Effect, decide, effect, unknown
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _group(data: RunData, members: Sequence[int], every: Units) -> PullsGroup | 
         order=effect(order.base, order.base_interval if not why else NO_INTERVAL, sesoi, why=why),
         pulls=_ranked(found, made, order, spread, sesoi, why),
         outcome=found.outcome,
-        n_arms=len(made),
+        n_arms=len(made) + sum(len(one.codes) for one in found.unanswered),
         n_items=len(found.items),
         n_units=n_units,
         unit="item" if n_units == len(found.items) else every.kind,
@@ -146,6 +146,7 @@ def _ranked(
         _pull(found, k, order, spread, sesoi, why, mixed.get(k, "the change alone, as far as pairs go"))
         for k in range(len(found.keys))
     ]
+    ones += [_not_answered(one, order.confidence, sesoi) for one in found.unanswered]
     return tuple(sorted(ones, key=lambda one: -np.nan_to_num(abs(one.effect.estimate))))
 
 
@@ -173,6 +174,16 @@ def _pull(
         unread=int(found.unread[mine].sum()),
         mixed=mixed,
     )
+
+
+def _not_answered(one: Unanswered, confidence: float, sesoi: float) -> Pull:
+    """A change of which nothing is told but that the judge does not answer under it."""
+    words = change_words(one.key)
+    title, done = (words.title, words.done) if words else (one.key, one.key)
+    why = f"{one.unread:,} of {many(one.asked, 'reply')} under it gave no score"
+    nan = float("nan")
+    nothing = unknown(sesoi, why, confidence=confidence)
+    return Pull(one.key, title, done, nothing, nan, nan, None, one.codes, one.unread, "")
 
 
 def _effect(of: Screened, k: int, sesoi: float, why: str) -> Effect:
@@ -211,6 +222,8 @@ def _warnings(found: ArmReads, order: Screened, unread: int, calls: int) -> Iter
         worst = int(np.argmax(found.unread))
         most = f"; most under {', '.join(found.made[worst]) or 'the rubric as it is'}" if found.unread[worst] else ""
         yield f"{many(unread, 'reply')} of {calls:,} gave no score{most}."
+    if found.silent:
+        yield f"{many(found.silent, 'more arm')} of changes together left out: replies there gave no score, or no token probabilities."
     if order.spare < 4:
         yield (
             f"{many(order.spare, 'spare arm')}: too few to see whether changes add up, so that what two of them do only "
@@ -247,6 +260,8 @@ def pull_sentence(group: PullsGroup, one: Pull) -> str:
     lead = f"With {one.done}"
     if shown.verdict == "equivalent":
         return f"{lead} the order moves scores by as much as without, to within {shown.sesoi:g} points."
+    if shown.verdict == "undecided" and shown.why and not np.isfinite(shown.estimate):
+        return f"{lead} nothing is told: {shown.why}."
     if shown.verdict == "undecided":
         return f"{lead}: not settled ({effect_words(shown)})."
     base = group.order

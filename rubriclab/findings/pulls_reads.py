@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -21,6 +21,24 @@ LEAST_MASS = 0.5
 """Mean probability on the labels, below which expected scores say too little of the judge's answers."""
 
 
+MOST_UNREAD = 0.5
+"""Share of replies without a score, above which a change is one that the judge does not answer under."""
+
+MOST_GIVEN = 0.75
+"""Share of arms with token probabilities from which on the others are left out, not the probabilities."""
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A change under which most replies give no score. ``codes``: the run's arms that have it, whatever else they
+    have; ``unread`` of ``asked`` replies there gave none."""
+
+    key: str
+    codes: tuple[int, ...]
+    unread: int
+    asked: int
+
+
 @dataclass(frozen=True)
 class ArmReads:
     """Responses (items, arms) as shares of the scale; NaN where an item was not read in two orders.
@@ -28,6 +46,9 @@ class ArmReads:
     ``order``: ascending less descending; ``spread``: two readings in different orders less two in one and the
     same, None without repeats. ``made``: each arm's changes; ``codes``: the run's arms behind each (one a scale);
     ``keys``: all changes; ``base``: an arm of the rubric as it is. ``unread``: (arms,) replies without a score.
+    ``unanswered``: changes that are in none of this, with all their arms: what little is read there is the
+    judge's refusals, not the order, and would take token probabilities from all other arms. ``silent``: how many
+    other arms are left out, see :func:`_alike`.
     """
 
     rubric: str
@@ -41,6 +62,8 @@ class ArmReads:
     unread: Ints
     outcome: Literal["score", "expected"]
     some_expected: bool
+    unanswered: tuple[Unanswered, ...]
+    silent: int
 
 
 def grouped(data: RunData) -> list[list[int]]:
@@ -62,6 +85,10 @@ def _keys(data: RunData, code: int) -> tuple[str, ...]:
 
 def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
     """The responses of one group of :func:`grouped`; None where nothing was read in two orders."""
+    unanswered = tuple(_unanswered(data, members))
+    lost = {one.key for one in unanswered}
+    answered = [code for code in members if not lost & set(_keys(data, code))]
+    members = _alike(data, answered)
     made = tuple(dict.fromkeys(_keys(data, code) for code in members))
     column = {code: made.index(_keys(data, code)) for code in members}
     table = data.judgments[data.judgments["arm"].isin(list(members))]
@@ -89,7 +116,7 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
         rubric=changes_in(str(data.arms[base].variant.get("rubric")))[0],
         base=base,
         items=items,
-        keys=tuple(dict.fromkeys(key for own in made for key in own)),
+        keys=tuple(dict.fromkeys(key for code in answered for key in _keys(data, code))),
         made=made,
         codes=tuple(tuple(code for code in members if column[code] == place) for place in range(len(made))),
         order=order,
@@ -97,7 +124,42 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
         unread=unread,
         outcome="expected" if use else "score",
         some_expected=bool(given.any()),
+        unanswered=unanswered,
+        silent=len(answered) - len(members),
     )
+
+
+def _unanswered(data: RunData, members: Sequence[int]) -> Iterator[Unanswered]:
+    """Changes with which most replies give no score while most without it do, the worst first: arms have several
+    changes, so each is judged by the arms that those before it leave."""
+    left = list(members)
+    while True:
+        found = {key: [code for code in left if key in _keys(data, code)] for code in left for key in _keys(data, code)}
+        worst = max(found, key=lambda key: _unread(data, found[key]), default="")
+        others = [code for code in left if code not in found.get(worst, left)]
+        if not worst or _unread(data, found[worst]) <= MOST_UNREAD or _unread(data, others) > MOST_UNREAD:
+            return
+        codes = found[worst]
+        rows = data.judgments[data.judgments["arm"].isin(codes)]
+        yield Unanswered(worst, tuple(codes), int((~ok_rows(rows)).sum()), len(rows))
+        left = others
+
+
+def _alike(data: RunData, members: Sequence[int]) -> list[int]:
+    """Arms that were mostly read and, where nearly all of these (the rubric as it is among them) gave token
+    probabilities, gave some too: one arm without would have all others read by their scores."""
+    rows = data.judgments[data.judgments["arm"].isin(list(members)) & ok_rows(data.judgments)]
+    given = rows["expected"].notna().groupby(rows["arm"]).mean()
+    read = [code for code in members if not _keys(data, code) or _unread(data, [code]) < MOST_UNREAD]
+    fine = [code for code in read if given.get(code, 0.0) > GIVEN]
+    whole = len(fine) >= MOST_GIVEN * len(members) and any(not _keys(data, code) for code in fine)
+    return fine if whole else read
+
+
+def _unread(data: RunData, codes: Sequence[int]) -> float:
+    """Share of the replies of these arms that gave no score."""
+    rows = data.judgments[data.judgments["arm"].isin(list(codes))]
+    return float(1.0 - ok_rows(rows).mean()) if len(rows) else 0.0
 
 
 def _values(data: RunData, table: pd.DataFrame) -> tuple[Floats, Floats, Floats]:

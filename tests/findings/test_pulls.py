@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 from rubriclab.__main__ import main
 from rubriclab.datasets.sample import sample_dataset, sample_rubrics
 from rubriclab.figures.pulls import pulls_bars
-from rubriclab.findings.pulls import PullsGroup, pulls
+from rubriclab.findings.pulls import PullsGroup, pull_sentence, pulls
+from rubriclab.findings.pulls_reads import arm_reads
 from rubriclab.findings.topics import Findings, document
 from rubriclab.judges.effects import read_effects
-from rubriclab.model import Judge, LabError, RubricError, RunData
+from rubriclab.model import STATUSES, Judge, LabError, RubricError, RunData
 from rubriclab.model.rubric_changes import changed_name, changes_in
 from rubriclab.report.text import as_text
 from rubriclab.runs.check_pulls import foreign_pulls, pulls_rates
@@ -188,6 +190,40 @@ def test_a_run_with_calls_to_wait_for_gives_no_verdict() -> None:
     (group,) = pulls(part).groups
     assert effects(group) == set()
     assert "not finished" in group.pulls[0].effect.why
+
+
+def test_a_change_that_the_judge_does_not_answer_under_takes_nothing_from_the_others() -> None:
+    """Replies without a score in every arm of one change: the other effects are those of the arms that are left."""
+    data = asked({"length_by_place": 3.0}, only=frozenset({"even-lengths", "labels-words", "no-criterion"}))
+    without = [
+        k for k, arm in enumerate(data.arms) if "labels-words" not in changes_in(str(arm.variant.get("rubric")))[1]
+    ]
+    rows = data.judgments
+    lost = ~rows["arm"].isin(without)
+    silent = rows.assign(
+        status=rows["status"].mask(lost, STATUSES.index("unparsed")),
+        **{name: rows[name].mask(lost) for name in ("score", "expected", "mass")},
+    )
+    (group,) = pulls(replace(data, judgments=silent)).groups
+    (words,) = (one for one in group.pulls if one.key == "labels-words")
+    assert f"{lost.sum()} of {lost.sum()} replies under it gave no score" in words.effect.why
+    assert words.effect.verdict == "undecided"
+    assert "nothing is told" in pull_sentence(group, words)
+    assert group.outcome == "expected"
+    part, whole = arm_reads(data, without), arm_reads(replace(data, judgments=silent), range(len(data.arms)))
+    assert part is not None
+    assert whole is not None
+    np.testing.assert_array_equal(part.order, whole.order)
+    assert effects(group) == {"even-lengths"}
+
+
+def test_an_arm_without_token_probabilities_does_not_take_them_from_all() -> None:
+    data = asked({"length_by_place": 3.0}, only=frozenset({"even-lengths", "neutral-1", "no-criterion"}))
+    rows = data.judgments
+    bare = replace(data, judgments=rows.assign(expected=rows["expected"].mask(rows["arm"] == len(data.arms) - 1)))
+    (group,) = pulls(bare).groups
+    assert group.outcome == "expected"
+    assert any(text.startswith("1 more arm") for text in group.warnings)
 
 
 # ---------------------------------------------------------------- the command
