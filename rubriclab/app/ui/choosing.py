@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -10,7 +10,7 @@ from rubriclab.app.ui.address import choose, forget_address
 from rubriclab.app.ui.cache import findings
 from rubriclab.app.ui.frame import plain
 from rubriclab.app.ui.reading import Reading, choose_reading
-from rubriclab.app.ui.runs import judged_runs, run_label, store
+from rubriclab.app.ui.runs import EXAMPLE_NAME, FORMS_NAME, judged_runs, recorded_for, run_label, store
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
@@ -38,7 +38,7 @@ def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInf
         names,
         key=f"{key}-run",
         address="run",
-        default=remembered if remembered in runs else names[0],
+        default=_first(runs, key, remembered),
         name=lambda run: run_label(runs[run]),
     )
     if before is not None and before != chosen:
@@ -46,6 +46,14 @@ def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInf
     st.session_state["run"] = chosen
     _said_first(runs[chosen])
     return runs[chosen]
+
+
+def _first(runs: Mapping[str, RunInfo], page: str, remembered: object) -> str:
+    """The run that was looked at last, else the newest: of the recorded runs the one that is made for this page."""
+    first = str(remembered) if remembered in runs else next(iter(runs))
+    own = next((run for run, info in runs.items() if info.name == recorded_for(page)), first)
+    leaves = (EXAMPLE_NAME,) if remembered in runs else (EXAMPLE_NAME, FORMS_NAME)
+    return own if runs[first].name in leaves else first
 
 
 def _said_first(info: RunInfo) -> None:

@@ -15,7 +15,7 @@ from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import duration, empty_state, faults, plain, secrets
 from rubriclab.app.ui.remedies import dropped_judges, remedies
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
-from rubriclab.model.places import EXAMPLE
+from rubriclab.model.places import EXAMPLE, TOUR
 from rubriclab.model.wording import many
 from rubriclab.runs.manager import RunManager
 from rubriclab.runs.runner import AGENDA_DONE, Run
@@ -25,7 +25,7 @@ from rubriclab.store.archive_writing import write_archive
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 DEFAULT_STORE = "lab.duckdb"
-EXAMPLE_NAME = "Recorded example"
+EXAMPLE_NAME, FORMS_NAME = "Recorded example", "Recorded prompt forms"
 STATE_COLORS = {
     "running": "blue",
     "finished": "green",
@@ -49,7 +49,8 @@ FINDINGS_PAGE = {
 def _manager(path: str) -> RunManager:
     opened = Store(path)
     if EXAMPLE.exists() and not opened.read_only and not opened.runs():
-        read_archive(opened, EXAMPLE.read_bytes())
+        for archive in filter(Path.exists, (EXAMPLE, *TOUR)):
+            read_archive(opened, archive.read_bytes())
     return RunManager(opened)
 
 
@@ -82,6 +83,11 @@ def store_care() -> None:
 def example_run() -> RunInfo | None:
     """The recorded run that comes with the lab, while it is in the store."""
     return next((info for info in store().runs() if info.name == EXAMPLE_NAME), None)
+
+
+def recorded_for(page: str) -> str:
+    """The name of the recorded run that has something to show on a page which most runs leave empty."""
+    return FORMS_NAME if page in ("perturbation", "alignment") else EXAMPLE_NAME
 
 
 def run_list(*, limit: int | None = None, key: str, controls: bool = False, trials: bool = False) -> None:
