@@ -233,6 +233,11 @@ def _warnings(found: ArmReads, order: Screened, unread: int, calls: int) -> Iter
         yield "No order was asked twice, so what the order does to single items is not told from the judge's own noise."
     if lost := [found.keys[k] for k in np.flatnonzero(~np.isfinite(order.estimate))]:
         yield f"Not told apart from the other changes: {listed(lost)}."
+        if found.unanswered:
+            yield (
+                f"What the judge does not answer under took too many arms along; ask again with the others alone "
+                f"({', '.join(found.keys)})."
+            )
     if found.outcome == "score" and found.some_expected:
         yield "Token probabilities were given in some arms only, so that all are read by the scores."
 
@@ -296,9 +301,12 @@ def summary_sentence(group: PullsGroup) -> str:
 
 def calls_sentence(group: PullsGroup) -> str:
     """What the design saved."""
+    alone = f"; one change at a time takes {group.one_at_a_time:,} calls for answers as sharp" * (
+        group.one_at_a_time > 0
+    )
     return (
         f"{many(len(group.pulls), 'change')} in {group.n_arms} arms, {group.n_calls:,} calls on "
-        f"{many(group.n_items, 'item')}; one change at a time takes {group.one_at_a_time:,} calls for answers as sharp."
+        f"{many(group.n_items, 'item')}{alone}."
     )
 
 

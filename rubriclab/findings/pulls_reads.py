@@ -130,19 +130,20 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
 
 
 def _unanswered(data: RunData, members: Sequence[int]) -> Iterator[Unanswered]:
-    """Changes with which most replies give no score while most without it do, the worst first: arms have several
-    changes, so each is judged by the arms that those before it leave."""
+    """Changes with which most replies give no score while most about the rubric as it is do, the worst first: arms
+    have several changes, so each is judged by the arms that those before it leave."""
+    if _unread(data, [code for code in members if not _keys(data, code)]) > MOST_UNREAD:
+        return
     left = list(members)
     while True:
         found = {key: [code for code in left if key in _keys(data, code)] for code in left for key in _keys(data, code)}
         worst = max(found, key=lambda key: _unread(data, found[key]), default="")
-        others = [code for code in left if code not in found.get(worst, left)]
-        if not worst or _unread(data, found[worst]) <= MOST_UNREAD or _unread(data, others) > MOST_UNREAD:
+        if not worst or _unread(data, found[worst]) <= MOST_UNREAD:
             return
         codes = found[worst]
         rows = data.judgments[data.judgments["arm"].isin(codes)]
         yield Unanswered(worst, tuple(codes), int((~ok_rows(rows)).sum()), len(rows))
-        left = others
+        left = [code for code in left if code not in codes]
 
 
 def _alike(data: RunData, members: Sequence[int]) -> list[int]:
