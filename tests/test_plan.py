@@ -294,14 +294,14 @@ def test_expected_score_from_probabilities() -> None:
     assert (out.position, out.score) == (1, 5)
 
 
-@pytest.mark.parametrize(("logprob", "status"), [(-0.6, "ok"), (-0.7, "unparsed")])
-def test_a_reply_without_a_label_is_read_by_its_first_word_only_where_that_was_likely_one(
+@pytest.mark.parametrize(("logprob", "status"), [(-2.2, "ok"), (-2.4, "unparsed")])
+def test_a_reply_without_a_label_is_read_by_its_first_word_only_where_that_was_fairly_likely_one(
     logprob: float, status: str
 ) -> None:
-    """exp(-0.6) = 0.55 of the probability was on a label, exp(-0.7) = 0.497."""
+    """exp(-2.2) = 0.11 of the probability was on a label, exp(-2.4) = 0.09."""
     prepared = plan(study(1, strategies=FIXED))
     (call,) = prepared.calls()
-    said = Reply(text="The score is 100", top_tokens=(("4", logprob), ("100", -0.8)))
+    said = Reply(text="The score is 100", top_tokens=(("4", logprob), ("100", -0.2)))
     (out,) = prepared.read(call, said).outcomes
     assert (out.status, out.score) == (status, 4 if status == "ok" else None)
 
