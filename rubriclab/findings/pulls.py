@@ -56,7 +56,8 @@ class Pull:
 class PullsGroup:
     """One judge on one data set and rubric; ``pulls``: the largest first.
 
-    ``order``: what the order does under the rubric as it is, in points. ``outcome``: from scores or from
+    ``order``: what the order does under the rubric as it is, in points. ``unanswered``: keys of the changes under
+    which most replies gave no score. ``outcome``: from scores or from
     expected scores. ``one_at_a_time``: calls that arms with one change each would take for effects as precise.
     """
 
@@ -74,6 +75,7 @@ class PullsGroup:
     unit: str
     n_calls: int
     one_at_a_time: int
+    unanswered: tuple[str, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -133,6 +135,7 @@ def _group(data: RunData, members: Sequence[int], every: Units) -> PullsGroup | 
         unit="item" if n_units == len(found.items) else every.kind,
         n_calls=calls,
         one_at_a_time=_one_at_a_time(made, calls),
+        unanswered=tuple(one.key for one in found.unanswered),
         warnings=tuple(_warnings(found, order, int((rows & ~ok_rows(data.judgments)).sum()), calls)),
     )
 
@@ -330,7 +333,7 @@ def _document(result: PullsResult, data: RunData) -> DocumentPart:
 def pulls_json(group: PullsGroup) -> Json:
     return {
         **picked(group, "judge", "dataset", "rubric", "setting", "simulated", "outcome", "n_arms", "n_items"),
-        **picked(group, "n_units", "unit", "n_calls", "one_at_a_time"),
+        **picked(group, "n_units", "unit", "n_calls", "one_at_a_time", "unanswered"),
         "order": plain(group.order),
         "changes": [{**plain(one), "sentence": pull_sentence(group, one)} for one in group.pulls],
         "warnings": plain(group.warnings),

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rubriclab.findings.frame import ok_rows, shown_table
 from rubriclab.findings.shift import GIVEN
@@ -96,11 +97,7 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
     arm = table["arm"].map(column).to_numpy().astype(np.int64)
     unread = np.bincount(arm[~ok_rows(table)], minlength=len(made)).astype(np.int64)
     given = np.isfinite(expected)
-    share = np.bincount(arm[given], minlength=len(made)) / np.maximum(
-        np.bincount(arm[ok_rows(table)], minlength=len(made)), 1
-    )
-    mass = table["mass"].to_numpy().astype(np.float64)[given]
-    use = bool((share > GIVEN).all()) and (not np.isfinite(mass).any() or float(np.nanmean(mass)) >= LEAST_MASS)
+    use = _by_expected(table, arm, given, len(made))
     value = expected if use else y
     items = np.unique(table["item"].to_numpy().astype(np.int64))
     item = np.searchsorted(items, table["item"].to_numpy().astype(np.int64))
@@ -127,6 +124,13 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
         unanswered=unanswered,
         silent=len(answered) - len(members),
     )
+
+
+def _by_expected(table: pd.DataFrame, arm: Ints, given: NDArray[np.bool_], n: int) -> bool:
+    """Are expected scores ``given`` in every arm, and is the judge's answer in them?"""
+    share = np.bincount(arm[given], minlength=n) / np.maximum(np.bincount(arm[ok_rows(table)], minlength=n), 1)
+    mass = table["mass"].to_numpy().astype(np.float64)[given]
+    return bool((share > GIVEN).all()) and (not np.isfinite(mass).any() or float(np.nanmean(mass)) >= LEAST_MASS)
 
 
 def _unanswered(data: RunData, members: Sequence[int]) -> Iterator[Unanswered]:

@@ -50,3 +50,6 @@ def test_one_press_and_the_changes_are_ranked() -> None:
     assert [error.value for error in app.error] == []
     told = " ".join(one.value for one in app.markdown)
     assert "“5” described in neutral words" in told
+    app.multiselect(key="pulls-only-0").set_value(["even-lengths", "no-criterion"]).run()
+    assert not app.exception
+    assert any(one.value.startswith("2 changes in") for one in app.markdown), "asked again with fewer"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from rubriclab.app import ui
@@ -16,6 +18,7 @@ from rubriclab.runs.pulls import FEWEST, PullsPlan, pulls_plan
 from rubriclab.runs.runner import Run
 from rubriclab.runs.workshop import Bench
 from rubriclab.store import RunInfo
+from rubriclab.study.rubric_changes import changes_of
 
 LOOK = 1.5
 """Seconds between two looks at a run that goes on."""
@@ -43,7 +46,7 @@ def section(bench: Bench) -> None:
     else:
         if info.done < info.planned:
             _go_on(info)
-        _shown(info)
+        _shown(bench, rubric, info)
 
 
 def _one_criterion(rubric: Rubric) -> Rubric:
@@ -59,17 +62,33 @@ def _runs(bench: Bench, rubric: Rubric) -> list[RunInfo]:
     return [info for info in ui.store().runs() if info.provenance.get("pulls") == wanted]
 
 
-def _offer(bench: Bench, rubric: Rubric) -> None:
-    """The arms and calls before anything is asked, against one change at a time."""
+def _offer(bench: Bench, rubric: Rubric, without: Sequence[str] = ()) -> None:
+    """The arms and calls before anything is asked, against one change at a time; all changes but ``without``."""
     items = len(bench.study.dataset)
+    titles = {change.key: change.title for change in changes_of(rubric)}
+    chosen = ui.choose_many(
+        "Changes",
+        list(titles),
+        key=f"pulls-only-{len(without)}",
+        address="change",
+        default=[key for key in titles if key not in without] if without else (),
+        name=lambda key: ui.plain(titles[key]),
+        about="All of them where none is chosen.",
+    )
+    only = frozenset(chosen) or None
     with ui.faults():
-        planned = pulls_plan(bench.study.dataset, rubric, bench.judge, items=items)
+        planned = pulls_plan(bench.study.dataset, rubric, bench.judge, items=items, only=only)
         least = planned.calls // max(1, items) * min(items, FEWEST)
         budget = st.number_input(
-            "At most so many calls", least, 100 * planned.calls, planned.calls, key="pulls-budget", width=260
+            "At most so many calls",
+            least,
+            100 * planned.calls,
+            planned.calls,
+            key=f"pulls-budget-{planned.calls}",
+            width=260,
         )
         if budget != planned.calls:
-            planned = pulls_plan(bench.study.dataset, rubric, bench.judge, items=items, budget=int(budget))
+            planned = pulls_plan(bench.study.dataset, rubric, bench.judge, items=items, only=only, budget=int(budget))
         st.markdown(ui.plain(planned.sentence()))
         with st.expander("The arms, and what is mixed up with what", icon=":material/grid_on:"):
             for one in (planned.study.rubric, *planned.study.rubrics):
@@ -111,7 +130,7 @@ def _live(run: str) -> None:
         going.cancel()
 
 
-def _shown(info: RunInfo) -> None:
+def _shown(bench: Bench, rubric: Rubric, info: RunInfo) -> None:
     result = ui.finding(info, PULLS)
     if not result.groups:
         ui.empty_state(
@@ -129,12 +148,16 @@ def _shown(info: RunInfo) -> None:
         )
         with st.expander("Every change in words, and the judgments of its arms", icon=":material/list:"):
             _words(group, info)
+    silent = sorted({key for group in result.groups for key in group.unanswered})
+    with st.expander("Ask again", icon=":material/science:", expanded=bool(silent)):
+        _offer(bench, rubric, silent)
 
 
 def _words(group: PullsGroup, info: RunInfo) -> None:
     for one in group.pulls:
         st.markdown(f"{uf.BADGES[one.effect.verdict]} {ui.plain(pull_sentence(group, one))}")
-        st.caption(ui.plain(f"p = {one.p_holm:.3f} by Holm; estimate of {one.mixed}."))
+        if one.mixed:
+            st.caption(ui.plain(f"p = {one.p_holm:.3f} by Holm; estimate of {one.mixed}."))
         if one.arms:
             behind = Behind(one.title, arm=one.arms[0])
             st.page_link(
