@@ -70,15 +70,12 @@ def check_methods(
     """
     planted = planted or Planted()
     _check_sizes(studies, items, options, planted)
-    parts: list[Callable[[], tuple[Check, ...]]] = []
-    if array_studies:
-        arrays = partial(
-            array_checks, studies=array_studies, items=items, options=options, unread=planted.unread, seed=seed
-        )
-        parts += [partial(arrays, kind, first=first) for kind, first in _batches(judges, planted)]
-    if pulls_runs:
-        settings = pulls_settings(whole=pulls_whole)
-        parts += [partial(pulls_checks, **one, studies=pulls_runs, seed=seed) for one in settings]
+    arrays = partial(
+        array_checks, studies=array_studies, unread=planted.unread, items=items, options=options, seed=seed
+    )
+    parts = [partial(arrays, kind, first=first) for kind, first in (_batches(judges, planted) if array_studies else ())]
+    settings = pulls_settings(whole=pulls_whole) if pulls_runs else []
+    parts += [partial(pulls_checks, **one, studies=pulls_runs, seed=seed) for one in settings]
     step = _counted(2 * studies + len(parts), progress)
     checks: list[Check] = []
     for effects in (planted.without_effects(), planted):
