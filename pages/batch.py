@@ -56,7 +56,7 @@ with ui.page("batch", "Several a call", LEAD):
         drawn["After which response"] = views.neighbours(info, arm)
     else:
         st.caption("Only one order of each batch was asked here: choose another strategy for places and neighbours.")
-    saved = views.savings(info, arm)
+    saved = views.savings(arm)
     if said := views.correlations(arm):
         st.caption(ui.plain(said), help=ui.about("batch_r"))
     with st.expander("All numbers"):

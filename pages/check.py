@@ -14,6 +14,9 @@ with ui.page("check", "Method check", LEAD):
     st.subheader("What runs say, against the truth", anchor=False)
     with ui.faults():
         forms.show_verdicts()
+    st.subheader("What pulls in a rubric", anchor=False)
+    with ui.faults():
+        forms.show_pulls()
     st.subheader("The lab's test beside the papers' chi²", anchor=False)
     with ui.faults():
         forms.show_recorded()

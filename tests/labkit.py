@@ -87,8 +87,8 @@ def answered(prepared: Plan, text: Callable[[Call], str] = lambda call: "3") -> 
 class ScriptedJudge:
     """Answers by a script: ``script(call, nth)`` gives the nth reply to that call.
 
-    ``asked`` counts calls by key, ``order`` lists keys as they came, ``most`` is the highest
-    number of calls at once.
+    ``asked`` counts calls by key, ``order`` lists keys as they came and ``calls`` the calls themselves, ``most``
+    is the highest number of calls at once, ``closed`` how often it was closed.
     """
 
     def __init__(
@@ -97,12 +97,15 @@ class ScriptedJudge:
         self.script, self.latency = script, latency
         self.asked: Counter[str] = Counter()
         self.order: list[str] = []
+        self.calls: list[Call] = []
+        self.closed = 0
         self.now = self.most = 0
 
     async def ask(self, call: Call) -> Reply:
         nth = self.asked[call.key]
         self.asked[call.key] += 1
         self.order.append(call.key)
+        self.calls.append(call)
         self.now += 1
         self.most = max(self.most, self.now)
         try:
@@ -112,7 +115,7 @@ class ScriptedJudge:
         return self.script(call, nth)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        self.closed += 1
 
     @property
     def opener(self) -> Opener:

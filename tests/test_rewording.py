@@ -8,38 +8,26 @@ import pytest
 
 from rubriclab.datasets.sample import sample_dataset, sample_rubrics
 from rubriclab.judges.keys import ConsentNeeded
-from rubriclab.model import Call, Criterion, Judge, LabError, Reply, Rubric, ScoreOption
+from rubriclab.model import Criterion, Judge, LabError, Reply, Rubric, ScoreOption
 from rubriclab.runs.rewording import reword
 from rubriclab.runs.suggestions import own_wordings, proposals
 from rubriclab.runs.workshop import Bench, new_bench
 from rubriclab.store import Store
+from tests.labkit import ScriptedJudge
 
 SIM = Judge("sim", "simulated", "simulated")
 WRITER = Judge("writer", "openai", "some-model", base_urls=("http://127.0.0.1:9/v1",))
 WORDS = {"1": "Bad.", "2": "Poor.", "3": "Fair.", "4": "Fine.", "5": "Good."}
 
 
-class Writer:
-    """Answers every call with one text, and keeps what it was asked."""
-
-    def __init__(self, reply: Reply) -> None:
-        self.reply, self.asked, self.closed = reply, list[Call](), False
-
-    async def ask(self, call: Call) -> Reply:
-        self.asked.append(call)
-        return self.reply
-
-    async def close(self) -> None:
-        self.closed = True
-
-
 def bench(store: Store) -> Bench:
     return new_bench(store, sample_dataset(), sample_rubrics()[0], SIM, items=4)
 
 
-def written(text: str, store: Store, rubric: Rubric | None = None, **reply: object) -> tuple[Rubric, Writer]:
-    writer = Writer(Reply(text=text, **reply))  # type: ignore[arg-type]
-    made = reword(bench(store).study, rubric or sample_rubrics()[0], WRITER, store, opener=lambda *_: writer)
+def written(text: str, store: Store, rubric: Rubric | None = None, **reply: object) -> tuple[Rubric, ScriptedJudge]:
+    answer = Reply(text=text, **reply)  # type: ignore[arg-type]
+    writer = ScriptedJudge(lambda *_: answer)
+    made = reword(bench(store).study, rubric or sample_rubrics()[0], WRITER, store, opener=writer.opener)
     return made, writer
 
 
@@ -56,7 +44,7 @@ def test_descriptions_are_those_written_and_the_rest_stays() -> None:
             old.labels,
         )
         assert made.name == "Helpfulness, reworded by writer"
-        (call,) = writer.asked
+        (call,) = writer.calls
         assert "5: Excellent. Correct, complete and well put" in call.messages[0]["content"]
         assert writer.closed
 
@@ -68,7 +56,7 @@ def test_a_score_without_a_description_gets_none() -> None:
         made, writer = written('{"1": "It errs.", "3": "It holds.", "2": "made up"}', store, rubric)
         assert [option.description for option in made.criteria[0].options] == ["It errs.", None, "It holds."]
         assert made.criteria[1] == rubric.criteria[1]
-        assert len(writer.asked) == 1
+        assert len(writer.calls) == 1
 
 
 @pytest.mark.parametrize(

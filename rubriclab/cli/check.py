@@ -88,6 +88,8 @@ def check_methods(arguments: argparse.Namespace) -> int:
     result = check_methods(
         studies=12 if arguments.quick else arguments.studies or 200,
         array_studies=100 if arguments.quick else 1_000,
+        pulls_runs=4 if arguments.quick else 100 if arguments.all else 20,
+        pulls_whole=arguments.all,
         items=arguments.items,
         options=arguments.options,
         seed=arguments.seed,

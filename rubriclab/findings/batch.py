@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rubriclab.findings.alignment_advice import FIRST
-from rubriclab.findings.batch_results import ArmBatch, BatchResult, BeforeCell, PlaceShift
+from rubriclab.findings.batch_results import ArmBatch, BatchResult, BeforeCell, PlaceShift, ScoreCost
 from rubriclab.findings.batch_rows import BatchRows, alone_of, batch_arms, batch_rows, item_means
 from rubriclab.findings.batch_single import groups, with_single
 from rubriclab.findings.batch_words import arm_document, batch_advice, batch_sentence, place_effect, savings_sentence
@@ -24,13 +24,15 @@ from rubriclab.findings.topic import Advice, DocumentPart, Sentence, Topic, abou
 from rubriclab.model import RunData
 from rubriclab.stats import batch as stats
 from rubriclab.stats.contrast import mean_known
-from rubriclab.stats.inference import Floats
+from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.noise import differences
 from rubriclab.stats.verdict import Effect, effect, unknown
 
 FEW_BATCHES = 10
 ONE_PLACE = "every response stood at one place only"
 ONE_BEFORE = "every response always followed the same one"
+ALIKE_BEFORE = "those that each response followed are alike by themselves, or cannot be told from the place"
+TINY = 1e-9
 
 
 def batch(data: RunData, *, seed: int = 0) -> BatchResult:
@@ -59,6 +61,7 @@ def _arm(
     human = data.items["human"].to_numpy().astype(np.float64)
     level = confidence(data, rows.arm.judge)
     single = None if alone is None or not len(alone.item) else with_single(data, rows, alone)
+    by = "its mean score alone" if single is not None else "its mean score in this arm"
     return ArmBatch(
         code=rows.code,
         arm=rows.arm,
@@ -70,15 +73,30 @@ def _arm(
         unread=rows.asked - len(rows.value),
         drift=drift,
         places=places,
-        contrast=_contrast(data, rows, usual, level),
-        contrast_people=_contrast(data, rows, human, 0.95),
-        by="its mean score alone" if single is not None else "its mean score in this arm",
+        contrast=_contrast(data, rows, usual, level, by.replace("its", "the")),
+        contrast_people=_contrast(data, rows, human, 0.95, "the rating by people"),
+        by=by,
         before=_before(rows, usual),
         repeats=_repeats(data, rows, others, apart),
         single=single,
         single_code=None if single is None or alone is None else alone.code,
+        cost=_cost(data, rows),
+        cost_alone=None if single is None or alone is None else _cost(data, alone),
         warnings=tuple(_warnings(rows, alone)),
     )
+
+
+def _cost(data: RunData, rows: BatchRows) -> ScoreCost | None:
+    """What a score took; judges that tell no tokens have none, which is not the same as 0."""
+    used = None if data.usage is None else data.usage[data.usage["arm"] == rows.code]
+    if used is None or not len(used):
+        return None
+    scores = float(used["calls"].iloc[0]) * rows.arm.n_positions
+    tokens_in, tokens_out, seconds = (
+        float(used[name].iloc[0]) / scores if used[name].iloc[0] > 0 else float("nan")
+        for name in ("tokens_in", "tokens_out", "seconds")
+    )
+    return ScoreCost(1.0 / rows.arm.n_positions, tokens_in, tokens_out, seconds)
 
 
 def _places(data: RunData, rows: BatchRows) -> tuple[Effect, tuple[PlaceShift, ...]]:
@@ -103,8 +121,8 @@ def _why(value: float, groups: int, nothing: str) -> str:
     return "" if groups >= stats.FEWEST else f"{groups} batches are too few for an interval"
 
 
-def _contrast(data: RunData, rows: BatchRows, known: Floats, level: float) -> Effect:
-    """Points that a point more of the response just before adds; ``known``: (items,) what it has by itself."""
+def _contrast(data: RunData, rows: BatchRows, known: Floats, level: float, what: str) -> Effect:
+    """Points that a point more of the response just before adds; ``known``: (items,) ``what`` it has by itself."""
     sesoi, unit = data.smallest_effect, "points a point"
     before = np.where(rows.before >= 0, known[rows.before], np.nan)
     which = np.isfinite(before)
@@ -118,8 +136,19 @@ def _contrast(data: RunData, rows: BatchRows, known: Floats, level: float) -> Ef
     means = stats.two_way(parts.top, parts.bottom, batches, units, least=least)
     (ends,) = means.intervals(level=level)
     value_at = float(means.estimate[0])
-    why = unfinished(data) or _why(value_at, int(means.groups[0]), ONE_BEFORE)
+    nothing = _no_slope(cell, rows.before[which], before[which], what)
+    why = unfinished(data) or _why(value_at, int(means.groups[0]), nothing)
     return effect(value_at, ends, sesoi, unit=unit, confidence=level, why=why)
+
+
+def _no_slope(cell: Ints, item: Ints, before: Floats, what: str) -> str:
+    """Why a slope on what stood just before has nothing to go by; (rows,) each, ``item`` the one before, ``what`` ``before`` is."""
+    pairs = len(np.unique(np.stack([cell, item]), axis=1)[0])
+    if pairs == len(np.unique(cell)):
+        return ONE_BEFORE
+    if float(np.ptp(before)) <= TINY:
+        return f"{what} is {before[0]:g} for every response just before, so that none follows a better one"
+    return ALIKE_BEFORE
 
 
 def _before(rows: BatchRows, usual: Floats) -> tuple[BeforeCell, ...]:

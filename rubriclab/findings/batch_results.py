@@ -58,13 +58,24 @@ class WithSingle:
 
 
 @dataclass(frozen=True)
+class ScoreCost:
+    """What one score took, over the replies of an arm: calls, tokens in and out, seconds; NaN where not known."""
+
+    calls: float
+    tokens_in: float
+    tokens_out: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class ArmBatch:
     """One arm of batches. ``scores`` asked for, ``unread`` of them not readable.
 
     ``drift``: points from the first place to the last, on a line. ``contrast``: points that one point
     more of the response just before adds, by its score alone (``by`` says where that is from);
     ``contrast_people``: by its rating by people. ``single``: None without single calls. ``repeats``: reads
-    under different orders beside the same order twice.
+    under different orders beside the same order twice. ``cost`` of a score here, ``cost_alone`` in the single
+    calls; None where no replies were kept.
     """
 
     code: int
@@ -84,12 +95,21 @@ class ArmBatch:
     repeats: SameOrder
     single: WithSingle | None
     single_code: int | None
+    cost: ScoreCost | None
+    cost_alone: ScoreCost | None
     warnings: tuple[str, ...]
 
     @property
     def varied(self) -> bool:
         """Did responses stand at several places?"""
         return bool(np.isfinite(self.drift.estimate))
+
+    @property
+    def tokens_saved(self) -> float:
+        """Share of the tokens in for a score that the batch saves, below 0 where it takes more; NaN where not known."""
+        if self.cost is None or self.cost_alone is None:
+            return float("nan")
+        return 1.0 - self.cost.tokens_in / self.cost_alone.tokens_in
 
 
 @dataclass(frozen=True)

@@ -183,5 +183,7 @@ def arm_document(arm: ArmBatch, judgments: pd.DataFrame) -> Json:
         "before": [plain(one) for one in arm.before],
         "single": plain(arm.single),
         "calls_saved": 1.0 - 1.0 / arm.size,
+        "tokens_saved": plain(arm.tokens_saved),
+        "a_score": {"together": plain(arm.cost), "alone": plain(arm.cost_alone)},
         **picked(arm, "warnings"),
     }

@@ -15,13 +15,14 @@ from scipy import stats
 from rubriclab.model.wording import many
 
 Quantity = Literal["false effect", "false equivalent", "type-I error", "power", "coverage", "recovery"]
-Way = Literal["pipeline", "arrays", "runs"]
+Way = Literal["pipeline", "arrays", "runs", "what pulls"]
 Standing = Literal["holds", "cannot say", "misses", "not promised"]
 
 LEVEL_RANGE, COVERAGE_RANGE = (0.03, 0.07), (0.93, 0.97)
 _TWO_ERRORS = 0.0228
 """The chance of lying two errors or more to one side."""
 ANY_ADVICE = "any advice of a run"
+ANY_CHANGE = "any change that does nothing, in a run"
 AT_LEAST = ", with what it holds with at once"
 """Of intervals that hold together with others: each by itself may hold more often than 95 %."""
 CAREFUL = ", at least"
@@ -142,8 +143,8 @@ def check_of(row: Mapping[str, Any]) -> Check:
 
 def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
     """What the checks say, for somebody who has not met these terms; whole runs come first."""
-    verdicts = verdict_words(checks)
-    tests = [c for c in checks if c.way != "runs"]
+    verdicts = (*verdict_words(checks), *pulls_words(checks))
+    tests = [c for c in checks if c.way not in ("runs", "what pulls")]
     return (*verdicts, *_method_words(tests)) if tests or not verdicts else verdicts
 
 
@@ -167,6 +168,35 @@ def verdict_words(checks: Sequence[Check]) -> tuple[str, ...]:
                 f"{_by_size(rates)}"
             )
     return (*sentences, *_coverage_words(of_runs))
+
+
+def pulls_words(checks: Sequence[Check]) -> tuple[str, ...]:
+    """How often “What pulls?” accused a change that does nothing, and found what was planted."""
+    mine = [c for c in checks if c.way == "what pulls"]
+    false = [c for c in mine if c.quantity == "false effect"]
+    if not false:
+        return ()
+    still = [c for c in false if c.judge.endswith("nothing pulls")]
+    over = sum(c.standing == "misses" for c in false)
+    said = [
+        f"“What pulls?” called some change that does nothing an effect in {mean_rate(of):.1%} of {_runs(of)} {what} "
+        f"({many(len(of), 'setting')}, the worst {max(c.value for c in of):.1%})"
+        for of, what in ((still, "of judges that nothing pulls"), ([c for c in false if c not in still], "with a pull"))
+        if of
+    ]
+    found = [c for c in mine if c.quantity == "power"]
+    groups = dict.fromkeys((c.n_items, c.judge.split(", ")[1], c.method) for c in found)
+    powers = [
+        f"{what} ({method.removeprefix('“effect”: ')}, {items} items) {mean_rate(of):.0%} of {_runs(of)}"
+        for items, what, method in groups
+        if (of := [c for c in found if (c.n_items, c.judge.split(", ")[1], c.method) == (items, what, method)])
+    ]
+    rates = f"{'; '.join(said)}; promised: at most 5 % each, clearly over it: {over}."
+    return (rates, f"“What pulls?” found {'; '.join(powers)}.") if powers else (rates,)
+
+
+def _runs(checks: Sequence[Check]) -> str:
+    return many(sum(c.studies for c in checks), "run")
 
 
 def _by_size(rates: Sequence[Check]) -> str:
@@ -280,7 +310,7 @@ def as_text(result: CheckResult) -> str:
 def _setting(check: Check) -> Iterator[str]:
     if check.design:
         yield check.design
-    yield f"{check.n_items} items" if check.way == "runs" else check.way
+    yield f"{check.n_items} items" if check.way in ("runs", "what pulls") else check.way
     yield f"{many(check.studies, 'study')}"
 
 

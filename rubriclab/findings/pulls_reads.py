@@ -9,9 +9,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rubriclab.findings.frame import ok_rows, shown_table
+from rubriclab.findings.frame import Bools, ok_rows, shown_table
 from rubriclab.findings.shift import GIVEN
 from rubriclab.model import RunData
 from rubriclab.model.rubric_changes import changes_in
@@ -97,7 +96,7 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
     arm = table["arm"].map(column).to_numpy().astype(np.int64)
     unread = np.bincount(arm[~ok_rows(table)], minlength=len(made)).astype(np.int64)
     given = np.isfinite(expected)
-    use = _by_expected(table, arm, given, len(made))
+    use = _use_expected(table, arm, given, len(made))
     value = expected if use else y
     items = np.unique(table["item"].to_numpy().astype(np.int64))
     item = np.searchsorted(items, table["item"].to_numpy().astype(np.int64))
@@ -126,8 +125,8 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
     )
 
 
-def _by_expected(table: pd.DataFrame, arm: Ints, given: NDArray[np.bool_], n: int) -> bool:
-    """Are expected scores ``given`` in every arm, and is the judge's answer in them?"""
+def _use_expected(table: pd.DataFrame, arm: Ints, given: Bools, n: int) -> bool:
+    """Whether nearly all replies of each of ``n`` arms came with token probabilities, mostly on the labels."""
     share = np.bincount(arm[given], minlength=n) / np.maximum(np.bincount(arm[ok_rows(table)], minlength=n), 1)
     mass = table["mass"].to_numpy().astype(np.float64)[given]
     return bool((share > GIVEN).all()) and (not np.isfinite(mass).any() or float(np.nanmean(mass)) >= LEAST_MASS)

@@ -145,7 +145,8 @@ class RunData:
     the scale) and ``unit``: how it is read, as the study's design says. ``epsilon``: what a judge's being
     cheaper than an annotator is worth, as a share of items; ``cut``: the lowest score that passes, None for
     the middle of the scale. ``dropped``: judges that were taken out of the run, of which ``planned`` counts
-    no more than they were asked.
+    no more than they were asked. ``usage``: totals over the replies of each arm (arm, calls, tokens_in,
+    tokens_out, seconds); None where nobody kept or asked for them.
     """
 
     run: str
@@ -162,6 +163,7 @@ class RunData:
     epsilon: float = EPSILON
     cut: float | None = None
     dropped: tuple[Dropped, ...] = ()
+    usage: pd.DataFrame | None = None
 
     @cached_property
     def unanswered(self) -> int:

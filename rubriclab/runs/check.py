@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from rubriclab.judges.choice_model import true_probabilities, utilities
 from rubriclab.judges.effects import read_effects
 from rubriclab.model import LabError
 from rubriclab.runs.check_arrays import array_checks
+from rubriclab.runs.check_pulls import pulls_checks, pulls_settings
 from rubriclab.runs.check_rates import About, holds, rejects, summary
 from rubriclab.runs.simulated import run_simulated, simulated_study
 from rubriclab.stats import position as stat
@@ -53,6 +55,8 @@ def check_methods(
     planted: Planted | None = None,
     array_studies: int = 1_000,
     judges: tuple[NullJudge, ...] = NULL_JUDGES,
+    pulls_runs: int = 0,
+    pulls_whole: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CheckResult:
@@ -60,31 +64,27 @@ def check_methods(
 
     ``studies`` go through the pipeline once with and once without the planted effects;
     ``array_studies`` for each of ``judges`` go through the statistics as arrays (0: none).
+    ``pulls_runs`` studies of “What pulls?” a setting (0: none; ``pulls_whole``: all its settings).
     ``progress(done, total)`` is called after every study. Raises LabError for sizes that
     cannot be judged.
     """
     planted = planted or Planted()
     _check_sizes(studies, items, options, planted)
-    batches = _batches(judges, planted) if array_studies else []
-    step = _counted(2 * studies + len(batches), progress)
-    size = {"items": items, "options": options, "seed": seed}
+    arrays = partial(
+        array_checks, studies=array_studies, unread=planted.unread, items=items, options=options, seed=seed
+    )
+    parts = [partial(arrays, kind, first=first) for kind, first in (_batches(judges, planted) if array_studies else ())]
+    settings = pulls_settings(whole=pulls_whole) if pulls_runs else []
+    parts += [partial(pulls_checks, **one, studies=pulls_runs, seed=seed) for one in settings]
+    step = _counted(2 * studies + len(parts), progress)
     checks: list[Check] = []
     for effects in (planted.without_effects(), planted):
-        checks += pipeline_checks(effects, studies=studies, step=step, **size)
-    for kind, first in batches:
-        checks += array_checks(kind, studies=array_studies, unread=planted.unread, first=first, **size)
+        checks += pipeline_checks(effects, studies=studies, items=items, options=options, seed=seed, step=step)
+    for part in parts:
+        checks += part()
         step()
-    return CheckResult(
-        tuple(checks),
-        planted,
-        items,
-        options,
-        studies,
-        array_studies,
-        seed,
-        DEFINITION,
-        _warnings(studies, items, options, planted),
-    )
+    warnings = _warnings(studies, items, options, planted)
+    return CheckResult(tuple(checks), planted, items, options, studies, array_studies, seed, DEFINITION, warnings)
 
 
 def _counted(total: int, progress: Progress | None) -> Callable[[], None]:

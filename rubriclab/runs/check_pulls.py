@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rubriclab.datasets.sample import sample_rubrics
+from rubriclab.findings.check import ANY_CHANGE, Check, Quantity, rate_error, standing
 from rubriclab.findings.pulls import PullsGroup, pulls
 from rubriclab.judges.families import (
     FAMILIES,
@@ -26,20 +29,39 @@ from rubriclab.judges.families import (
 )
 from rubriclab.model import STATUSES, Arm, Dataset, Item, Judge, Ordering, Rubric, RunData
 from rubriclab.model.rubric_changes import changes_in
+from rubriclab.model.wording import many
+from rubriclab.runs.check_rates import About
 from rubriclab.runs.pulls import pulls_plan
 
 MASS = 0.98
+SCALE = 5
+"""Score options of the rubric that is changed: a family of another scale is asked, but nothing is planted in it."""
+SCALES = ("scale-3", "scale-7")
+SHIFTS = (0.2, 0.4, 0.8)
+"""Points between ascending and descending order that a plant makes: small, middle and large."""
+PULLS_PLANTED: Mapping[str, tuple[str, ...]] = {
+    "description length": ("even-lengths",),
+    "label": ("labels-letters", "labels-words", "labels-roman"),
+    "one wording": ("neutral-5",),
+}
+"""What is planted, and the changes that take it away and should be called an effect."""
+ALSO_TAKES: Mapping[str, tuple[str, ...]] = {
+    "description length": ("no-descriptions",),
+    "one wording": ("no-descriptions",),
+}
+"""Other changes that take it away as well; none can be made together with those above."""
 _OK, _UNPARSED = STATUSES.index("ok"), STATUSES.index("unparsed")
 
 
 @dataclass(frozen=True)
 class PullsRates:
     """Over ``runs`` studies: how often any change that does nothing was called an effect, and each planted one
-    was; ``covered``: how often all simultaneous intervals held at once."""
+    was; ``any_found``: any of these; ``covered``: how often all simultaneous intervals held at once."""
 
     runs: int
     accused: float
     found: Mapping[str, float]
+    any_found: float
     covered: float
 
 
@@ -139,30 +161,119 @@ def pulls_rates(
     """Rates over ``runs`` studies; coverage is of the changes that truly do nothing.
 
     A pull of the first place is another share of another scale, so that where there is one, changes of the
-    scale do something.
+    scale do something; so do they, with or without one, to what the order does to single items.
     """
-    true = {*(planted or {}), *(("scale-3", "scale-7") if shift else ())}
-    accused, covered, found = 0, 0, dict.fromkeys(planted or {}, 0)
+    true = {*(planted or {}), *(SCALES if shift else ())}
+    accused, covered, found, any_found = 0, 0, dict.fromkeys(planted or {}, 0), 0
     for number in range(runs):
-        data = foreign_pulls(
-            family, rubric, items=items, shift=shift, planted=planted, repeats=repeats, seed=1000 * seed + number
-        )
-        groups = pulls(data).groups
-        accused += any(_accuses(group, true) for group in groups)
-        for group in groups:
-            still = [one.effect for one in group.pulls if one.key not in true]
-            covered += all(not (one.low > 0 or one.high < 0) for one in still)
-            for one in group.pulls:
-                if one.key in found:
-                    found[one.key] += one.effect.verdict == "effect"
-    return PullsRates(runs, accused / runs, {key: n / runs for key, n in found.items()}, covered / runs)
+        drawn_by = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+        data = foreign_pulls(family, rubric, items=items, shift=shift, planted=planted, repeats=repeats, seed=drawn_by)
+        (group,) = pulls(data).groups
+        accused += _accuses(group, true)
+        still = [one.effect for one in group.pulls if one.key not in true]
+        covered += all(not (one.low > 0 or one.high < 0) for one in still)
+        shown = {one.key for one in group.pulls if one.key in found and one.effect.verdict == "effect"}
+        any_found += bool(shown)
+        for key in shown:
+            found[key] += 1
+    shares = {key: n / runs for key, n in found.items()}
+    return PullsRates(runs, accused / runs, shares, any_found / runs, covered / runs)
 
 
 def _accuses(group: PullsGroup, true: set[str]) -> bool:
-    return any(
-        shown.verdict == "effect"
-        for one in group.pulls
-        if one.key not in true
-        for shown in (one.effect, one.spread)
-        if shown is not None
+    moved = any(one.effect.verdict == "effect" for one in group.pulls if one.key not in true)
+    spread = (one.spread for one in group.pulls if one.key not in true | set(SCALES))
+    return moved or any(one is not None and one.verdict == "effect" for one in spread)
+
+
+# ---------------------------------------------------------------- as checks
+
+
+def pulls_checks(
+    family: str, *, studies: int, items: int, plant: str = "", shift: float = 0.0, repeats: int = 1, seed: int = 0
+) -> tuple[Check, ...]:
+    """What ``studies`` runs say of one family: false accusations, simultaneous coverage, and the power for a
+    ``plant`` of PULLS_PLANTED that makes all of an order effect of ``shift`` points ("": nothing is planted).
+
+    The seed of a setting is its own, so that no two share a study.
+    """
+    keys = dict.fromkeys((*PULLS_PLANTED[plant], *ALSO_TAKES.get(plant, ())), 1.0) if plant else {}
+    place = [list(FAMILIES).index(family), items, round(100 * shift), repeats, [*PULLS_PLANTED, ""].index(plant)]
+    own = int(np.random.SeedSequence([seed, *place]).generate_state(1)[0])
+    rates = pulls_rates(
+        family,
+        sample_rubrics()[0],
+        runs=studies,
+        items=items,
+        shift=shift if plant else 0.0,
+        planted=keys,
+        repeats=repeats,
+        seed=own,
     )
+    what = f"{plant} pulls {shift:g} points" if plant else "nothing pulls"
+    about = About(f"{family}, {what}", "what pulls", items, FAMILIES[family].options, 0.0)
+    design = f"{many(repeats, 'read')} of an order"
+    rate = partial(_rate, about, design=design, studies=studies)
+    made = [
+        rate("false effect", ANY_CHANGE, rates.accused, (0.0, 0.05)),
+        rate("coverage", "all changes that do nothing, at once", rates.covered, (0.93, 1.0)),
+    ]
+    if plant:
+        shown = PULLS_PLANTED[plant]
+        made += [rate("power", f"“effect”: {key}", rates.found[key], None) for key in shown]
+    if plant and len(PULLS_PLANTED[plant]) > 1:
+        made.append(rate("power", f"“effect”: any change of the {plant}", rates.any_found, None))
+    return tuple(made)
+
+
+def _rate(
+    about: About,
+    quantity: Quantity,
+    method: str,
+    value: float,
+    accepted: tuple[float, float] | None,
+    *,
+    studies: int,
+    design: str,
+) -> Check:
+    error = rate_error(value, studies)
+    return Check(
+        quantity,
+        method,
+        about.judge,
+        about.way,
+        about.n_items,
+        about.n_options,
+        about.unread,
+        studies,
+        value,
+        error,
+        accepted,
+        standing(value, error, studies, accepted),
+        design,
+    )
+
+
+def pulls_settings(*, whole: bool) -> list[dict[str, Any]]:
+    """Arguments of :func:`pulls_checks`, setting by setting: every family without a pull; each thing planted,
+    of a middle size for two families, with ``whole`` in every size for every family that can be moved."""
+    sizes: tuple[int, ...] = (16, 40) if whole else (16,)
+    moved = [name for name, kind in FAMILIES.items() if kind.options == SCALE and not kind.constant]
+    made: list[dict[str, Any]] = [{"family": name, "items": n} for n in sizes for name in FAMILIES]
+    shifts = SHIFTS if whole else SHIFTS[1:2]
+    made += [
+        {"family": name, "items": n, "plant": plant, "shift": shift}
+        for n in sizes
+        for shift in shifts
+        for plant in PULLS_PLANTED
+        for name in (moved if whole else moved[:2])
+    ]
+    if whole:
+        made += [{"family": name, "items": 16, "repeats": 2} for name in FAMILIES]
+        made += [
+            {"family": name, "items": 16, "repeats": 2, "plant": plant, "shift": SHIFTS[1]}
+            for plant in PULLS_PLANTED
+            for name in moved
+            if not FAMILIES[name].probabilities
+        ]
+    return made

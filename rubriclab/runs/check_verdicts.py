@@ -102,7 +102,7 @@ def finished(*files: Path) -> tuple[Check, ...]:
                 of_seed = found.setdefault((cell, check.quantity, check.method), {})
                 if seed not in of_seed or studies > of_seed[seed][0]:
                     of_seed[seed] = (studies, check)
-    return tuple(_together([check for _, check in of_seed.values()]) for of_seed in found.values())
+    return tuple(together([check for _, check in of_seed.values()]) for of_seed in found.values())
 
 
 def _promised(check: Check) -> Check:
@@ -115,8 +115,8 @@ def _promised(check: Check) -> Check:
     return replace(check, method=check.method + suffix, accepted=accepted, standing=now)
 
 
-def _together(checks: Sequence[Check]) -> Check:
-    """One property of one setting from studies of several seeds."""
+def together(checks: Sequence[Check]) -> Check:
+    """One property of one setting from studies of several seeds, at least one check."""
     if len(checks) == 1:
         return checks[0]
     n, value = sum(check.studies for check in checks), mean_rate(checks)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rubriclab.model import Dataset, Design, Item, Judge, LabError, Rubric, Strategy, Study
 from rubriclab.model.wording import many
+from rubriclab.runs.workshop_sample import single_responses
 from rubriclab.stats.fractional import Screening, aliases, screening
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.rubric_changes import Change, changed, changes_of, told_apart
@@ -76,7 +77,7 @@ def pulls_plan(
     comparisons, for a rubric that nothing can be changed about, and for a budget too small.
     """
     rubric = Rubric(rubric.name, (rubric.criterion(criterion),))
-    texts = _texts(dataset, criterion)
+    texts = [replace(text, criterion=None) for text in single_responses(dataset, criterion)]
     changes = tuple(change for change in changes_of(rubric) if only is None or change.key in only)
     if not changes:
         raise LabError(f"Nothing about “{rubric.name}” can be changed in the ways that this asks about.")
@@ -119,15 +120,6 @@ def _drawn(texts: list[Item], n: int, seed: int) -> list[int]:
         rank[place] = 0 if prompt is None else taken.get(prompt, 0)
         taken[prompt] = rank[place] + 1
     return sorted(sorted(rank, key=lambda place: rank[place])[:n])
-
-
-def _texts(dataset: Dataset, criterion: str | None) -> list[Item]:
-    texts = [item for item in dataset.items if isinstance(item, Item)]
-    if len(texts) < len(dataset.items):
-        raise LabError(f"“{dataset.name}” holds comparisons; what pulls in a rubric is asked of single responses.")
-    if any(item.criterion for item in texts):
-        texts = [replace(item, criterion=None) for item in texts if criterion in (None, item.criterion)]
-    return texts
 
 
 def _sized(

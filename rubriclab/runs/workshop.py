@@ -18,7 +18,6 @@ from rubriclab.model import (
     Call,
     Dataset,
     Design,
-    Item,
     Judge,
     Judgment,
     LabError,
@@ -35,7 +34,7 @@ from rubriclab.runs.reuse import known_answers
 from rubriclab.runs.runner import Run
 from rubriclab.runs.sequential import Mixed
 from rubriclab.runs.terms import NO_LIMITS, Limits
-from rubriclab.runs.workshop_sample import drawn, known_of
+from rubriclab.runs.workshop_sample import drawn, known_of, single_responses
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.provenance import provenance
 from rubriclab.study.plan import Plan, plan
@@ -119,7 +118,7 @@ def new_bench(
     """
     if criterion is not None:
         rubric = Rubric(rubric.name, (rubric.criterion(criterion),))
-    texts = _texts(dataset, criterion)
+    texts = single_responses(dataset, criterion)
     sample = drawn(texts, max(1, items), known := known_of(store, dataset, judge), seed=seed)
     chosen = replace(dataset, items=tuple(texts[i] for i in sample.items), rubric=None)
     rest = tuple(text for i, text in enumerate(texts) if i not in set(sample.items))
@@ -141,32 +140,29 @@ def new_bench(
     return open_bench(store, code)
 
 
-def _texts(dataset: Dataset, criterion: str | None) -> list[Item]:
-    """The single responses of the data; of data that name criteria those under ``criterion``, without its name."""
-    texts = [item for item in dataset.items if isinstance(item, Item)]
-    if len(texts) < len(dataset.items):
-        raise LabError(f"“{dataset.name}” holds comparisons; a bench works on single responses.")
-    if criterion is not None and any(item.criterion for item in texts):
-        texts = [replace(item, criterion=None) for item in texts if item.criterion == criterion]
-    if not texts:
-        raise LabError(f"“{dataset.name}” has no item under the criterion “{criterion}”.")
-    return texts
+def bench_runs(store: Store) -> Mapping[str, tuple[RunInfo, ...]]:
+    """By the id of a bench the runs of its versions, the oldest first; the bench that was worked at last first."""
+    found: dict[str, list[RunInfo]] = {}
+    for info in store.runs():
+        if kept := _kept(info):
+            runs = found.setdefault(str(kept["bench"]), [])
+            runs[:0] = [] if kept["held_out"] else [info]
+    return {code: tuple(runs) for code, runs in found.items()}
 
 
 def benches(store: Store) -> tuple[str, ...]:
     """The ids of all benches, the one that was worked at last first."""
-    found = (_kept(info) for info in store.runs())
-    return tuple(dict.fromkeys(str(kept["bench"]) for kept in found if kept))
+    return tuple(bench_runs(store))
 
 
 def open_bench(store: Store, code: str) -> Bench:
     """The bench of that id, or of an id that begins so. Raises LabError where there is none."""
-    known = [one for one in benches(store) if one.startswith(code)] if code else []
+    every = bench_runs(store)
+    known = [one for one in every if one.startswith(code)] if code else []
     if len(known) != 1:
-        listed = ", ".join(benches(store)) or "none; make one with: workshop new"
+        listed = ", ".join(every) or "none; make one with: workshop new"
         raise LabError(f"The store has no bench “{code}”. Benches here: {listed}.")
-    runs = [info for info in reversed(store.runs()) if (kept := _kept(info)) and kept["bench"] == known[0]]
-    mine = [info for info in runs if not _kept(info)["held_out"]]
+    mine = every[known[0]]
     root = next((_kept(info) for info in mine if "sample" in _kept(info)), None)
     if root is None:
         raise LabError(f"Of bench {known[0]} the first version was deleted, and with it what it was about.")

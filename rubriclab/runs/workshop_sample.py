@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rubriclab.model import Dataset, Item, Judge, RunData
+from rubriclab.model import Dataset, Item, Judge, LabError, RunData
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo, Store
 
@@ -44,6 +44,21 @@ class Drawn:
 
     items: tuple[int, ...]
     words: str
+
+
+def single_responses(dataset: Dataset, criterion: str | None) -> list[Item]:
+    """The responses of the data; of data that name criteria those under ``criterion`` (None: all), without its name.
+
+    Raises LabError for comparisons, and where nothing stands under the criterion.
+    """
+    texts = [item for item in dataset.items if isinstance(item, Item)]
+    if len(texts) < len(dataset.items):
+        raise LabError(f"“{dataset.name}” holds comparisons; this works on single responses.")
+    if criterion is not None and any(item.criterion for item in texts):
+        texts = [replace(item, criterion=None) for item in texts if item.criterion == criterion]
+    if not texts:
+        raise LabError(f"“{dataset.name}” has no item under the criterion “{criterion}”.")
+    return texts
 
 
 def drawn(items: Sequence[Item], n: int, known: Known, *, seed: int = 0) -> Drawn:

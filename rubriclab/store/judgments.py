@@ -78,10 +78,11 @@ class Judgments(Runs):
         parts = [table.pop(name) for name in P_COLUMNS] if given else []
         matrix = np.column_stack(parts).astype(np.float64) if given else None
         smallest_effect, unit = self.read_as(info.run)
+        kept = tuple(stored_arm(body) for body, _ in arms)
         return RunData(
             run=info.run,
             name=info.name,
-            arms=tuple(stored_arm(body) for body, _ in arms),
+            arms=kept,
             items=self._item_frame(info.run_no),
             orderings=tuple(ordering_of(*row) for row in shown),
             judgments=pd.DataFrame(table, copy=False),
@@ -91,6 +92,7 @@ class Judgments(Runs):
             smallest_effect=smallest_effect,
             unit=unit,
             dropped=info.dropped,
+            usage=self.usage_by_arm(info.run) if any(arm.axis == "batch" for arm in kept) else None,
         )
 
     def _planned(self, info: RunInfo, arms: Sequence[tuple[str, int]]) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from rubriclab.findings.check import (
     check_of,
     loose,
     mean_rate,
+    pulls_words,
     rate_error,
     standing,
     verdict_words,
@@ -39,7 +40,8 @@ from rubriclab.findings.plain import plain
 from rubriclab.judges.families import FAMILIES
 from rubriclab.runs.check import pipeline_checks
 from rubriclab.runs.check_arrays import array_checks
-from rubriclab.runs.check_verdicts import OTHERWISE, finished
+from rubriclab.runs.check_pulls import pulls_checks, pulls_settings
+from rubriclab.runs.check_verdicts import OTHERWISE, finished, together
 from rubriclab.stats.nulls import NULL_JUDGES
 from tests.calibration.topic_checks import agreement_checks, criteria_checks
 
@@ -49,6 +51,7 @@ ASKED = {
     "pipeline": pipeline_checks,
     "criteria": criteria_checks,
     "agreement": agreement_checks,
+    "pulls": pulls_checks,
 }
 Cell = tuple[str, dict[str, Any]]
 
@@ -77,7 +80,25 @@ def cells(studies: int, seed: int) -> list[Cell]:
                         )
         if items == 60:
             made += _slow_cells(studies, seed)
-    return made
+    return made + _pulls_cells(studies, seed)
+
+
+def _pulls_cells(studies: int, seed: int) -> list[Cell]:
+    """Rounds of 50 runs without a pull and of 20 with one, each on a seed of its own: whatever is done when it is
+    stopped counts, and all settings are then equally far."""
+    return [
+        ("pulls", {**one, "studies": 20 if one.get("plant") else 50, "seed": seed + number})
+        for number in range(max(1, studies // 50))
+        for one in pulls_settings(whole=True)
+    ]
+
+
+def merged(checks: Sequence[Check]) -> list[Check]:
+    """One check a setting, of the studies of all its rounds."""
+    rounds: dict[tuple[object, ...], list[Check]] = {}
+    for check in checks:
+        rounds.setdefault((check.quantity, *_setting(check)), []).append(check)
+    return [together(of) for of in rounds.values()]
 
 
 def _slow_cells(studies: int, seed: int) -> list[Cell]:
@@ -145,7 +166,7 @@ def main() -> int:
             seconds = time.monotonic() - started
             print(f"{done}/{len(todo)} settings, {seconds:.0f} s", file=sys.stderr, flush=True)
             fresh = {_setting(check) for check in found}
-            save([*found, *(check for check in kept if _setting(check) not in fresh)], given)
+            save([*merged(found), *(check for check in kept if _setting(check) not in fresh)], given)
     return 0
 
 
@@ -183,8 +204,8 @@ def save(found: list[Check], given: argparse.Namespace) -> None:
 
 def readable(checks: list[Check], given: argparse.Namespace) -> str:
     """The same as a page of Markdown: what misses first, then everything."""
-    of_runs = [c for c in checks if c.way == "runs"]
-    checks = [c for c in checks if c.way != "runs"]
+    of_runs, of_pulls = ([c for c in checks if c.way == way] for way in ("runs", "what pulls"))
+    checks = [c for c in checks if c.way not in ("runs", "what pulls")]
     promised = [c for c in checks if c.accepted is not None]
     out = [c for c in promised if c.standing != "holds"]
     lines = [
@@ -214,6 +235,12 @@ def readable(checks: list[Check], given: argparse.Namespace) -> str:
         "## Power of verdicts",
         "",
         *_table([c for c in of_runs if c.quantity == "power"]),
+        "",
+        "## What pulls?",
+        "",
+        *(f"- {sentence}" for sentence in pulls_words(of_pulls)),
+        "",
+        *_table(of_pulls),
         "",
         "## The lab's tests and intervals",
         "",

@@ -17,6 +17,7 @@ from rubriclab.app.forms.rubric import option_rows
 from rubriclab.datasets.sample import sample_dataset, sample_rubrics
 from rubriclab.model import Judge, Rubric
 from rubriclab.runs.workshop import Bench, new_bench, open_bench, try_version
+from rubriclab.store import Store
 from tests.e2e.lab import healthy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,3 +156,21 @@ def test_labels_of_options_are_edited_and_kept() -> None:
 def test_a_link_to_what_is_not_there_is_said() -> None:
     bench = worked()
     assert "which this bench does not have" in words(opened(bench=bench.id, version="gone"))
+
+
+def test_the_list_of_benches_opens_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw of the page reads the versions of the bench that it shows; others are named from what was read once."""
+    bench = worked()
+    for seed in (1, 2, 3):
+        new_bench(ui.store(), sample_dataset(), HELPFUL, LEANING, items=10, seed=seed)
+    app = opened(bench=bench.id)
+    listed = app.selectbox(key="workshop-bench").options
+    assert len(listed) == 4
+    assert f"Helpfulness · place lover · Sample, 12 items · 2 versions · {bench.id}" in listed
+    asked: list[str] = []
+    whole = Store.study
+    monkeypatch.setattr(Store, "study", lambda store, run: asked.append(run) or whole(store, run))
+    healthy(app.run())
+    others = {info.run for info in ui.store().runs()} - {version.run for version in bench.versions}
+    assert asked
+    assert not others & set(asked)

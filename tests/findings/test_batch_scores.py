@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 
@@ -14,7 +16,7 @@ from rubriclab.datasets.batches import read_batches
 from rubriclab.figures.batch import before_heatmap, effect_forest, place_dots
 from rubriclab.findings.batch import batch
 from rubriclab.findings.batch_results import ArmBatch
-from rubriclab.findings.batch_words import batch_sentence, place_effect
+from rubriclab.findings.batch_words import batch_sentence, contrast_sentence, place_effect
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import Judge, RunData, Strategy
 from rubriclab.report.text import as_text
@@ -22,6 +24,7 @@ from rubriclab.runs.simulated import run_simulated
 from rubriclab.stats.batch import disagreements, place_parts, slope_parts, two_way
 from tests.batch_judges import FAMILIES, SQUARE, BatchJudge
 from tests.labkit import study
+from tests.simulated_runs import data_of
 
 RUNS = int(os.environ.get("RUBRICLAB_BATCH_RUNS", "60"))
 
@@ -119,6 +122,47 @@ def test_an_unmoved_judge_is_equivalent_and_one_order_says_nothing() -> None:
     assert not still.varied
     assert "one place" in batch_sentence(still)
     assert still.contrast.verdict == "undecided"
+
+
+def test_responses_that_are_alike_alone_are_the_reason_where_the_orders_were_turned() -> None:
+    """Seen on a real judge: a 3 for everything alone, other scores together; the orders are Williams' all the same."""
+    table = BatchJudge().table(40, 6)
+    table.loc[table["batch"].isna(), "score"] = 3
+    arm = batch(read_batches(table, name="alike")).arms[0]
+    assert arm.varied
+    assert "the mean score alone is 3 for every response just before" in contrast_sentence(arm)
+    assert np.isfinite(arm.contrast_people.estimate)
+    alike = batch(read_batches(table.assign(human=4.0), name="rated alike")).arms[0]
+    assert "the rating by people is 4 for every response just before" in alike.contrast_people.why
+    fixed = table[table["order"].isna() | (table["order"] == "o0")]
+    assert "always followed the same one" in batch(read_batches(fixed, name="still")).arms[0].contrast.why
+
+
+def test_what_a_score_takes_is_counted_over_the_replies_of_the_arm() -> None:
+    """50 calls about four took 30,000 tokens in: 150 a score; 80 alone 16,000: 200. A quarter is saved."""
+    data = read_batches(BatchJudge().table(40, 6), name="counted")
+    none = batch(data).arms[0]
+    assert none.cost is None
+    (together,), (alone,) = (
+        [code for code, arm in enumerate(data.arms) if (arm.n_positions > 1) == several] for several in (True, False)
+    )
+    used = [(together, 50, 30_000, 1_000, 20.0), (alone, 80, 16_000, 0, 8.0)]
+    usage = pd.DataFrame(used, columns=["arm", "calls", "tokens_in", "tokens_out", "seconds"])
+    counted = replace(data, usage=usage)
+    assert batch(counted).arms[0].tokens_saved == pytest.approx(0.25)
+    told = json.loads(json.dumps(document(Findings(counted))))["arms"][0]
+    assert told["tokens_saved"] == pytest.approx(0.25)
+    assert told["a_score"]["together"] == {"calls": 0.25, "tokens_in": 150.0, "tokens_out": 5.0, "seconds": 0.1}
+    assert told["a_score"]["alone"] == {"calls": 1.0, "tokens_in": 200.0, "tokens_out": None, "seconds": 0.1}
+    assert json.loads(json.dumps(document(Findings(data))))["arms"][0]["a_score"] == {"together": None, "alone": None}
+
+
+def test_a_run_of_the_lab_brings_its_tokens_with_it() -> None:
+    for arm in batch(data_of("batch")).arms:
+        assert arm.cost is not None
+        assert arm.cost_alone is not None
+        assert arm.cost.calls == 1 / arm.size
+        assert 0.0 < arm.tokens_saved < 1.0, "the rubric stands once in a batch"
 
 
 def test_without_single_calls_batches_still_tell_of_places() -> None:

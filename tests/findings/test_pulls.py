@@ -12,14 +12,16 @@ import pytest
 from rubriclab.__main__ import main
 from rubriclab.datasets.sample import sample_dataset, sample_rubrics
 from rubriclab.figures.pulls import pulls_bars
+from rubriclab.findings.check import pulls_words, verdict_words
 from rubriclab.findings.pulls import PullsGroup, pull_sentence, pulls
 from rubriclab.findings.pulls_reads import arm_reads
 from rubriclab.findings.topics import Findings, document
 from rubriclab.judges.effects import read_effects
+from rubriclab.judges.families import FAMILIES
 from rubriclab.model import STATUSES, Judge, LabError, RubricError, RunData
 from rubriclab.model.rubric_changes import changed_name, changes_in
 from rubriclab.report.text import as_text
-from rubriclab.runs.check_pulls import foreign_pulls, pulls_rates
+from rubriclab.runs.check_pulls import PULLS_PLANTED, SHIFTS, foreign_pulls, pulls_checks, pulls_rates, pulls_settings
 from rubriclab.runs.pulls import pulls_plan
 from rubriclab.runs.simulated import run_simulated
 from rubriclab.stats.fractional import aliases, hadamard, screening
@@ -27,6 +29,7 @@ from rubriclab.stats.screening import screened
 from rubriclab.study.rubric_changes import changed, changes_of, neutral_text, padded, told_apart, without_numbers
 
 RUBRIC = sample_rubrics()[0]
+ANY_LABEL = "“effect”: any change of the label"
 
 
 def asked(options: dict[str, object], *, only: frozenset[str] | None = None, items: int = 14) -> RunData:
@@ -182,6 +185,32 @@ def test_a_judge_of_another_kind_is_found_and_told_in_every_account() -> None:
 def test_a_judge_without_is_accused_in_one_run_of_twenty_at_most(family: str) -> None:
     """40 runs: more than 6 of them has a chance below 0.01 at a rate of 0.05."""
     assert pulls_rates(family, RUBRIC, runs=40, items=16).accused * 40 <= 6
+
+
+@pytest.mark.slow
+def test_checks_of_what_pulls_see_a_planted_pull_and_say_so() -> None:
+    """A large plant in quiet judges; a family that nothing can be planted in, for which nothing is found."""
+    made = pulls_checks("ties", studies=6, items=40, plant="label", shift=0.8)
+    power = {check.method: check.value for check in made if check.quantity == "power"}
+    assert set(power) == {*(f"“effect”: labels-{name}" for name in ("letters", "words", "roman")), ANY_LABEL}
+    assert power[ANY_LABEL] >= max(power.values()) - 1e-9
+    assert power[ANY_LABEL] > 0.5
+    assert power != {c.method: c.value for c in pulls_checks("ties", studies=6, items=40, plant="label", shift=0.1)}
+    still = pulls_checks("constant", studies=6, items=16)
+    assert [(check.quantity, check.value) for check in still] == [("false effect", 0.0), ("coverage", 1.0)]
+    rates, powers = pulls_words((*made, *still))
+    assert "0.0% of 6 runs of judges that nothing pulls" in rates
+    assert f"label pulls 0.8 points (any change of the label, 40 items) {power[ANY_LABEL]:.0%} of 6 runs" in powers
+    assert verdict_words(made) == ()
+
+
+def test_settings_without_a_pull_are_those_of_every_family() -> None:
+    short, whole = pulls_settings(whole=False), pulls_settings(whole=True)
+    assert {one["family"] for one in short if "plant" not in one} == set(FAMILIES)
+    assert {one["plant"] for one in short if "plant" in one} == set(PULLS_PLANTED)
+    assert all(one in whole for one in short)
+    assert {one["shift"] for one in whole if "plant" in one} == set(SHIFTS)
+    assert not {"constant", "two options"} & {one["family"] for one in whole if "plant" in one}
 
 
 def test_a_run_with_calls_to_wait_for_gives_no_verdict() -> None:

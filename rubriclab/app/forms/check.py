@@ -20,6 +20,7 @@ from rubriclab.findings.check import (
     Planted,
     check_of,
     in_words,
+    pulls_words,
     verdict_words,
 )
 from rubriclab.model import LabError
@@ -98,6 +99,19 @@ def show_verdicts() -> None:
     with st.expander("Power, and every interval over all judges", icon=":material/query_stats:"):
         rest = [c for c in checks if c.quantity == "power" or c.judge == ALL_JUDGES]
         st.dataframe(_of_runs(rest), hide_index=True, width="stretch", column_config=FORMATS)
+
+
+def show_pulls() -> None:
+    """What “What pulls?” said of judges that nothing pulls, and what it found of what was planted."""
+    checks = [c for c in recorded().checks if c.way == "what pulls"]
+    for sentence in pulls_words(checks):
+        st.markdown(f"- {ui.plain(sentence)}")
+    st.caption(
+        "The same families of judges, asked about the changes of the lab's sample rubric as “What pulls?” asks. “Label "
+        "pulls 0.4 points”: the order moves scores by 0.4 points, and not at all once the labels are others."
+    )
+    with st.expander("Every family, size and plant", icon=":material/query_stats:"):
+        st.dataframe(_of_runs(checks), hide_index=True, width="stretch", column_config=FORMATS)
 
 
 def wide(checks: Sequence[Check]) -> pd.DataFrame:

@@ -40,8 +40,11 @@ def choose_reading(run: str, stored: Reading) -> None:
     size = now.smallest_effect or stored.smallest_effect or SMALLEST_EFFECT
     unit = now.unit or stored.unit or "auto"
     with st.popover(f"Of interest from {size:g} steps", icon=":material/straighten:"):
-        st.session_state.setdefault(f"reading-{run}-size", size)
-        st.session_state.setdefault(f"reading-{run}-unit", unit)
+        for part, value in (("size", size), ("unit", unit)):
+            # Written anew at each draw: what a widget of another page left under the key is there to be read, but
+            # is not this page's widget's, which would begin at its least value and pass for a choice.
+            key = f"reading-{run}-{part}"
+            st.session_state[key] = st.session_state.get(key, value)
         chosen = reading_fields(f"reading-{run}-size", f"reading-{run}-unit")
     if chosen != Reading(size, unit):
         st.session_state[_key(run)] = chosen

@@ -94,19 +94,16 @@ def neighbours(info: RunInfo, arm: ArmBatch) -> Chart:
     return drawn
 
 
-def savings(info: RunInfo, arm: ArmBatch) -> pd.DataFrame:
+def savings(arm: ArmBatch) -> pd.DataFrame:
     """What a score takes in calls and tokens, together and alone, as measured in this run."""
     st.subheader("What a batch saves", anchor=False, help=ui.about("batch_saves"))
     st.markdown(ui.plain(savings_sentence(arm)))
-    used = ui.store().usage_by_arm(info.run).set_index("arm").to_dict("index")
-    rows = []
-    for name, code, size in (("together", arm.code, arm.size), ("alone", arm.single_code, 1)):
-        if code is not None and code in used:
-            row = used[code]
-            scores = float(row["calls"]) * size
-            rows.append(
-                (name, size, 1.0 / size, row["tokens_in"] / scores, row["tokens_out"] / scores, row["seconds"] / scores)
-            )
+    asked = (("together", arm.cost, arm.size), ("alone", arm.cost_alone, 1))
+    rows = [
+        (name, size, cost.calls, cost.tokens_in, cost.tokens_out, cost.seconds)
+        for name, cost, size in asked
+        if cost is not None
+    ]
     frame = pd.DataFrame(
         rows,
         columns=[
@@ -118,9 +115,7 @@ def savings(info: RunInfo, arm: ArmBatch) -> pd.DataFrame:
             "seconds a score",
         ],
     )
-    taken = [float(row[3]) for row in rows]
-    if len(taken) == 2 and taken[1] > 0:
-        less = 1.0 - taken[0] / taken[1]
+    if np.isfinite(less := arm.tokens_saved):
         side = "less" if less >= 0 else "more"
         st.caption(f"{abs(less):.0%} {side} tokens in for each score; money follows the tokens.")
     forms = {"%.2f": ["calls a score", "seconds a score"], "%.0f": ["tokens in a score", "tokens out a score"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -20,7 +20,7 @@ from rubriclab.findings.shift import mean_words
 from rubriclab.findings.versions import ALONE, VERSIONS, VersionAlone, VersionDifference, difference_sentence
 from rubriclab.model.wording import interval, known, many, number
 from rubriclab.runs.runner import Run
-from rubriclab.runs.workshop import Bench, Version, benches, open_bench
+from rubriclab.runs.workshop import Bench, Version, bench_runs, open_bench
 from rubriclab.store import RunInfo
 
 REDRAWN = 4.0
@@ -30,13 +30,15 @@ NOBODY, EVERY = "nothing", "all criteria"
 
 def choose() -> Bench | None:
     """The bench that the page is about: the address names it, else the one worked at last."""
-    codes = benches(ui.store())
-    if not codes:
+    every = bench_runs(ui.store())
+    if not every:
         st.markdown("**A bench holds one rubric, one judge and a few items.** Everything you try on it is kept.")
         forms.new()
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        code = ui.choose("Bench", list(codes), key="workshop-bench", address="bench", name=_bench_name)
+        code = ui.choose(
+            "Bench", list(every), key="workshop-bench", address="bench", name=lambda one: _bench_name(one, every[one])
+        )
         with st.popover("New bench", icon=":material/add:"):
             forms.new()
     bench = open_bench(ui.store(), code)
@@ -48,11 +50,18 @@ def choose() -> Bench | None:
     return bench
 
 
-def _bench_name(code: str) -> str:
-    bench = open_bench(ui.store(), code)
-    study, rubric = bench.study, bench.versions[0].rubric
-    about = f"{study.dataset.name}, {many(len(study.dataset), 'item')}"
-    return f"{rubric.name} · {bench.judge.name} · {about} · {many(len(bench.versions), 'version')} · {code}"
+def _bench_name(code: str, runs: Sequence[RunInfo]) -> str:
+    about = _begun_with(str(ui.store().path), runs[0].run) if runs else "without a version"
+    return f"{about} · {many(len(runs), 'version')} · {code}"
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def _begun_with(store: str, run: str) -> str:
+    """What a bench's oldest version is about: what a run asks never changes, so it is read once."""
+    del store  # it tells apart runs of one name
+    study = ui.store().study(run)
+    rubric, judge = (study.rubric.name if study.rubric else "no rubric"), study.judges[0].name
+    return f"{rubric} · {judge} · {study.dataset.name}, {many(len(study.dataset), 'item')}"
 
 
 def section(bench: Bench) -> None:
