@@ -113,7 +113,7 @@ class RunManager:
 
     def _kept(self, prepared: Plan) -> RunInfo | None:
         run = self.store.run_of(prepared.study)
-        return next((info for info in self.store.runs() if info.run == run), None)
+        return next((info for info in self.store.runs(deleted=True) if info.run == run), None)
 
     def drop(self, name: str, judge: str) -> None:
         """Take a judge out of a run, be it going or not; what it judged stays."""
@@ -133,6 +133,14 @@ class RunManager:
         if going is not None and going.snapshot().active:
             raise LabError(f"“{name}” is being asked just now. Take “{judge}” back once it has ended or is paused.")
         self.store.restore_judge(name, judge)
+
+    def delete(self, name: str) -> None:
+        """Delete a run so that it can be restored. Raises LabError for one that is going."""
+        with self._lock:  # none starts meanwhile
+            going = self._runs.get(name)
+            if going is not None and going.snapshot().active:
+                raise LabError(f"“{name}” is being asked just now. Pause or cancel it first, then delete it.")
+            self.store.discard_run(name)
 
     def get(self, name: str) -> Run | None:
         return self._runs.get(name)

@@ -187,7 +187,7 @@ def prompt_preview(prepared: Prepared) -> None:
 
 def launch(setup: Setup, prepared: Prepared) -> None:
     """The button, and what it will do where the run exists already."""
-    known = next((info for info in ui.store().runs() if info.run == prepared.run), None)
+    known = next((info for info in ui.store().runs(deleted=True) if info.run == prepared.run), None)
     if known is not None:
         left = known.planned - known.done
         st.info(
