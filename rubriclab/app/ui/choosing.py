@@ -10,7 +10,7 @@ from rubriclab.app.ui.address import choose, forget_address
 from rubriclab.app.ui.cache import findings
 from rubriclab.app.ui.frame import plain
 from rubriclab.app.ui.reading import Reading, choose_reading
-from rubriclab.app.ui.runs import judged_runs, run_label, store
+from rubriclab.app.ui.runs import judged_runs, run_label, said_aside, store
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
@@ -51,6 +51,7 @@ def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInf
 def _said_first(info: RunInfo) -> None:
     """What must be known of a run before its numbers, the gravest above all."""
     first = st.container()
+    said_aside(info)
     if info.simulated:
         st.warning(
             "This run has a **simulated** judge: its numbers show how the method works, not how any model behaves.",
