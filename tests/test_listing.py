@@ -83,6 +83,15 @@ def test_markup_is_kept_as_it_is(kept: tuple[Store, str]) -> None:
     assert len(store.run(run).name) == MAX_TITLE
 
 
+def test_a_run_that_the_lab_has_in_hand_is_called_by_its_title_at_once() -> None:
+    with Store(":memory:") as store:
+        manager = RunManager(store)
+        run = manager.start(study(2))
+        run.wait(60.0)
+        manager.rename(run.info.run, "May")
+        assert (run.snapshot().name, store.run(run.info.run).name) == ("May", "May")
+
+
 # ---------------------------------------------------------------- tags
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rubriclab.judges import check_running, check_settings
@@ -141,6 +142,12 @@ class RunManager:
             if going is not None and going.snapshot().active:
                 raise LabError(f"“{name}” is being asked just now. Pause or cancel it first, then delete it.")
             self.store.discard_run(name)
+
+    def rename(self, name: str, title: str) -> None:
+        """Give a run a title, as ``Store.rename_run`` does; while it is asked, it shows it at once."""
+        self.store.rename_run(name, title)
+        if (known := self._runs.get(name)) is not None:
+            known.info = replace(known.info, name=self.store.run(name).name)
 
     def get(self, name: str) -> Run | None:
         return self._runs.get(name)

@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.forms.common import all_rubrics
 from rubriclab.app.forms.study_design import ANSWERS, CHOICE, ID_STYLES, OFFERED, REMEMBERED
 from rubriclab.app.forms.study_prompt import KEPT
 from rubriclab.model import Comparison, Dataset, Design, Judge, Rubric, Study
@@ -66,7 +67,8 @@ def fill_from_address() -> None:
 def _fill(info: RunInfo, asked: tuple[str, str]) -> Opened:
     """Put a run's study into the form. Raises StoreError for a run without a study."""
     study = ui.store().study(info.run)
-    choices, missing = choices_of(study)
+    known = {name: rubric for name, (rubric, _) in all_rubrics().items()}
+    choices, missing = choices_of(study, known)
     choices["name"] = (f"{study.name[: MAX_NAME - 7]} (copy)" if asked[0] == "copy" else study.name)[:MAX_NAME]
     forget()
     st.session_state[REMEMBERED] = {f"{CHOICE}{name}": value for name, value in choices.items()}
@@ -108,7 +110,7 @@ def _said(held: Opened) -> None:
             st.warning(
                 "The form has no field for these, and goes without them: "
                 + ui.plain("; ".join(held.missing))
-                + ". The run's study file has them: More on the page Runs, the archive.",
+                + ". The run's archive has the whole study as a file: page Runs, More, Export.",
                 icon=":material/rule:",
             )
         if held.dropped:
@@ -119,15 +121,18 @@ def _said(held: Opened) -> None:
 # ---------------------------------------------------------------- a study as choices
 
 
-def choices_of(study: Study) -> tuple[dict[str, Any], list[str]]:
-    """The form's choices by the names of its fields, and in words what it has no field for."""
+def choices_of(study: Study, rubrics: Mapping[str, Rubric]) -> tuple[dict[str, Any], list[str]]:
+    """The form's choices by the names of its fields, and in words what it has no field for.
+
+    ``rubrics``: those that are known here, by name.
+    """
     design, data = study.design, study.dataset
     missing: list[str] = []
     choices: dict[str, Any] = {
         "data": data.id,
         f"part-{data.id}": "all",
         "axis": design.axis,
-        f"rubric-{data.name}": rubric_choice(study),
+        f"rubric-{data.name}": rubric_choice(study, rubrics),
         "judges": [judge.name for judge in study.judges],
         "answer": design.answer,
         "tie": design.tie,
@@ -152,9 +157,12 @@ def choices_of(study: Study) -> tuple[dict[str, Any], list[str]]:
     return choices, missing
 
 
-def rubric_choice(study: Study) -> str | None:
-    """What the form calls the study's rubric, if it is not one that is kept here under its name."""
-    return None if study.rubric is None else f"{study.rubric.name}, {FROM_RUN}"
+def rubric_choice(study: Study, known: Mapping[str, Rubric]) -> str | None:
+    """What the form calls the study's rubric: by its name, where that is the very one that is known here."""
+    if study.rubric is None:
+        return None
+    same = known.get(study.rubric.name) == study.rubric
+    return study.rubric.name if same else f"{study.rubric.name}, {FROM_RUN}"
 
 
 def _strategies(design: Design, missing: list[str]) -> dict[str, Any]:
@@ -220,7 +228,7 @@ def offered_data(names: dict[str, str]) -> dict[str, str]:
 def offered_rubrics(known: dict[str, Rubric]) -> dict[str, Rubric]:
     """Rubrics by name, that of the opened study among them."""
     held = opened()
-    name = rubric_choice(held.study) if held is not None else None
+    name = rubric_choice(held.study, known) if held is not None else None
     return known if name is None or held is None or held.study.rubric is None else {name: held.study.rubric, **known}
 
 

@@ -231,9 +231,10 @@ def _named(info: RunInfo, key: str, known_tags: Sequence[str]) -> None:
 def _save(shown: RunInfo, tag: str) -> None:
     """Save what differs from what was ``shown``, and nothing else: the rest may be somebody else's."""
     title, tags = str(st.session_state[f"{tag}-title"]), set(st.session_state[f"{tag}-tags"])
-    new = title if title.strip() != shown.name else None
     try:
-        store().organise([shown.run], title=new, add=sorted(tags - set(shown.tags)), remove=set(shown.tags) - tags)
+        if title.strip() != shown.name:
+            manager().rename(shown.run, title)
+        store().tag_run(shown.run, add=sorted(tags - set(shown.tags)), remove=set(shown.tags) - tags)
     except LabError as fault:
         st.session_state[_REFUSED] = shown.run, plain(str(fault))
     else:

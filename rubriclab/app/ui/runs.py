@@ -167,4 +167,9 @@ def said_aside(info: RunInfo) -> None:
     kept = "" if shelf == "archived" else ", and kept until it is deleted for good"
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/inventory_2: This run is **{shelf}**{kept}: no list offers it.", width="stretch")
-        st.page_link("pages/runs.py", label="Restore it", query_params={"shelf": shelf, "search": info.run})
+        st.page_link(
+            "pages/runs.py",
+            label="Restore it",
+            icon=":material/arrow_forward:",
+            query_params={"shelf": shelf, "search": info.run},
+        )
