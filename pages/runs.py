@@ -26,5 +26,5 @@ with ui.page("runs", "Runs", LEAD):
     if active:
         st.fragment(live, run_every=1.0)()
     st.subheader("All runs", anchor=False)
-    ui.run_list(key="runs", controls=True, trials=True)
+    ui.run_shelves(key="runs")
     ui.store_care()

@@ -15,7 +15,7 @@ LEAD = (
 
 with ui.page("trial", "Try it", LEAD):
     wanted = st.query_params.get("run")
-    tried = {info.run: info for info in ui.store().runs() if info.origin == TRIAL_ORIGIN}
+    tried = {info.run: info for info in ui.store().runs(deleted=True) if info.origin == TRIAL_ORIGIN}
     info = tried.get(wanted) if wanted else None
     if wanted and info is None:
         st.warning(f"The link names “{ui.plain(wanted)}”, which this store does not have.", icon=":material/link_off:")
@@ -33,6 +33,7 @@ with ui.page("trial", "Try it", LEAD):
             st.query_params["run"] = run.info.run
             st.rerun()
     if info is not None:
+        ui.said_aside(info)
         views.show(info, next_text=forms.next_text)
     elif asked is None:
         st.caption(

@@ -122,7 +122,7 @@ def _made(info: RunInfo, study: Study, data: RunData, choice: Choice) -> dict[st
         "by": f"rubriclab {__version__}",
         "on": info.changed.isoformat(timespec="seconds"),
         "run": info.run,
-        "study": info.name,
+        "study": info.made_as,
         "dataset": data.arms[choice.code].dataset,
         "dataset_id": study.dataset.id,
         "items": choice.items,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rubriclab.judges import check_running, check_settings
@@ -113,7 +114,7 @@ class RunManager:
 
     def _kept(self, prepared: Plan) -> RunInfo | None:
         run = self.store.run_of(prepared.study)
-        return next((info for info in self.store.runs() if info.run == run), None)
+        return next((info for info in self.store.runs(deleted=True) if info.run == run), None)
 
     def drop(self, name: str, judge: str) -> None:
         """Take a judge out of a run, be it going or not; what it judged stays."""
@@ -133,6 +134,20 @@ class RunManager:
         if going is not None and going.snapshot().active:
             raise LabError(f"“{name}” is being asked just now. Take “{judge}” back once it has ended or is paused.")
         self.store.restore_judge(name, judge)
+
+    def delete(self, name: str) -> None:
+        """Delete a run so that it can be restored. Raises LabError for one that is going."""
+        with self._lock:  # none starts meanwhile
+            going = self._runs.get(name)
+            if going is not None and going.snapshot().active:
+                raise LabError(f"“{name}” is being asked just now. Pause or cancel it first, then delete it.")
+            self.store.discard_run(name)
+
+    def rename(self, name: str, title: str) -> None:
+        """Give a run a title, as ``Store.rename_run`` does; while it is asked, it shows it at once."""
+        self.store.rename_run(name, title)
+        if (known := self._runs.get(name)) is not None:
+            known.info = replace(known.info, name=self.store.run(name).name)
 
     def get(self, name: str) -> Run | None:
         return self._runs.get(name)

@@ -165,7 +165,10 @@ def open_bench(store: Store, code: str) -> Bench:
     mine = every[known[0]]
     root = next((_kept(info) for info in mine if "sample" in _kept(info)), None)
     if root is None:
-        raise LabError(f"Of bench {known[0]} the first version was deleted, and with it what it was about.")
+        raise LabError(
+            f"Of bench {known[0]} the first version was deleted, and with it what it was about. "
+            "Restore it, if it is among the deleted runs."
+        )
     versions = tuple(
         Version(str(_kept(info)["version"]), rubric, info.run, _kept(info)["parent"])
         for info in mine

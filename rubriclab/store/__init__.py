@@ -7,9 +7,9 @@ judgments in batches, and every reader works on a cursor of its own.
 from rubriclab.store.behind import Condition, ItemsBehind, ItemText, Offered
 from rubriclab.store.faults import DamagedStore, ReadOnlyStore, StoreError
 from rubriclab.store.lab import Store
+from rubriclab.store.listing import RunInfo
 from rubriclab.store.objects import run_name
 from rubriclab.store.reused import REUSED, Answered
-from rubriclab.store.runs import RunInfo
 from rubriclab.store.schema import P_COLUMNS
 from rubriclab.store.writer import RunWriter
 

@@ -7,6 +7,7 @@ are what this lab reads back: keys tie the rows to the calls of the study, so re
 archive is planning the study again and handing out the answers. A run that was imported has
 no study; ``run.json`` and ``items.parquet`` stand in for it. The other files are the same
 data for people and other tools; ``README.txt`` says what is what.
+``title.json`` is there where a user gave the run a title or tags.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,8 @@ from rubriclab.store.archive_checks import (
     refuse_twice,
     storable_rows,
 )
-from rubriclab.store.archive_writing import ITEMS, JUDGMENTS, MADE_WITH, RUN, STUDY, write_archive
+from rubriclab.store.archive_writing import CALLED, ITEMS, JUDGMENTS, MADE_WITH, RUN, STUDY, write_archive
+from rubriclab.store.listing import MAX_TAGS, checked_tags, checked_title
 from rubriclab.store.provenance import provenance
 from rubriclab.store.rows import REPLY_TYPES
 from rubriclab.study.plan import Plan, plan
@@ -62,6 +64,19 @@ class _Read:
 
     run: str
     keep: Callable[[Store], str]
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+
+    def kept(self, store: Store) -> str:
+        """Put it there, called as it was; a title that the run has there already stays."""
+        run = self.keep(store)
+        info = store.run(run)
+        if self.title is not None and info.name == info.made_as:
+            store.rename_run(run, self.title)
+        known = {tag.casefold() for tag in info.tags}
+        fresh = [tag for tag in self.tags if tag.casefold() not in known]
+        store.tag_run(run, add=fresh[: MAX_TAGS - len(known)])
+        return run
 
 
 def read_archive(store: Store, content: bytes, *, name: str = "the uploaded file") -> tuple[str, ...]:
@@ -74,13 +89,13 @@ def read_archive(store: Store, content: bytes, *, name: str = "the uploaded file
     with reading(name, what, ArchiveError), zipfile.ZipFile(io.BytesIO(content)) as archive:
         refuse_members(archive)
         _check_size(archive)
-        runs = [_read(store, archive, folder) for folder in _folders(archive)]
-    before = {info.run for info in store.runs()}
+        runs = [_called(_read(store, archive, folder), archive, folder) for folder in _folders(archive)]
+    before = {info.run for info in store.runs(deleted=True)}
     try:
         with reading(name, "cannot be kept", ArchiveError):
-            return tuple(run.keep(store) for run in runs)
+            return tuple(run.kept(store) for run in runs)
     except BaseException:
-        for name_of_run in {info.run for info in store.runs()} & {r.run for r in runs} - before:
+        for name_of_run in {info.run for info in store.runs(deleted=True)} & {r.run for r in runs} - before:
             store.delete_run(name_of_run)
         raise
 
@@ -126,6 +141,17 @@ def _read(store: Store, archive: zipfile.ZipFile, folder: str) -> _Read:
     return _Read(store.run_of(prepared.study), kept)
 
 
+def _called(read: _Read, archive: zipfile.ZipFile, folder: str) -> _Read:
+    """The run with its title and tags. Raises StoreError for what can be neither."""
+    if folder + CALLED not in archive.namelist():
+        return read
+    value = json_member(archive, folder + CALLED)
+    title, tags = value.get("title"), value.get("tags", [])
+    if not isinstance(tags, list) or len(tags) > MAX_TAGS:
+        raise ArchiveError(f"{CALLED} should name at most {MAX_TAGS} tags as a list.")
+    return replace(read, title=None if title is None else checked_title(title), tags=checked_tags(tags))
+
+
 def _table(content: bytes, name: str) -> pd.DataFrame:
     """A Parquet file as a frame. Raises ArchiveError where it holds more than any run does."""
     table = parquet_table(name, content, max_rows=MAX_ROWS, max_bytes=MAX_BYTES, error=ArchiveError)
@@ -148,7 +174,7 @@ def _read_imported(
     calls = frame.drop_duplicates("call")
     replies = calls[kept_of_reply].rename(columns={"reply_kind": "kind"})
     logged = calls[["call", "line", "prompt"]] if "line" in frame else None
-    if run in {info.run for info in store.runs()} and not _same(store.frame(run), data):
+    if run in {info.run for info in store.runs(deleted=True)} and not _same(store.frame(run), data):
         raise ArchiveError(f"The store has another run named “{run}”, with other judgments.")
 
     def kept(into: Store) -> str:

@@ -16,7 +16,7 @@ from rubriclab.model import Comparison, Dataset, Item, Study
 from rubriclab.store import RunInfo, Store
 from rubriclab.study.writing import DATA_FILE, STUDY_FILE, study_parts, study_to_dict
 
-STUDY, RUN, MADE_WITH = "study.json", "run.json", "provenance.json"
+STUDY, RUN, MADE_WITH, CALLED = "study.json", "run.json", "provenance.json", "title.json"
 JUDGMENTS, ITEMS, TIDY, RATINGS = "judgments.parquet", "items.parquet", "tidy.parquet", "ratings.parquet"
 
 README = """\
@@ -45,6 +45,7 @@ _ABOUT = {
     STUDY: "data, rubric, judges and design in one: what the lab reads",
     RUN: "arms and orders of an imported run: what the lab reads",
     MADE_WITH: "all that is known of how the run was made",
+    CALLED: "the run's title and its tags",
 }
 
 
@@ -85,6 +86,9 @@ def _parts(store: Store, info: RunInfo) -> dict[str, str | bytes]:
         JUDGMENTS: _packed(store.archive_frame(info.run)),
         MADE_WITH: json.dumps(made_with, ensure_ascii=False),
     }
+    if info.tags or info.name != info.made_as:
+        title = None if info.name == info.made_as else info.name
+        parts[CALLED] = json.dumps({"title": title, "tags": info.tags}, ensure_ascii=False)
     files = "\n".join(
         f"{name}\n{fill(about, 88, initial_indent='    ', subsequent_indent='    ')}"
         for name, about in _ABOUT.items()
@@ -114,7 +118,7 @@ def _run_json(store: Store, info: RunInfo) -> str:
     data = store.frame(info.run)
     value = {
         "run": info.run,
-        "name": info.name,
+        "name": info.made_as,
         "arms": [asdict(arm) for arm in data.arms],
         "orderings": [{"shown": o.shown, "labels": o.labels} for o in data.orderings],
     }

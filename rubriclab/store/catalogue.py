@@ -84,8 +84,10 @@ class Catalogue(Database):
 
     def delete_dataset(self, code: str) -> None:
         """Remove a data set that no run needs. Raises StoreError where a run was made on it."""
-        if runs := self._rows("SELECT run FROM runs WHERE dataset = ?", [code]):
-            raise StoreError(f"Run “{runs[0][0]}” was made on this data set; it has to stay.")
+        if runs := self._rows("SELECT run, deleted FROM runs WHERE dataset = ? ORDER BY deleted NULLS FIRST", [code]):
+            run, deleted = runs[0]
+            way = " The run is among the deleted ones: delete it for good first." if deleted is not None else ""
+            raise StoreError(f"Run “{run}” was made on this data set; it has to stay.{way}")
         with self._transaction() as db:
             db.execute("DELETE FROM items WHERE dataset = ?", [code])
             db.execute("DELETE FROM datasets WHERE dataset = ?", [code])

@@ -28,9 +28,10 @@ from rubriclab.store.behind import (
     order_name,
     where,
 )
+from rubriclab.store.listing import RunInfo
 from rubriclab.store.objects import ordering_of, reading_row, stored_arm
 from rubriclab.store.reused import ANSWERED, REUSED, Answered, answers
-from rubriclab.store.runs import RunInfo, Runs
+from rubriclab.store.runs import Runs
 from rubriclab.store.schema import P_COLUMNS
 from rubriclab.study.protocols import PROTOCOLS
 
@@ -41,9 +42,9 @@ class Judgments(Runs):
     """The judgments of runs as findings, pages, exports and archives ask for them."""
 
     def revision(self, run: str) -> str:
-        """Changes whenever the run's judgments do: the key of caches over them."""
+        """Changes whenever the run's judgments or its title do: the key of caches over them."""
         info = self.run(run)
-        return f"{info.run}:{info.done}:{info.changed.isoformat()}"
+        return f"{info.run}:{info.done}:{info.changed.isoformat()}:{info.name}"
 
     def answered(self, keys: Iterable[str], *, but: Collection[str] = ()) -> dict[str, Answered]:
         """What runs of this store (none that was imported, none of ``but``) were answered to these calls."""

@@ -18,7 +18,7 @@ ANSWERED = f"""
     SELECT p.key, r.run, {", ".join(f"p.{name}" for name in REPLY)},
            {", ".join(f"j.{name} AS j_{name}" for name in OUTCOME)}, {", ".join(f"j.{name}" for name in P_COLUMNS)}
     FROM replies p JOIN runs r USING (run_no) JOIN judgments j USING (run_no, call)
-    WHERE p.key IN (SELECT unnest(?)) AND p.error IS NULL AND r.state <> 'imported'
+    WHERE p.key IN (SELECT unnest(?)) AND p.error IS NULL AND r.state <> 'imported' AND r.deleted IS NULL
     ORDER BY p.asked, r.run_no
 """
 """One row a judgment: a call that has several is about several items."""

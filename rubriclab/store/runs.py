@@ -1,20 +1,17 @@
-"""Runs of a store: what each is, how far it is, what it was made from, and imported ones."""
+"""Runs of a store: how far each is, what it was made from, and imported ones."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
-from rubriclab.model import STATUSES, Arm, Dropped, RunData, Study, fingerprint
-from rubriclab.model.wording import many
-from rubriclab.store.catalogue import Catalogue
+from rubriclab.model import STATUSES, Arm, RunData, Study, fingerprint
 from rubriclab.store.faults import StoreError
+from rubriclab.store.listing import Listing, RunInfo, dropped_of
 from rubriclab.store.logged import Words, insert_words
 from rubriclab.store.objects import (
     data_id,
@@ -26,60 +23,21 @@ from rubriclab.store.objects import (
     run_name,
     run_name_before,
     slug,
-    stored_arm,
 )
 from rubriclab.store.schema import now
 from rubriclab.study.plan import Plan
 from rubriclab.study.reading import study_from_dict
 from rubriclab.study.writing import study_to_dict
 
-
-@dataclass(frozen=True)
-class RunInfo:
-    """One run as the runs page lists it. ``done`` counts calls with a final reply.
-
-    ``origin``: where its data is from (a file, a recipe, the sample, a single text that was tried).
-    ``dropped``: judges that were taken out of it; ``planned`` counts no call that they were not asked.
-    """
-
-    run: str
-    run_no: int
-    name: str
-    axis: str
-    dataset: str
-    origin: str
-    state: str
-    reason: str
-    created: datetime
-    changed: datetime
-    planned: int
-    done: int
-    simulated: bool
-    provenance: Mapping[str, Any]
-    dropped: tuple[Dropped, ...] = ()
+_COLUMNS = (
+    *("run_no", "run", "name", "axis", "dataset", "study", "provenance"),
+    *("created", "changed", "state", "reason", "planned", "simulated"),
+)
+"""What a run is made with; the rest is empty at first."""
 
 
-def _run_info(row: tuple[Any, ...]) -> RunInfo:
-    names = [f.name for f in fields(RunInfo) if f.name != "dropped"]
-    try:
-        made_with = json.loads(row[-1])
-    except ValueError:  # of a salvaged store: the run is worth more than what it was made with
-        made_with = {"unreadable": str(row[-1])[:200]}
-    return RunInfo(**{**dict(zip(names, row, strict=True)), "provenance": made_with})
-
-
-def _dropped(info: RunInfo) -> dict[str, str]:
-    """The judges that were taken out of a run, each with its reason; an imported one may say anything."""
-    named = info.provenance.get("dropped")
-    return {str(judge): str(why) for judge, why in named.items()} if isinstance(named, dict) else {}
-
-
-class Runs(Catalogue):
-    """The runs of a store: made, listed, imported and removed."""
-
-    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
-        super().__init__(path, read_only=read_only)
-        self._written_now: set[str] = set()
+class Runs(Listing):
+    """The runs of a store: made, imported and removed."""
 
     def open_run(self, plan: Plan, provenance: Mapping[str, Any]) -> RunInfo:
         """The run of this plan's study: the one there is, or a new one."""
@@ -87,6 +45,7 @@ class Runs(Catalogue):
         with self._write_lock:
             dataset = self.save_dataset(plan.study.dataset, listed=False)
             if self.holds(run):
+                self.undelete_run(run)  # whoever starts it wants it
                 return self.run(run)
             self._insert_run(
                 run=run,
@@ -117,7 +76,7 @@ class Runs(Catalogue):
         with self._transaction() as db:
             number = int(db.execute("SELECT coalesce(max(run_no), 0) + 1 FROM runs").fetchall()[0][0])
             db.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
                 [
                     number,
                     run,
@@ -142,69 +101,10 @@ class Runs(Catalogue):
         with self._transaction() as db:
             db.execute("UPDATE runs SET state = ?, reason = ?, changed = ? WHERE run = ?", [state, reason, now(), run])
 
-    def runs(self) -> tuple[RunInfo, ...]:
-        """All runs, newest first."""
-        return self._run_infos("", [])
-
-    def run(self, run: str) -> RunInfo:
-        """The run of that name, or of a name that begins so. Raises StoreError otherwise."""
-        matches = self._run_infos("WHERE r.run = ?", [run])
-        matches = matches or self._run_infos("WHERE starts_with(r.run, ?)", [run])
-        if len(matches) != 1:
-            known = ", ".join(info.run for info in self.runs()[:8]) or "none"
-            what = "no run" if not matches else f"{many(len(matches), 'run')} that begin with"
-            raise StoreError(f"The store {self.path} has {what} “{run}”. Runs here: {known}.")
-        return matches[0]
-
     def run_of(self, study: Study) -> str:
         """The name of a study's run: the one that it has here, from whichever version, or would get."""
         before = run_name_before(study)
         return before if self.holds(before) else run_name(study)
-
-    def holds(self, run: str) -> bool:
-        """Is there a run of exactly that name?"""
-        return self._one("SELECT count(*) FROM runs WHERE run = ?", [run]) > 0
-
-    def _run_infos(self, where: str, values: list[Any]) -> tuple[RunInfo, ...]:
-        rows = self._rows(
-            f"""
-            SELECT r.run, r.run_no, r.name, r.axis, coalesce(d.name, ''), coalesce(d.origin, ''), r.state, r.reason,
-                   r.created, r.changed, r.planned, coalesce(c.done, 0), r.simulated, r.provenance
-            FROM runs r
-            LEFT JOIN (SELECT run_no, count(*) AS done FROM replies GROUP BY run_no) c USING (run_no)
-            LEFT JOIN datasets d ON d.dataset = r.dataset
-            {where} ORDER BY r.created DESC, r.run_no DESC
-            """,
-            values,
-        )
-        return tuple(self._without_dropped(_run_info(row)) for row in rows)
-
-    def _without_dropped(self, info: RunInfo) -> RunInfo:
-        """``info`` in which the calls that dropped judges were not asked are no longer planned."""
-        named = _dropped(info)
-        if not named:
-            return info
-        asked = self.by_judge(info.run_no)
-        dropped = tuple(Dropped(judge, *asked[judge], reason) for judge, reason in named.items() if judge in asked)
-        return replace(info, planned=info.planned - sum(one.planned - one.done for one in dropped), dropped=dropped)
-
-    def by_judge(self, run_no: int) -> dict[str, tuple[int, int]]:
-        """By judge, in the study's order: how many of its calls are judged, and how many the study has."""
-        rows = self._rows(
-            """
-            SELECT a.body, a.planned, coalesce(r.done, 0)
-            FROM arms a LEFT JOIN
-                (SELECT arm, count(*) AS done FROM replies WHERE run_no = $1 GROUP BY arm) r USING (arm)
-            WHERE a.run_no = $1 ORDER BY a.arm
-            """,
-            [run_no],
-        )
-        asked: dict[str, tuple[int, int]] = {}
-        for body, planned, done in rows:
-            judge = stored_arm(body).judge
-            before = asked.get(judge, (0, 0))
-            asked[judge] = before[0] + int(done), before[1] + int(planned)
-        return asked
 
     def drop_judge(self, run: str, judge: str, reason: str = "") -> None:
         """Take a judge out of a run: what it has judged stays, what it was not asked is no longer planned.
@@ -212,7 +112,7 @@ class Runs(Catalogue):
         Raises StoreError for a judge that the run does not have, and for the last one.
         """
         info = self._with_judge(run, judge)
-        named = _dropped(info)
+        named = dropped_of(info)
         if not set(self.by_judge(info.run_no)) - {*named, judge}:
             raise StoreError(
                 f"“{judge}” is the last judge of the run “{info.run}”: without it nothing is left to ask. "
@@ -223,7 +123,7 @@ class Runs(Catalogue):
     def restore_judge(self, run: str, judge: str) -> None:
         """Take a dropped judge back into its run. Raises StoreError for a judge that the run does not have."""
         info = self._with_judge(run, judge)
-        self._set_dropped(info, {name: why for name, why in _dropped(info).items() if name != judge})
+        self._set_dropped(info, {name: why for name, why in dropped_of(info).items() if name != judge})
 
     def _with_judge(self, run: str, judge: str) -> RunInfo:
         info = self.run(run)
@@ -256,13 +156,45 @@ class Runs(Catalogue):
             return study_from_dict(json.loads(text), dataset=items)
 
     def delete_run(self, run: str) -> None:
+        """Delete a run for good. Raises StoreError for one that is being judged."""
         info = self.run(run)
-        if info.run in self._written_now:
-            raise StoreError(f"Run “{info.run}” is being judged right now; pause it first.")
+        self._refuse_going(info.run)
         number = info.run_no
         with self._transaction() as db:
-            for table in ("judgments", "replies", "superseded", "logged", "orderings", "arms", "runs"):
+            for table in ("judgments", "replies", "superseded", "logged", "orderings", "arms", "run_tags", "runs"):
                 db.execute(f"DELETE FROM {table} WHERE run_no = ?", [number])
+
+    def organise(
+        self,
+        runs: Iterable[str],
+        *,
+        title: str | None = None,
+        add: Iterable[str] = (),
+        remove: Iterable[str] = (),
+        move: str | None = None,
+    ) -> None:
+        """Do to all of these runs what can be done to one, or to none of them.
+
+        ``move``: archive, restore, delete, or for_good of a run that is deleted already. Raises StoreError.
+        """
+        names, tags, gone = list(runs), tuple(add), tuple(remove)
+        moves = {
+            "archive": self.archive_run,
+            "restore": self.restore_run,
+            "delete": self.discard_run,
+            "for_good": self.delete_run,
+        }
+        listed = [name for name in names if move == "for_good" and self.run(name).deleted is None]
+        if listed:
+            raise StoreError(f"Run “{listed[0]}” is not deleted: delete it first, then for good.")
+        with self._transaction():
+            for name in names:
+                if title is not None:
+                    self.rename_run(name, title)
+                if tags or gone:
+                    self.tag_run(name, add=tags, remove=gone)
+                if move is not None:
+                    moves[move](name)
 
     def done_keys(self, run: str) -> set[str]:
         """Keys of the calls that have a final reply."""
@@ -326,6 +258,7 @@ class Runs(Catalogue):
         """
         run = run or f"{slug(data.name)}-{data_id(data)[:8]}"
         if self.holds(run):
+            self.undelete_run(run)  # whoever brings it wants it
             return run
         with self._transaction() as db:
             dataset = self._insert_imported_items(run, data, texts)

@@ -47,6 +47,7 @@ KEYS = {
     "datasets": ("dataset",),
     "superseded": ("run_no", "call"),
     "logged": ("run_no", "call"),
+    "run_tags": ("run_no", "tag"),
 }
 """Columns without which a row says nothing: where they cannot be read, the row is lost."""
 
@@ -238,7 +239,7 @@ def _version(db: duckdb.DuckDBPyConnection, path: str) -> int:
     if version is None:  # it cannot be read: by its tables then
         has = {name: columns_of(db, name) for name in tables}
         version = 1 + ("reference_attempts" in has) + ("listed" in has.get("datasets", ()))
-        version += ("note" in has.get("replies", ())) + ("consents" in has) + ("logged" in has)
+        version += ("note" in has.get("replies", ())) + ("consents" in has) + ("logged" in has) + ("run_tags" in has)
     if version > SCHEMA:
         raise StoreError(
             f"{path} was written by a newer rubriclab (store version {version}; this one reads up "

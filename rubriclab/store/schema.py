@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import duckdb
 
-SCHEMA = 6
+SCHEMA = 7
 MAX_POSITIONS = 10
 P_COLUMNS = tuple(f"p{i}" for i in range(1, MAX_POSITIONS + 1))
 COMMIT_SECONDS = 0.3
@@ -106,7 +106,20 @@ def _schema_6(db: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-MIGRATIONS = (_schema_1, _schema_2, _schema_3, _schema_4, _schema_5, _schema_6)
+def _schema_7(db: duckdb.DuckDBPyConnection) -> None:
+    """What users call a run and how they keep the list in order; a tag a row, so that none overwrites another."""
+    db.execute(
+        """
+        ALTER TABLE runs ADD COLUMN title VARCHAR;
+        ALTER TABLE runs ADD COLUMN archived TIMESTAMP;
+        ALTER TABLE runs ADD COLUMN deleted TIMESTAMP;
+        CREATE TABLE run_tags (run_no INTEGER, tag VARCHAR);
+        UPDATE lab SET schema_version = 7;
+        """
+    )
+
+
+MIGRATIONS = (_schema_1, _schema_2, _schema_3, _schema_4, _schema_5, _schema_6, _schema_7)
 """``MIGRATIONS[v]`` takes a store from version v to v + 1."""
 
 

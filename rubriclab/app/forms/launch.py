@@ -187,7 +187,7 @@ def prompt_preview(prepared: Prepared) -> None:
 
 def launch(setup: Setup, prepared: Prepared) -> None:
     """The button, and what it will do where the run exists already."""
-    known = next((info for info in ui.store().runs() if info.run == prepared.run), None)
+    known = next((info for info in ui.store().runs(deleted=True) if info.run == prepared.run), None)
     if known is not None:
         left = known.planned - known.done
         st.info(
@@ -201,14 +201,8 @@ def launch(setup: Setup, prepared: Prepared) -> None:
         )
     label = f"Launch: {many(len(prepared.plan), 'call')}"
     if st.button(label, type="primary", icon=":material/rocket_launch:", key="study-launch"):
-        agenda = Mixed(prepared.plan) if setup.stop_settled or setup.stop_width is not None else None
-        run = ui.manager().start(prepared.study, limits=setup.limits, secrets=ui.secrets(), agenda=agenda)
-        if setup.stop_width is not None:
-            StopAtWidth(run, ui.store(), width=setup.stop_width).start()
-        if setup.stop_settled:
-            StopWhenSettled(run, ui.store()).start()
-        st.session_state["run"] = run.info.run
-        st.switch_page("pages/runs.py")
+        with ui.faults():
+            ui.start_or_ask(ui.manager(), prepared.study.name, partial(_start, setup, prepared))
     if not isinstance(prepared.study.dataset.items[0], Comparison):
         st.download_button(
             "The same as a study file (zip)",
@@ -221,6 +215,18 @@ def launch(setup: Setup, prepared: Prepared) -> None:
         )
     if pauses := list(_pauses(setup)):
         st.caption(f"Pauses {' or '.join(pauses)}; it can be gone on with.")
+
+
+def _start(setup: Setup, prepared: Prepared) -> None:
+    """Start the run with its rules of stopping, and go to where it is watched."""
+    agenda = Mixed(prepared.plan) if setup.stop_settled or setup.stop_width is not None else None
+    run = ui.manager().start(prepared.study, limits=setup.limits, secrets=ui.secrets(), agenda=agenda)
+    if setup.stop_width is not None:
+        StopAtWidth(run, ui.store(), width=setup.stop_width).start()
+    if setup.stop_settled:
+        StopWhenSettled(run, ui.store()).start()
+    st.session_state["run"] = run.info.run
+    st.switch_page("pages/runs.py")
 
 
 def _pauses(setup: Setup) -> Iterator[str]:

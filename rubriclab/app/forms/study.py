@@ -11,6 +11,15 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, facts, judge_label, kept_dataset, known_judges, rubric_sentence
 from rubriclab.app.forms.study_design import CHOICE, REMEMBERED, design_step, kept_choice, strategy_step
+from rubriclab.app.forms.study_opened import (
+    MAX_NAME,
+    carried,
+    fill_from_address,
+    is_from_run,
+    offered_data,
+    offered_judges,
+    offered_rubrics,
+)
 from rubriclab.app.forms.study_prompt import prompt_step
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.judges import JUDGE_KINDS
@@ -98,6 +107,7 @@ def _prepared(path: str, key: str, _setup: Setup) -> Prepared:  # noqa: ARG001  
 
 def form() -> Setup | None:
     """All choices, top to bottom. None while something needed is missing; the form says what."""
+    fill_from_address()
     setup = _form()
     now = {str(k): v for k, v in st.session_state.items() if str(k).startswith(CHOICE)}
     st.session_state[REMEMBERED] = {**st.session_state.get(REMEMBERED, {}), **now}
@@ -123,7 +133,7 @@ def _form() -> Setup | None:
         limits = _limits_step(judges)
         settled, width = _stop_step(axis)
         usual = f"{dataset.name}, {PROTOCOLS[axis].title.lower()}"
-        name = st.text_input("Name of the study", key=kept_choice("name", ""), max_chars=60, placeholder=usual)
+        name = st.text_input("Name of the study", key=kept_choice("name", ""), max_chars=MAX_NAME, placeholder=usual)
         if not judges or not strategies:
             st.info("Choose at least one judge and one way of ordering.", icon=":material/info:")
             return None
@@ -134,7 +144,7 @@ def _form() -> Setup | None:
             draw=draw,
             rubric=rubric,
             judges=judges,
-            design=Design(axis=axis, strategies=strategies, **more),
+            design=carried(data, dataset, Design(axis=axis, strategies=strategies, **more)),
             limits=limits,
             prompts=prompts,
             stop_width=width,
@@ -167,6 +177,7 @@ def _data_step() -> tuple[str, int | None, int | None]:
     }
     if _sample().id not in names:
         names[SAMPLE] = f"Sample · {len(_sample()):,} items, comes with the lab"
+    names = offered_data(names)
     wanted = st.session_state.pop("study-data-wanted", None)
     if wanted in names:
         st.session_state[f"{CHOICE}data"] = wanted
@@ -215,7 +226,7 @@ def _axis_step(dataset: Dataset) -> Axis:
 
 
 def _rubric_step(dataset: Dataset) -> Rubric | None:
-    known = {name: rubric for name, (rubric, _) in all_rubrics().items()}
+    known = offered_rubrics({name: rubric for name, (rubric, _) in all_rubrics().items()})
     names = ([OWN_RUBRIC] if dataset.rubric is not None else []) + list(known)
     wanted = st.session_state.pop("study-rubric-wanted", None)
     if wanted in names:
@@ -231,14 +242,16 @@ def _rubric_step(dataset: Dataset) -> Rubric | None:
 
 
 def _judge_step() -> tuple[Judge, ...]:
-    known = known_judges()
+    kept = known_judges()
+    known = offered_judges(kept)
     names = list(known)
     wanted = st.session_state.pop("study-judge-wanted", None)
     first = next((n for n in names if JUDGE_KINDS[known[n].kind].own), names[0])  # costs nothing
     key = kept_choice("judges", [first], names)
     if wanted in names and wanted not in st.session_state[key]:
         st.session_state[key] = [*st.session_state[key], wanted]
-    chosen = st.multiselect("Judges", names, key=key, format_func=lambda n: judge_label(known[n]))
+    other = {name: " · as in the run" if is_from_run(known[name], kept) else "" for name in names}
+    chosen = st.multiselect("Judges", names, key=key, format_func=lambda n: f"{judge_label(known[n])}{other[n]}")
     st.page_link("pages/judges.py", label="Add or test a judge", icon=":material/gavel:")
     if any(known[name].simulated for name in chosen):
         st.warning(

@@ -30,6 +30,7 @@ from rubriclab.app.ui.frame import (
 )
 from rubriclab.app.ui.guard import door
 from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
+from rubriclab.app.ui.listing import run_list, run_shelves
 from rubriclab.app.ui.reading import reading_fields
 from rubriclab.app.ui.runs import (
     FINDINGS_PAGE,
@@ -40,8 +41,8 @@ from rubriclab.app.ui.runs import (
     manager,
     open_findings,
     run_label,
-    run_list,
     run_progress,
+    said_aside,
     store,
     store_care,
 )
@@ -82,6 +83,8 @@ __all__ = [
     "run_label",
     "run_list",
     "run_progress",
+    "run_shelves",
+    "said_aside",
     "search",
     "secrets",
     "slide",

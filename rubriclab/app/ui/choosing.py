@@ -10,7 +10,7 @@ from rubriclab.app.ui.address import choose, forget_address
 from rubriclab.app.ui.cache import findings
 from rubriclab.app.ui.frame import plain
 from rubriclab.app.ui.reading import Reading, choose_reading
-from rubriclab.app.ui.runs import EXAMPLE_NAME, FORMS_NAME, judged_runs, recorded_for, run_label, store
+from rubriclab.app.ui.runs import EXAMPLE_NAME, FORMS_NAME, judged_runs, recorded_for, run_label, said_aside, store
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
@@ -51,14 +51,15 @@ def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInf
 def _first(runs: Mapping[str, RunInfo], page: str, remembered: object) -> str:
     """The run that was looked at last, else the newest: of the recorded runs the one that is made for this page."""
     first = str(remembered) if remembered in runs else next(iter(runs))
-    own = next((run for run, info in runs.items() if info.name == recorded_for(page)), first)
+    own = next((run for run, info in runs.items() if info.made_as == recorded_for(page)), first)
     leaves = (EXAMPLE_NAME,) if remembered in runs else (EXAMPLE_NAME, FORMS_NAME)
-    return own if runs[first].name in leaves else first
+    return own if runs[first].made_as in leaves else first
 
 
 def _said_first(info: RunInfo) -> None:
     """What must be known of a run before its numbers, the gravest above all."""
     first = st.container()
+    said_aside(info)
     if info.simulated:
         st.warning(
             "This run has a **simulated** judge: its numbers show how the method works, not how any model behaves.",

@@ -1,27 +1,25 @@
-"""The store and the runs of this server: listed, started again, watched and chosen."""
+"""The store and the runs of this server: opened, watched and chosen."""
 
 from __future__ import annotations
 
 import io
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 
 import streamlit as st
 
-from rubriclab.app.ui.consent import start_or_ask
-from rubriclab.app.ui.frame import duration, empty_state, faults, plain, secrets
-from rubriclab.app.ui.remedies import dropped_judges, remedies
+from rubriclab.app.ui.frame import duration, faults, plain
+from rubriclab.app.ui.remedies import remedies
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
 from rubriclab.model.places import EXAMPLE, TOUR
 from rubriclab.model.wording import many
+from rubriclab.runs.listed import local, shelf_of
 from rubriclab.runs.manager import RunManager
-from rubriclab.runs.runner import AGENDA_DONE, Run
+from rubriclab.runs.runner import Run
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.archive import read_archive
-from rubriclab.store.archive_writing import write_archive
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 DEFAULT_STORE = "lab.duckdb"
@@ -48,7 +46,7 @@ FINDINGS_PAGE = {
 @st.cache_resource(show_spinner="Opening the store …")
 def _manager(path: str) -> RunManager:
     opened = Store(path)
-    if EXAMPLE.exists() and not opened.read_only and not opened.runs():
+    if EXAMPLE.exists() and not opened.read_only and not opened.runs(deleted=True):
         for archive in filter(Path.exists, (EXAMPLE, *TOUR)):
             read_archive(opened, archive.read_bytes())
     return RunManager(opened)
@@ -82,45 +80,12 @@ def store_care() -> None:
 
 def example_run() -> RunInfo | None:
     """The recorded run that comes with the lab, while it is in the store."""
-    return next((info for info in store().runs() if info.name == EXAMPLE_NAME), None)
+    return next((info for info in store().runs() if info.made_as == EXAMPLE_NAME), None)
 
 
 def recorded_for(page: str) -> str:
     """The name of the recorded run that has something to show on a page which most runs leave empty."""
     return FORMS_NAME if page in ("perturbation", "alignment") else EXAMPLE_NAME
-
-
-def run_list(*, limit: int | None = None, key: str, controls: bool = False, trials: bool = False) -> None:
-    """The latest runs, one a line; with ``controls`` each can be gone on with, exported, deleted."""
-    runs = [info for info in store().runs() if trials or info.origin != TRIAL][:limit]
-    if not runs:
-        empty_state(
-            "No runs yet", "Start the demo, or set up a study of your own.", target="study", action="Set up a study"
-        )
-    for info in runs:
-        going = manager().get(info.run)
-        shown = going.snapshot() if going is not None else None
-        state = shown.state if shown and shown.active else info.state
-        done = max(shown.done, info.done) if shown else info.done
-        asked_out = info.origin == TRIAL and state == "paused" and info.reason.startswith(AGENDA_DONE)
-        state = "finished" if asked_out else state  # a trial asks a part of its study, and that is all of it
-        with st.container(border=True):
-            with st.container(horizontal=True, vertical_alignment="center"):
-                mark = " :orange-badge[simulated]" if info.simulated else ""
-                mark += " :blue-badge[one text]" if info.origin == TRIAL else ""
-                badge = f":{STATE_COLORS.get(state, 'gray')}-badge[{state}]"
-                st.markdown(
-                    f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, done, whole=asked_out)}", width="stretch"
-                )
-                if done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
-                    open_findings(info)
-                if controls:
-                    _run_controls(info, state, key)
-            if info.reason and state not in ("running", "finished"):
-                st.caption(plain(info.reason))
-            dropped_judges(manager(), info, key, controls=controls and state != "running")
-            if controls and state not in ("running", "finished", "imported"):
-                remedies(manager(), info, key)
 
 
 def open_findings(info: RunInfo) -> None:
@@ -139,57 +104,6 @@ def ended_run() -> None:
         st.markdown(f":green[:material/check_circle:] **{plain(run.info.name)}** has finished.", width="stretch")
         if st.button("See what it found", type="primary", key="runs-ended", icon=":material/arrow_forward:"):
             open_findings(run.info)
-
-
-def _local(moment: datetime) -> datetime:
-    """A time of the store, which keeps UTC, as the clock on the server's wall shows it."""
-    return moment.replace(tzinfo=UTC).astimezone()
-
-
-def _about(info: RunInfo, done: int, *, whole: bool) -> str:
-    """``done``: of a run that is going more than the store has been told yet. ``whole``: nothing is left to ask."""
-    calls = many(done, "call") if whole else f"{done:,} of {many(info.planned, 'call')}"
-    when = f"{_local(info.created):%d %b %Y, %H:%M}"
-    return f":small[{plain(info.dataset)} · {calls} · {when} · `{info.run}`]"
-
-
-def _run_controls(info: RunInfo, state: str, key: str) -> None:
-    """What can be done with a run that is not going."""
-    if state not in ("running", "finished", "imported") and st.button(
-        "Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"
-    ):
-        start_or_ask(manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets()))
-    if state == "running":
-        return
-    with st.popover("More", icon=":material/more_horiz:"):
-        if state != "imported":
-            failed = len(store().failed_keys(info.run))
-            if failed and st.button(f"Ask {failed:,} failed calls again", key=f"{key}-again-{info.run}"):
-                start_or_ask(
-                    manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets(), only_failed=True)
-                )
-        st.download_button(
-            "Run as an archive (zip)",
-            key=f"{key}-zip-{info.run}",
-            on_click="ignore",
-            data=partial(write_archive, store(), info.run),
-            file_name=f"{info.run}.zip",
-            width="stretch",
-        )
-        st.download_button(
-            "Judgments (Parquet)",
-            key=f"{key}-parquet-{info.run}",
-            on_click="ignore",
-            data=partial(run_parquet, info.run),
-            file_name=f"{info.run}.parquet",
-            width="stretch",
-        )
-        st.caption("Made with")
-        st.json(dict(info.provenance), expanded=False)
-        sure = st.checkbox("Yes, delete this run for good", key=f"{key}-sure-{info.run}")
-        if st.button("Delete", key=f"{key}-delete-{info.run}", disabled=not sure, icon=":material/delete:"):
-            store().delete_run(info.run)
-            st.rerun()
 
 
 def run_parquet(run: str) -> bytes:
@@ -232,15 +146,36 @@ def run_progress(run: Run) -> None:
 def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunInfo]:
     """The runs of these ``axes`` that have judgments, by name, newest first.
 
-    ``trials``: also those of one text, which say nothing about a judge in general.
+    ``trials``: also those of one text, which say nothing about a judge in general. Archived and deleted runs are
+    left out, but for those that the address names, and the archived one that was looked at last.
     """
+    named = {value for part in st.query_params for value in st.query_params.get_all(part)}
+    last = st.session_state.get("run")
     return {
         info.run: info
-        for info in store().runs()
+        for info in store().runs(deleted=True)
         if info.axis in axes and info.done and (trials or info.origin != TRIAL)
+        if shelf_of(info) == "listed" or info.run in named or (info.run == last and info.deleted is None)
     }
 
 
 def run_label(info: RunInfo) -> str:
     mark = " · simulated" if info.simulated else ""
-    return f"{info.name} · {info.dataset} · {many(info.done, 'judgment')}{mark} · {_local(info.created):%d %b %H:%M}"
+    mark += "" if shelf_of(info) == "listed" else f" · {shelf_of(info)}"
+    return f"{info.name} · {info.dataset} · {many(info.done, 'judgment')}{mark} · {local(info.created):%d %b %H:%M}"
+
+
+def said_aside(info: RunInfo) -> None:
+    """Of a run that is archived or deleted: that it is, and the way to where it can be restored."""
+    shelf = shelf_of(info)
+    if shelf == "listed":
+        return
+    kept = "" if shelf == "archived" else ", and kept until it is deleted for good"
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/inventory_2: This run is **{shelf}**{kept}: no list offers it.", width="stretch")
+        st.page_link(
+            "pages/runs.py",
+            label="Restore it",
+            icon=":material/arrow_forward:",
+            query_params={"shelf": shelf, "search": info.run},
+        )

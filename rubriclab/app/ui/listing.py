@@ -1,0 +1,347 @@
+"""The list of runs: searched and filtered by the address, and a small menu for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from functools import partial
+
+import streamlit as st
+
+from rubriclab.app.ui.address import choose, choose_many, search
+from rubriclab.app.ui.consent import start_or_ask
+from rubriclab.app.ui.frame import announce, empty_state, faults, plain, secrets
+from rubriclab.app.ui.remedies import dropped_judges, remedies
+from rubriclab.app.ui.runs import STATE_COLORS, manager, open_findings, run_parquet, store
+from rubriclab.model import TRIAL_ORIGIN, LabError
+from rubriclab.model.wording import many
+from rubriclab.runs.listed import TRIAL, RunFilter, Shelf, local, shelf_of
+from rubriclab.runs.runner import AGENDA_DONE
+from rubriclab.store import RunInfo
+from rubriclab.store.archive_writing import write_archive
+from rubriclab.store.listing import MAX_TAG, MAX_TAGS, MAX_TITLE
+from rubriclab.study.protocols import PROTOCOLS
+
+AT_ONCE = 20
+"""Runs that are drawn before more are asked for: each has a menu."""
+PERIODS = {"": "Any time", "1": "Today", "7": "The last 7 days", "30": "The last 30 days", "365": "The last 365 days"}
+SHELF_NAMES: dict[Shelf, str] = {"listed": "In the list", "archived": "Archived", "deleted": "Deleted"}
+FILTERS = ("search", "state", "kind", "tag", "made")
+"""Parts of the address that say which runs are shown."""
+_UNDO, _REFUSED = "runs-moved-last", "runs-refused"
+
+
+def run_list(*, limit: int | None = None, key: str, trials: bool = False) -> None:
+    """The latest runs of the list, one a line, each with the way to its results."""
+    known = [_as_it_goes(info) for info in store().runs() if shelf_of(info) == "listed"]
+    runs = [info for info in known if trials or info.origin != TRIAL_ORIGIN][:limit]
+    if not runs:
+        _nothing_yet()
+    for info in runs:
+        _card(info, key)
+
+
+def run_shelves(*, key: str) -> None:
+    """All runs with search and filters on top, and whatever can be done with each of them."""
+    every = [_as_it_goes(info) for info in store().runs(deleted=True)]
+    if not every:
+        _nothing_yet()
+        return
+    wanted = _filter(every, key)
+    runs = wanted.found(every, store().judges_by_run())
+    _undo(key)
+    _counted(len(runs), wanted, key)
+    if wanted.shelf == "deleted" and runs:
+        _empty_shelf(key)
+    asked = st.query_params.get("shown", "")
+    shown = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else AT_ONCE
+    tags = _tags_of(every)
+    for info in runs[:shown]:
+        _card(info, key, tags)
+    left = len(runs) - shown
+    if left > 0 and st.button(f"Show {min(AT_ONCE, left)} more of {left:,}", key=f"{key}-more", width="stretch"):
+        st.query_params["shown"] = str(shown + AT_ONCE)
+        st.rerun()
+
+
+def _nothing_yet() -> None:
+    empty_state(
+        "No runs yet", "Start the demo, or set up a study of your own.", target="study", action="Set up a study"
+    )
+
+
+def _as_it_goes(info: RunInfo) -> RunInfo:
+    """A run with the state and the count of this moment, of which the store has been told less."""
+    going = manager().get(info.run)
+    shown = going.snapshot() if going is not None else None
+    state = shown.state if shown and shown.active else info.state
+    if info.origin == TRIAL_ORIGIN and state == "paused" and info.reason.startswith(AGENDA_DONE):
+        state = "finished"  # a trial asks a part of its study, and that is all of it
+    return replace(info, state=state, done=max(shown.done, info.done) if shown else info.done)
+
+
+# ---------------------------------------------------------------- which runs
+
+
+def _filter(every: Sequence[RunInfo], key: str) -> RunFilter:
+    """What the widgets on top of the list ask for; all of it is in the address."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        hint = "title, tag, judge, data set …"
+        words = search("Search", key=f"{key}-search", address="search", hint=hint)
+        with st.popover("Filter", icon=":material/tune:"):
+            states = {"": "Any state", **{state: state.capitalize() for state in STATE_COLORS}}
+            state = choose("State", list(states), key=f"{key}-state", address="state", name=states.__getitem__)
+            kinds = {"": "Anything", **{axis: p.title for axis, p in PROTOCOLS.items()}, TRIAL: "One text, tried"}
+            kind = choose("What changes places", list(kinds), key=f"{key}-kind", address="kind", name=kinds.__getitem__)
+            made = choose("Made", list(PERIODS), key=f"{key}-made", address="made", name=PERIODS.__getitem__)
+            tags: list[str] = []
+            if known := _tags_of(every):
+                tags = choose_many("Tags", known, key=f"{key}-tag", address="tag")
+    shelves = {shelf: sum(shelf_of(info) == shelf for info in every) for shelf in SHELF_NAMES}
+    shelf: Shelf = "listed"
+    if shelves["archived"] or shelves["deleted"] or "shelf" in st.query_params:
+        shelf = choose(
+            "Which runs",
+            list(shelves),
+            key=f"{key}-shelf",
+            address="shelf",
+            name=lambda one: f"{SHELF_NAMES[one]} {shelves[one]:,}",
+            code=lambda one: "" if one == "listed" else one,
+            segments=True,
+        )
+    since = date.today() - timedelta(days=int(made) - 1) if made else None
+    return RunFilter(words, tags, (state,) if state else (), (kind,) if kind else (), since, shelf=shelf)
+
+
+def _tags_of(runs: Sequence[RunInfo]) -> list[str]:
+    return sorted({tag for info in runs for tag in info.tags}, key=str.casefold)
+
+
+def _counted(found: int, wanted: RunFilter, key: str) -> None:
+    """How many runs a search has found, and the way back to all of them."""
+    if not any((wanted.words, wanted.tags, wanted.states, wanted.kinds, wanted.since)):
+        if not found:
+            st.caption(
+                {"archived": "No run is archived.", "deleted": "No run is deleted."}.get(wanted.shelf, "No run.")
+            )
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{many(found, 'run')} found." if found else "No run is found.")
+        if st.button("Show all", key=f"{key}-all", type="tertiary", icon=":material/close:"):
+            for part in FILTERS:
+                st.query_params.pop(part, None)
+                for name in (f"{key}-{part}", f"{key}-{part}@told"):
+                    st.session_state.pop(name, None)
+            st.rerun()
+
+
+# ---------------------------------------------------------------- one run
+
+
+def _card(info: RunInfo, key: str, tags: Sequence[str] | None = None) -> None:
+    """One run: its title and how far it is; with the ``tags`` of all runs also what can be done with it."""
+    whole = info.state == "finished" and info.reason.startswith(AGENDA_DONE)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            mark = " :orange-badge[simulated]" if info.simulated else ""
+            mark += " :blue-badge[one text]" if info.origin == TRIAL_ORIGIN else ""
+            mark += "".join(f" :gray-badge[:material/label: {plain(tag)}]" for tag in info.tags)
+            badge = f":{STATE_COLORS.get(info.state, 'gray')}-badge[{info.state}]"
+            st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, whole=whole)}", width="stretch")
+            if info.deleted is not None:
+                _deleted_controls(info, key)
+                return
+            if info.done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
+                open_findings(info)
+            if tags is not None:
+                _go_on(info, key)
+                _menu(info, key, tags)
+        if info.reason and info.state not in ("running", "finished"):
+            st.caption(plain(info.reason))
+        dropped_judges(manager(), info, key, controls=tags is not None and info.state != "running")
+        if tags is not None and info.state not in ("running", "finished", "imported"):
+            remedies(manager(), info, key)
+
+
+def _about(info: RunInfo, *, whole: bool) -> str:
+    """``whole``: nothing is left to ask."""
+    calls = many(info.done, "call") if whole else f"{info.done:,} of {many(info.planned, 'call')}"
+    when = f"{local(info.created):%d %b %Y, %H:%M}"
+    gone = f" · deleted {local(info.deleted):%d %b, %H:%M}" if info.deleted is not None else ""
+    return f":small[{plain(info.dataset)} · {calls} · {when}{gone} · `{info.run}`]"
+
+
+def _go_on(info: RunInfo, key: str) -> None:
+    if info.state not in ("running", "finished", "imported") and st.button(
+        "Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"
+    ):
+        start_or_ask(manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets()))
+
+
+def _menu(info: RunInfo, key: str, tags: Sequence[str]) -> None:
+    """What a run is called, its study, where it is kept, and its exports."""
+    with st.popover("More", icon=":material/more_horiz:"):
+        _named(info, key, tags)
+        if info.state not in ("running", "imported"):
+            failed = len(store().failed_keys(info.run))
+            if failed and st.button(f"Ask {failed:,} failed calls again", key=f"{key}-again-{info.run}"):
+                start_or_ask(
+                    manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets(), only_failed=True)
+                )
+        _study_again(info, key)
+        with st.container(horizontal=True):
+            _archiving(info, key)
+            if st.button("Delete", key=f"{key}-delete-{info.run}", icon=":material/delete:"):
+                with faults():
+                    manager().delete(info.run)
+                    if st.session_state.get("run") == info.run:
+                        del st.session_state["run"]  # no page opens it by itself any more
+                    st.session_state[_UNDO] = "deleted", info.run
+                    st.rerun()
+        with st.expander("Export, and how it was made", icon=":material/download:"):
+            _exports(info, key)
+
+
+def _named(info: RunInfo, key: str, known_tags: Sequence[str]) -> None:
+    """Title and tags, saved together; what somebody else has changed meanwhile stays."""
+    tag = f"{key}-{info.run}-{hash((info.name, info.tags))}"  # anew once they are others
+    with st.form(f"{tag}-named", border=False):
+        about = f"Up to {MAX_TITLE} characters; left empty it is the name that the run was made with."
+        st.text_input("Title", info.name, key=f"{tag}-title", placeholder=info.made_as, help=about)
+        st.multiselect(
+            "Tags",
+            list(known_tags),
+            list(info.tags),
+            key=f"{tag}-tags",
+            accept_new_options=True,
+            placeholder="choose or write",
+            max_selections=MAX_TAGS,
+            help=f"Free words, up to {MAX_TAG} characters each. The list can be filtered by them.",
+        )
+        # Before the page is drawn again, since by then the run may have another title and this form another key.
+        st.form_submit_button("Save title and tags", icon=":material/check:", on_click=_save, args=(info, tag))
+        refused, why = st.session_state.pop(_REFUSED, ("", ""))
+        if refused == info.run:
+            st.error(why, icon=":material/error:")
+        elif refused:
+            st.session_state[_REFUSED] = refused, why
+
+
+def _save(shown: RunInfo, tag: str) -> None:
+    """Save what differs from what was ``shown``, and nothing else: the rest may be somebody else's."""
+    title, tags = str(st.session_state[f"{tag}-title"]), set(st.session_state[f"{tag}-tags"])
+    try:
+        if title.strip() != shown.name:
+            manager().rename(shown.run, title)
+        store().tag_run(shown.run, add=sorted(tags - set(shown.tags)), remove=set(shown.tags) - tags)
+    except LabError as fault:
+        st.session_state[_REFUSED] = shown.run, plain(str(fault))
+    else:
+        announce(f"Saved. Links to it are what they were: {plain(shown.run)}")
+
+
+def _study_again(info: RunInfo, key: str) -> None:
+    """Its study as a form: as it is, or as a new one."""
+    if info.state == "imported" or info.origin == TRIAL_ORIGIN:
+        return
+    with st.container(horizontal=True):
+        for word, label, icon in (
+            ("from", "Open its study", ":material/science:"),
+            ("copy", "Duplicate", ":material/content_copy:"),
+        ):
+            if st.button(label, key=f"{key}-{word}-{info.run}", icon=icon):
+                st.session_state.pop("study-opened", None)  # asked for again, it is filled in again
+                st.switch_page("pages/study.py", query_params={word: info.run})
+
+
+def _archiving(info: RunInfo, key: str) -> None:
+    if info.archived is not None:
+        if st.button("Back to the list", key=f"{key}-listed-{info.run}", icon=":material/unarchive:"):
+            with faults():
+                store().restore_run(info.run)
+                st.rerun()
+    elif st.button(
+        "Archive",
+        key=f"{key}-archive-{info.run}",
+        icon=":material/archive:",
+        help="Out of the lists, but not gone: found under Archived, and links to it go on working.",
+    ):
+        with faults():
+            store().archive_run(info.run)
+            st.session_state[_UNDO] = "archived", info.run
+            st.rerun()
+
+
+def _exports(info: RunInfo, key: str) -> None:
+    st.download_button(
+        "Run as an archive (zip)",
+        key=f"{key}-zip-{info.run}",
+        on_click="ignore",
+        data=partial(write_archive, store(), info.run),
+        file_name=f"{info.run}.zip",
+        width="stretch",
+    )
+    st.download_button(
+        "Judgments (Parquet)",
+        key=f"{key}-parquet-{info.run}",
+        on_click="ignore",
+        data=partial(run_parquet, info.run),
+        file_name=f"{info.run}.parquet",
+        width="stretch",
+    )
+    if info.name != info.made_as:
+        st.caption(f"Made as “{plain(info.made_as)}”")
+    st.caption("Made with")
+    st.json(dict(info.provenance), expanded=False)
+
+
+# ---------------------------------------------------------------- deleted runs
+
+
+def _undo(key: str) -> None:
+    """Of what was archived or deleted last: that it was, and the way back."""
+    done, run = st.session_state.get(_UNDO, ("", ""))
+    info = next((one for one in store().runs(deleted=True) if one.run == run), None) if done else None
+    if info is None or shelf_of(info) != done:
+        st.session_state.pop(_UNDO, None)
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{plain(info.name)}** is {done}.", width="stretch")
+        if st.button("Undo", key=f"{key}-undo", icon=":material/undo:"):
+            with faults():
+                if done == "deleted":
+                    store().undelete_run(info.run)
+                else:
+                    store().restore_run(info.run)
+                del st.session_state[_UNDO]
+                st.rerun()
+
+
+def _deleted_controls(info: RunInfo, key: str) -> None:
+    if st.button("Restore", key=f"{key}-restore-{info.run}", icon=":material/restore_from_trash:"):
+        with faults():
+            store().undelete_run(info.run)
+            announce(f"“{plain(info.name)}” is back.")
+            st.rerun()
+    with st.popover("Delete for good", icon=":material/delete_forever:"):
+        st.markdown(f"{many(info.done, 'judgment')} with their words go. Nothing brings them back.")
+        if st.button("Yes, delete it for good", key=f"{key}-gone-{info.run}", type="primary"):
+            _delete_for_good([info.run])
+
+
+def _empty_shelf(key: str) -> None:
+    """The deleted runs are kept until somebody says that they may go."""
+    gone = [info for info in store().runs(deleted=True) if info.deleted is not None]
+    with st.popover("Delete all of them for good", icon=":material/delete_forever:"):
+        judgments = many(sum(info.done for info in gone), "judgment")
+        st.markdown(f"{many(len(gone), 'run')} with {judgments} go. Nothing brings them back.")
+        if st.button("Yes, delete all for good", key=f"{key}-empty", type="primary"):
+            _delete_for_good([info.run for info in gone])
+
+
+def _delete_for_good(runs: list[str]) -> None:
+    with faults():
+        store().organise(runs, move="for_good")
+        announce(f"Deleted for good: {many(len(runs), 'run')}.")
+        st.rerun()
