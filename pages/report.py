@@ -3,7 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views import paper
+from rubriclab.app.views import paper, share
 from rubriclab.app.views import report as views
 from rubriclab.app.views.cards import present_link
 
@@ -80,4 +80,5 @@ with ui.page("report", "Report", LEAD):
             present_link(runs[0].run)
     with right:
         views.show_outline(views.outline(runs, parts))
+    share.section(store, runs, title.strip())
     paper.section(store, runs)

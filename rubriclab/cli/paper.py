@@ -26,7 +26,7 @@ def add_paper(parsers: Any) -> None:
     )
     made.add_argument(
         "--figures",
-        type=_formats,
+        type=formats,
         default=(),
         metavar="svg,png,pdf",
         help="also draw the charts (needs a Chromium or Chrome)",
@@ -35,7 +35,7 @@ def add_paper(parsers: Any) -> None:
     add_reading(made)
 
 
-def _formats(text: str) -> tuple[str, ...]:
+def formats(text: str) -> tuple[str, ...]:
     named = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     if not named or set(named) - set(FORMATS):
         raise argparse.ArgumentTypeError(f"{text} should be some of {','.join(FORMATS)}, with commas between")

@@ -44,10 +44,11 @@ class _Run:
     source: Source
     title: str
     seed: int
+    known: Findings | None = None
 
     @cached_property
     def findings(self) -> Findings:
-        return Findings(self.source.data, seed=self.seed)
+        return self.known or Findings(self.source.data, seed=self.seed)
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -101,15 +102,23 @@ class _Charts:
 
 
 def html_report(
-    sources: Sequence[Source], *, title: str = "", parts: Collection[str] = tuple(PARTS), seed: int = 0
+    sources: Sequence[Source],
+    *,
+    title: str = "",
+    parts: Collection[str] = tuple(PARTS),
+    seed: int = 0,
+    known: Sequence[Findings] = (),
+    up: str = "",
 ) -> str:
     """Everything that runs show, as one HTML document that needs no network to open.
 
     Several runs: a comparison first, then a part for each. ``parts``: keys of PARTS. plotly.js
     stands in the file once, each figure's data once. All names and texts are escaped, and the
-    document allows no script but its own two and no connection.
+    document allows no script but its own two and no connection. ``known``: the findings of the sources, where
+    they are at hand; ``up``: a relative address of what the report is a part of, which it then links to.
     """
-    runs = [_Run(of, name, seed) for of, name in zip(sources, _titles(sources), strict=True)]
+    given = [*known] or [None] * len(sources)
+    runs = [_Run(of, name, seed, one) for of, name, one in zip(sources, _titles(sources), given, strict=True)]
     outline = list(_outline(runs, parts))
     figures = _numbered(outline)
     simulated = [arm.judge for run in runs for arm in run.source.data.arms if arm.simulated]
@@ -117,6 +126,7 @@ def html_report(
         [library(), drawing_script()] if figures else [],
         title=title or " · ".join(run.title for run in runs),
         runs=len(runs),
+        up=up,
         facts_of_run=_facts(runs[0]),
         simulated=_listed(list(dict.fromkeys(simulated))),
         outline=outline,

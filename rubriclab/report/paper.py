@@ -122,10 +122,10 @@ class Paper:
 
     def figures(self, formats: Sequence[Format], size: str) -> Iterator[tuple[str, bytes]]:
         wanted = [Wanted(drawn.chart.figure, drawn.caption) for drawn in self.charts]
-        for stem, made in zip(self._stems(), printed(wanted, size, formats), strict=True):
+        for stem, made in zip(self.stems(), printed(wanted, size, formats), strict=True):
             yield from ((f"figures/{stem}.{form}", body) for form, body in made.items())
 
-    def _stems(self) -> list[str]:
+    def stems(self) -> list[str]:
         """A name for each chart's files: its number, and its caption in plain letters."""
         words = (re.sub(r"[^a-z0-9]+", "-", drawn.caption.lower()).strip("-")[:40].strip("-") for drawn in self.charts)
         return [f"{number:02d}-{word}".rstrip("-") for number, word in enumerate(words, 1)]
@@ -133,7 +133,7 @@ class Paper:
     def _captions(self) -> str:
         lines = (
             f"**{stem}** {to_markdown(_caption(drawn))}\n"
-            for stem, drawn in zip(self._stems(), self.charts, strict=True)
+            for stem, drawn in zip(self.stems(), self.charts, strict=True)
         )
         return "\n".join(lines)
 
@@ -142,7 +142,7 @@ class Paper:
             f"\\begin{{figure}}[tp]\n\\centering\n\\includegraphics[width=\\linewidth,height=0.8\\textheight,keepaspectratio]"
             f"{{figures/{stem}.pdf}}\n\\caption{{{to_latex(_caption(drawn))}}}\n\\end{{figure}}\n"
             + ("\\clearpage\n" if number % 12 == 0 else "")
-            for number, (stem, drawn) in enumerate(zip(self._stems(), self.charts, strict=True), 1)
+            for number, (stem, drawn) in enumerate(zip(self.stems(), self.charts, strict=True), 1)
         )
 
 

@@ -22,7 +22,7 @@ from rubriclab.findings.reads import Read
 from rubriclab.findings.topic import Advice, Sentence, Topic
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.trial import OptionsTrial
-from rubriclab.model import TRIAL_ORIGIN
+from rubriclab.model import TRIAL_ORIGIN, LabError
 from rubriclab.model.wording import interval, many, number
 from rubriclab.report.showing import Showing, showing
 from rubriclab.report.template import clean, file, render_page
@@ -57,7 +57,8 @@ class Verdict:
 @dataclass(frozen=True)
 class Story:
     """All that is presented. ``headline``: the sentence; ``alarms``: what must be read before it;
-    ``helps``: what averaging over orders buys, empty where that was not measured."""
+    ``helps``: what averaging over orders buys, empty where that was not measured; ``withheld``: its texts are
+    left out by whoever shares it."""
 
     name: str
     showing: Showing
@@ -66,6 +67,7 @@ class Story:
     verdicts: tuple[Verdict, ...] = ()
     helps: str = ""
     notes: tuple[str, ...] = ()
+    withheld: bool = False
 
 
 def story(store: Store, run: str, findings: Findings | None = None, *, judge: str | None = None) -> Story:
@@ -74,14 +76,22 @@ def story(store: Store, run: str, findings: Findings | None = None, *, judge: st
     Raises LabError where there is nothing (see :func:`rubriclab.report.showing.showing`).
     """
     info = store.run(run)
+    if info.axis not in HEADLINES:
+        raise LabError(
+            f"Run “{info.name}” scores several responses a call, and a presentation shows one text. "
+            "Write its report instead."
+        )
     if info.origin == TRIAL_ORIGIN:
         return _of_trial(info, showing(store, info.run, judge=judge))
     known = findings or Findings(store.frame(info.run, probabilities=True))
     return _of_run(info, showing(store, info.run, known.data, judge=judge), known)
 
 
-def presentation(told: Story) -> str:
-    """The story as one HTML document that needs no network, in which its own script alone runs."""
+def presentation(told: Story, *, up: str = "") -> str:
+    """The story as one HTML document that needs no network, in which its own script alone runs.
+
+    ``up``: a relative address of what it is a part of, which it then links to.
+    """
     shown = told.showing
     script = file("presentation.js")
     return render_page(
@@ -89,6 +99,7 @@ def presentation(told: Story) -> str:
         [script],
         style=Markup(file("cards.css") + file("presentation.css")),
         told=told,
+        up=up,
         showing=shown,
         sizes=_sizes(shown, told.headline),
         thing=THINGS[shown.axis],

@@ -16,7 +16,8 @@ from rubriclab.study.plan import plan
 class Shown:
     """The rubric in its canonical order, and one call as it was sent and answered.
 
-    No ``messages``: the templates have changed since, so they cannot be shown as they were.
+    No ``messages``: the templates have changed since, so they cannot be shown as they were; or, with
+    ``withheld``, whoever shares the run has left its texts out.
     """
 
     rubric: Rubric | None
@@ -25,6 +26,7 @@ class Shown:
     ordering: str
     messages: tuple[tuple[str, str], ...]
     reply: str
+    withheld: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -157,6 +157,19 @@ class Judgments(Runs):
         frame = self._frame(judgments_sql(condition), [*values, limit, offset])
         frame["status"] = [STATUSES[code] for code in frame["status"]]
         return frame
+
+    def judgments_in_parts(self, run: str, *, calls: int = 5_000) -> Iterator[pd.DataFrame]:
+        """Every judgment of a run as :meth:`judgments_behind` gives them, so many calls at a time.
+
+        In order of asking, the judgments of one call in order of item and place.
+        """
+        number = self.run(run).run_no
+        last = self._one("SELECT coalesce(max(call), -1) FROM judgments WHERE run_no = ?", [number])
+        among = judgments_sql("j.run_no = ? AND j.call >= ? AND j.call < ?")
+        for first in range(0, last + 1, calls):
+            frame = self._frame(among, [number, first, first + calls, 2**31, 0])
+            frame["status"] = [STATUSES[code] for code in frame["status"]]
+            yield frame.sort_values(["call", "item", "position"], kind="stable", ignore_index=True)
 
     def items_behind(
         self, run: str, asked: Condition = NO_CONDITION, *, sort: Sort = "data", limit: int = 50, offset: int = 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,23 @@ def test_a_paper_is_written_on_the_page(runs: dict[str, str]) -> None:
     assert "5 prompts [@cameron2015]" in shown
     assert "\\toprule" in shown
     assert "@article{cameron2015," in shown
+
+
+@pytest.mark.slow
+def test_pages_for_a_web_server_are_a_zip_without_texts_unless_asked(
+    runs: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, Callable[[], bytes]]] = []
+    real = st.download_button
+    monkeypatch.setattr(
+        st, "download_button", lambda label, data, **more: asked.append((label, data)) or real(label, data, **more)
+    )
+    for ticked in (False, True):
+        app = opened(run=runs["plain"])
+        if ticked:
+            app.checkbox(key="share-texts").check().run()
+        made = dict(asked)["Pages (zip)"]()
+        with zipfile.ZipFile(BytesIO(made)) as archive:
+            names = archive.namelist()
+        assert "index.html" in names
+        assert (f"{runs['plain']}/data/texts.csv" in names) is ticked
