@@ -10,8 +10,8 @@ from rubriclab.figures.choice import position_odds
 from rubriclab.figures.style import JUDGE_COLORS, contrast, looks_of
 from rubriclab.findings.position import position
 from rubriclab.model import RunData
-from tests.findings.test_position import run_data, simulated
 from tests.figures.test_choice import model
+from tests.findings.test_position import run_data, simulated
 
 BACKGROUNDS = ("#fbfaf7", "#14181d")
 """Of the pages, as .streamlit/config.toml has them, in light and dark."""
