@@ -46,12 +46,12 @@ with ui.page("batch", "Several a call", LEAD):
         with left:
             st.subheader("Place in the batch", anchor=False, help=ui.about("batch_place"))
             st.caption("All intervals hold at once; the shaded band is too small to matter.")
-            drawn["Place"] = place_dots(arm)
+            drawn["Place"] = place_dots(arm, run_judges=uf.judges_of(info))
             ui.chart(drawn["Place"], key=f"batch-places-{code}", info=info)
         with right:
             st.subheader("What a batch does", anchor=False, help=ui.about("batch_contrast"))
             st.caption("Drift, the response just before, and company as such.")
-            drawn["Effects"] = effect_forest(arm)
+            drawn["Effects"] = effect_forest(arm, run_judges=uf.judges_of(info))
             ui.chart(drawn["Effects"], key=f"batch-effects-{code}", info=info)
         drawn["After which response"] = views.neighbours(info, arm)
     else:

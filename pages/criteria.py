@@ -47,7 +47,7 @@ with ui.page("criteria", "Criterion order", LEAD):
         others = [a for c, a in by_code.items() if c != code and a.tested and len(a.criteria) == len(arm.criteria)]
         st.subheader("Read first instead of last", anchor=False, help=ui.about("first_less_last"))
         st.caption("Points that a criterion gains; all intervals hold at once, the shaded band is too small to matter.")
-        drawn["First less last place"] = place_forest(arm)
+        drawn["First less last place"] = place_forest(arm, run_judges=uf.judges_of(info))
         ui.chart(drawn["First less last place"], key=f"criteria-places-{code}", info=info)
         drawn["Criterion by position"] = views.heatmaps(info, arm, others)
         with st.expander("All numbers, and Friedman's test"):
@@ -65,7 +65,7 @@ with ui.page("criteria", "Criterion order", LEAD):
         st.subheader("The criterion read just before", anchor=False, help=ui.about("carryover"))
         if arm.carryover_separable and any(math.isfinite(row.effect) for row in arm.carryover):
             st.caption("Points that reading it adds to the next score, against the average neighbour.")
-            drawn["Carryover"] = carryover_forest(arm)
+            drawn["Carryover"] = carryover_forest(arm, run_judges=uf.judges_of(info))
             ui.chart(drawn["Carryover"], key="criteria-carryover", info=info)
         else:
             st.caption(

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import common as uf
 from rubriclab.datasets.sample import DEMO_ITEMS, demo_study
 from rubriclab.figures.position import selection_bars
 from rubriclab.findings.position import POSITION
@@ -55,7 +56,7 @@ def recorded_picture(recorded: RunInfo) -> None:
         "often, so a judge that the order does not move would come to the dotted line, up to chance."
     )
     arms = tuple(a for a in ui.finding(recorded, POSITION).arms if a.arm.strategy == "balanced")
-    ui.chart(selection_bars(arms), key="home-position", info=recorded)
+    ui.chart(selection_bars(arms, run_judges=uf.judges_of(recorded)), key="home-position", info=recorded)
     st.page_link(
         "pages/position.py", label="Open this run", icon=":material/arrow_forward:", query_params={"run": recorded.run}
     )

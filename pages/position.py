@@ -36,7 +36,7 @@ def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart
     views.answers(arm)
     st.subheader("What each place does", anchor=False, help=ui.about("place_pull"))
     st.caption("The mean score with the highest score at this place, less that with the lowest.")
-    pulls = draw.pull_bars(arm)
+    pulls = draw.pull_bars(arm, run_judges=uf.judges_of(info))
     ui.chart(pulls, key=f"position-pulls-{code}", info=info)
     left, right = st.columns(2, gap="large")
     cells = draw.heatmap(arm)
@@ -63,15 +63,15 @@ def one_scale(moved: list[PositionArm], info: RunInfo) -> list[PositionArm]:
     return [arm for arm in moved if len(arm.arm.scores) == size]
 
 
-def overview(found: PositionResult, moved: list[PositionArm]) -> dict[str, Chart]:
+def overview(found: PositionResult, moved: list[PositionArm], judges: tuple[str, ...]) -> dict[str, Chart]:
     """The charts that show all arms at once."""
-    bars = draw.selection_bars(moved or list(found.arms))
+    bars = draw.selection_bars(moved or list(found.arms), run_judges=judges)
     costed = moved or list(found.arms)
     smallest = max((arm.shift.mean.sesoi for arm in costed), default=0.1)
     return {
         "Shifts": draw.shift_forest(costed, smallest),
         "Positions": bars,
-        "Scores given": draw.score_distribution(list(found.arms)),
+        "Scores given": draw.score_distribution(list(found.arms), run_judges=judges),
         "Bias Cost": bias_cost(
             {draw.arm_name(a, costed): a.bias_cost for a in costed},
             codes={draw.arm_name(a, costed): a.code for a in costed},
@@ -88,7 +88,7 @@ with ui.page("position", "Results", LEAD):
         st.stop()
     found = ui.finding(info, POSITION)
     moved = [arm for arm in found.arms if arm.moves_order]
-    shared = overview(found, one_scale(moved, info))
+    shared = overview(found, one_scale(moved, info), uf.judges_of(info))
     one_arm(info, {arm.code: arm for arm in found.arms}, shared)
     st.subheader("All judges and strategies", anchor=False)
     st.markdown(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, beside, listed
-from rubriclab.figures.style import EVEN_LINE, SEQUENTIAL, Behind, Chart, judge_color
+from rubriclab.figures.style import EVEN_LINE, SEQUENTIAL, Behind, Chart, judge_color, looks_of
 from rubriclab.findings.agreement_results import ArmAgreement, Coefficients, OrderAgreement
 from rubriclab.model.wording import many
 from rubriclab.stats.agreement_intervals import Estimated
@@ -54,7 +54,7 @@ def coefficient_dots(arms: Sequence[ArmAgreement]) -> Chart:
     return drawing.chart(f"Coefficients of agreement with people: {listed(parts)}.{people}")
 
 
-def order_dots(arm: ArmAgreement) -> Chart:
+def order_dots(arm: ArmAgreement, *, run_judges: Sequence[str] = ()) -> Chart:
     """Weighted kappa of each order by itself with a rating, with intervals; people's own as a band."""
     orders = arm.orderings
     drawing = Drawing(x="Quadratic kappa of a single read with a rating", height=110 + 24 * max(1, len(orders)))
@@ -62,7 +62,10 @@ def order_dots(arm: ArmAgreement) -> Chart:
     if own is not None and np.isfinite(own.one_read.kappa_quadratic.ci.low):
         low, high = own.one_read.kappa_quadratic.ci
         drawing.figure.add_vrect(x0=low, x1=high, fillcolor=EVEN_LINE, opacity=0.15, line_width=0, layer="below")
-    drawing.dots([_order_mark(arm, row, order) for row, order in enumerate(orders)], color=judge_color(0))
+    drawing.dots(
+        [_order_mark(arm, row, order) for row, order in enumerate(orders)],
+        color=looks_of([arm.arm.judge], run_judges)[0].color,
+    )
     drawing.rows([" ".join(map(str, order.ordering)) for order in orders])
     parts = [f"{' '.join(map(str, o.ordering))} {_number(o.one_read.kappa_quadratic)}" for o in orders]
     return drawing.chart(f"Weighted kappa with people by order: {listed(parts[:12], of=len(parts))}.")

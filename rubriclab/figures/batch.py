@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale
-from rubriclab.figures.style import DIVERGING, Behind, Chart, judge_color
+from rubriclab.figures.style import DIVERGING, Behind, Chart, looks_of
 from rubriclab.findings.batch_results import ArmBatch, BeforeCell
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.verdict import Effect
@@ -18,7 +19,7 @@ FEW = 3
 """Scores below which a cell is left blank: their mean is theirs alone."""
 
 
-def place_dots(arm: ArmBatch) -> Chart:
+def place_dots(arm: ArmBatch, *, run_judges: Sequence[str] = ()) -> Chart:
     """Points from the responses' own means by place; the shaded band is too small to matter."""
     drawing = Drawing(x="Points from the own mean", height=110 + 34 * arm.size)
     drawing.room(arm.places[0].shift.sesoi if arm.places else 0.1)
@@ -35,7 +36,7 @@ def place_dots(arm: ArmBatch) -> Chart:
             )
             for one in known
         ],
-        color=judge_color(0),
+        color=looks_of([arm.arm.judge], run_judges)[0].color,
     )
     drawing.level(x=0)
     drawing.rows([f"Place {one.place}" for one in arm.places])
@@ -89,7 +90,7 @@ def _behind(arm: ArmBatch, place: int) -> Behind:
     return Behind(f"{arm.arm.judge}, place {place}", arm=arm.code, position=place)
 
 
-def effect_forest(arm: ArmBatch) -> Chart:
+def effect_forest(arm: ArmBatch, *, run_judges: Sequence[str] = ()) -> Chart:
     """Drift, neighbour and company, each with its interval; the band is too small to matter."""
     rows: list[tuple[str, Effect]] = [
         ("Last place less first", arm.drift),
@@ -113,7 +114,7 @@ def effect_forest(arm: ArmBatch) -> Chart:
             )
             for k, name, one in known
         ],
-        color=judge_color(0),
+        color=looks_of([arm.arm.judge], run_judges)[0].color,
     )
     drawing.level(x=0)
     drawing.rows([name for name, _ in rows])

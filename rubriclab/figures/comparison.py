@@ -18,7 +18,8 @@ from rubriclab.figures.style import (
     UNDER,
     Behind,
     Chart,
-    judge_color,
+    Look,
+    looks_of,
     new_figure,
     with_behind,
 )
@@ -101,11 +102,12 @@ def _bars(judges: Sequence[JudgeComparison], measure: Measure) -> Chart:
     return drawing.chart(f"{_TITLES[measure]} of each judge with 95 % interval: {words or 'none'}.")
 
 
-def pc_against_pf(result: ComparisonResult) -> Chart:
+def pc_against_pf(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> Chart:
     """Each judge's PF over its PC (large), with its cells behind it (small)."""
+    looks = _looks(result.judges, run_judges)
     drawing = Drawing(x=_TITLES["pc"], y=_PF, height=400)
     for index, (judge, name) in enumerate(zip(result.judges, _names(result.judges), strict=True)):
-        behind, group, color = _behind(judge), str(index), judge_color(index)
+        behind, group, look = _behind(judge), str(index), looks[index]
         cells = [
             Mark(
                 cell.pc,
@@ -115,11 +117,11 @@ def pc_against_pf(result: ComparisonResult) -> Chart:
             )
             for cell in judge.cells
         ]
-        small = {"size": 5, "opacity": 0.25}
-        drawing.dots(cells, color=color, upright=True, marker=small, legendgroup=group)
+        small = {"size": 5, "opacity": 0.25, "symbol": look.symbol}
+        drawing.dots(cells, color=look.color, upright=True, marker=small, legendgroup=group)
         whole = Mark(judge.pc, judge.pf, hover=f"PC {judge.pc:.3f}, PF {judge.pf:+.3f}", behind=behind)
-        large = {"size": 13, "line": {"width": 1.5, "color": EVEN_LINE}}
-        drawing.dots([whole], name=name, color=color, upright=True, marker=large, legendgroup=group)
+        large = {"size": 13, "symbol": look.symbol, "line": {"width": 1.5, "color": EVEN_LINE}}
+        drawing.dots([whole], name=name, color=look.color, upright=True, marker=large, legendgroup=group)
     drawing.level(y=0)
     drawing.figure.update_xaxes(range=[-0.03, 1.03])
     words = "; ".join(f"{j.judge} PC {_number(j.pc)}, PF {_number(j.pf)}" for j in result.judges)
@@ -127,7 +129,11 @@ def pc_against_pf(result: ComparisonResult) -> Chart:
 
 
 def against_win_rate(
-    judges: Sequence[JudgeComparison], *, measure: Measure = "pc", x: Literal["owr", "gap"] = "owr"
+    judges: Sequence[JudgeComparison],
+    *,
+    measure: Measure = "pc",
+    x: Literal["owr", "gap"] = "owr",
+    run_judges: Sequence[str] = (),
 ) -> Chart:
     """PC or PF of each cell against its candidate's overall win rate, or the quality gap.
 
@@ -135,8 +141,8 @@ def against_win_rate(
     """
     title = "Overall win rate" if x == "owr" else "Quality gap |win rate − 1/p|"
     drawing = Drawing(x=title, y=_TITLES[measure], height=400)
-    names = _names(judges)
-    for index, judge in enumerate(judges):
+    names, looks = _names(judges), _looks(judges, run_judges)
+    for index, (judge, look) in enumerate(zip(judges, looks, strict=True)):
         known = [point for point in judge.points if np.isfinite(point.owr)]
         marks = []
         for point in known:
@@ -145,16 +151,16 @@ def against_win_rate(
             marks.append(Mark(at, value, hover=hover, behind=_behind(judge)))
         drawing.dots(
             marks,
-            color=judge_color(index),
+            color=look.color,
             upright=True,
-            marker={"size": 6, "opacity": 0.45},
+            marker={"size": 6, "opacity": 0.45, "symbol": look.symbol},
             name=names[index],
             legendgroup=str(index),
         )
         fit = judge.pc_parabola if measure == "pc" else judge.pf_parabola
         if x == "owr" and np.isfinite(fit.curvature):
             reach = (min(p.owr for p in known), max(p.owr for p in known))
-            _fitted(drawing, fit, reach, names[index], index)
+            _fitted(drawing, fit, reach, names[index], str(index), look)
     drawing.figure.update_xaxes(range=[-0.03, 1.03])  # both are shares
     if measure == "pc":
         drawing.figure.update_yaxes(range=[-0.03, 1.03])
@@ -163,7 +169,7 @@ def against_win_rate(
     return drawing.chart(alt)
 
 
-def _fitted(drawing: Drawing, fit: Parabola, reach: tuple[float, float], name: str, index: int) -> None:
+def _fitted(drawing: Drawing, fit: Parabola, reach: tuple[float, float], name: str, group: str, look: Look) -> None:
     """A judge's parabola over the win rates of its points."""
     grid = np.linspace(*reach, 60)
     away = grid - fit.centre
@@ -171,8 +177,8 @@ def _fitted(drawing: Drawing, fit: Parabola, reach: tuple[float, float], name: s
         x=grid.tolist(),
         y=(fit.level + fit.slope * away + fit.curvature * away**2).tolist(),
         mode="lines",
-        line={"color": judge_color(index), "width": 2.5},
-        legendgroup=str(index),
+        line={"color": look.color, "width": 2.5, "dash": look.dash},
+        legendgroup=group,
         showlegend=False,
         name=escape(name),
         hovertemplate=f"%{{fullData.name}}: curvature {fit.curvature:+.2f}, R² {fit.r2:.2f}<extra></extra>",
@@ -190,19 +196,21 @@ def _parabola_words(judge: JudgeComparison, measure: Measure) -> str:
     )
 
 
-def task_radar(result: ComparisonResult) -> Chart:
+def task_radar(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> Chart:
     """PC by task, one closed line a judge; a task that a judge lacks is a gap."""
     tasks = sorted({group.name for judge in result.judges for group in judge.by_task})
     figure = new_figure(height=430)
     names = judge_names(result.judges)
     around = [escape(cut(task, _SHORT)) for task in (*tasks, *tasks[:1])]
-    for index, judge in enumerate(result.judges):
+    looks = _looks(result.judges, run_judges)
+    for index, (judge, look) in enumerate(zip(result.judges, looks, strict=True)):
         by_task = {group.name: group.pc for group in judge.by_task}
         figure.add_scatterpolar(
             r=[by_task.get(task, float("nan")) for task in (*tasks, *tasks[:1])],
             theta=around,
             name=names[index],
-            line={"color": judge_color(index), "width": 2},
+            line={"color": look.color, "width": 2, "dash": look.dash},
+            marker={"symbol": look.symbol, "size": 7},
             hovertemplate="%{fullData.name}<br>%{theta}: %{r:.2f}<extra></extra>",
         )
     figure.update_layout(
@@ -283,6 +291,10 @@ def disagreement_curve(together: JudgesTogether) -> Chart:
 
 
 # ------------------------------------------------------------------ small steps
+
+
+def _looks(judges: Sequence[JudgeComparison], run_judges: Sequence[str]) -> list[Look]:
+    return looks_of([judge.judge for judge in judges], run_judges)
 
 
 def _behind(judge: JudgeComparison) -> Behind:

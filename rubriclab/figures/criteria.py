@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale
-from rubriclab.figures.style import DIVERGING, Behind, Chart, judge_color
+from rubriclab.figures.style import DIVERGING, Behind, Chart, looks_of
 from rubriclab.findings.criteria_results import ArmCriteria
 from rubriclab.stats.inference import Floats
 
@@ -38,7 +39,7 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
     return drawing.chart(_shift_alt(arm, shift))
 
 
-def place_forest(arm: ArmCriteria) -> Chart:
+def place_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
     """Points each criterion gains by being read first instead of last; the band does not matter."""
     rows = [(criterion.criterion, criterion.first_less_last) for criterion in arm.criteria]
     known = [(row, name, effect) for row, (name, effect) in enumerate(rows) if np.isfinite(effect.low)]
@@ -57,7 +58,7 @@ def place_forest(arm: ArmCriteria) -> Chart:
             )
             for row, name, effect in known
         ],
-        color=judge_color(0),
+        color=looks_of([arm.arm.judge], run_judges)[0].color,
     )
     drawing.level(x=0)
     drawing.rows([name for name, _ in rows])
@@ -96,7 +97,7 @@ def shift_behind(arm: ArmCriteria, criterion: int, place: int, name: str, run: s
     return Behind(name_of_cell, arm.code, position=place + 1, criterion=effect.criterion, run=run)
 
 
-def carryover_forest(arm: ArmCriteria) -> Chart:
+def carryover_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
     """What reading each criterion just before adds to the next score, with its interval."""
     rows = arm.carryover
     drawing = Drawing(x="Points added to the next score (95 %)", height=110 + 30 * max(1, len(rows)))
@@ -113,7 +114,7 @@ def carryover_forest(arm: ArmCriteria) -> Chart:
             )
             for index, row in enumerate(rows)
         ],
-        color=judge_color(0),
+        color=looks_of([arm.arm.judge], run_judges)[0].color,
     )
     drawing.level(x=0)
     drawing.rows([row.before for row in rows])

@@ -91,15 +91,17 @@ class Drawing:
         *,
         color: str | Sequence[str],
         name: str = "",
+        pattern: str = "",
         upright: bool = False,
         place: Mapping[str, int] = ALONE,
     ) -> None:
-        """A bar a mark from 0 with its interval, along a row or ``upright``."""
+        """A bar a mark from 0 with its interval, along a row or ``upright``; ``pattern``: what it is hatched with."""
+        hatched = {"pattern": {"shape": pattern, "fillmode": "replace", "size": 6, "solidity": 0.45}} if pattern else {}
         self._add(
             go.Bar(
                 **_placed(marks, upright, EVEN_LINE),
                 orientation="v" if upright else "h",
-                marker={"color": color},
+                marker={"color": color, **hatched},
                 **_named(name),
             ),
             [mark.behind for mark in marks],

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from rubriclab.figures.criteria import shift_behind, shift_hover, shift_text, shifts
 from rubriclab.figures.marks import LONGEST, Drawing, Mark, Scale, cut
 from rubriclab.figures.position import share_behind, share_hover, share_scale, share_text
-from rubriclab.figures.style import DIVERGING, Behind, Chart, house_style, judge_color
+from rubriclab.figures.style import DIVERGING, Behind, Chart, house_style, looks_of
 from rubriclab.findings.criteria_results import ArmCriteria
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.stats.inference import Floats
@@ -83,12 +83,16 @@ def shift_heatmaps(facets: Sequence[Facet]) -> Chart:
     return _multiples(panels, scale, (-reach, 0.0, reach), "+.2f").chart(alt)
 
 
-def shares(facets: Sequence[Facet]) -> Chart:
-    """Share of judgments at each position, a line an arm with 95 % intervals, and 1/n."""
+def shares(facets: Sequence[Facet], *, run_judges: Sequence[str] = ()) -> Chart:
+    """Share of judgments at each position, a line an arm with 95 % intervals, and 1/n.
+
+    ``run_judges``: all of the runs, in their order, for their colours.
+    """
     height = 340 + 20 * max(0, len(facets) - 2)
     drawing = Drawing(x="Position shown", y="Share of judgments", height=height)
     arms = [(f, f.found) for f in facets if isinstance(f.found, PositionArm)]
-    for index, (facet, arm) in enumerate(arms):
+    looks = looks_of([arm.arm.judge for _, arm in arms], run_judges)
+    for index, ((facet, arm), look) in enumerate(zip(arms, looks, strict=True)):
         shift = 0.5 * (index - (len(arms) - 1) / 2) / max(len(arms), 4)
         told = enumerate(zip(arm.position.share, arm.position.share_ci, strict=True), start=1)
         marks = [
@@ -103,7 +107,8 @@ def shares(facets: Sequence[Facet]) -> Chart:
             )
             for p, (share, (low, high)) in told
         ]
-        drawing.dots(marks, name=facet.title, color=judge_color(index), upright=True, joined=True)
+        line, marker = {"dash": look.dash}, {"symbol": look.symbol}
+        drawing.dots(marks, name=facet.title, color=look.color, upright=True, joined=True, marker=marker, line=line)
     n = len(arms[0][1].arm.scores) if arms else 1
     drawing.level(y=1.0 / n, text=f"even: 1/{n}")
     drawing.figure.update_xaxes(tickvals=list(range(1, n + 1)), range=[0.5, n + 0.5])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from textwrap import wrap
 from types import MappingProxyType
 
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, beside
 from rubriclab.figures.style import Behind, Chart, judge_color
-from rubriclab.findings.ordering import BiasCost, Costed
-from rubriclab.model.wording import number
+from rubriclab.findings.ordering import UNIT, BiasCost, Costed, cost_said
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 ROW = 72
@@ -22,8 +22,8 @@ KINDS = {
     "best of all, as in the paper": "star-open",
 }
 """The symbols of an arm's four numbers. Only those without noise have intervals."""
-UNKNOWN_COST = "unknown: some score was never given, or not shown at every place"
-"""Why a row has no dot: where a score is given says nothing of a score that never is."""
+LINE = 38
+"""Characters of a line of the reason in a row without a dot, so that a phone has room for it."""
 
 
 def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = MappingProxyType({})) -> Chart:
@@ -32,7 +32,7 @@ def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = Mappi
     ``named``: the Bias Cost of each arm under the name to show; ``codes``: the arms' codes
     under the same names, which let the dots lead to the judgments under that order.
     """
-    drawing = Drawing(x="Bias Cost (percentage points)", height=150 + ROW * max(1, len(named)))
+    drawing = Drawing(x=f"Bias Cost ({UNIT})", height=150 + ROW * max(1, len(named)))
     for k, (kind, symbol) in enumerate(KINDS.items()):
         marks = []
         for row, (name, cost) in enumerate(named.items()):
@@ -45,9 +45,16 @@ def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = Mappi
         drawing.dots(marks, name=kind, color=color, marker={"symbol": symbol, "size": 11})
     drawing.rows(list(named))
     for row, cost in enumerate(named.values()):
-        if not np.isfinite(cost.default.cost):
+        if cost.missing:
             drawing.figure.add_annotation(
-                xref="x domain", x=0.02, y=row, text=UNKNOWN_COST, showarrow=False, xanchor="left"
+                xref="x domain",
+                x=0.01,
+                y=row,
+                text="<br>".join(escape(line) for line in wrap(cost.missing, LINE)),
+                showarrow=False,
+                xanchor="left",
+                align="left",
+                font={"size": 12},
             )
     drawing.figure.update_xaxes(rangemode="tozero")
     return drawing.chart(_alt(named))
@@ -73,20 +80,20 @@ def _behind(name: str, kind: str, entry: Costed, code: int | None) -> Behind | N
 def _hover(name: str, kind: str, entry: Costed, value: float, ci: Interval) -> str:
     order = " ".join(map(str, entry.ordering))
     ends = f", 95 % interval {ci.low:.1f} to {ci.high:.1f}" if np.isfinite(ci.low) else ""
-    return f"{escape(name)}: {kind} [{order}]<br>{value:.1f} percentage points{ends}"
+    return f"{escape(name)}: {kind} [{order}]<br>{cost_said(value)}{ends}"
 
 
 def _alt(named: Mapping[str, BiasCost]) -> str:
     sentences = []
     for name, cost in named.items():
-        if not np.isfinite(cost.default.cost):
-            sentences.append(f"{name}: {UNKNOWN_COST}.")
+        if cost.why:
+            sentences.append(f"{name}: {cost.missing}.")
             continue
         best = " ".join(map(str, cost.best.ordering))
         clean = cost.without_noise
+        sizes = f"default {cost_said(clean.default)}, best order {cost_said(clean.best)}"
         sentences.append(
-            f"{name}: without noise, default {number(clean.default, '.1f')}, best order "
-            f"{number(clean.best, '.1f')}; as in the paper, default {cost.default.cost:.1f}, best "
-            f"of all {cost.best.cost:.1f} with order {best}."
+            f"{name}: {cost.missing or f'without noise, {sizes}'}; as in the paper, default "
+            f"{cost_said(cost.default.cost)}, best of all {cost_said(cost.best.cost)} with order {best}."
         )
-    return "Bias Cost in percentage points. " + " ".join(sentences)
+    return "Bias Cost. " + " ".join(sentences)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale
-from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, UNDER, Behind, Chart, judge_color
+from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, UNDER, Behind, Chart, looks_of
 from rubriclab.findings.perturbation_groups import FAILED
 from rubriclab.findings.perturbation_results import Perturbation, PerturbationGroup
 from rubriclab.model.wording import many
@@ -39,13 +39,15 @@ def agreement_forest(group: PerturbationGroup, kind: Kind = "pearson") -> Chart:
     return drawing.chart(_forest_alt(forms, values, kind))
 
 
-def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman") -> Chart:
+def reference_lines(
+    groups: Sequence[PerturbationGroup], kind: Kind = "spearman", *, run_judges: Sequence[str] = ()
+) -> Chart:
     """Agreement with gold against the score of the reference answer shown (Figure 5)."""
     title = f"{SYMBOL[kind]} with the yardstick"
     drawing = Drawing(x="Score of the reference answer shown", y=title)
     sentences = []
     drawn = [group for group in groups if group.reference is not None]
-    for index, group in enumerate(drawn):
+    for group, look in zip(drawn, looks_of([group.judge for group in drawn], run_judges), strict=True):
         marks = []
         for point in group.reference.points if group.reference else ():
             value: Correlation = getattr(point, kind)
@@ -57,7 +59,8 @@ def reference_lines(groups: Sequence[PerturbationGroup], kind: Kind = "spearman"
             behind = Behind(f"{group.judge}, reference of score {point.score}", arm=point.code)
             marks.append(Mark(shown, value.r, value.ci, hover, behind))
         name = _group_name(group, drawn)
-        drawing.dots(marks, name=name, color=judge_color(index), upright=True, joined=True)
+        line, marker = {"dash": look.dash}, {"symbol": look.symbol}
+        drawing.dots(marks, name=name, color=look.color, upright=True, joined=True, marker=marker, line=line)
         sentences.append(f"{name}: {', '.join(f'{mark.at}: {mark.value:.2f}' for mark in marks)}.")
     drawing.figure.update_xaxes(type="category")
     drawing.figure.update_layout(showlegend=len(drawn) > 1)

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, beside
-from rubriclab.figures.style import Behind, Chart, centred_at, judge_color
+from rubriclab.figures.style import Behind, Chart, centred_at, judge_color, looks_of
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.shift import Shift
 from rubriclab.model.wording import many, number
@@ -60,7 +60,7 @@ def _shift(shift: Shift, kind: int) -> tuple[float, Interval]:
     )[kind]
 
 
-def pull_bars(arm: PositionArm) -> Chart:
+def pull_bars(arm: PositionArm, *, run_judges: Sequence[str] = ()) -> Chart:
     """What each place does to the mean score, with intervals of all places at once."""
     drawing = Drawing(x="Position shown", y="Score points")
     marks = [
@@ -74,7 +74,8 @@ def pull_bars(arm: PositionArm) -> Chart:
         )
         for pull in arm.shift.pulls
     ]
-    drawing.bars(marks, color=judge_color(arm.code), upright=True)
+    (look,) = looks_of([arm.arm.judge], run_judges)
+    drawing.bars(marks, color=look.color, upright=True)
     drawing.level(y=0.0)
     drawing.figure.update_xaxes(dtick=1)
     words = ", ".join(f"{p.place}: {_signed(p.value)}" for p in arm.shift.pulls)
@@ -92,10 +93,13 @@ def _ends(ci: Interval, form: str) -> str:
     return f", 95 % interval {ci.low:{form}} to {ci.high:{form}}" if np.isfinite(ci.low) else ""
 
 
-def selection_bars(arms: Sequence[PositionArm]) -> Chart:
-    """Share of judgments at each position with 95 % intervals and a dotted line at 1/n."""
+def selection_bars(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = ()) -> Chart:
+    """Share of judgments at each position with 95 % intervals and a dotted line at 1/n.
+
+    ``run_judges``: all of the run, in its order, for their colours.
+    """
     drawing = Drawing(x="Position shown", y="Share of judgments")
-    for arm in arms:
+    for arm, look in zip(arms, looks_of([arm.arm.judge for arm in arms], run_judges), strict=True):
         shares, name = arm.position, arm_name(arm, arms)
         picked = zip(shares.share, shares.share_ci, shares.counts, strict=True)
         marks = [
@@ -108,7 +112,7 @@ def selection_bars(arms: Sequence[PositionArm]) -> Chart:
             )
             for p, (value, ci, count) in enumerate(picked, start=1)
         ]
-        drawing.bars(marks, name=name, color=judge_color(arm.code), upright=True)
+        drawing.bars(marks, name=name, color=look.color, pattern=look.pattern, upright=True)
     for n in sorted({len(arm.arm.scores) for arm in arms}):
         drawing.level(y=1.0 / n, text=f"even: 1/{n}")
     most = max((len(arm.arm.scores) for arm in arms), default=1)
@@ -177,10 +181,10 @@ def share_behind(arm: PositionArm, score: int, place: int, name: str, run: str |
     return Behind(cell, arm.code, chosen, position, run=run)
 
 
-def score_distribution(arms: Sequence[PositionArm]) -> Chart:
+def score_distribution(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = ()) -> Chart:
     """How often each score was given, with the unreadable share as the last bar."""
     drawing = Drawing(x="Score", y="Share of all judgments")
-    for arm in arms:
+    for arm, look in zip(arms, looks_of([arm.arm.judge for arm in arms], run_judges), strict=True):
         given, name = arm.score_distribution, arm_name(arm, arms)
 
         def mark(at: str, share: float, count: int, behind: Behind) -> Mark:
@@ -192,7 +196,7 @@ def score_distribution(arms: Sequence[PositionArm]) -> Chart:
         ]
         unread = Behind(f"{name}, unread", arm.code, status="unread")
         marks.append(mark("unread", given.unread_share, given.unread, unread))
-        drawing.bars(marks, name=name, color=judge_color(arm.code), upright=True)
+        drawing.bars(marks, name=name, color=look.color, pattern=look.pattern, upright=True)
     drawing.figure.update_layout(barmode="group", showlegend=len(arms) > 1)
     drawing.figure.update_xaxes(type="category")
     drawing.figure.update_yaxes(tickformat=".0%", rangemode="tozero")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rubriclab.figures.marks import GRID, Drawing, Mark, beside, listed
-from rubriclab.figures.style import ACCENT, EVEN_LINE, JUDGE_COLORS, Behind, Chart, judge_color
+from rubriclab.figures.style import ACCENT, EVEN_LINE, JUDGE_COLORS, Behind, Chart, judge_color, looks_of
 from rubriclab.findings.rasch_results import Element, Place, RaschArm, RaschScale
 from rubriclab.findings.rasch_words import fit_words
 from rubriclab.model.wording import interval, many, number
@@ -73,12 +73,13 @@ class _Ruler:
         return self.drawing.chart(alt)
 
 
-def ruler(scale: RaschScale) -> Chart:
+def ruler(scale: RaschScale, *, run_judges: Sequence[str] = ()) -> Chart:
     """Items, judges, people, settings, places and thresholds on one axis; higher is better, or more severe."""
     one = _Ruler()
     _items(one, scale)
     judges = [e for e in scale.elements if e.facet == "judge"]
-    color = {e.name: judge_color(k) for k, e in enumerate(judges)}
+    looks = looks_of([e.name for e in judges], run_judges)
+    color = {e.name: look.color for e, look in zip(judges, looks, strict=True)}
     _judges(one, judges, color)
     _others(one, "people", [e for e in scale.elements if e.facet == "person"], JUDGE_COLORS[-1])
     _others(one, "setting", [e for e in scale.elements if e.facet == "setting"], JUDGE_COLORS[3])

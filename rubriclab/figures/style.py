@@ -150,7 +150,41 @@ def house_style(figure: go.Figure, *, height: int, **layout: Any) -> go.Figure:
 
 
 def judge_color(index: int) -> str:
+    """The index-th colour of a series that is no judge: a method, a strategy, a kind of number."""
     return JUDGE_COLORS[index % len(JUDGE_COLORS)]
+
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
+PATTERNS = ("", "/", ".", "x", "-", "+")
+
+
+class Look(NamedTuple):
+    """A judge's colour, and what tells lines, dots and bars apart without it."""
+
+    color: str
+    dash: str
+    symbol: str
+    pattern: str
+
+
+def looks_of(drawn: Sequence[str], judges: Sequence[str] = ()) -> list[Look]:
+    """A look for each judge in ``drawn`` (by name; a name a series): the same on every page of a run.
+
+    ``judges``: all of the run, in its order, whatever is drawn; those that it lacks come after them.
+    A judge keeps its colour. Its second, third, … series has another dash, symbol and pattern, and
+    so have other judges (bars: no pattern, as they do not cross).
+    """
+    places = {judge: place for place, judge in enumerate(dict.fromkeys([*judges, *drawn]))}
+    seen: dict[str, int] = {}
+    looks = []
+    for judge in drawn:
+        place, nth = places[judge], seen.get(judge, 0)
+        seen[judge] = nth + 1
+        at = place + nth + place // len(JUDGE_COLORS)  # the ninth judge has the first's colour, and another mark
+        marks = (DASHES[at % len(DASHES)], SYMBOLS[at % len(SYMBOLS)], PATTERNS[nth % len(PATTERNS)])
+        looks.append(Look(judge_color(place), *marks))
+    return looks
 
 
 class _Still(go.Figure):  # type: ignore[misc]  # Plotly has no types

@@ -19,13 +19,15 @@ from rubriclab.findings.frame import Bools, OptionRows, compress, option_rows, s
 from rubriclab.findings.plain import picked
 from rubriclab.findings.topic import DocumentPart, Question, Topic
 from rubriclab.model import Arm, Ordering, RunData
-from rubriclab.model.wording import lone_p, many
+from rubriclab.model.wording import many
 from rubriclab.stats.choice import ChoiceFit, EffectFit, Separability, fit_choice, layout
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
 
 Source = Literal["choices", "probabilities"]
 
 FEW_ITEMS = 20
+UNLIMITED = "the judge follows the order so strictly that its odds have no limit"
+"""Why odds are bounds without an interval or a test."""
 DEFINITION = (
     "Log-odds against the average level: how much likelier a judge is to choose an option for "
     "where it stands (or the label beside it, or the score read just before), the option itself "
@@ -65,6 +67,7 @@ class ChoiceModel:
     with two reads under different orders and different scores; ``excluded`` counts what was
     left out and why. ``position`` is of the typical item where ``leaning`` (the sd of items' own
     log-odds) is fitted and not small; ``pooled``: one effect for all items, which is always fitted.
+    ``held_back``: the odds have no upper limit, so they are bounds: “at least” where above 1.
     """
 
     arm: int
@@ -90,6 +93,7 @@ class ChoiceModel:
     neighbour_test: Test | None
     identified: dict[str, Separability]
     converged: bool
+    held_back: bool
     warnings: tuple[str, ...]
 
     @property
@@ -164,13 +168,12 @@ def choice_of(
         excluded=_excluded(judgments, rows, usable),
         leaning=own.leaning if own else float("nan"),
         **_effects(fit, own, names, [str(score) for score in arm.scores]),
-        converged=fit.converged,
         warnings=(*_warnings(fit, grouping.kind), *about_leanings(fit, own, leanings)),
     )
 
 
 def _effects(fit: ChoiceFit, own: Typical | None, labels: list[str], scores: list[str]) -> dict[str, Any]:
-    """The levels and tests of each effect, as ``ChoiceModel`` names them."""
+    """The levels and tests of each effect and what they are, as ``ChoiceModel`` names them."""
     pooled = _positions(fit)
     leans = own is not None and own.leaning >= SMALL_LEANINGS
     return {
@@ -181,6 +184,8 @@ def _effects(fit: ChoiceFit, own: Typical | None, labels: list[str], scores: lis
         "position_test": fit.position.test if fit.position else None,
         "label_test": fit.label.test if fit.label else None,
         "neighbour_test": fit.neighbour.test if fit.neighbour else None,
+        "converged": fit.converged,
+        "held_back": fit.separated,
         "identified": {str(effect): answer for effect, answer in fit.separable.items()},
     }
 
@@ -305,8 +310,8 @@ def _warnings(fit: ChoiceFit, unit: str) -> tuple[str, ...]:
         return (*warnings, "No item ever got another score under another order: nothing to estimate.")
     if fit.separated:
         warnings.append(
-            "The judge follows the order so strictly that the odds have no upper limit; the values "
-            "are held back by a penalty and have no interval. Read them as “at least”."
+            f"{UNLIMITED[0].upper()}{UNLIMITED[1:]}: they are held back by a penalty, said as “at least”, and have "
+            "no interval and no test."
         )
     elif not fit.converged:
         warnings.append("The fit did not converge; do not use these numbers.")
@@ -321,25 +326,6 @@ def _warnings(fit: ChoiceFit, unit: str) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------- the topic
-
-
-def choice_sentence(model: ChoiceModel) -> str:
-    """The surest pull of a position, with its odds; for whom it holds; or that none is shown."""
-    known = [level for level in model.position if math.isfinite(level.log_odds)]
-    if not known:
-        return f"What pulls {model.judge} cannot be told from this design."
-    whom = "On the typical item" if model.of_typical_item else "Taking one effect for all items"
-    test = model.position_test
-    top = max(known, key=lambda level: level.log_odds)
-    if test is not None and test.p >= 0.05:
-        most = max((level.ci.high for level in known if math.isfinite(level.ci.high)), default=0.0)
-        still = f"; odds up to {math.exp(most):.2f} are still possible" if most > 0 else ""
-        return f"No pull of a position is shown in {model.judge}, nor ruled out{still}."
-    sure = "" if test is None else f" ({lone_p(test.p)})"
-    return (
-        f"{whom}, standing at position {top.position} multiplies an option's odds with {model.judge} by "
-        f"{top.odds:.2f}{sure}."
-    )
 
 
 def _document(result: ChoiceResult, data: RunData) -> DocumentPart:
@@ -361,6 +347,7 @@ def _document(result: ChoiceResult, data: RunData) -> DocumentPart:
         "n_informative",
         "excluded",
         "converged",
+        "held_back",
         "warnings",
     )
     models = {model.arm: picked(model, *names) for model in result.arms}

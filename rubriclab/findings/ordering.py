@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rubriclab.findings.frame import ItemTables, Units
+from rubriclab.model.wording import many, said
 from rubriclab.stats import ordering as costs
-from rubriclab.stats.inference import Floats, bootstrap_sums, sum_by
+from rubriclab.stats.inference import MIN_RESAMPLED, Floats, bootstrap_sums, sum_by
 from rubriclab.stats.position import is_separable, position_given_score
 
 CONFOUNDED = (
@@ -19,6 +20,12 @@ MISSING_CELLS = (
     "Some score was never chosen, or never shown at some position, so part of the score × "
     "position table is empty; Bias Costs of orderings that need those cells are unknown."
 )
+
+
+ONE_PLACE = "every score stood at one place, so place and score cannot be told apart"
+NO_CELLS = "some score was never given, or not shown at every place"
+"""Why a cost is not known: where a score is given says nothing of a score that never is."""
+UNIT = "percentage points"
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,8 @@ class BiasCost:
     """The default (ascending) order, the best of the rotations and the best of all n! orders.
 
     ``without_noise``: the costs of the default and of an order chosen on other units, and what
-    the choice saves, cross-fitted.
+    the choice saves, cross-fitted. ``why``, ``why_noisy``: why the paper's costs, and those without
+    noise, are not known; empty where they are.
     """
 
     default: Costed
@@ -46,6 +54,20 @@ class BiasCost:
     best: Costed
     rotations: tuple[Costed, ...]
     without_noise: costs.Gain
+    why: str = ""
+    why_noisy: str = ""
+
+    @property
+    def missing(self) -> str:
+        """What has no number and why, as every place that shows these costs says it; empty where all have one."""
+        if self.why:
+            return cost_said(float("nan"), self.why)
+        return f"without noise {cost_said(float('nan'), self.why_noisy)}" if self.why_noisy else ""
+
+
+def cost_said(value: float | None, why: str = "", *, unit: bool = True, reason: bool = True) -> str:
+    """One Bias Cost as it is said everywhere: a number of percentage points, or not defined and why."""
+    return said(value, ".1f", unit=UNIT if unit else "", why=why, reason=reason)
 
 
 def resampled_tables(
@@ -77,13 +99,24 @@ def bias_costs(
     if mine.n < len(counts):
         counts, seen = (sum_by(mine.code, part, mine.n) for part in (counts, seen))
     known = np.isfinite(table).all()
+    why = "" if known else NO_CELLS if is_separable(seen.sum(axis=0)) else ONE_PLACE
+    clean = costs.cross_fitted_gain(counts if known else counts[:0], seen, confidence=confidence, seed=seed)
     return BiasCost(
         default=costed(costs.canonical(n)),
         cyclic_best=costed(costs.cyclic_best(table).ordering),
         best=costed(costs.best(table).ordering),
         rotations=tuple(costed(order) for order in costs.rotations(n)),
-        without_noise=costs.cross_fitted_gain(counts if known else counts[:0], seen, confidence=confidence, seed=seed),
+        without_noise=clean,
+        why=why,
+        why_noisy="" if np.isfinite(clean.gain) else why or _too_few(mine),
     )
+
+
+def _too_few(mine: Units) -> str:
+    least = 3 * MIN_RESAMPLED
+    if mine.n < least:
+        return f"{many(mine.n, mine.kind)} are too few to choose an order on some and look at it on others; {least} would do"
+    return f"a third of the {mine.n:,} {mine.kind}s leaves some score without a choice"
 
 
 def table_warnings(totals: tuple[Floats, Floats]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pandas as pd
 from rubriclab.findings.arm_tables import ArmTables, Outcome, arm_tables
 from rubriclab.findings.effects import step
 from rubriclab.findings.frame import Units, side_by_side, units
-from rubriclab.findings.ordering import BiasCost, Costed
+from rubriclab.findings.ordering import UNIT, BiasCost, Costed
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.position_arms import arm_result, known_mean
 from rubriclab.findings.position_results import NoiseFloor, PositionArm, PositionResult
@@ -205,7 +205,7 @@ def _single_order(arm: PositionArm, whom: tuple[str, str, str]) -> Advice:
     """Another order than the usual one is advised only where units that did not choose it agree."""
     gain, best, shift = arm.bias_cost.without_noise, arm.bias_cost.best, arm.shift.mean
     smallest = 100.0 * shift.sesoi / step(arm.arm.scores)
-    saving = effect(gain.gain, gain.gain_ci, smallest, unit="percentage points of Bias Cost", why=_open(arm))
+    saving = effect(gain.gain, gain.gain_ci, smallest, unit=f"{UNIT} of Bias Cost", why=_open(arm))
     usual = best.ordering == arm.bias_cost.default.ordering
     if saving.verdict == "effect" and saving.low > 0 and not usual:
         text = (
@@ -213,7 +213,7 @@ def _single_order(arm: PositionArm, whom: tuple[str, str, str]) -> Advice:
             f"costs {gain.gain:.1f} percentage points of Bias Cost less than the usual one."
         )
     elif not np.isfinite(gain.gain):
-        text = f"Not known: {_open(arm)}. Nothing speaks for another order than the usual one yet."
+        text = f"Not known: {arm.bias_cost.why_noisy}. Nothing speaks for another order than the usual one yet."
     else:
         if saving.verdict == "effect":
             saving = replace(saving, verdict="undecided", why="no order is shown to be better")
@@ -224,7 +224,7 @@ def _single_order(arm: PositionArm, whom: tuple[str, str, str]) -> Advice:
 def _open(arm: PositionArm) -> str:
     if np.isfinite(arm.bias_cost.without_noise.gain):
         return arm.shift.mean.why if "not finished" in arm.shift.mean.why else ""
-    return f"{many(arm.n_units, arm.unit)} are too few to choose on some and look at others"
+    return arm.bias_cost.why_noisy
 
 
 def _limits(result: PositionResult) -> Iterator[str]:
@@ -295,6 +295,9 @@ def _cost_json(cost: BiasCost) -> Json:
         "cyclic_best": named(cost.cyclic_best),
         "best": named(cost.best),
         "without_noise": plain(cost.without_noise),
+        "unit": UNIT,
+        "why_unknown": cost.why,
+        "why_unknown_without_noise": cost.why_noisy,
     }
 
 

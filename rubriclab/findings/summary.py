@@ -63,6 +63,7 @@ class OptionsLine(Line):
     v_ci: Interval
     first: float
     bias_cost: float
+    bias_cost_why: str
     r: float
     r_ci: Interval
     within_item_sd: float
@@ -149,6 +150,7 @@ def _option(data: RunData, arm: PositionArm, r: Correlation) -> OptionsLine:
         v_ci=where.v_ci if moved else NO_INTERVAL,
         first=float(where.share[0]) if moved else NAN,
         bias_cost=arm.bias_cost.default.cost,
+        bias_cost_why=arm.bias_cost.why,
         r=r.r,
         r_ci=r.ci,
         within_item_sd=arm.within_item_sd.mean,

@@ -211,6 +211,11 @@ class RunData:
             raise LabError(f"The cut is {at!r}; expected the lowest score that passes, as 4.")
         return replace(self, smallest_effect=size, unit=kind, epsilon=worth, cut=at)
 
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The names of the run's judges in its order, which gives each its colour on every page."""
+        return tuple(dict.fromkeys(arm.judge for arm in self.arms))
+
     def by_arm(self) -> Iterator[tuple[int, Arm, pd.DataFrame]]:
         """(code, arm, its rows of ``judgments`` in their order) of every arm; not to be written."""
         of = self.judgments["arm"].to_numpy()

@@ -54,6 +54,17 @@ def number(value: float | None, form: str, *, unknown: str = UNKNOWN) -> str:
     return format(0.0 if abs(value) < ROUNDING else value, form)
 
 
+def said(value: float | None, form: str, *, unit: str = "", bound: str = "", why: str = "", reason: bool = True) -> str:
+    """What every page, figure, table and text says of a number that may be missing or a bound.
+
+    As “71.4 percentage points”; with a ``bound`` as “at least 73.60”; where there is no number as “not
+    defined: 9 prompts are too few”. Without ``reason`` the reason is left out: it then stands beside.
+    """
+    if not known(value):
+        return f"not defined: {why}" if why and reason else "not defined"
+    return " ".join(filter(None, (bound, number(value, form), unit)))
+
+
 def beyond_noise(value: float | None, form: str, unit: str = "") -> str:
     """What is left beyond a judge's own noise, as “0.03”; below 0 as “0.00 (measured −0.03: noise)”."""
     shown, measured = beyond_noise_parts(value, form, unit)

@@ -27,7 +27,8 @@ from rubriclab.figures.wording import component_forest, share_bars, wording_fore
 from rubriclab.findings.agreement_results import AgreementResult
 from rubriclab.findings.agreement_words import averaging_sentence
 from rubriclab.findings.alignment import SWEEP, AlignmentResult, Sweep, SweepPoint
-from rubriclab.findings.choice import ChoiceResult, choice_sentence
+from rubriclab.findings.choice import ChoiceResult
+from rubriclab.findings.choice_words import choice_sentence
 from rubriclab.findings.comparison import ComparisonResult
 from rubriclab.findings.corrected_means_results import CorrectedResult
 from rubriclab.findings.criteria_results import CriteriaResult
@@ -94,7 +95,7 @@ def drawable(table: Sweep) -> Sweep:
 
 
 def _position(result: PositionResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
+    judges = findings.data.judges
     arms = result.arms
     moved = [arm for arm in arms if arm.moves_order and arm.n_used]
     if moved:
@@ -105,17 +106,17 @@ def _position(result: PositionResult, findings: Findings) -> Iterator[Drawn]:
             ("order_shift", "extremes", "single_shift", "sesoi"),
         )
     for arm in moved:
-        yield Drawn(f"Pull of each place: {arm.arm}", place.pull_bars(arm), ("place_pull",))
+        yield Drawn(f"Pull of each place: {arm.arm}", place.pull_bars(arm, run_judges=judges), ("place_pull",))
     if moved:
         yield Drawn(
             "Position selected. Without a bias all bars touch the dotted line",
-            place.selection_bars(moved),
+            place.selection_bars(moved, run_judges=judges),
             ("share", "v"),
         )
     for arm in moved:
         yield Drawn(f"Score × position: {arm.arm}", place.heatmap(arm), ("table",))
     if arms:
-        yield Drawn("Scores given", place.score_distribution(arms), ("scores_given", "read"))
+        yield Drawn("Scores given", place.score_distribution(arms, run_judges=judges), ("scores_given", "read"))
     if moved:
         yield Drawn(
             "Bias Cost of single orders",
@@ -148,22 +149,27 @@ def _alignment(result: AlignmentResult, findings: Findings) -> Iterator[Drawn]:
 
 
 def _choice(result: ChoiceResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
+    judges = findings.data.judges
     models = result.arms
     if any(model.position for model in models):
-        yield Drawn("Odds by position", odds.position_odds(models), ("odds", "informative_pairs"))
+        yield Drawn("Odds by position", odds.position_odds(models, run_judges=judges), ("odds", "informative_pairs"))
     if any(model.label for model in models):
-        yield Drawn("Odds by label", odds.label_odds(models), ("label_odds",))
+        yield Drawn("Odds by label", odds.label_odds(models, run_judges=judges), ("label_odds",))
     if any(model.neighbour for model in models):
-        yield Drawn("Odds by the score read just before", odds.neighbour_odds(models), ("neighbour_odds",))
+        yield Drawn(
+            "Odds by the score read just before", odds.neighbour_odds(models, run_judges=judges), ("neighbour_odds",)
+        )
 
 
 def _rasch(result: RaschResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
     for scale in result.scales:
         if scale.n_units:
             terms = ("rasch", "logit", "mean_squares", "separation")
-            yield Drawn(f"Ruler of texts, judges and places: {scale.dataset}", ruler(scale), terms)
+            yield Drawn(
+                f"Ruler of texts, judges and places: {scale.dataset}",
+                ruler(scale, run_judges=findings.data.judges),
+                terms,
+            )
     for arm in result.arms:
         if arm.places:
             yield Drawn(f"Places by two models: {arm.arm}", places_forest(arm), ("rasch_place", "odds"))
@@ -187,7 +193,7 @@ def _debiasing(result: Debiasing, findings: Findings) -> Iterator[Drawn]:
 
 def _perturbation(result: PerturbationResult, findings: Findings) -> Iterator[Drawn]:
     """All groups that have a form to compare."""
-    del findings
+    judges = findings.data.judges
     groups = _with_forms(result)
     for group in groups:
         name = f"{group.judge} · {group.dataset}"
@@ -198,10 +204,12 @@ def _perturbation(result: PerturbationResult, findings: Findings) -> Iterator[Dr
         yield Drawn(f"Scores that differ from the baseline's: {name}", forms.flip_bars(group), ("flips",))
     referred = [group for group in result.groups if group.reference and group.gold]
     if referred:
-        yield Drawn("With a reference answer of each score", forms.reference_lines(referred), ("pull",))
+        yield Drawn(
+            "With a reference answer of each score", forms.reference_lines(referred, run_judges=judges), ("pull",)
+        )
     models = [one.model for one in result.followed]
     if any(model.label for model in models):
-        yield Drawn("Odds by label, labels dealt out anew", odds.label_odds(models), ("label_odds",))
+        yield Drawn("Odds by label, labels dealt out anew", odds.label_odds(models, run_judges=judges), ("label_odds",))
 
 
 def _wording(result: WordingResult, findings: Findings) -> Iterator[Drawn]:
@@ -222,18 +230,24 @@ def _pulls(result: PullsResult, findings: Findings) -> Iterator[Drawn]:
 
 
 def _criteria(result: CriteriaResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
+    judges = findings.data.judges
     arms = [arm for arm in result.arms if arm.reads > 1]
     for arm in arms:
         if arm.varied:
             yield Drawn(
-                f"Read first instead of last: {arm.arm}", ordered.place_forest(arm), ("first_less_last", "rms_shift")
+                f"Read first instead of last: {arm.arm}",
+                ordered.place_forest(arm, run_judges=judges),
+                ("first_less_last", "rms_shift"),
             )
         yield Drawn(
             f"Shift by criterion and position: {arm.arm}", ordered.shift_heatmap(arm), ("shift", "delta", "friedman")
         )
         if arm.carryover and arm.carryover_separable:
-            yield Drawn(f"The criterion read just before: {arm.arm}", ordered.carryover_forest(arm), ("carryover",))
+            yield Drawn(
+                f"The criterion read just before: {arm.arm}",
+                ordered.carryover_forest(arm, run_judges=judges),
+                ("carryover",),
+            )
     if result.comparisons:
         yield Drawn(
             "Agreement with people: difference of two strategies",
@@ -258,7 +272,7 @@ def _ranking(result: RankingResult, findings: Findings) -> Iterator[Drawn]:
 
 
 def _comparison(result: ComparisonResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
+    judges = findings.data.judges
     if not result.judges:
         return
     yield Drawn("Advantage of the first place", compare.advantage_bars(result), ("advantage",))
@@ -266,11 +280,19 @@ def _comparison(result: ComparisonResult, findings: Findings) -> Iterator[Drawn]
         return  # no comparison was read in every order
     yield Drawn("Position consistency", compare.consistency_bars(result), ("pc", "rs", "error"))
     yield Drawn("Preference fairness", compare.fairness_bars(result), ("pf", "primacy"))
-    yield Drawn("Consistency and fairness", compare.pc_against_pf(result), ("pc", "pf"))
-    yield Drawn("Consistency against the win rate", compare.against_win_rate(result.judges), ("win_rate", "gap"))
-    yield Drawn("Fairness against the win rate", compare.against_win_rate(result.judges, measure="pf"), ("win_rate",))
+    yield Drawn("Consistency and fairness", compare.pc_against_pf(result, run_judges=judges), ("pc", "pf"))
+    yield Drawn(
+        "Consistency against the win rate",
+        compare.against_win_rate(result.judges, run_judges=judges),
+        ("win_rate", "gap"),
+    )
+    yield Drawn(
+        "Fairness against the win rate",
+        compare.against_win_rate(result.judges, measure="pf", run_judges=judges),
+        ("win_rate",),
+    )
     if any(len(judge.by_task) > 2 for judge in result.judges):
-        yield Drawn("Consistency by task", compare.task_radar(result), ("pc",))
+        yield Drawn("Consistency by task", compare.task_radar(result, run_judges=judges), ("pc",))
     for group in result.together:
         yield Drawn(
             f"Agreement of judges on {group.dataset}", compare.agreement_heatmap(group), ("agreement", "beyond_chance")
@@ -279,7 +301,6 @@ def _comparison(result: ComparisonResult, findings: Findings) -> Iterator[Drawn]
 
 
 def _agreement(result: AgreementResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
     for group in {setting(arm.arm): arm for arm in result.arms}:
         arms = [arm for arm in result.arms if setting(arm.arm) == group]
         name = " · ".join(filter(None, group))
@@ -288,7 +309,11 @@ def _agreement(result: AgreementResult, findings: Findings) -> Iterator[Drawn]:
         clearest = min(arms, key=lambda arm: clarity(arm.arm))
         yield Drawn(f"Who gave what: {clearest.arm}", confusion_cells(clearest), ("confusion",))
         if len(clearest.orderings) > 1:
-            yield Drawn(f"Weighted kappa of each order: {clearest.arm}", order_dots(clearest), ("kappa",))
+            yield Drawn(
+                f"Weighted kappa of each order: {clearest.arm}",
+                order_dots(clearest, run_judges=findings.data.judges),
+                ("kappa",),
+            )
 
 
 def _agreement_said(result: AgreementResult) -> Iterable[str]:
@@ -357,7 +382,7 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "generalisability": generalisability_charts,
     "jury": jury_charts,
     "criteria": _criteria,
-    "batch": lambda result, _: batch_charts(result),
+    "batch": lambda result, findings: batch_charts(result, findings.data.judges),
     "ranking": _ranking,
     "comparison": _comparison,
     "leaderboard": _leaderboard,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rubriclab.figures.batch import before_heatmap, effect_forest, place_dots
 from rubriclab.findings.batch_results import BatchResult
 from rubriclab.report.drawn import Drawn
 
 
-def batch_charts(result: BatchResult) -> Iterator[Drawn]:
-    """Of every arm whose responses changed places."""
+def batch_charts(result: BatchResult, judges: Sequence[str]) -> Iterator[Drawn]:
+    """Of every arm whose responses changed places. ``judges``: the run's, for their colours."""
     for arm in result.arms:
         if arm.varied:
-            yield Drawn(f"What a batch does: {arm.arm}", effect_forest(arm), ("batch_contrast", "batch_level"))
-            yield Drawn(f"By place in the batch: {arm.arm}", place_dots(arm), ("batch_place",))
+            yield Drawn(
+                f"What a batch does: {arm.arm}",
+                effect_forest(arm, run_judges=judges),
+                ("batch_contrast", "batch_level"),
+            )
+            yield Drawn(f"By place in the batch: {arm.arm}", place_dots(arm, run_judges=judges), ("batch_place",))
             yield Drawn(f"After which response: {arm.arm}", before_heatmap(arm), ("batch_before",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rubriclab.findings.ordering import cost_said
 from rubriclab.model.wording import UNKNOWN, arm_name, interval, number
 
 Json = Mapping[str, Any]
@@ -108,6 +109,11 @@ def _pearson(arm: Json) -> str:
     return _with_ci(alignment["pearson"]["r"], alignment["pearson"]["ci"])
 
 
+def _bias_cost(arm: Json) -> str:
+    cost = arm["bias_cost"]
+    return cost_said(cost["default"], cost["why_unknown"])
+
+
 def _with_ci(value: float | None, ci: Sequence[float | None], form: str = ".3f") -> str:
     """The number, and its interval below it where there is one."""
     ends = "" if None in ci else f"\n{interval(ci, form, brackets=True)}"
@@ -136,7 +142,7 @@ OPTIONS = KeyTable(
         Column("Ascending less descending, points", _shift),
         Column("Picks at position 1 (even)", _first_position),
         Column("V without noise", _cramers_v),
-        Column("Bias Cost as in the paper, percentage points", lambda arm: number(arm["bias_cost"]["default"], ".1f")),
+        Column("Bias Cost as in the paper", _bias_cost),
         PEARSON,
         Column("Items", lambda arm: f"{arm['n_items']:,}"),
         READ,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rubriclab.findings.ordering import cost_said
 from rubriclab.model.wording import arm_name, beyond_noise, interval, lone_p, many, number, p_value
 from rubriclab.report.text_batch import batch_lines
 from rubriclab.report.text_ratings import mean_lines, replacement_lines
@@ -94,18 +95,24 @@ def _position_lines(arm: Json) -> Iterator[str]:
     cost = arm["bias_cost"]
     best, clean = cost["best"], cost["without_noise"]
     yield (
-        f"  Bias Cost      default {_number(clean['default'], '.1f')} "
-        f"{interval(clean['default_ci'], '.1f', brackets=True)} less noise; as in the paper default "
-        f"{_number(cost['default'], '.1f')}, best {_cheapest(best)}"
+        f"  Bias Cost      default {_less_noise(clean, cost['why_unknown_without_noise'])}; as in the paper default "
+        f"{cost_said(cost['default'], cost['why_unknown'])}, best {_cheapest(best)}"
     )
     yield f"  within item    sd {_number(arm['within_item_sd'], '.2f')}"
 
 
 def _cheapest(best: Json) -> str:
-    """An order is named as the best only where its cost is known."""
+    """An order is named as the best only where its cost is known; why it is not is said before."""
     if best["cost"] is None:
-        return "unknown"
-    return f"{' '.join(map(str, best['ordering']))} {_number(best['cost'], '.1f')} percentage points"
+        return cost_said(None)
+    return f"{' '.join(map(str, best['ordering']))} {cost_said(best['cost'])}"
+
+
+def _less_noise(clean: Json, why: str) -> str:
+    """Without noise, with its interval; or why that is not known."""
+    if clean["default"] is None:
+        return f"without noise {cost_said(None, why)}"
+    return f"{cost_said(clean['default'])} {interval(clean['default_ci'], '.1f', brackets=True)} without noise"
 
 
 def _outcome(shift: Json) -> str:

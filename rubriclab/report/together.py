@@ -48,7 +48,11 @@ def _shared(runs: Sequence[Findings], group: Sequence[Line]) -> Iterator[Drawn]:
         yield Drawn("Shift by criterion and position, one colour scale", draw.shift_heatmaps(facets), ("shift",))
         return
     scores = len(group[0].arm.scores)
-    yield Drawn(f"Position selected, {scores} options", draw.shares(facets), ("share",))
+    yield Drawn(
+        f"Position selected, {scores} options",
+        draw.shares(facets, run_judges=[name for of in runs for name in of.data.judges]),
+        ("share",),
+    )
     yield Drawn(f"Score × position, {scores} options, one colour scale", draw.heatmaps(facets), ("table",))
 
 

@@ -38,6 +38,7 @@ def model(judge: str = "judge", *, bounded: bool = True) -> ChoiceModel:
         neighbour_test=None,
         identified={},
         converged=True,
+        held_back=False,
         warnings=(),
     )
 

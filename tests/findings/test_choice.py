@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rubriclab.findings.choice import choice, choice_sentence
+from rubriclab.findings.choice import choice
+from rubriclab.findings.choice_words import choice_sentence
 from rubriclab.findings.plain import plain
 from rubriclab.model import STATUSES, Arm, Ordering, RunData
 

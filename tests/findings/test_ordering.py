@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rubriclab.findings.frame import arm_units, item_tables, option_rows, units
-from rubriclab.findings.ordering import MISSING_CELLS, bias_costs
+from rubriclab.findings.ordering import MISSING_CELLS, NO_CELLS, ONE_PLACE, bias_costs, cost_said
 from rubriclab.findings.position import position
 from rubriclab.model import Arm, Ordering, RunData
 
@@ -56,3 +56,15 @@ def test_orderings_are_named_by_scores_not_by_codes() -> None:
     assert cost.cyclic_best.ordering == (3, 7)
     assert cost.default.cost == pytest.approx(50.0)
     assert len(cost.rotations) == 2
+
+
+def test_a_cost_is_said_with_its_unit_or_its_reason() -> None:
+    assert cost_said(71.38) == "71.4 percentage points"
+    assert cost_said(float("nan"), "9 prompts are too few") == "not defined: 9 prompts are too few"
+    assert cost_said(None, "9 prompts are too few", reason=False) == "not defined"
+    few = position(run_of([(0, 0, 1, 6), (1, 1, 2, 2), (1, 0, 2, 4), (2, 1, 1, 8)]), n_boot=50).arms[0].bias_cost
+    assert few.missing.startswith("without noise not defined: 3 items are too few")
+    never = position(run_of([(0, 0, 1, 3), (1, 1, 2, 3)]), n_boot=50).arms[0].bias_cost
+    assert never.missing == f"not defined: {NO_CELLS}"
+    one_order = position(run_of([(0, 0, 1, 3), (1, 0, 2, 3)]), n_boot=50).arms[0].bias_cost
+    assert one_order.missing == f"not defined: {ONE_PLACE}"

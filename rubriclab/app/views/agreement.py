@@ -104,7 +104,7 @@ def _charts(info: RunInfo, found: AgreementResult, arm: ArmAgreement) -> dict[st
         ui.chart(drawn["Who gave what"], key="agreement-cells", info=info)
     if len(arm.orderings) > 1:
         st.subheader("Each order by itself", anchor=False, help=ui.about("kappa"))
-        drawn["Agreement by order"] = order_dots(arm)
+        drawn["Agreement by order"] = order_dots(arm, run_judges=uf.judges_of(info))
         ui.chart(drawn["Agreement by order"], key="agreement-orders", info=info)
     return drawn
 

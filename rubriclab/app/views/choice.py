@@ -12,11 +12,12 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.choice import label_odds, neighbour_odds, position_odds
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.style import Chart
-from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel, choice_sentence
+from rubriclab.findings.choice import ChoiceModel, Level, PositionLevel
+from rubriclab.findings.choice_words import choice_sentence, ends_said, odds_said, p_said
 from rubriclab.findings.debiasing import DEBIASING_OF_ARMS
 from rubriclab.findings.debiasing_results import BreakEven, Debiased, Debiasing, gain_sentence
 from rubriclab.findings.topic import setting
-from rubriclab.model.wording import many, p_value
+from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
 
@@ -130,16 +131,20 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
     }
     known = [(where, v) for where, v in by_name[name] if math.isfinite(v.log_odds)]
     if not known or test is None:
-        return (title, "–", "not seen apart", ui.about(TERM[name], UNSEEN.get(str(model.identified.get(name)), "")))
+        return (
+            title,
+            "not defined",
+            "not seen apart",
+            ui.about(TERM[name], UNSEEN.get(str(model.identified.get(name)), "")),
+        )
     where, top = max(known, key=lambda pair: pair[1].log_odds)
     return (
         f"Odds {where}",
-        f"{top.odds:.2f}",
-        p_value(test.p),
+        odds_said(model, top.odds, short=True),
+        p_said(model, test),
         ui.about(
             TERM[name],
-            f"95 % interval {math.exp(top.ci.low):.2f} to {math.exp(top.ci.high):.2f}. "
-            f"The p-value is of no effect at any level: {test.name}.",
+            f"95 % interval: {ends_said(model, top.ci)}. The p-value is of no effect at any level: {test.name}.",
         ),
     )
 
@@ -161,7 +166,7 @@ def headline(model: ChoiceModel) -> None:
         pooled = max(model.pooled, key=lambda level: level.log_odds)
         st.caption(
             f"Items lean to places by themselves, with a standard deviation of {model.leaning:.1f} in "
-            f"log-odds. One effect for all items would say {pooled.odds:.2f} at position {pooled.position}."
+            f"log-odds. One effect for all items would say {odds_said(model, pooled.odds)} at position {pooled.position}."
         )
     left_out = ", ".join(f"{n:,} {why}" for why, n in model.excluded.items())
     st.caption(
@@ -182,7 +187,7 @@ def odds(info: RunInfo, model: ChoiceModel) -> dict[str, Chart]:
         with place:
             st.markdown(f"**{title}**", help=ui.about(TERM[name]))
             if levels:
-                drawn[title] = draw([model])
+                drawn[title] = draw([model], run_judges=uf.judges_of(info))
                 ui.chart(drawn[title], info=info, key=f"choice-{name}-{model.arm}-{model.source}")
             else:
                 st.caption(UNSEEN.get(str(model.identified.get(name)), "This design cannot show it."))

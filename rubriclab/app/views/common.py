@@ -89,6 +89,11 @@ def arms_of(info: RunInfo) -> tuple[Arm, ...]:
     return ui.finding(info, ARMS)
 
 
+def judges_of(info: RunInfo) -> tuple[str, ...]:
+    """The run's judges in its order, which gives each its colour on every page."""
+    return tuple(dict.fromkeys(arm.judge for arm in arms_of(info)))
+
+
 def used_arms(info: RunInfo) -> tuple[int, ...]:
     """Codes of the arms that have judgments."""
     return ui.finding(info, USED_ARMS)

@@ -84,7 +84,7 @@ def _options_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag:
     if not moved:
         return {}
     facets = _facets(chosen, moved)
-    cells, lines_drawn = draw.heatmaps(facets), draw.shares(facets)
+    cells, lines_drawn = draw.heatmaps(facets), draw.shares(facets, run_judges=_judges(chosen))
     left, right = st.columns(2, gap="large")
     with left:
         even = 1.0 / len(moved[0].arm.scores)
@@ -94,6 +94,10 @@ def _options_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag:
         st.markdown("**Position selected**, 95 % intervals", help=ui.about("share"))
         ui.chart(lines_drawn, key=f"compare-shares-{tag}", info=info)
     return {"Score by position": cells, "Positions": lines_drawn}
+
+
+def _judges(chosen: Chosen) -> list[str]:
+    return [name for info in chosen.infos.values() for name in uf.judges_of(info)]
 
 
 def _criteria_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag: str) -> dict[str, Chart]:

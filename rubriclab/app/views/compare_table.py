@@ -10,7 +10,11 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
+from rubriclab.findings.ordering import UNIT, cost_said
 from rubriclab.findings.summary import ComparisonLine, CriteriaLine, Line, OptionsLine
+from rubriclab.model.wording import arm_name, listed
+
+COST = f"Bias Cost ({UNIT})"
 
 # ---------------------------------------------------------------- the table
 
@@ -45,7 +49,7 @@ def _numbers(line: Line) -> dict[str, float]:
             **uf.with_ends("Shift", line.shift, line.shift_ci),
             "Position 1": line.first,
             **uf.with_ends("V", line.v, line.v_ci),
-            "Bias Cost": line.bias_cost,
+            COST: line.bias_cost,
             **uf.with_ends("r", line.r, line.r_ci),
             "Within-item sd": line.within_item_sd,
         }
@@ -71,7 +75,7 @@ _TERMS = {
     "Position 1": ("share", "percent"),
     "V": ("v", "%.3f"),
     "Shift": ("order_shift", "%+.2f"),
-    "Bias Cost": ("bias_cost", "%.1f"),
+    COST: ("bias_cost", "%.1f"),
     "r": ("pearson", "%.3f"),
     "Within-item sd": ("within_sd", "%.2f"),
     "Read": ("read", "percent"),
@@ -100,5 +104,18 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
     # Whole per cents, as everywhere else; the export keeps every digit.
     shares = [name for name in ("Position 1", "Read") if name in frame]
     shown = frame.drop(columns=idle).round(dict.fromkeys(shares, 2))
-    st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder="–")
+    st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder="not defined")
+    if missing := missing_costs(told):
+        st.caption(ui.plain(missing))
     return frame
+
+
+def missing_costs(told: Sequence[Line]) -> str:
+    """Which rows have no Bias Cost, and why; empty where all have one."""
+    whose: dict[str, list[str]] = {}
+    for line in told:
+        if isinstance(line, OptionsLine) and line.bias_cost_why:
+            name = arm_name(line.arm, simulated=False)
+            whose.setdefault(cost_said(line.bias_cost, line.bias_cost_why), []).append(name)
+    lines = "; ".join(f"{listed(names)} {why}" for why, names in whose.items())
+    return f"Bias Cost: {lines}." if lines else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -206,14 +207,14 @@ def papers(info: RunInfo, result: ComparisonResult) -> dict[str, Chart]:
             st.markdown(f"**{name}**", help=ui.about(about))
             ui.chart(drawn[name], key=f"comparison-{name}", info=info)
     left, right = st.columns(2, gap="large")
-    drawn["Consistency and fairness"] = pc_against_pf(result)
+    drawn["Consistency and fairness"] = pc_against_pf(result, run_judges=uf.judges_of(info))
     with left:
         st.markdown("**Consistency and fairness together**", help=ui.about("primacy"))
         ui.chart(drawn["Consistency and fairness"], key="comparison-both", info=info)
     with right:
         st.markdown("**Consistency by task**", help=ui.about("pc"))
         if len({group.name for one in result.judges for group in one.by_task}) > 2:
-            drawn["By task"] = task_radar(result)
+            drawn["By task"] = task_radar(result, run_judges=uf.judges_of(info))
             ui.chart(drawn["By task"], key="comparison-radar", info=info)
         else:
             st.caption("Three tasks or more make a radar; this run has fewer.")
@@ -256,10 +257,11 @@ def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Cha
     against = uf.toggle(
         "Against", ("Win rate", "Quality gap"), key="comparison-x", address="against", about=ui.about("gap")
     )
-    x = "owr" if against == "Win rate" else "gap"
+    x: Literal["owr", "gap"] = "owr" if against == "Win rate" else "gap"
+    every = uf.judges_of(info)
     drawn = {
-        f"PC by {against.lower()}": against_win_rate(judges, measure="pc", x="owr" if x == "owr" else "gap"),
-        f"PF by {against.lower()}": against_win_rate(judges, measure="pf", x="owr" if x == "owr" else "gap"),
+        f"PC by {against.lower()}": against_win_rate(judges, measure="pc", x=x, run_judges=every),
+        f"PF by {against.lower()}": against_win_rate(judges, measure="pf", x=x, run_judges=every),
     }
     for place, (name, chart) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):
         with place:

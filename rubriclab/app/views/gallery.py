@@ -60,7 +60,7 @@ def recorded_example(info: RunInfo) -> None:
     for about, texts in said.items():
         st.markdown(f"**{ui.plain(about.partition(' · ')[0])}**: {ui.plain(' '.join(texts))}")
     st.caption("These two score one answer by a rubric; what changes places is the list of score options.")
-    ui.chart(selection_bars(arms), key="gallery-recorded", info=info)
+    ui.chart(selection_bars(arms, run_judges=uf.judges_of(info)), key="gallery-recorded", info=info)
     _way_to(info.run)
 
 

@@ -142,7 +142,7 @@ def _references(info: RunInfo, group: PerturbationGroup, found: PerturbationResu
     if not same:  # without gold there is no agreement to draw
         return {}
     st.subheader("With a reference answer of each score", anchor=False, help=ui.about("pull"))
-    chart = reference_lines(same)
+    chart = reference_lines(same, run_judges=uf.judges_of(info))
     ui.chart(chart, key=key, info=info)
     return {"References": chart}
 
@@ -161,12 +161,12 @@ def followed(info: RunInfo, found: PerturbationResult, judge: str) -> dict[str, 
         )
         uf.cautions(one.model.warnings)
     left, right = st.columns(2, gap="large")
-    models = [one.model for one in mine]
+    models, judges = [one.model for one in mine], uf.judges_of(info)
     with left:
-        drawn["Odds by position"] = position_odds(models)
+        drawn["Odds by position"] = position_odds(models, run_judges=judges)
         ui.chart(drawn["Odds by position"], key="perturbation-position", info=info)
     with right:
-        drawn["Odds by label"] = label_odds(models)
+        drawn["Odds by label"] = label_odds(models, run_judges=judges)
         ui.chart(drawn["Odds by label"], key="perturbation-label", info=info)
     return drawn
 

@@ -13,6 +13,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.app.views.judgments_table import browse
 from rubriclab.figures.style import Chart
 from rubriclab.findings.effects import words
+from rubriclab.findings.ordering import cost_said
 from rubriclab.findings.position import position_sentence
 from rubriclab.findings.position_results import NoiseFloor, PositionArm
 from rubriclab.findings.shift import Single, mean_words, one_words
@@ -168,21 +169,23 @@ def _strength(arm: PositionArm) -> None:
                 f"{number(where.cramers_v, '.3f')} (noise alone {number(where.v_from_noise, '.2f')})",
             ),
             (
-                "Bias Cost, default order, percentage points",
-                number(clean.default, ".1f"),
+                "Bias Cost, default order",
+                cost_said(clean.default, reason=False),
                 interval(clean.default_ci, ".1f"),
-                number(cost.default.cost, ".1f"),
+                cost_said(cost.default.cost, reason=False),
             ),
             (
-                "Bias Cost, best order, percentage points",
-                number(clean.best, ".1f"),
+                "Bias Cost, best order",
+                cost_said(clean.best, reason=False),
                 interval(clean.best_ci, ".1f"),
-                number(cost.best.cost, ".1f"),
+                cost_said(cost.best.cost, reason=False),
             ),
         ],
         columns=["Strength", "Without noise", "95 % interval", "As in the paper"],
     )
     st.table(numbers.set_index("Strength"))
+    if cost.missing:
+        st.caption(ui.plain(f"Bias Cost {cost.missing}."))
 
 
 def _tests(arm: PositionArm) -> None:

@@ -39,7 +39,7 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     if text := scale_sentence(scale):
         st.markdown(ui.plain(text))
     uf.cautions(scale.warnings)
-    drawn = {"Ruler": ruler(scale)}
+    drawn = {"Ruler": ruler(scale, run_judges=uf.judges_of(info))}
     st.caption(
         "Upwards: better texts, more severe judges and people, places that add to a score; below “scores” where each begins."
     )
