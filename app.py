@@ -27,8 +27,10 @@ def frame() -> None:
         ]
         for section, entries in ui.NAVIGATION.items()
     }
-    page = st.navigation(pages, position="sidebar")
+    page = st.navigation(pages, position="sidebar", expanded=True)
     ui.enter(page)
+    ui.follow_store()
+    ui.store_chooser()
     page.run()
 
 

@@ -33,7 +33,6 @@ from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, uplo
 from rubriclab.app.ui.reading import reading_fields
 from rubriclab.app.ui.runs import (
     FINDINGS_PAGE,
-    STORE_VARIABLE,
     ended_run,
     example_run,
     judged_runs,
@@ -45,11 +44,13 @@ from rubriclab.app.ui.runs import (
     store,
     store_care,
 )
+from rubriclab.app.ui.stores import STORE_VARIABLE, STORES_VARIABLE, follow_store, store_chooser
 
 __all__ = [
     "FINDINGS_PAGE",
     "MOVED",
     "NAVIGATION",
+    "STORES_VARIABLE",
     "STORE_VARIABLE",
     "Entry",
     "about",
@@ -70,6 +71,7 @@ __all__ = [
     "fill_table",
     "finding",
     "findings",
+    "follow_store",
     "forget_address",
     "forwarding",
     "judged_runs",
@@ -88,6 +90,7 @@ __all__ = [
     "start_or_ask",
     "store",
     "store_care",
+    "store_chooser",
     "table",
     "table_now",
     "upload",

@@ -25,6 +25,8 @@ log = logging.getLogger("rubriclab")
 
 _ANNOUNCED = "announced"
 _KEYS = "keys of this session"
+KEPT_ACROSS_STORES = frozenset({_ANNOUNCED, _KEYS, "entered", "wanted"})
+"""What a session remembers that is about no store."""
 WARM_AFTER = 1.5
 """Seconds after the first visit began: by then its own page mostly stands."""
 

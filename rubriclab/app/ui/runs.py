@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +13,7 @@ import streamlit as st
 from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import duration, empty_state, faults, plain, secrets
 from rubriclab.app.ui.remedies import dropped_judges, remedies
+from rubriclab.app.ui.stores import store_now
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
 from rubriclab.model.places import EXAMPLE
 from rubriclab.model.wording import many
@@ -23,8 +23,6 @@ from rubriclab.store import RunInfo, Store
 from rubriclab.store.archive import read_archive
 from rubriclab.store.archive_writing import write_archive
 
-STORE_VARIABLE = "RUBRICLAB_STORE"
-DEFAULT_STORE = "lab.duckdb"
 EXAMPLE_NAME = "Recorded example"
 STATE_COLORS = {
     "running": "blue",
@@ -54,8 +52,8 @@ def _manager(path: str) -> RunManager:
 
 
 def manager() -> RunManager:
-    """The runs of this server, over the one store. Raises StoreError where it cannot be opened."""
-    return _manager(os.environ.get(STORE_VARIABLE, DEFAULT_STORE))
+    """The runs of this server over the store of this session. Raises StoreError where it cannot be opened."""
+    return _manager(store_now())
 
 
 def store() -> Store:
@@ -174,7 +172,7 @@ def _run_controls(info: RunInfo, state: str, key: str) -> None:
             "Judgments (Parquet)",
             key=f"{key}-parquet-{info.run}",
             on_click="ignore",
-            data=partial(run_parquet, info.run),
+            data=partial(run_parquet, store(), info.run),
             file_name=f"{info.run}.parquet",
             width="stretch",
         )
@@ -186,9 +184,10 @@ def _run_controls(info: RunInfo, state: str, key: str) -> None:
             st.rerun()
 
 
-def run_parquet(run: str) -> bytes:
-    """Every judgment of a run with its words, one a row, as Parquet."""
-    frame = store().export_frame(run)
+def run_parquet(kept: Store, run: str) -> bytes:
+    """Every judgment of a run with its words, one a row, as Parquet. Called when the button is pressed, outside of
+    the session: the store comes with it."""
+    frame = kept.export_frame(run)
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     return buffer.getvalue()
