@@ -30,6 +30,7 @@ from rubriclab.app.ui.frame import (
 )
 from rubriclab.app.ui.guard import door
 from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
+from rubriclab.app.ui.notices import tab_title, watch_runs
 from rubriclab.app.ui.reading import reading_fields
 from rubriclab.app.ui.runs import (
     FINDINGS_PAGE,
@@ -91,8 +92,10 @@ __all__ = [
     "store",
     "store_care",
     "store_chooser",
+    "tab_title",
     "table",
     "table_now",
     "upload",
     "verbatim",
+    "watch_runs",
 ]

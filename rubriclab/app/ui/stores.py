@@ -127,7 +127,7 @@ def store_chooser() -> None:
     if len(stores) == 1 and served():
         return
     with st.sidebar.popover(
-        plain(now), icon=":material/database:", width="stretch", help="The store of this visit", key=f"stores-of-{now}"
+        f"Store: {plain(now)}", icon=":material/database:", width="stretch", key=f"stores-of-{now}"
     ):
         st.markdown(
             "**Stores**  \n:small[Each has its own data, runs and judges. What a page has not kept yet is let go.]"
