@@ -11,7 +11,7 @@ from rubriclab.model import places
 
 
 def frame() -> None:
-    st.set_page_config(page_title="rubriclab", page_icon=str(places.MARK), layout="wide")
+    st.set_page_config(page_title=ui.tab_title(), page_icon=str(places.MARK), layout="wide")
     st.logo(str(places.LOGO), icon_image=str(places.MARK), size="large")
     pages = {
         section: [
@@ -27,8 +27,11 @@ def frame() -> None:
         ]
         for section, entries in ui.NAVIGATION.items()
     }
-    page = st.navigation(pages, position="sidebar")
+    page = st.navigation(pages, position="sidebar", expanded=True)
     ui.enter(page)
+    ui.follow_store()
+    ui.store_chooser()
+    ui.watch_runs()
     page.run()
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rubriclab.model import LabError
 from rubriclab.model.places import APP, SERVE
 
 
@@ -20,6 +21,14 @@ def add_lab(parsers: Any) -> None:
         metavar="FILE",
         help="the store, a .duckdb file; made where there is none (default: "
         "RUBRICLAB_STORE, else lab.duckdb in this folder)",
+    )
+    made.add_argument(
+        "--stores",
+        metavar="FOLDER",
+        action="append",
+        default=[],
+        help="also offer the stores of this folder in the sidebar, besides those beside the store; may be given "
+        "more than once (default: RUBRICLAB_STORES)",
     )
     made.add_argument(
         "--port", type=_port, metavar="N", help="the port on this machine (default: the first free one from 8501)"
@@ -57,6 +66,8 @@ def lab(arguments: argparse.Namespace) -> int:
     environment = dict(os.environ)
     if arguments.store is not None:
         environment["RUBRICLAB_STORE"] = str(Path(arguments.store).expanduser().absolute())
+    if arguments.stores:
+        environment["RUBRICLAB_STORES"] = os.pathsep.join(_place(folder) for folder in arguments.stores)
     if arguments.code is not None:
         from rubriclab.judges.code_entry import CODE_VARIABLE, check_folder
 
@@ -69,6 +80,14 @@ def lab(arguments: argparse.Namespace) -> int:
                 return process.wait()
             except KeyboardInterrupt:
                 continue  # Streamlit has heard it too, and ends by itself
+
+
+def _place(folder: str) -> str:
+    """Raises LabError for what is neither a folder nor a store."""
+    path = Path(folder).expanduser().absolute()
+    if not path.exists():
+        raise LabError(f"There is no folder {folder}. Name one that holds .duckdb stores, or a store.")
+    return str(path)
 
 
 def _has_display() -> bool:

@@ -176,7 +176,7 @@ def _listed(manifest: Path) -> Mapping[str, Any]:
     with suppress(OSError, ValueError):
         read = json.loads(manifest.read_text(encoding="utf-8"))
         if isinstance(read, dict) and isinstance(read.get("files"), dict):
-            return read["files"]
+            return dict(read["files"])
     return {}
 
 

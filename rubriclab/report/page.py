@@ -117,7 +117,7 @@ def html_report(
     document allows no script but its own two and no connection. ``known``: the findings of the sources, where
     they are at hand; ``up``: a relative address of what the report is a part of, which it then links to.
     """
-    given = [*known] or [None] * len(sources)
+    given: Sequence[Findings | None] = known or [None] * len(sources)
     runs = [_Run(of, name, seed, one) for of, name, one in zip(sources, _titles(sources), given, strict=True)]
     outline = list(_outline(runs, parts))
     figures = _numbered(outline)

@@ -107,7 +107,9 @@ def _columns(part: pd.DataFrame, arms: Sequence[Arm], scrub: Scrub, *, texts: bo
         "reply": part["text"],
     }
     wanted = {**COLUMNS, **WORDS} if texts else COLUMNS
-    table = pd.DataFrame({name: pd.Series(columns[name]).astype(_PANDAS[kind]) for name, kind in wanted.items()})
+    table = pd.DataFrame({name: columns[name] for name in wanted}).astype(
+        {name: _PANDAS[kind] for name, kind in wanted.items()}
+    )
     objects = [name for name, kind in wanted.items() if kind == pa.string()]
     table[objects] = table[objects].where(table[objects].notna(), None)
     return table

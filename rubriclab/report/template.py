@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ def clean(value: object) -> str:
     return _SURROGATES.sub("\ufffd", _OVERRIDES.sub("\ufffd", shown))
 
 
+@cache
 def environment() -> Environment:
-    """Jinja with everything escaped, after it is cleaned; a name that is not there is an error."""
+    """Jinja with everything escaped, after it is cleaned; a name that is not there is an error. One for all pages,
+    since a template is read and compiled once."""
     made = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,

@@ -31,10 +31,10 @@ from rubriclab.app.ui.frame import (
 from rubriclab.app.ui.guard import door
 from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
 from rubriclab.app.ui.listing import run_list, run_shelves
+from rubriclab.app.ui.notices import tab_title, watch_runs
 from rubriclab.app.ui.reading import reading_fields
 from rubriclab.app.ui.runs import (
     FINDINGS_PAGE,
-    STORE_VARIABLE,
     ended_run,
     example_run,
     judged_runs,
@@ -46,11 +46,13 @@ from rubriclab.app.ui.runs import (
     store,
     store_care,
 )
+from rubriclab.app.ui.stores import STORE_VARIABLE, STORES_VARIABLE, follow_store, store_chooser
 
 __all__ = [
     "FINDINGS_PAGE",
     "MOVED",
     "NAVIGATION",
+    "STORES_VARIABLE",
     "STORE_VARIABLE",
     "Entry",
     "about",
@@ -71,6 +73,7 @@ __all__ = [
     "fill_table",
     "finding",
     "findings",
+    "follow_store",
     "forget_address",
     "forwarding",
     "judged_runs",
@@ -91,8 +94,11 @@ __all__ = [
     "start_or_ask",
     "store",
     "store_care",
+    "store_chooser",
+    "tab_title",
     "table",
     "table_now",
     "upload",
     "verbatim",
+    "watch_runs",
 ]

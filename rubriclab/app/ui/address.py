@@ -112,8 +112,8 @@ def search(label: str, *, key: str, address: str, hint: str = "") -> str:
 
 
 def forget_address(*, but: str) -> None:
-    """Drop from the address all but one part: what the rest was about is no longer shown."""
-    for part in [part for part in st.query_params if part != but]:
+    """Drop from the address all but one part and the store: what the rest was about is no longer shown."""
+    for part in [part for part in st.query_params if part not in (but, "store")]:
         del st.query_params[part]
 
 

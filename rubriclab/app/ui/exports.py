@@ -11,7 +11,7 @@ import streamlit as st
 
 from rubriclab.app.ui.charts import CONFIG
 from rubriclab.app.ui.frame import plain
-from rubriclab.app.ui.runs import run_parquet
+from rubriclab.app.ui.runs import run_parquet, store
 from rubriclab.datasets.outfiles import csv_bytes
 from rubriclab.figures.printed import FORMATS, Format, NoPrinter, Wanted, browser, printed
 from rubriclab.figures.rows import figure_rows
@@ -52,7 +52,7 @@ def export_row(
     things |= {_apart(name, things): _table_ways(name, table) for name, table in tables.items()}
     for run in (info, *also):
         of = f" of {run.name}" if also else ""
-        parquet = Way("Parquet", "parquet", "application/octet-stream", partial(run_parquet, run.run))
+        parquet = Way("Parquet", "parquet", "application/octet-stream", partial(run_parquet, store(), run.run))
         things[_apart(f"All judgments{of}", things)] = (parquet,)
     with st.popover("Export", icon=":material/download:"):
         _chosen(

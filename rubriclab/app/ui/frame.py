@@ -25,6 +25,8 @@ log = logging.getLogger("rubriclab")
 
 _ANNOUNCED = "announced"
 _KEYS = "keys of this session"
+KEPT_ACROSS_STORES = frozenset({_ANNOUNCED, _KEYS, "entered", "wanted"})
+"""What a session remembers that is about no store."""
 WARM_AFTER = 1.5
 """Seconds after the first visit began: by then its own page mostly stands."""
 
@@ -143,9 +145,9 @@ def _import_rooms() -> None:
             importlib.import_module(f"rubriclab.{room}.{module.name}")
 
 
-def announce(done: str) -> None:
+def announce(done: str, *, icon: str = ":material/check:") -> None:
     """Say what was done once the page is drawn anew: Streamlit loses a toast that a rerun follows."""
-    st.session_state[_ANNOUNCED] = done
+    st.session_state[_ANNOUNCED] = [*st.session_state.get(_ANNOUNCED, ()), (done, icon)]
 
 
 @contextmanager
@@ -161,8 +163,8 @@ def page(file: str, title: str, lead: str) -> Iterator[None]:
         st.switch_page("app.py")
     st.title(title)
     st.markdown(lead)
-    if done := st.session_state.pop(_ANNOUNCED, None):
-        st.toast(done, icon=":material/check:")
+    for done, icon in st.session_state.pop(_ANNOUNCED, ()):
+        st.toast(done, icon=icon)
     try:
         yield
     except LabError as fault:

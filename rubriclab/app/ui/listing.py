@@ -286,7 +286,7 @@ def _exports(info: RunInfo, key: str) -> None:
         "Judgments (Parquet)",
         key=f"{key}-parquet-{info.run}",
         on_click="ignore",
-        data=partial(run_parquet, info.run),
+        data=partial(run_parquet, store(), info.run),
         file_name=f"{info.run}.parquet",
         width="stretch",
     )

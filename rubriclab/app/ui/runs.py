@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ import streamlit as st
 
 from rubriclab.app.ui.frame import duration, faults, plain
 from rubriclab.app.ui.remedies import remedies
+from rubriclab.app.ui.stores import store_now
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
 from rubriclab.model.places import EXAMPLE, TOUR
 from rubriclab.model.wording import many
@@ -21,8 +21,6 @@ from rubriclab.runs.runner import Run
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.archive import read_archive
 
-STORE_VARIABLE = "RUBRICLAB_STORE"
-DEFAULT_STORE = "lab.duckdb"
 EXAMPLE_NAME, FORMS_NAME = "Recorded example", "Recorded prompt forms"
 STATE_COLORS = {
     "running": "blue",
@@ -53,8 +51,8 @@ def _manager(path: str) -> RunManager:
 
 
 def manager() -> RunManager:
-    """The runs of this server, over the one store. Raises StoreError where it cannot be opened."""
-    return _manager(os.environ.get(STORE_VARIABLE, DEFAULT_STORE))
+    """The runs of this server over the store of this session. Raises StoreError where it cannot be opened."""
+    return _manager(store_now())
 
 
 def store() -> Store:
@@ -106,9 +104,10 @@ def ended_run() -> None:
             open_findings(run.info)
 
 
-def run_parquet(run: str) -> bytes:
-    """Every judgment of a run with its words, one a row, as Parquet."""
-    frame = store().export_frame(run)
+def run_parquet(kept: Store, run: str) -> bytes:
+    """Every judgment of a run with its words, one a row, as Parquet. Called when the button is pressed, outside of
+    the session: the store comes with it."""
+    frame = kept.export_frame(run)
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     return buffer.getvalue()

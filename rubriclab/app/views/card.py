@@ -36,7 +36,7 @@ def section(store: Store, info: RunInfo) -> None:
             return
         try:
             with st.spinner("Measuring on held-out items …"):
-                text = _card(store, info.run, store.revision(info.run), code, margin)
+                text = _card(store, store.path, info.run, store.revision(info.run), code, margin)
         except LabError as fault:
             st.info(ui.plain(str(fault)), icon=":material/info:")
             return
@@ -66,8 +66,8 @@ def _margin(arm: Arm) -> float:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _card(_store: Store, run: str, revision: str, code: int, margin: float) -> str:
-    del revision  # part of what the answer is kept by
+def _card(_store: Store, path: str, run: str, revision: str, code: int, margin: float) -> str:
+    del path, revision  # part of what the answer is kept by
     return card_text(judge_card(_store, run, arm=code, margin=margin))
 
 

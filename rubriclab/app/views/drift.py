@@ -72,7 +72,7 @@ def _compared(store: Store, info: RunInfo, now: str, new: str, code: int, code_n
     try:
         with st.spinner("Comparing …"):
             revisions = tuple(store.revision(run) for run in (info.run, now, new) if run)
-            found = _drift(store, info.run, now, new, code, code_now, revisions)
+            found = _drift(store, store.path, info.run, now, new, code, code_now, revisions)
     except LabError as fault:
         st.info(ui.plain(str(fault)), icon=":material/info:")
         return
@@ -95,8 +95,10 @@ def _compared(store: Store, info: RunInfo, now: str, new: str, code: int, code_n
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _drift(_store: Store, run: str, now: str, new: str, code: int, code_now: int, revisions: tuple[str, ...]) -> Drift:
-    del revisions  # part of what the answer is kept by
+def _drift(
+    _store: Store, path: str, run: str, now: str, new: str, code: int, code_now: int, revisions: tuple[str, ...]
+) -> Drift:
+    del path, revisions  # part of what the answer is kept by
     frames = [_store.frame(one, probabilities=True) for one in (run, now)]
     newer = _store.frame(new, probabilities=True) if new else None
     return drift(frames[0], frames[1], new=newer, arm=code, arm_now=code_now)

@@ -21,6 +21,8 @@ from rubriclab.store import Condition, ItemText, RunInfo
 from rubriclab.store.behind import UNREAD, Sort, order_name
 
 PAGE, STRIP, STRIPS = 50, 30, 8
+ON, BACK = "N", "P"
+"""Keys for the next and the previous, where a page has one list to go through."""
 """Items on a page, reads in a strip, strips of an item."""
 SORTS: dict[Sort, str] = {"data": "as in the data", "spread": "most moved first", "judgments": "most judged first"}
 
@@ -115,12 +117,12 @@ def _pager(first: int, items: int) -> None:
         return
     page, pages = first // PAGE + 1, math.ceil(items / PAGE)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _step("Previous", "judgments-page-back", None if page == 1 else {"page": page - 1})
+        _step("Previous", "judgments-page-back", None if page == 1 else {"page": page - 1}, shortcut=BACK)
         st.markdown(f"{first + 1:,} to {min(first + PAGE, items):,} of {items:,}", width="content")
-        _step("Next", "judgments-page-on", None if page == pages else {"page": page + 1}, on=True)
+        _step("Next", "judgments-page-on", None if page == pages else {"page": page + 1}, on=True, shortcut=ON)
 
 
-def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = False) -> None:
+def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = False, shortcut: str | None = None) -> None:
     """A button back or ``on`` to what these parts of the address name; None: there is nothing."""
     side: Literal["left", "right"] = "right" if on else "left"
     st.button(
@@ -131,6 +133,7 @@ def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = Fals
         disabled=to is None,
         on_click=_go,
         kwargs=dict(to or {}),
+        shortcut=shortcut,
     )
 
 
@@ -203,8 +206,8 @@ def _neighbours(info: RunInfo, asked: Condition, item: int) -> None:
     if beside is None or beside.items == 1:
         return
     before, after = (None if code is None else {"item": code, "call": None} for code in (beside.before, beside.after))
-    _step("Previous item", "judgments-item-back", before)
-    _step("Next item", "judgments-item-on", after, on=True)
+    _step("Previous item", "judgments-item-back", before, shortcut=BACK)
+    _step("Next item", "judgments-item-on", after, on=True, shortcut=ON)
     st.caption(f"{beside.place:,} of {beside.items:,}", width="content")
 
 

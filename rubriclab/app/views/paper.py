@@ -34,7 +34,9 @@ def section(store: Store, runs: Sequence[RunInfo]) -> None:
             return
         try:
             with st.spinner("Writing …"):
-                packed, shown = _made(store, *key, tuple(store.revision(info.run) for info in runs), _read_as(runs))
+                packed, shown = _made(
+                    store, store.path, *key, tuple(store.revision(info.run) for info in runs), _read_as(runs)
+                )
         except NoPrinter as fault:
             st.info(ui.plain(str(fault)), icon=":material/info:")
             return
@@ -66,6 +68,7 @@ def _read_as(runs: Sequence[RunInfo]) -> tuple[ReadAs, ...]:
 @st.cache_data(max_entries=4, show_spinner=False)
 def _made(
     _store: Store,
+    path: str,
     runs: tuple[str, ...],
     formats: tuple[str, ...],
     size: str,
@@ -73,7 +76,7 @@ def _made(
     read_as: tuple[ReadAs, ...],
 ) -> tuple[bytes, list[dict[str, str]]]:
     """All files as a zip, and of each run the texts that are shown."""
-    del revisions  # part of what the answer is kept by
+    del path, revisions  # part of what the answer is kept by
     papers = [paper(_store, run, **dict(read)) for run, read in zip(runs, read_as, strict=True)]
     files = of_runs(papers, tuple(form for form in FORMATS if form in formats), size)
     return zipped(files), [_texts(one) for one in papers]

@@ -43,9 +43,13 @@ LEAD = (
 
 
 @st.cache_resource(show_spinner=False)
-def _rounds() -> dict[str, Round]:
-    """By bench the round that was started last in this process."""
+def _rounds_of(path: str) -> dict[str, Round]:  # noqa: ARG001  (a key of the cache)
+    """By bench of the store at ``path`` the round that was started last in this process."""
     return {}
+
+
+def _rounds() -> dict[str, Round]:
+    return _rounds_of(ui.store().path)
 
 
 def section(bench: Bench) -> None:

@@ -74,7 +74,7 @@ def _way_on(found: Sequence[Trial], info: RunInfo, next_text: Callable[[], None]
         cards.copy(shown, "\n".join(one.sentence for one in found), address={"run": info.run}, key="trial-copy")
         if shown is not None:
             cards.present_link(info.run)
-        st.button("Next text", icon=":material/skip_next:", key="trial-next", on_click=next_text)
+        st.button("Next text", icon=":material/skip_next:", key="trial-next", on_click=next_text, shortcut="N")
         st.page_link(
             "pages/judgments.py",
             label="Every reply, word for word",
