@@ -26,9 +26,10 @@ def test_a_run_is_named_tagged_deleted_and_taken_back_at_390_pixels(tmp_path: Pa
         page.goto(f"{address}/runs?search=drafts")
         settled(page)
         page.get_by_role("button", name="More").click()
-        page.get_by_label("Title").fill(TITLE)
-        page.get_by_label("Tags").fill("mine alone")
+        page.get_by_role("textbox", name="Title").fill(TITLE)
+        page.get_by_role("combobox", name="Tags").last.fill("mine alone")
         page.keyboard.press("Enter")
+        page.keyboard.press("Tab")  # closes the list of tags, which lies over the button
         page.get_by_role("button", name="Save title and tags").click()
         page.get_by_text(TITLE, exact=True).wait_for()
         page.get_by_text("mine alone").first.wait_for()
