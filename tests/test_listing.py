@@ -128,6 +128,7 @@ def test_who_tag_one_run_at_once_lose_no_tag(kept: tuple[Store, str]) -> None:
     assert store.run(run).tags == tuple(f"{mine}{n}" for mine in "abc" for n in range(5))
 
 
+@pytest.mark.slow
 def test_two_labs_on_one_store_keep_each_others_tags(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     with Store(path) as store:
@@ -298,6 +299,7 @@ def test_a_store_of_before_titles_opens_and_takes_them(tmp_path: Path) -> None:
         assert store.run(runs[1].run).archived is not None
 
 
+@pytest.mark.slow
 def test_a_copy_and_a_salvaged_store_have_titles_and_tags(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     with Store(path) as store:

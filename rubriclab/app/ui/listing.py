@@ -92,7 +92,8 @@ def _filter(every: Sequence[RunInfo], key: str) -> RunFilter:
         with st.popover("Filter", icon=":material/tune:"):
             states = {"": "Any state", **{state: state.capitalize() for state in STATE_COLORS}}
             state = choose("State", list(states), key=f"{key}-state", address="state", name=states.__getitem__)
-            kinds = {"": "Anything", **{axis: p.title for axis, p in PROTOCOLS.items()}, TRIAL: "One text, tried"}
+            axes: dict[str, str] = {axis: protocol.title for axis, protocol in PROTOCOLS.items()}
+            kinds = {"": "Anything", **axes, TRIAL: "One text, tried"}
             kind = choose("What changes places", list(kinds), key=f"{key}-kind", address="kind", name=kinds.__getitem__)
             made = choose("Made", list(PERIODS), key=f"{key}-made", address="made", name=PERIODS.__getitem__)
             tags: list[str] = []
