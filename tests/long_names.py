@@ -52,10 +52,7 @@ def long_named() -> dict[str, Study]:
             rubric("Quality"),
         ),
         "pairs": Study(
-            "Pairs",
-            _tasks(answers()),
-            compared,
-            Design(axis="pairwise", strategies=(Strategy("balanced"),), repeats=2),
+            "Pairs", _tasks(answers()), compared, Design(axis="pairwise", strategies=(Strategy("balanced"),), repeats=2)
         ),
     }
 
