@@ -50,7 +50,7 @@ with ui.page("criteria", "Criterion order", LEAD):
         drawn["First less last place"] = place_forest(arm, run_judges=uf.judges_of(info))
         ui.chart(drawn["First less last place"], key=f"criteria-places-{code}", info=info)
         drawn["Criterion by position"] = views.heatmaps(info, arm, others)
-        with st.expander("All numbers, and Friedman's test"):
+        with st.expander("All numbers, and the test of places (Friedman)"):
             uf.table(
                 views.effects(arm),
                 key="criteria-effects",
@@ -70,7 +70,7 @@ with ui.page("criteria", "Criterion order", LEAD):
         else:
             st.caption(
                 "These orders cannot show it: neighbours and positions always go together. "
-                "A Williams design separates them."
+                "Orders in which each follows each (a Williams design) separate them."
             )
         st.markdown(f"**The score just given.** {ui.plain(pull_sentence(arm.pull))}", help=ui.about("score_pull"))
     with right:
@@ -82,7 +82,7 @@ with ui.page("criteria", "Criterion order", LEAD):
         else:
             st.caption("Human ratings and two strategies are needed to compare them.")
     if not views.agreement(found).empty:
-        with st.expander("Agreement of every arm"):
+        with st.expander("Agreement of every judge and strategy"):
             uf.table(
                 views.agreement(found),
                 key="criteria-agreement",

@@ -99,7 +99,7 @@ with ui.page("position", "Results", LEAD):
     ui.chart(shared["Shifts"], key="position-shifts", info=info)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**Position selected**, arms that vary the order", help=ui.about("share"))
+        st.markdown("**Position selected**, where the order varied", help=ui.about("share"))
         ui.chart(shared["Positions"], key="position-bars", info=info)
     with right:
         st.markdown("**Scores given**: a judge of one score looks unbiased", help=ui.about("scores_given"))

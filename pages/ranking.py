@@ -28,7 +28,7 @@ def headline(pair: RankReversal) -> None:
             ui.about("flip"),
         ),
         (
-            "Kendall's tau-b",
+            "Same ranking (tau-b)",
             number(tau.value, ".2f"),
             f"{interval(tau.ci, '.2f')}; {many(tau.n, 'prompt')}",
             ui.about("tau"),

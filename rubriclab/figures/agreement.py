@@ -57,7 +57,9 @@ def coefficient_dots(arms: Sequence[ArmAgreement]) -> Chart:
 def order_dots(arm: ArmAgreement, *, run_judges: Sequence[str] = ()) -> Chart:
     """Weighted kappa of each order by itself with a rating, with intervals; people's own as a band."""
     orders = arm.orderings
-    drawing = Drawing(x="Quadratic kappa of a single read with a rating", height=110 + 24 * max(1, len(orders)))
+    drawing = Drawing(
+        x="Agreement of a single read beyond chance (quadratic kappa)", height=110 + 24 * max(1, len(orders))
+    )
     own = arm.raters_own
     if own is not None and np.isfinite(own.one_read.kappa_quadratic.ci.low):
         low, high = own.one_read.kappa_quadratic.ci

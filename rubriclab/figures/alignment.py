@@ -25,7 +25,9 @@ def forest(arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearma
     """r (or rho) with its interval, a row per judge and data set, a colour per strategy."""
     rows = list(dict.fromkeys(_place(arm.arm) for arm in arms))
     strategies = list(dict.fromkeys(arm.arm.strategy for arm in arms))
-    title, sign = ("Pearson r", "r") if measure == "pearson" else ("Spearman rho", "rho")
+    title, sign = (
+        ("Linear agreement (Pearson r)", "r") if measure == "pearson" else ("Agreement by rank (Spearman rho)", "rho")
+    )
     drawing = Drawing(x=f"{title} with humans", height=_height(len(rows), len(strategies)))
 
     def mark(arm: ArmAlignment, index: int) -> Mark:
@@ -181,7 +183,7 @@ def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
 
 def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
     """A line per judge over a factor's levels: ``measure`` "r" with intervals, or "v"."""
-    title = "Pearson r with humans" if measure == "r" else "Cramér's V of positions"
+    title = "Agreement with humans (Pearson r)" if measure == "r" else "Uneven picking of places (Cramér's V)"
     drawing = Drawing(x=escape(table.factor.replace("_", " ")), y=title)
     lines = dict.fromkeys((p.judge, p.dataset, p.strategy, p.others) for p in table.points)
     ends = []

@@ -12,7 +12,8 @@ from rubriclab.findings.choice import ChoiceModel, Level
 from rubriclab.findings.choice_words import ends_said, odds_said
 
 AXIS = "odds against the average"
-COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+TENFOLD = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0)
+COARSE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FINE = (0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0)
 FINEST = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4)
 """Round places on the log axis: few enough for a phone, and two at least."""
@@ -70,6 +71,7 @@ def _forest(lines: list[Line], what: str, run_judges: Sequence[str], *, by_posit
                 marks.append(Mark(at, level.odds, ends, _hover(model, level), behind))
         drawing.dots(marks, name=name, color=look.color, marker={"symbol": look.symbol})
     drawing.rows([level.name for level in lines[0][1]] if lines else [])
+    drawing.figure.update_layout(showlegend=len(lines) > 1)
     ticks = _ticks(lines)
     drawing.figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], tickangle=0)
     return drawing.chart(_alt(lines, what))
@@ -82,6 +84,8 @@ def _hover(model: ChoiceModel, level: Level) -> str:
 def _ticks(lines: list[Line]) -> tuple[float, ...]:
     ends = [abs(end) for _, levels in lines for v in levels for end in (v.log_odds, *v.ci)]
     reach = max(filter(math.isfinite, ends), default=0.0)
+    if reach > math.log(10.0):
+        return TENFOLD
     return COARSE if reach > 1.0 else FINE if reach > 0.3 else FINEST
 
 

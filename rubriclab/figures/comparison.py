@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from rubriclab.figures.marks import Drawing, Mark, Scale, cut
+from rubriclab.figures.marks import Drawing, Mark, Scale, folded
 from rubriclab.figures.style import (
     ACCENT,
     EVEN_LINE,
@@ -33,7 +33,8 @@ from rubriclab.stats.inference import Interval
 Measure = Literal["pc", "pf"]
 _TITLES = {"pc": "Position consistency (PC)", "pf": "Preference fairness (PF)"}
 _PF = "PF (primacy < 0 < recency)"
-_SHORT, _SHORTER = 20, 14
+_ROOM = 24
+"""Characters of judges' names side by side for which a phone has room below cells; else they are numbered."""
 
 
 def advantage_bars(result: ComparisonResult) -> Chart:
@@ -201,7 +202,7 @@ def task_radar(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> C
     tasks = sorted({group.name for judge in result.judges for group in judge.by_task})
     figure = new_figure(height=430)
     names = judge_names(result.judges)
-    around = [escape(cut(task, _SHORT)) for task in (*tasks, *tasks[:1])]
+    around = [folded(task, 13) for task in (*tasks, *tasks[:1])]
     looks = _looks(result.judges, run_judges)
     for index, (judge, look) in enumerate(zip(result.judges, looks, strict=True)):
         by_task = {group.name: group.pc for group in judge.by_task}
@@ -257,14 +258,10 @@ def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
         hover=hover,
         x=list(range(n)),  # places, not names: two shortened names may be alike
     )
-    drawing.rows([cut(name, _SHORTER) for name in judges])
-    drawing.figure.update_xaxes(
-        tickvals=list(range(n)),
-        ticktext=[escape(cut(name, _SHORTER)) for name in judges],
-        tickangle=-35 if n > 2 else 0,
-        automargin=True,
-        showgrid=False,
-    )
+    long = max(map(len, judges), default=0) * n > _ROOM
+    drawing.rows([f"{k + 1} · {name}" for k, name in enumerate(judges)] if long else judges)
+    across = [str(k + 1) for k in range(n)] if long else [escape(name) for name in judges]
+    drawing.figure.update_xaxes(tickvals=list(range(n)), ticktext=across, tickangle=0, automargin=True, showgrid=False)
     words = "; ".join(f"{judges[i]} and {judges[j]} {_percent(share[i, j])}" for i, j in combinations(range(n), 2))
     kind = "ties included" if ties else "without ties"
     return drawing.chart(f"Agreement of judges, {kind}: {words}.")
@@ -312,10 +309,10 @@ def _names(judges: Sequence[JudgeComparison]) -> list[str]:
     differing = [k for k in range(4) if len({row[k] for row in parts}) > 1]
     named = []
     for judge, mine in zip(judges, parts, strict=True):
-        name = cut(judge.judge, _SHORT)
+        name = judge.judge
         if plain.count(judge.judge) > 1:
             more = [mine[k] for k in differing]
-            name = " · ".join([name, *(cut(part, _SHORT) for part in more if part)])
+            name = " · ".join([name, *(part for part in more if part)])
         named.append(name)
     return [name if named.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(named)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
@@ -20,6 +21,10 @@ ALONE: Mapping[str, int] = MappingProxyType({})
 GRID = "rgba(128,128,128,0.18)"
 LONGEST, WRAPPED = 26, 24
 """Characters of a row's name that leave a phone room for the marks, and beyond which it wraps."""
+LEGEND, ACROSS, UPWARDS = 32, 26, 44
+"""Characters of a line in a legend and in the titles of axes, beside the names of rows on a phone."""
+LINE, FRAME = 18, 150
+"""Pixels of a line of text, and of a figure around its rows: legend, axis and title."""
 
 
 class Mark(NamedTuple):
@@ -55,6 +60,7 @@ class Drawing:
         self.behind: dict[int, Sequence[Behind | None]] = {}
 
     def chart(self, alt: str) -> Chart:
+        _fit_words(self.figure)
         return with_behind(self.figure, alt, self.behind) if self.behind else Chart(self.figure, alt)
 
     def dots(
@@ -152,10 +158,15 @@ class Drawing:
         )
 
     def rows(self, names: Sequence[str], *, place: Mapping[str, int] = ALONE) -> None:
-        """Names of rows 0, 1, ... from the top, wrapped and cut so that a phone has room."""
+        """Names of rows 0, 1, ... from the top, in lines that leave a phone room; the figure is as high as they need."""
+        texts = [_wrapped(name) for name in names]
+        if not place and texts:
+            lines = max(text.count("<br>") + 1 for text in texts)
+            least = FRAME + len(texts) * (LINE * lines + 4) if lines > 1 else 0
+            self.figure.update_layout(height=max(self.figure.layout.height or 0, least))
         self.figure.update_yaxes(
             tickvals=list(range(len(names))),
-            ticktext=[_wrapped(name) for name in names],
+            ticktext=texts,
             range=[max(len(names), 1) - 0.4, -0.6],
             showgrid=False,
             **place,
@@ -225,7 +236,37 @@ def listed(parts: Sequence[str], *, of: int = 0, none: str = "nothing to show") 
 
 def _wrapped(name: str) -> str:
     lines = name.split(" · ") if len(name) > WRAPPED else [name]
-    return "<br>".join(escape(cut(line, LONGEST)) for line in lines)
+    return "<br>".join(folded(line, LONGEST) for line in lines)
+
+
+def folded(text: str, width: int, most: int = 3) -> str:
+    """``text`` as HTML in lines of at most ``width`` characters, broken after spaces, “/”, “-” and “_”.
+
+    Names of models differ anywhere, so they are folded and not cut; what is beyond ``most`` lines is cut.
+    """
+    lines = [""]
+    for word in re.split(r"(?<=[\s/_-])", text):
+        for part in (word[at : at + width] for at in range(0, len(word), width)):
+            if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
+                lines.append("")
+            lines[-1] += part
+    kept = lines[:most] if len(lines) <= most else [*lines[: most - 1], cut("".join(lines[most - 1 :]), width)]
+    return "<br>".join(escape(line.rstrip()) for line in kept)
+
+
+def _fit_words(figure: go.Figure) -> None:
+    """Titles of axes and names in the legend in lines that fit; room for the lines of the legend."""
+    figure.for_each_xaxis(lambda axis: axis.update(title_text=_titled(axis.title.text, ACROSS), automargin=True))
+    figure.for_each_yaxis(lambda axis: axis.update(title_text=_titled(axis.title.text, UPWARDS)))
+    if figure.layout.showlegend is False:
+        return
+    extra = sum(str(trace.name or "").count("<br>") + 1 for trace in figure.data if "<br>" in str(trace.name or ""))
+    if extra:
+        figure.update_layout(height=(figure.layout.height or 0) + LINE * extra)
+
+
+def _titled(title: str | None, width: int) -> str | None:
+    return folded(title, width) if title and len(title) > width and "<" not in title and "&" not in title else title
 
 
 def _squares(**told: Any) -> go.Scatter:
@@ -245,7 +286,7 @@ def _squares(**told: Any) -> go.Scatter:
 def _named(name: str) -> dict[str, Any]:
     """The name of a series stands in the legend, and beside its hovers."""
     hover = "%{hovertext}" if name else "%{hovertext}<extra></extra>"
-    return {"name": escape(name), "showlegend": bool(name), "hovertemplate": hover}
+    return {"name": folded(name, LEGEND), "showlegend": bool(name), "hovertemplate": hover}
 
 
 def _placed(marks: Sequence[Mark], upright: bool, whiskers: str) -> dict[str, Any]:

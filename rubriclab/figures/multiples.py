@@ -10,7 +10,7 @@ import numpy as np
 from plotly.subplots import make_subplots
 
 from rubriclab.figures.criteria import shift_behind, shift_hover, shift_text, shifts
-from rubriclab.figures.marks import LONGEST, Drawing, Mark, Scale, cut
+from rubriclab.figures.marks import LONGEST, Drawing, Mark, Scale, cut, folded
 from rubriclab.figures.position import share_behind, share_hover, share_scale, share_text
 from rubriclab.figures.style import DIVERGING, Behind, Chart, house_style, looks_of
 from rubriclab.findings.criteria_results import ArmCriteria
@@ -50,7 +50,7 @@ class _Panel:
     @property
     def head(self) -> str:
         """The arm's name, a line a part."""
-        return "<br>".join(escape(cut(part, LONGEST)) for part in self.facet.name)
+        return "<br>".join(folded(part, LONGEST, 2) for part in self.facet.name)
 
 
 def heatmaps(facets: Sequence[Facet]) -> Chart:
@@ -154,7 +154,7 @@ def _multiples(
 
 def _grid(panels: Sequence[_Panel], rows: int, columns: int) -> Drawing:
     """Empty panels under their names, with room below for the colours."""
-    head = LINE * max(len(panel.facet.name) for panel in panels) + 8
+    head = LINE * max(panel.head.count("<br>") + 1 for panel in panels) + 8
     body, gap = CELL * max(len(panel.rows) for panel in panels), head + 34
     whole = rows * body + (rows - 1) * gap
     same = len({panel.rows for panel in panels}) == 1

@@ -139,7 +139,7 @@ def heatmap(arm: PositionArm) -> Chart:
         hover=lambda s, p: share_hover(arm, s, p),
         behind=lambda s, p: share_behind(arm, s, p, arm.arm.judge),
         data=lambda s, p: [table.scores[s], table.positions[p]],
-        colorbar={"tickformat": ".0%", "thickness": 12, "title": {"text": "P(p | s)"}},
+        colorbar={"tickformat": ".0%", "thickness": 12, "title": {"text": "share<br>of score"}},
     )
     drawing.figure.update_xaxes(type="category", side="bottom")
     drawing.figure.update_yaxes(type="category", showgrid=False)

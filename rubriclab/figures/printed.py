@@ -235,6 +235,7 @@ def _titles_wrapped(layout: dict[str, Any], axis: str, room: float) -> float:
     most = 0
     for name, part in layout.items():
         title = part.get("title", {}).get("text") if name.startswith(axis) and isinstance(part, dict) else None
+        title = (title or "").replace("<br>", " ")  # the page's lines are not the paper's
         if not title or "<" in title:
             continue
         low, high = part.get("domain", (0, 1))

@@ -62,7 +62,7 @@ def flip_bars(pairs: Sequence[RankReversal], *, strict: bool = False) -> Chart:
 def tau_dots(pairs: Sequence[RankReversal]) -> Chart:
     """Mean Kendall tau-b between the two rankings, with its interval; 1 is the same ranking."""
     rows, kinds = _rows(pairs), _kinds(pairs)
-    drawing = Drawing(x="Mean Kendall tau-b of the rankings", height=_height(rows, kinds))
+    drawing = Drawing(x="Agreement of the rankings (mean tau-b)", height=_height(rows, kinds))
 
     def tau(pair: RankReversal, index: int) -> Mark:
         value = pair.kendall_tau

@@ -30,7 +30,7 @@ def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
             marks.append(Mark(row + 0.16 * (2 * index - 1), one.human - one.judge, hover=hover, behind=behind))
             symbols.append("circle" if one.beaten else "circle-open")
         drawing.dots(marks, name=version.name, color=judge_color(index), marker={"size": 11, "symbol": symbols})
-    drawing.level(x=arm.epsilon, text=f"epsilon {arm.epsilon:g}")
+    drawing.level(x=arm.epsilon, text=f"allowance {arm.epsilon:g}")
     drawing.level(x=0)
     drawing.rows(names)
     drawing.figure.update_xaxes(range=[-1.05, 1.05])

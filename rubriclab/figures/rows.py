@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,9 +16,14 @@ COLUMNS = ("series", "x", "y", "z", "x_low", "x_high", "y_low", "y_high", "text"
 def figure_rows(figure: go.Figure) -> pd.DataFrame:
     """(points, up to 9): ``series`` (a trace's name, else its number), x, y, of cells z, the ends of error bars as
     values, and the text beside a point. Columns that no trace fills are left out."""
-    rows = [row for number, trace in enumerate(figure.data, 1) for row in _points(str(trace.name or number), trace)]
+    rows = [row for number, trace in enumerate(figure.data, 1) for row in _points(_series(trace.name, number), trace)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.loc[:, [name for name in COLUMNS if name == "series" or frame[name].notna().any()]]
+
+
+def _series(name: str | None, number: int) -> str:
+    """A trace's name as it was before it was folded into lines for the legend."""
+    return re.sub(r"(?<=[/_-])<br>", "", str(name or number)).replace("<br>", " ")
 
 
 def _points(series: str, trace: Any) -> Iterator[dict[str, Any]]:

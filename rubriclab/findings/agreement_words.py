@@ -33,7 +33,7 @@ def agreement_sentence(arm: ArmAgreement) -> str:
     kappa = one.kappa_quadratic
     if not np.isfinite(kappa.value):
         return f"{alike}; beyond chance nothing can be said: one category takes everything."
-    parts = [f"{alike}; beyond chance that is a weighted kappa of {kappa.value:.2f}{_ends(kappa, '.2f')}."]
+    parts = [f"{alike}; beyond chance that is {kappa.value:.2f} (weighted kappa){_ends(kappa, '.2f')}."]
     return " ".join([*parts, *filter(None, (ceiling_sentence(arm), paradox_sentence(arm)))])
 
 

@@ -191,7 +191,7 @@ def _warnings(rows: Rows, tests: Sequence[Friedman], moved: int, carried: Carryo
         if not carried.separable:
             yield (
                 "This design cannot tell the criterion read just before from the position: some "
-                "criteria never follow each other, or always at one place. Use a Williams design."
+                "criteria never follow each other, or always at one place. Use orders in which each follows each (a Williams design)."
             )
     if rows.texts < FEW_TEXTS:
         yield f"Only {rows.texts} texts carry the intervals; read them with care."

@@ -233,7 +233,7 @@ def twice_sentence(one: Twice) -> str:
     names = {
         "order": "a score is higher in ascending than in descending order by P(higher) − P(lower) =",
         "place": "the place chosen lies from the middle of the list by",
-        "people": "tau-b is",
+        "people": "rank correlation (tau-b) is",
     }
     value = f"{number(one.ranks, '+.2f')} {interval(one.ranks_ci, '+.2f', brackets=True)}"
     return f"Scores as ranks: {names[one.asked]} {value}; {CONCLUSIONS[one.answer]}."

@@ -34,12 +34,12 @@ def scale_sentence(scale: RaschScale) -> str:
         return ""
     gap = max(told, key=lambda gap: (gap.second == PEOPLE, abs(gap.leniency)))
     more = "more lenient" if gap.leniency > 0 else "more severe"
-    apart = f"{gap.leniency:+.2f} logits {interval(gap.leniency_ci, '+.2f', brackets=True)}"
+    apart = f"{gap.leniency:+.2f} of log-odds (logits) {interval(gap.leniency_ci, '+.2f', brackets=True)}"
     if scale.unfinished:
-        return f"On the Rasch ruler {gap.first} less {gap.second} in leniency: {apart}; no verdict: {scale.unfinished}."
+        return f"On one ruler for all (Rasch model) {gap.first} less {gap.second} in leniency: {apart}; no verdict: {scale.unfinished}."
     held = gap.leniency_ci.low <= 0.0 <= gap.leniency_ci.high
     lead = "is not shown to be more lenient or severe than" if held else f"is {more} than"
-    return f"On the Rasch ruler {gap.first} {lead} {gap.second}: {apart}."
+    return f"On one ruler for all (Rasch model) {gap.first} {lead} {gap.second}: {apart}."
 
 
 def arm_sentence(one: RaschArm) -> str:

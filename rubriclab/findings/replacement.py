@@ -87,7 +87,7 @@ def replacement_sentence(arm: ReplacementArm) -> str:
     rate = f"advantage {number(one.advantage, '.2f')} {interval(one.advantage_ci, '.2f', brackets=True)}"
     start = (
         f"One read of {who} {'may stand in for a rater' if one.passes else 'was not shown to be able to stand in for a rater'} "
-        f"(epsilon {arm.epsilon:g}; {verdict_words(one)}; {rate})"
+        f"(allowance {arm.epsilon:g}, the test's epsilon; {verdict_words(one)}; {rate})"
     )
     mean = arm.averaged
     if mean.passes != one.passes and mean.passes is not None:

@@ -222,7 +222,7 @@ def most_moved(compared: Sequence[Line]) -> str:
         for leaning, name in zip(known, short_names([leaning.line for leaning in known]), strict=True)
     }
     pairs = isinstance(low.line, ComparisonLine)
-    what, form = ("Consistency (PC)", ".0%") if pairs else ("V, noise taken out", ".2f")
+    what, form = ("Consistency (PC)", ".0%") if pairs else ("Uneven picking without noise (V)", ".2f")
     sides = "; ".join(f"{names[id(leaning)]} {leaning.value:{form}}" for leaning in (high, low))
     reach = float(special.ndtri(1.0 - 0.025 / math.comb(len(known), 2)))
     apart = high.value - low.value > reach * math.hypot(high.below, low.above)

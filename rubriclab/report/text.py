@@ -94,11 +94,16 @@ def _position_lines(arm: Json) -> Iterator[str]:
     )
     cost = arm["bias_cost"]
     best, clean = cost["best"], cost["without_noise"]
-    yield (
-        f"  Bias Cost      default {_less_noise(clean, cost['why_unknown_without_noise'])}; as in the paper default "
-        f"{cost_said(cost['default'], cost['why_unknown'])}, best {_cheapest(best)}"
-    )
+    yield f"  Bias Cost      {_bias_cost(cost, best, clean)}"
     yield f"  within item    sd {_number(arm['within_item_sd'], '.2f')}"
+
+
+def _bias_cost(cost: Json, best: Json, clean: Json) -> str:
+    """Without noise and as in the paper; or why there is none, once."""
+    if cost["why_unknown"]:
+        return cost_said(None, cost["why_unknown"])
+    less = _less_noise(clean, cost["why_unknown_without_noise"])
+    return f"default {less}; as in the paper default {cost_said(cost['default'])}, best {_cheapest(best)}"
 
 
 def _cheapest(best: Json) -> str:

@@ -26,7 +26,7 @@ from rubriclab.stats.order_test import Reads as Reads
 from rubriclab.stats.order_test import any_order_test as any_order_test
 from rubriclab.stats.order_test import positions_of as positions_of
 
-TOO_FEW = "Too few units for Hotelling's T²; a sign-flip test was used instead, which is rough on so little data."
+TOO_FEW = "Too few units for the usual test (Hotelling's T²); a sign-flip test was used instead, which is rough on so little data."
 UNITS_PER_OPTION = 3
 """Below this many units an option, the covariance of the shares is too thin for T²."""
 

@@ -24,7 +24,7 @@ NO_VARIABLE = "None"
 POST_SELECTION = (
     "The variables were chosen by the same data that the final model is fitted to: p-values and "
     "intervals of the chosen model would be too good, so none are shown. Read the order of the "
-    "AIC changes, not their significance."
+    "changes of the loss (AIC), not their significance."
 )
 
 

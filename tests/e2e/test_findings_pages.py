@@ -73,7 +73,7 @@ def test_alignment_answers_first_and_switches_to_ranks(runs: dict[str, str]) -> 
     app = opened("alignment", runs["options"])
     assert "agrees with the humans" in headline(app)
     assert "r = " in headline(app)
-    assert [m.label for m in app.metric][:2] == ["Pearson r", "Spearman rho"]
+    assert [m.label for m in app.metric][:2] == ["Linear (Pearson r)", "By rank (Spearman rho)"]
     healthy(app.segmented_control(key="alignment-measure").set_value("Spearman").run())
     codes = app.selectbox(key=f"alignment-arm-{runs['options']}")
     healthy(codes.select_index(1).run())
@@ -122,7 +122,7 @@ def test_reliability_shows_the_ruler_and_scores_as_ranks(runs: dict[str, str]) -
     assert titles.index("One ruler for texts, judges and places") < titles.index(
         "Does it matter that scores are ranks?"
     )
-    assert any("On the Rasch ruler" in m.value for m in app.markdown)
+    assert any("(Rasch model)" in m.value for m in app.markdown)
     facets = next(table.value for table in app.dataframe if "usual reading" in table.value)
     assert set(facets["facet"]) == {"judge", "person", "place"}
     healthy(app.selectbox(key="rasch-arm").select_index(1).run())

@@ -108,6 +108,8 @@ def test_agreement_is_no_proof_and_the_search_goes_on() -> None:
     (info,) = ui.store().runs()
     assert ui.store().run(info.run).done == 15
     assert any("after 4 further calls the highest is 3" in m.value for m in app.markdown)
+    assert any("(#what-next)" in m.value for m in app.markdown)
+    assert "What next" in [s.value for s in app.subheader]
 
 
 def test_two_responses_are_swapped() -> None:

@@ -117,7 +117,7 @@ def test_forest_has_a_panel_a_unit_and_greys_what_holds_zero() -> None:
     data = data_of("options")
     found = contrast(data, 0, data, 3)
     chart = draw.difference_forest(found)
-    titles = [axis.title.text for axis in chart.figure.select_xaxes()]
+    titles = [axis.title.text.replace("<br>", " ") for axis in chart.figure.select_xaxes()]
     assert titles == [f"{name}, a less b" for name in ("Points of score", "Points of share at a position", "V and r")]
     (band,) = [shape for shape in chart.figure.layout.shapes if shape.type == "rect"]
     assert (band.x0, band.x1) == (-0.1, 0.1), "the smallest effect of interest, in points"

@@ -199,7 +199,7 @@ def test_json_carries_the_verdict() -> None:
 def test_the_arm_that_is_moved_most_is_named_only_where_it_can_be_told() -> None:
     data = latent(40, 4, (BALANCED, 0.0), (BALANCED, 0.0), (BALANCED, 0.0))
     said = most_moved(list(lines(Findings(data)).values()))
-    assert said.startswith("Undecided which of them the order moves most. V, noise taken out:")
+    assert said.startswith("Undecided which of them the order moves most. Uneven picking without noise (V):")
     data = latent(60, 4, (BALANCED, 0.5), (BALANCED, 0.0))
     assert most_moved(list(lines(Findings(data)).values())).startswith("The order moves j0 most")
     assert most_moved(list(lines(Findings(data)).values())[:1]) == ""

@@ -54,13 +54,18 @@ def _numbers(arm: ArmAgreement) -> None:
             ui.about("exact", also=("within_one",)),
         ),
         (
-            "Quadratic kappa",
+            "Beyond chance (kappa)",
             number(one.kappa_quadratic.value, ".2f"),
             _ends(one.kappa_quadratic, ".2f"),
             ui.about("kappa", also=("alpha_levels",)),
         ),
-        ("AC2", number(one.ac2.value, ".2f"), _ends(one.ac2, ".2f"), ui.about("ac")),
-        ("ICC(2,1)", number(means.icc2_1.value, ".2f"), _ends(means.icc2_1, ".2f"), ui.about("icc", also=("tau_b",))),
+        ("Beyond chance (AC2)", number(one.ac2.value, ".2f"), _ends(one.ac2, ".2f"), ui.about("ac")),
+        (
+            "Of means (ICC(2,1))",
+            number(means.icc2_1.value, ".2f"),
+            _ends(means.icc2_1, ".2f"),
+            ui.about("icc", also=("tau_b",)),
+        ),
         (
             "Mean difference",
             number(means.bias.value, "+.2f"),
@@ -68,7 +73,7 @@ def _numbers(arm: ArmAgreement) -> None:
             ui.about("limits_of_agreement"),
         ),
         (
-            "People's kappa",
+            "People's own (kappa)",
             number(people.kappa_quadratic.value if people else None, ".2f"),
             _ends(people.kappa_quadratic, ".2f") if people else "one rating an item",
             ui.about("raters_own"),

@@ -22,12 +22,17 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
     ceiling, raters = arm.ceiling, arm.raters
     uf.metrics(
         (
-            "Pearson r",
+            "Linear (Pearson r)",
             number(arm.pearson.r, ".3f"),
             interval(arm.pearson.ci, ".3f"),
             ui.about("pearson", also=("interval",)),
         ),
-        ("Spearman rho", number(arm.spearman.r, ".3f"), interval(arm.spearman.ci, ".3f"), ui.about("spearman")),
+        (
+            "By rank (Spearman rho)",
+            number(arm.spearman.r, ".3f"),
+            interval(arm.spearman.ci, ".3f"),
+            ui.about("spearman"),
+        ),
         (
             "Ceiling of r",
             number(ceiling.r if ceiling else None, ".3f"),
@@ -37,7 +42,7 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
         (
             "One rater",
             number(raters.leave_one_out_r if raters else None, ".3f"),
-            f"alpha {number(raters.alpha, '.2f')}, {raters.raters} raters" if raters else "one rating an item",
+            f"agree (alpha) {number(raters.alpha, '.2f')}, {raters.raters} raters" if raters else "one rating an item",
             ui.about("one_rater", also=("alpha",)),
         ),
         ("Items", f"{arm.n_items:,}", f"{arm.excluded:,} left out", ui.about("used")),

@@ -376,8 +376,8 @@ def _regression(title: str, fit: Stepwise, *, key: str) -> None:
         return
     kept = ", ".join(fit.selected) or "nothing"
     st.caption(
-        f"Kept: {ui.plain(kept)}. R² {number(fit.r2, '.2f')} over {fit.n:,} cells. A row is the model "
-        "without that variable; the further AIC rises, the more it is needed."
+        f"Kept: {ui.plain(kept)}. Share explained (R²) {number(fit.r2, '.2f')} over {fit.n:,} cells. A row is the model "
+        "without that variable; the further its loss (AIC) rises, the more it is needed."
     )
     rows = [
         (row.variable if row.df else "nothing (the final model)", row.df, row.sum_sq, row.rss, row.aic, row.aic_change)

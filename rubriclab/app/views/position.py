@@ -163,7 +163,7 @@ def _strength(arm: PositionArm) -> None:
     numbers = pd.DataFrame(
         [
             (
-                "Cramér's V",
+                "Uneven picking (Cramér's V)",
                 number(where.v, ".3f"),
                 interval(where.v_ci, ".2f"),
                 f"{number(where.cramers_v, '.3f')} (noise alone {number(where.v_from_noise, '.2f')})",
@@ -196,18 +196,18 @@ def _tests(arm: PositionArm) -> None:
         ("A common direction", where.test.name, where.test.p, where.p_holm, where.test.note),
         ("Any sensitivity to order", any_order.name, any_order.p, where.any_order_p_holm, any_order.note),
         (
-            "chi² as in the paper",
-            f"chi² {number(where.chi2, '.1f')}, df {where.df}",
+            "Evenness as in the paper (chi²)",
+            f"chi-square test (chi² {number(where.chi2, '.1f')}, {where.df} degrees of freedom)",
             where.chi2_p,
             float("nan"),
             "Takes the reads of one item as independent; not a valid test.",
         ),
     ]
     written = [
-        (question, ui.plain(name), p_value(p, sign=False), p_value(holm, sign=False))
+        (question, ui.plain(_in_words(name)), p_value(p, sign=False), p_value(holm, sign=False))
         for question, name, p, holm, _ in rows
     ]
-    columns = ["Question", "Test", "p", "p (Holm)"]
+    columns = ["Question", "Test", "Chance alone (p)", "For all tests at once (Holm)"]
     st.table(pd.DataFrame(written, columns=columns).set_index("Question"))
     st.caption(NO_VERDICT)
     for question, *_, note in rows:
@@ -215,19 +215,27 @@ def _tests(arm: PositionArm) -> None:
             st.caption(ui.plain(f"{question}: {note}"))
     visible = arm.smallest_visible_effect
     st.caption(
-        f"Holm over {many(where.n_tests, 'test')} of each kind of this judge. Intervals resample "
+        f"The last column holds for {many(where.n_tests, 'test')} of each kind of this judge at once. Intervals resample "
         f"{arm.n_units:,} {arm.unit}s. With 80 % power this run could see a departure of "
-        f"{number(100 * visible.share, '.1f')} points at one position (V about {number(visible.v, '.2f')}).",
+        f"{number(100 * visible.share, '.1f')} points at one position (an unevenness, V, of about {number(visible.v, '.2f')}).",
         help=ui.about("visible", also=("power", "interval")),
     )
     if arm.noise_floor is not None:
         st.caption(_floor_words(arm.noise_floor), help=ui.about("noise_floor", also=("within_sd",)))
 
 
+_PLAIN_TESTS = {"Hotelling's T²": "all positions at once (Hotelling's T²)"}
+"""Tests whose names say nothing to whoever has not met them."""
+
+
+def _in_words(test: str) -> str:
+    return _PLAIN_TESTS.get(test, test)
+
+
 def _floor_words(floor: NoiseFloor) -> str:
     ends = interval(tuple(100 * end for end in floor.excess_ci), ".0f")
     return (
-        f"Noise floor, from the {floor.strategy} arm: two reads of one item in one order differ "
+        f"Noise floor, from the reads in {floor.strategy} order: two reads of one item in one order differ "
         f"{number(floor.own, '.0%')} of the time; across orders {number(floor.reordered, '.0%')}, "
         f"so the order itself adds {beyond_noise(100 * floor.excess, '.0f', 'points of a hundred')}; 95 % interval {ends}."
     )

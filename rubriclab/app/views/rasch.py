@@ -60,7 +60,7 @@ def _fit(scale: RaschScale, table: pd.DataFrame, at: int) -> None:
     uf.table(table, key=f"rasch-fit-{at}", forms={"%+.2f": ["logits", "low", "high"], "%.2f": ["infit", "outfit"]})
     items = scale.items
     st.caption(
-        f"Of {many(items.fitted, 'item')} with five reads or more, {items.noisy:,} are noisier than the model (infit above "
+        f"Of {many(items.fitted, 'item')} with five reads or more, {items.noisy:,} are noisier than the model (a mean square, infit, above "
         f"1.5) and {items.tame:,} more predictable (below 0.5). A mean square is a description and no verdict."
     )
 

@@ -31,6 +31,9 @@ REDRAWN = 1.2
 """Seconds between two looks while judges answer: each costs the processor that an embedded judge
 thinks on."""
 
+WAY_ON = "what-next"
+"""Where the page goes on from, far above what a search has found."""
+
 
 def show(info: RunInfo, *, next_text: Callable[[], None]) -> None:
     """The trial, redrawn while it goes on. ``next_text`` puts another text into the form."""
@@ -70,6 +73,7 @@ def _ended(info: RunInfo, next_text: Callable[[], None]) -> None:
 def _way_on(found: Sequence[Trial], info: RunInfo, next_text: Callable[[], None]) -> None:
     """What a visitor does next: take it along, show it to others, try another text, look closer, judge many."""
     shown = showing_of(info) if judges_of(info) else None
+    st.subheader("What next", anchor=WAY_ON)
     with st.container(horizontal=True, vertical_alignment="center"):
         cards.copy(shown, "\n".join(one.sentence for one in found), address={"run": info.run}, key="trial-copy")
         if shown is not None:
@@ -295,6 +299,8 @@ def _flip(found: Sequence[Trial], study: Study) -> None:
     done = [text for one in found if (text := _found(one))]
     for text in done:
         st.markdown(f"- {ui.plain(text)}")
+    if done:
+        st.markdown(f":material/arrow_upward: [What next: show it, or try another text](#{WAY_ON})")
     wide = [one for one in found if isinstance(one, OptionsTrial) and _whole_scale(one)]
     if wide and len(wide) == len(found):
         st.caption("The orders above hold both ends of the scale: there is nothing further to find.")
