@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.datasets.sample import sample_rubrics
-from rubriclab.findings.check import ANY_CHANGE, Check, Quantity, rate_error, standing
+from rubriclab.findings.check import ANY_CHANGE, ANY_OF, Check, Quantity, rate_error, standing
 from rubriclab.findings.pulls import PullsGroup, pulls
 from rubriclab.judges.families import (
     FAMILIES,
@@ -222,7 +222,7 @@ def pulls_checks(
         shown = PULLS_PLANTED[plant]
         made += [rate("power", f"“effect”: {key}", rates.found[key], None) for key in shown]
     if plant and len(PULLS_PLANTED[plant]) > 1:
-        made.append(rate("power", f"“effect”: any change of the {plant}", rates.any_found, None))
+        made.append(rate("power", f"“effect”: {ANY_OF}{plant}", rates.any_found, None))
     return tuple(made)
 
 

@@ -200,7 +200,10 @@ def test_checks_of_what_pulls_see_a_planted_pull_and_say_so() -> None:
     assert [(check.quantity, check.value) for check in still] == [("false effect", 0.0), ("coverage", 1.0)]
     rates, powers = pulls_words((*made, *still))
     assert "0.0% of 6 runs of judges that nothing pulls" in rates
-    assert f"label pulls 0.8 points (any change of the label, 40 items) {power[ANY_LABEL]:.0%} of 6 runs" in powers
+    assert (
+        f"With 40 items “What pulls?” found a planted pull of label of 0.8 points in {power[ANY_LABEL]:.0%} of 6 runs."
+        == powers
+    )
     assert verdict_words(made) == ()
 
 
