@@ -339,6 +339,7 @@ def test_no_family_stops_a_run_from_speaking(design) -> None:
 def test_command_checks_whole_runs(capsys, tmp_path, monkeypatch) -> None:
     # What the command checks without --all is a golden document.
     monkeypatch.setattr("rubriclab.runs.check.array_checks", lambda *_, **__: ())
+    monkeypatch.setattr("rubriclab.runs.check.pulls_checks", lambda *_, **__: ())
     kept = tmp_path / "kept.jsonl"
     asked = [
         "check-methods",

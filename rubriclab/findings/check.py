@@ -23,6 +23,7 @@ _TWO_ERRORS = 0.0228
 """The chance of lying two errors or more to one side."""
 ANY_ADVICE = "any advice of a run"
 ANY_CHANGE = "any change that does nothing, in a run"
+ANY_OF, ONE_READ = "any change of the ", "1 read of an order"
 AT_LEAST = ", with what it holds with at once"
 """Of intervals that hold together with others: each by itself may hold more often than 95 %."""
 CAREFUL = ", at least"
@@ -184,15 +185,24 @@ def pulls_words(checks: Sequence[Check]) -> tuple[str, ...]:
         for of, what in ((still, "of judges that nothing pulls"), ([c for c in false if c not in still], "with a pull"))
         if of
     ]
-    found = [c for c in mine if c.quantity == "power"]
-    groups = dict.fromkeys((c.n_items, c.judge.split(", ")[1], c.method) for c in found)
-    powers = [
-        f"{what} ({method.removeprefix('“effect”: ')}, {items} items) {mean_rate(of):.0%} of {_runs(of)}"
-        for items, what, method in groups
-        if (of := [c for c in found if (c.n_items, c.judge.split(", ")[1], c.method) == (items, what, method)])
-    ]
-    rates = f"{'; '.join(said)}; promised: at most 5 % each, clearly over it: {over}."
-    return (rates, f"“What pulls?” found {'; '.join(powers)}.") if powers else (rates,)
+    promise = f"{'; '.join(said)}; promised: at most 5 % each, clearly over it: {over}."
+    return (promise, *_pulls_found([c for c in mine if c.quantity == "power" and c.design == ONE_READ]))
+
+
+def _pulls_found(power: Sequence[Check]) -> Iterator[str]:
+    """A sentence a size: what was planted and how often it was found; of several changes, how often any was."""
+    for items in sorted({c.n_items for c in power}):
+        by_plant: dict[str, dict[str, list[Check]]] = {}
+        for c in (c for c in power if c.n_items == items):
+            plant, size = c.judge.split(", ")[1].removesuffix(" points").split(" pulls ")
+            several = any(o.judge == c.judge and o.n_items == items and ANY_OF in o.method for o in power)
+            if not several or ANY_OF in c.method:
+                by_plant.setdefault(plant, {}).setdefault(size, []).append(c)
+        parts = (
+            f"{plant} of {', '.join(f'{size} points in {mean_rate(of):.0%} of {_runs(of)}' for size, of in sizes.items())}"
+            for plant, sizes in by_plant.items()
+        )
+        yield f"With {items} items “What pulls?” found a planted pull of {'; of '.join(parts)}."
 
 
 def _runs(checks: Sequence[Check]) -> str:

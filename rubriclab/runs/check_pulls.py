@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.datasets.sample import sample_rubrics
-from rubriclab.findings.check import ANY_CHANGE, Check, Quantity, rate_error, standing
+from rubriclab.findings.check import ANY_CHANGE, ANY_OF, Check, Quantity, rate_error, standing
 from rubriclab.findings.pulls import PullsGroup, pulls
 from rubriclab.judges.families import (
     FAMILIES,
@@ -32,6 +32,7 @@ from rubriclab.model.rubric_changes import changes_in
 from rubriclab.model.wording import many
 from rubriclab.runs.check_rates import About
 from rubriclab.runs.pulls import pulls_plan
+from rubriclab.stats.shift import MIN_UNITS
 
 MASS = 0.98
 SCALE = 5
@@ -222,7 +223,7 @@ def pulls_checks(
         shown = PULLS_PLANTED[plant]
         made += [rate("power", f"“effect”: {key}", rates.found[key], None) for key in shown]
     if plant and len(PULLS_PLANTED[plant]) > 1:
-        made.append(rate("power", f"“effect”: any change of the {plant}", rates.any_found, None))
+        made.append(rate("power", f"“effect”: {ANY_OF}{plant}", rates.any_found, None))
     return tuple(made)
 
 
@@ -256,24 +257,33 @@ def _rate(
 
 def pulls_settings(*, whole: bool) -> list[dict[str, Any]]:
     """Arguments of :func:`pulls_checks`, setting by setting: every family without a pull; each thing planted,
-    of a middle size for two families, with ``whole`` in every size for every family that can be moved."""
+    of a middle size for two families, with ``whole`` in every size for every family that can be moved.
+
+    A family whose items share prompts is left out where too few of them make an interval: nothing is said of it
+    then, which would pass for being right.
+    """
     sizes: tuple[int, ...] = (16, 40) if whole else (16,)
-    moved = [name for name, kind in FAMILIES.items() if kind.options == SCALE and not kind.constant]
-    made: list[dict[str, Any]] = [{"family": name, "items": n} for n in sizes for name in FAMILIES]
+    told = {n: [name for name, kind in FAMILIES.items() if -(-n // kind.per_prompt) >= MIN_UNITS] for n in sizes}
+    made: list[dict[str, Any]] = [{"family": name, "items": n} for n in sizes for name in told[n]]
+    moved = {n: [name for name in told[n] if _can_be_planted_in(FAMILIES[name])] for n in sizes}
     shifts = SHIFTS if whole else SHIFTS[1:2]
     made += [
         {"family": name, "items": n, "plant": plant, "shift": shift}
         for n in sizes
         for shift in shifts
         for plant in PULLS_PLANTED
-        for name in (moved if whole else moved[:2])
+        for name in (moved[n] if whole else moved[n][:2])
     ]
     if whole:
-        made += [{"family": name, "items": 16, "repeats": 2} for name in FAMILIES]
+        made += [{"family": name, "items": 16, "repeats": 2} for name in told[16]]
         made += [
             {"family": name, "items": 16, "repeats": 2, "plant": plant, "shift": SHIFTS[1]}
             for plant in PULLS_PLANTED
-            for name in moved
+            for name in moved[16]
             if not FAMILIES[name].probabilities
         ]
     return made
+
+
+def _can_be_planted_in(kind: Family) -> bool:
+    return kind.options == SCALE and not kind.constant

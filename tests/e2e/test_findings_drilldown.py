@@ -119,15 +119,12 @@ def test_from_a_wording_on_the_leaderboard_to_its_judgments(lab: Lab) -> None:
     with browser_page() as page:
         opened(page, f"{lab.address}/workshop?bench={lab.bench}&section=suggestions", "Workshop")
         same_beside(page, "Workshop")
-        board = place_of(page, '[data-testid="stDataFrame"]')
-        with page.context.expect_page() as judgments:
-            page.screenshot(path="/tmp/board.png")
-            page.mouse.click(board["x"] + board["width"] - 40, board["y"] + 54)
-        beyond = judgments.value
-        beyond.wait_for_selector("h1:has-text('Judgments')")
-        settled(beyond)
-        assert address_of(beyond)["run"] in lab.tested
-        same_beside(beyond, "Judgments")
+        link = page.get_by_role("link", name="Descriptions begun alike")
+        link.click()
+        page.wait_for_selector("h1:has-text('Judgments')")
+        settled(page)
+        assert address_of(page)["run"] in lab.tested
+        same_beside(page, "Judgments")
 
 
 def test_from_a_place_in_a_batch_to_the_judgments_there(lab: Lab) -> None:

@@ -200,13 +200,18 @@ def test_checks_of_what_pulls_see_a_planted_pull_and_say_so() -> None:
     assert [(check.quantity, check.value) for check in still] == [("false effect", 0.0), ("coverage", 1.0)]
     rates, powers = pulls_words((*made, *still))
     assert "0.0% of 6 runs of judges that nothing pulls" in rates
-    assert f"label pulls 0.8 points (any change of the label, 40 items) {power[ANY_LABEL]:.0%} of 6 runs" in powers
+    assert (
+        f"With 40 items “What pulls?” found a planted pull of label of 0.8 points in {power[ANY_LABEL]:.0%} of 6 runs."
+        == powers
+    )
     assert verdict_words(made) == ()
 
 
 def test_settings_without_a_pull_are_those_of_every_family() -> None:
     short, whole = pulls_settings(whole=False), pulls_settings(whole=True)
-    assert {one["family"] for one in short if "plant" not in one} == set(FAMILIES)
+    still = {one["family"] for one in short if "plant" not in one}
+    assert set(FAMILIES) - still == {"latent trait", "clustered", "ties"}, "16 items of theirs are 4 to 6 prompts"
+    assert {one["family"] for one in whole} == set(FAMILIES)
     assert {one["plant"] for one in short if "plant" in one} == set(PULLS_PLANTED)
     assert all(one in whole for one in short)
     assert {one["shift"] for one in whole if "plant" in one} == set(SHIFTS)

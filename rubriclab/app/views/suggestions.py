@@ -169,10 +169,7 @@ def _shown(bench: Bench, board: Leaderboard) -> None:
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
-        column_config={
-            "judgments": st.column_config.LinkColumn("judgments", display_text="Judgments"),
-            "verdict": st.column_config.TextColumn("on held-out items", width="large"),
-        },
+        column_config={"verdict": st.column_config.TextColumn("on held-out items", width="large")},
         key=f"suggest-board-{bench.id}",
     )
     st.caption(
@@ -180,6 +177,21 @@ def _shown(bench: Bench, board: Leaderboard) -> None:
         "sample chose what was tested, so it is no evidence. Intervals of all tested wordings hold at once with 95 %; "
         f"r with people must not be shown to be able to fall by {KEPT:g} or more."
     )
+    _judgments(board.standings)
+
+
+def _judgments(standings: Sequence[Standing]) -> None:
+    """The way to the judgments of each wording: on the held-out items where it was asked there, else on the sample."""
+    st.markdown("**Judgments of**")
+    with st.container(horizontal=True):
+        for one in standings:
+            st.page_link(
+                "pages/judgments.py",
+                label=ui.plain(one.title),
+                icon=":material/arrow_forward:",
+                query_params={"run": one.held_out_run or one.run},
+                width="content",
+            )
 
 
 def _row(one: Standing) -> dict[str, object]:
@@ -190,7 +202,6 @@ def _row(one: Standing) -> dict[str, object]:
         "held out": _moved(held),
         "sample": _moved(one.sample),
         "r with people": "–" if held is None else _agreement(held),
-        "judgments": f"/judgments?run={one.held_out_run or one.run}",
     }
 
 
