@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from rubriclab.findings.effects import confidence, unfinished
+from rubriclab.findings.frame import known_mean
 from rubriclab.findings.order_drawn import calls_to_turn, order_drawn
 from rubriclab.findings.series import ADVANTAGE, UNREAD, ArmCalls, ArmSeries, RunCodes, Turned, dense
 from rubriclab.findings.settling import settled
@@ -51,6 +52,7 @@ class FirstPlace:
     calls that it cannot use; ``modelled``: comparisons of pairs too seldom seen to be told apart
     without a model. ``source``: of the wins; ``by_choices``: the same by the choices, where it is
     from probabilities. ``drawn``: whether the order was random, where each comparison had one.
+    ``label_mass``: probability that fell on labels, NaN where none was given.
     """
 
     effect: Effect
@@ -66,6 +68,7 @@ class FirstPlace:
     source: Source = "choices"
     by_choices: Effect | None = None
     drawn: Randomisation | None = None
+    label_mass: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ def first_place(data: RunData, run: RunCodes, rows: ArmCalls, series: ArmSeries)
         if soft is None or early
         else _effect(data, place_wins(run, rows, series, rows.wins()), level, why),
         drawn=drawn,
+        label_mass=known_mean(rows.mass),
     )
 
 

@@ -26,6 +26,7 @@ from rubriclab.findings.comparison_cells import (
     task_groups,
 )
 from rubriclab.findings.comparison_effects import FirstPlace, OrderExcess, first_place, order_excess
+from rubriclab.findings.frame import MOSTLY
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series, dense
 from rubriclab.model import Arm, Axis, RunData
 from rubriclab.model.wording import many, p_value
@@ -347,16 +348,21 @@ def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:
 
 
 def _place_cautions(first: FirstPlace) -> list[str]:
+    cautions = []
+    if first.label_mass < MOSTLY:
+        cautions.append(
+            f"Only {first.label_mass:.0%} of the probability was on the labels, so what places won is told by the choices."
+        )
     if first.design != "one random order" or first.drawn is None:
-        return []
+        return cautions
     smallest = min(first.drawn.p_holm, default=float("nan"))
-    cautions = [
+    cautions.append(
         "Each comparison was shown in one order. The advantage of the first place is that of an "
         "average over candidates, and right if the order was dealt at random, which the data "
         f"cannot show; nothing speaks against it in {many(len(first.drawn.tests), 'test')} "
         f"({p_value(smallest)}, corrected). {many(first.left_out, 'call')} left out: unread, or of "
         "candidates that were not seen both ways round."
-    ]
+    )
     if first.modelled:
         cautions.append(
             f"{many(first.modelled, 'call')} of candidates that met too seldom to be set against each "

@@ -107,6 +107,7 @@ def _majority_rates(run: RunCodes, instances: _Instances, vote: stats.Votes, arm
         status={},
         single_candidate=0,
         other_size=0,
+        mass=np.full(len(vote.choice), np.nan),
     )
     cells = cells_of(run, arm_series(run, majority), p)
     return rates_of(cells, np.arange(len(cells.total)), p)

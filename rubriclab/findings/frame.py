@@ -83,6 +83,21 @@ def ok_rows(judgments: pd.DataFrame) -> Bools:
     return np.asarray(judgments["status"].to_numpy() == STATUSES.index("ok"))
 
 
+MOSTLY = 0.5
+"""Probability on labels, below which what they share out is hardly the judge's answer."""
+
+
+def known_mean(values: Floats) -> float:
+    """Mean of the values that are known; NaN where none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def on_labels(mass: Floats) -> bool:
+    """Did most of the probability fall on labels, on average? Else the choices are read. True where it is not known."""
+    return not known_mean(mass) < MOSTLY
+
+
 def status_counts(judgments: pd.DataFrame) -> dict[str, int]:
     """How many judgments there are in all and of each status."""
     codes = judgments["status"].to_numpy().astype(np.int64)
@@ -184,8 +199,8 @@ def option_rows(data: RunData, arm: Arm, judgments: pd.DataFrame) -> OptionRows:
         seen=(judgments["status"].to_numpy() != STATUSES.index("error")) & (shown[ordering, 0] >= 0),
         shown=shown,
         value=np.where(ok, value, np.nan),
-        expected=_column(judgments, "expected"),
-        mass=_column(judgments, "mass"),
+        expected=column(judgments, "expected"),
+        mass=column(judgments, "mass"),
         off_scale=int(readable.sum() - ok.sum()),
     )
 
@@ -264,7 +279,7 @@ def arm_units(rows: OptionRows, all_units: Units) -> Units:
     return Units(code, len(present), kind)
 
 
-def _column(judgments: pd.DataFrame, name: str) -> Floats:
+def column(judgments: pd.DataFrame, name: str) -> Floats:
     """A numeric column, or NaN throughout where the run has none."""
     if name not in judgments:
         return np.full(len(judgments), np.nan)

@@ -10,10 +10,10 @@ import pandas as pd
 
 from rubriclab.findings.arm_tables import ArmTables, Outcome, arm_tables
 from rubriclab.findings.effects import step
-from rubriclab.findings.frame import Units, side_by_side, units
+from rubriclab.findings.frame import Units, known_mean, side_by_side, units
 from rubriclab.findings.ordering import UNIT, BiasCost, Costed
 from rubriclab.findings.plain import picked, plain
-from rubriclab.findings.position_arms import arm_result, known_mean
+from rubriclab.findings.position_arms import arm_result
 from rubriclab.findings.position_results import NoiseFloor, PositionArm, PositionResult
 from rubriclab.findings.shift import mean_words, one_words, order_words, same_order
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic, about, arm_json, clarity, setting

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rubriclab.findings.arm_tables import ArmTables
-from rubriclab.findings.frame import ItemTables, OptionRows, mean_by
+from rubriclab.findings.frame import ItemTables, OptionRows, known_mean, mean_by, on_labels
 from rubriclab.findings.ordering import CONFOUNDED, bias_costs, resampled_tables, table_warnings
 from rubriclab.findings.position_results import NOT_TESTABLE, PositionArm, PositionShares, ScoreDistribution, ScoreTable
 from rubriclab.findings.shift import Repeats, shift_of
@@ -248,11 +248,6 @@ def _distribution(scores: tuple[int, ...], counts: Floats, total: int) -> ScoreD
     return ScoreDistribution(scores, counts.astype(np.int64), share, unread, unread / total if total else float("nan"))
 
 
-def known_mean(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else float("nan")
-
-
 def probability_share(data: RunData, work: ArmTables) -> Floats | None:
     """Mean probability of each position over the judgments that came with probabilities."""
     if data.probabilities is None:
@@ -292,7 +287,7 @@ def _warnings(work: ArmTables, totals: tuple[Floats, Floats]) -> tuple[str, ...]
         )
     if work.outcome == "expected" and not np.isfinite(work.values).any():
         warnings.append("This judge gave no token probabilities: there is no expected score.")
-    if known_mean(rows.mass) < 0.5:
+    if not on_labels(rows.mass):
         warnings.append(f"Only {known_mean(rows.mass):.0%} of the probability was on the labels.")
     return tuple(warnings)
 

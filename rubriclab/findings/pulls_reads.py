@@ -10,16 +10,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.frame import Bools, ok_rows, shown_table
+from rubriclab.findings.frame import Bools, ok_rows, on_labels, shown_table
 from rubriclab.findings.shift import GIVEN
 from rubriclab.model import RunData
 from rubriclab.model.rubric_changes import changes_in
 from rubriclab.stats.inference import Floats, Ints, sum_by
 from rubriclab.stats.shift import direction
-
-LEAST_MASS = 0.5
-"""Mean probability on the labels, below which expected scores say too little of the judge's answers."""
-
 
 MOST_UNREAD = 0.5
 """Share of replies without a score, above which a change is one that the judge does not answer under."""
@@ -128,8 +124,7 @@ def arm_reads(data: RunData, members: Sequence[int]) -> ArmReads | None:
 def _use_expected(table: pd.DataFrame, arm: Ints, given: Bools, n: int) -> bool:
     """Whether nearly all replies of each of ``n`` arms came with token probabilities, mostly on the labels."""
     share = np.bincount(arm[given], minlength=n) / np.maximum(np.bincount(arm[ok_rows(table)], minlength=n), 1)
-    mass = table["mass"].to_numpy().astype(np.float64)[given]
-    return bool((share > GIVEN).all()) and (not np.isfinite(mass).any() or float(np.nanmean(mass)) >= LEAST_MASS)
+    return bool((share > GIVEN).all()) and on_labels(table["mass"].to_numpy().astype(np.float64)[given])
 
 
 def _unanswered(data: RunData, members: Sequence[int]) -> Iterator[Unanswered]:

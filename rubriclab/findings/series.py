@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.frame import compress, status_counts
+from rubriclab.findings.frame import column, compress, on_labels, status_counts
 from rubriclab.model import Arm, RunData
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import chosen
@@ -112,7 +112,8 @@ class ArmCalls:
     """One arm's calls as codes, those of another list length left out and counted.
 
     ``rank``: which of several calls with the same item, ordering and repeat this is. ``chances``:
-    (calls, p) the probability of each place, what is missing to 1 a tie; NaN where not given.
+    (calls, p) the probability of each place, what is missing to 1 a tie; NaN where not given. ``mass``:
+    (calls,) what fell on labels before that.
     """
 
     arm: Arm
@@ -125,6 +126,7 @@ class ArmCalls:
     status: Mapping[str, int]
     single_candidate: int
     other_size: int
+    mass: Floats
     chances: Floats | None = None
 
     @classmethod
@@ -152,6 +154,7 @@ class ArmCalls:
             status=status_counts(frame),
             single_candidate=int((size < 2).sum()),
             other_size=int(((size != p) & (size > 1)).sum()),
+            mass=column(frame, "mass")[keep],
             chances=None if data.probabilities is None else data.probabilities[mine][keep, : max(p, 2)],
         )
 
@@ -162,9 +165,10 @@ class ArmCalls:
     def soft_wins(self) -> Floats | None:
         """The same by the probabilities, and by the choice of a call without any.
 
-        None where fewer than half of the calls that could be read have them.
+        None where fewer than half of the calls that could be read have them, or where most of the
+        probability was on no label.
         """
-        if self.chances is None or self.chances.shape[1] < self.p:
+        if self.chances is None or self.chances.shape[1] < self.p or not on_labels(self.mass):
             return None
         read, given = self.position >= stats.TIE, np.isfinite(self.chances).all(axis=1)
         if not read.any() or 2 * (read & given).sum() < read.sum():

@@ -10,7 +10,7 @@ import numpy as np
 from rubriclab.findings.arm_tables import ArmTables
 from rubriclab.findings.effects import confidence as simultaneous_level
 from rubriclab.findings.effects import in_points, step, too_few_units, unfinished
-from rubriclab.findings.frame import OptionRows
+from rubriclab.findings.frame import OptionRows, on_labels
 from rubriclab.findings.settling import settled
 from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import many
@@ -147,8 +147,7 @@ def order_reads(work: ArmTables) -> tuple[stat.OrderReads, stat.OrderReads | Non
         return stat.OrderReads(*where, work.units.code, work.units.n, rows.shown, scores)
 
     given = rows.ok & np.isfinite(rows.expected)
-    mass = rows.mass[given & np.isfinite(rows.mass)]
-    enough = given.sum() > GIVEN * rows.ok.sum() and (not mass.size or mass.mean() >= 0.5)
+    enough = given.sum() > GIVEN * rows.ok.sum() and on_labels(rows.mass[given])
     return reads(rows.ok, rows.value), reads(given, rows.expected) if enough else None
 
 
