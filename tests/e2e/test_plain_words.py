@@ -58,6 +58,8 @@ TERMS = {
     "Williams": r"\bWilliams\b",
 }
 ALLOWED: dict[tuple[str, str], str] = {
+    ("choice", "arm"): "a note of the correction's control, whose words `results` and its readers share",
+    ("perturbation", "Spearman"): "the name of a choice, whose help says it in words",
     ("alignment", "AC1"): "a row of the chart under AC2, which the box above names in brackets",
     ("position", "Cramér's V"): "the warning of few prompts lists what has no interval, before the table",
 }
