@@ -199,8 +199,8 @@ def option_rows(data: RunData, arm: Arm, judgments: pd.DataFrame) -> OptionRows:
         seen=(judgments["status"].to_numpy() != STATUSES.index("error")) & (shown[ordering, 0] >= 0),
         shown=shown,
         value=np.where(ok, value, np.nan),
-        expected=column(judgments, "expected"),
-        mass=column(judgments, "mass"),
+        expected=number_column(judgments, "expected"),
+        mass=number_column(judgments, "mass"),
         off_scale=int(readable.sum() - ok.sum()),
     )
 
@@ -279,7 +279,7 @@ def arm_units(rows: OptionRows, all_units: Units) -> Units:
     return Units(code, len(present), kind)
 
 
-def column(judgments: pd.DataFrame, name: str) -> Floats:
+def number_column(judgments: pd.DataFrame, name: str) -> Floats:
     """A numeric column, or NaN throughout where the run has none."""
     if name not in judgments:
         return np.full(len(judgments), np.nan)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.frame import column, compress, on_labels, status_counts
+from rubriclab.findings.frame import compress, number_column, on_labels, status_counts
 from rubriclab.model import Arm, RunData
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import chosen
@@ -154,7 +154,7 @@ class ArmCalls:
             status=status_counts(frame),
             single_candidate=int((size < 2).sum()),
             other_size=int(((size != p) & (size > 1)).sum()),
-            mass=column(frame, "mass")[keep],
+            mass=number_column(frame, "mass")[keep],
             chances=None if data.probabilities is None else data.probabilities[mine][keep, : max(p, 2)],
         )
 
