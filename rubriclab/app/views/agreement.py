@@ -47,31 +47,11 @@ def _numbers(arm: ArmAgreement) -> None:
     one, means, own = arm.one_read, arm.means, arm.raters_own
     people = own.one_read if own is not None else None
     uf.metrics(
-        (
-            "Exact share",
-            number(one.exact.value, ".0%"),
-            _ends(one.exact, ".0%"),
-            ui.about("exact", also=("within_one",)),
-        ),
-        (
-            "Beyond chance (kappa)",
-            number(one.kappa_quadratic.value, ".2f"),
-            _ends(one.kappa_quadratic, ".2f"),
-            ui.about("kappa", also=("alpha_levels",)),
-        ),
-        ("Beyond chance (AC2)", number(one.ac2.value, ".2f"), _ends(one.ac2, ".2f"), ui.about("ac")),
-        (
-            "Of means (ICC(2,1))",
-            number(means.icc2_1.value, ".2f"),
-            _ends(means.icc2_1, ".2f"),
-            ui.about("icc", also=("tau_b",)),
-        ),
-        (
-            "Mean difference",
-            number(means.bias.value, "+.2f"),
-            _ends(means.bias, "+.2f"),
-            ui.about("limits_of_agreement"),
-        ),
+        _box("Exact share", one.exact, ".0%", ui.about("exact", also=("within_one",))),
+        _box("Beyond chance (kappa)", one.kappa_quadratic, ".2f", ui.about("kappa", also=("alpha_levels",))),
+        _box("Beyond chance (AC2)", one.ac2, ".2f", ui.about("ac")),
+        _box("Of means (ICC(2,1))", means.icc2_1, ".2f", ui.about("icc", also=("tau_b",))),
+        _box("Mean difference", means.bias, "+.2f", ui.about("limits_of_agreement")),
         (
             "People's own (kappa)",
             number(people.kappa_quadratic.value if people else None, ".2f"),
@@ -87,6 +67,10 @@ def _numbers(arm: ArmAgreement) -> None:
     )
     if text := averaging_sentence(arm):
         st.caption(ui.plain(text))
+
+
+def _box(title: str, of: Estimated, form: str, about: str) -> tuple[str, str, str, str]:
+    return title, number(of.value, form), _ends(of, form), about
 
 
 def _ends(of: Estimated, form: str) -> str:
