@@ -189,7 +189,7 @@ def form_answer(judge: str, name: str, shift: Shift) -> str:
     """One form against the usual one, in points."""
     mean = shift.effect
     if not np.isfinite(mean.estimate):
-        return f"No item was read both with {name} and in the usual form."
+        return f"No item got a score both with {name} and in the usual form."
     if mean.verdict == "effect":
         side = "higher" if mean.estimate > 0 else "lower"
         return f"Yes: with {name} {judge} scores {abs(mean.estimate):.2f} points {side}."
