@@ -90,6 +90,8 @@ class _Folder:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as out:
             yield out
+            out.flush()
+            os.fsync(out.fileno())  # on the disk before the folder takes its name
 
 
 class Zip:
@@ -132,8 +134,6 @@ def whole_folder(path: Path, manifest: str) -> Iterator[Sink]:
         raise _unwritten(path, fault) from fault
     try:
         yield _Folder(part)
-        if hasattr(os, "sync"):
-            os.sync()
         _check_free(path, target, manifest)  # it took a while: somebody may have put something there
         _take_place(part, target)
     except OSError as fault:
