@@ -64,14 +64,7 @@ def form(opened: RunInfo | None) -> Wanted | None:
         rubric, criterion = (None, None) if kind == "pairwise" else _rubric(kind)
         judges = _judges()
         orders = None if kind == "pairwise" else _orders(kind, rubric, criterion)
-        pressed = st.button(
-            "Judge it",
-            type="primary",
-            icon=":material/play_arrow:",
-            key="trial-go",
-            width="stretch",
-            shortcut="Ctrl+Enter",
-        )
+        pressed = st.button("Judge it", type="primary", icon=":material/play_arrow:", key="trial-go", width="stretch")
         st.caption(_cost(kind, orders, len(judges)))
     shown = ["response", "second"] if kind == "pairwise" else ["response"]
     responses = tuple(st.session_state[f"trial-{name}"] for name in shown)
