@@ -122,7 +122,7 @@ def test_reliability_shows_the_ruler_and_scores_as_ranks(runs: dict[str, str]) -
     assert titles.index("One ruler for texts, judges and places") < titles.index(
         "Does it matter that scores are ranks?"
     )
-    assert any("(Rasch model)" in m.value for m in app.markdown)
+    assert any("On one ruler for all" in m.value for m in app.markdown)
     facets = next(table.value for table in app.dataframe if "usual reading" in table.value)
     assert set(facets["facet"]) == {"judge", "person", "place"}
     healthy(app.selectbox(key="rasch-arm").select_index(1).run())

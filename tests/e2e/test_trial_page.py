@@ -151,6 +151,7 @@ def test_trials_are_kept_apart_from_runs_over_data() -> None:
 @pytest.mark.slow
 def test_a_trial_that_was_asked_out_is_finished_among_the_runs() -> None:
     app = judged(opened(judge="place lover"))
+    app.query_params.clear()  # as a browser does on a change of page
     app.switch_page("pages/runs.py").run()
     healthy(app)
     (line,) = [m.value for m in app.markdown if "one text" in m.value]
