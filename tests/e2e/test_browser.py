@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rubriclab.app.ui import MOVED, NAVIGATION, Entry
+from rubriclab.model.places import EXAMPLE, TOUR
 from tests.e2e.lab import CHROMIUM, browser_page, place_of, running_lab, settled
 
 pytestmark = [
@@ -64,9 +65,9 @@ def test_home_demo_results_cell(tmp_path: Path) -> None:
         page.get_by_role("button", name="Run the demo").click()
         page.wait_for_selector("h1:has-text('Runs')")
         page.get_by_text("Demo").first.wait_for()
-        # The recorded example is finished from the start; the demo, newest, stands above it.
+        # The recorded runs are finished from the start; the demo, newest, stands above them.
         finished = page.locator('[data-testid="stMain"]').get_by_text("finished", exact=True)
-        finished.nth(1).wait_for(timeout=600_000)
+        finished.nth(len((EXAMPLE, *TOUR))).wait_for(timeout=600_000)
         settled(page)
         page.get_by_role("button", name="Results", exact=True).first.click()
         page.wait_for_selector("h1:has-text('Results')")
