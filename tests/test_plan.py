@@ -294,18 +294,6 @@ def test_expected_score_from_probabilities() -> None:
     assert (out.position, out.score) == (1, 5)
 
 
-@pytest.mark.parametrize(("logprob", "status"), [(-5.2, "ok"), (-5.4, "unparsed")])
-def test_a_reply_without_a_label_is_read_by_its_first_word_only_where_labels_had_a_chance(
-    logprob: float, status: str
-) -> None:
-    """exp(-5.2) = 0.0055 of the probability was on a label, exp(-5.4) = 0.0045."""
-    prepared = plan(study(1, strategies=FIXED))
-    (call,) = prepared.calls()
-    said = Reply(text="The score is 100", top_tokens=(("4", logprob), ("100", -0.2)))
-    (out,) = prepared.read(call, said).outcomes
-    assert (out.status, out.score) == (status, 4 if status == "ok" else None)
-
-
 @pytest.mark.parametrize(
     ("reply", "status"),
     [

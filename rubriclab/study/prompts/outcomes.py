@@ -13,7 +13,7 @@ from rubriclab.study.prompts.comparison import parse_verdict
 from rubriclab.study.prompts.own_answer import is_tie, read_answer, read_criterion
 from rubriclab.study.prompts.parse import Parsed, looks_refused, parse_label
 from rubriclab.study.prompts.parse_criteria import parse_criteria
-from rubriclab.study.prompts.probabilities import LEAST_MASS, label_probabilities
+from rubriclab.study.prompts.probabilities import label_probabilities
 from rubriclab.study.prompts.rubric import SCORE_TEMPLATE
 
 
@@ -41,7 +41,7 @@ def option_outcome(call: Call, reply: Reply) -> Outcome:
     labels = call.ordering.labels
     index, kind = _answered(call, reply)
     probabilities, mass = label_probabilities(reply.top_tokens, labels)
-    if index is None and probabilities is not None and mass >= LEAST_MASS:
+    if index is None and probabilities is not None:
         # The judge began to chat, but said how likely each label was as its first word.
         index = max(range(len(labels)), key=lambda i: probabilities[i])
         kind = "read from probabilities"
@@ -109,7 +109,7 @@ def verdict_outcome(call: Call, reply: Reply, *, tie: bool) -> Outcome:
     every = (*labels, tied) if tied else labels
     probabilities, mass = label_probabilities(reply.top_tokens, every)
     kind = None
-    if verdict is None and probabilities is not None and mass >= LEAST_MASS:
+    if verdict is None and probabilities is not None:
         verdict = every[max(range(len(every)), key=lambda i: probabilities[i])]
         kind = "read from probabilities"
     if verdict is None:

@@ -9,12 +9,6 @@ from collections.abc import Sequence
 _SPACE_MARKS = "▁Ġ \t\r\n"
 """What tokenizers put before a word: a space, or SentencePiece's and GPT-2's sign for one."""
 
-LEAST_MASS = 0.005
-"""Probability on all labels together, below which a reply that names none is not read by its first word's. A small
-judge that begins to chat still has a hundredth or more on the labels, and how it shares that out is kept (with a
-warning where most of it was elsewhere); of one that says "100" for A to E, with less than one in a thousand on the
-letters, the likeliest letter is no answer. Both measured with smollm2-135m."""
-
 _ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
 
 
