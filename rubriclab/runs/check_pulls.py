@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rubriclab.datasets.sample import sample_rubrics
-from rubriclab.findings.check import ANY_CHANGE, ANY_OF, Check, Quantity, rate_error, standing
+from rubriclab.findings.check import ANY_CHANGE, ANY_OF, Check, Quantity, rate_error
 from rubriclab.findings.pulls import PullsGroup, pulls
 from rubriclab.judges.families import (
     FAMILIES,
@@ -214,7 +214,10 @@ def pulls_checks(
     what = f"{plant} pulls {shift:g} points" if plant else "nothing pulls"
     about = About(f"{family}, {what}", "what pulls", items, FAMILIES[family].options, 0.0)
     design = f"{many(repeats, 'read')} of an order"
-    rate = partial(_rate, about, design=design, studies=studies)
+
+    def rate(quantity: Quantity, method: str, value: float, accepted: tuple[float, float] | None) -> Check:
+        return about.check(quantity, method, value, rate_error(value, studies), studies, accepted, design=design)
+
     made = [
         rate("false effect", ANY_CHANGE, rates.accused, (0.0, 0.05)),
         rate("coverage", "all changes that do nothing, at once", rates.covered, (0.93, 1.0)),
@@ -225,34 +228,6 @@ def pulls_checks(
     if plant and len(PULLS_PLANTED[plant]) > 1:
         made.append(rate("power", f"“effect”: {ANY_OF}{plant}", rates.any_found, None))
     return tuple(made)
-
-
-def _rate(
-    about: About,
-    quantity: Quantity,
-    method: str,
-    value: float,
-    accepted: tuple[float, float] | None,
-    *,
-    studies: int,
-    design: str,
-) -> Check:
-    error = rate_error(value, studies)
-    return Check(
-        quantity,
-        method,
-        about.judge,
-        about.way,
-        about.n_items,
-        about.n_options,
-        about.unread,
-        studies,
-        value,
-        error,
-        accepted,
-        standing(value, error, studies, accepted),
-        design,
-    )
 
 
 def pulls_settings(*, whole: bool) -> list[dict[str, Any]]:

@@ -44,6 +44,24 @@ class About:
     n_options: int
     unread: float
 
+    def check(
+        self,
+        quantity: Quantity,
+        method: str,
+        value: float,
+        se: float,
+        n: int,
+        accepted: tuple[float, float] | None,
+        *,
+        rate: bool = True,
+        design: str = "",
+    ) -> Check:
+        """What ``n`` studies of this setting gave for ``method``, held against what is ``accepted``."""
+        setting = (self.judge, self.way, self.n_items, self.n_options, self.unread)
+        return Check(
+            quantity, method, *setting, n, value, se, accepted, standing(value, se, n, accepted, rate=rate), design
+        )
+
 
 def summary(about: About, outcomes: pd.DataFrame, *, null: bool, leaning: bool = False) -> Iterable[Check]:
     for column in outcomes:
@@ -75,17 +93,4 @@ def _check(
         accepted = None
     if about.judge == "constant" and quantity == "coverage":
         accepted = (COVERAGE_RANGE[0], 1.0)
-    return Check(
-        quantity,
-        method,
-        about.judge,
-        about.way,
-        about.n_items,
-        about.n_options,
-        about.unread,
-        n,
-        value,
-        se,
-        accepted,
-        standing(value, se, n, accepted, rate=kind != "bias"),
-    )
+    return about.check(quantity, method, value, se, n, accepted, rate=kind != "bias")

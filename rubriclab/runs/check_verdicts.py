@@ -32,6 +32,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.topic import Advice
 from rubriclab.judges.families import FAMILIES
 from rubriclab.model import LabError
+from rubriclab.runs.check_rates import About
 from rubriclab.runs.check_truth import KEY, PLANTS, Cell, Truth, question_of, truth_of, with_learnt
 from rubriclab.runs.foreign import DESIGNS
 
@@ -265,18 +266,5 @@ def _rate(
     n = len(values)
     value = float(values.mean())
     se = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-    return Check(
-        quantity,
-        method,
-        cell.judge,
-        "runs",
-        cell.items,
-        FAMILIES[cell.family].options,
-        0.0,
-        n,
-        value,
-        se,
-        accepted,
-        standing(value, se, n, accepted),
-        cell.design,
-    )
+    about = About(cell.judge, "runs", cell.items, FAMILIES[cell.family].options, 0.0)
+    return about.check(quantity, method, value, se, n, accepted, design=cell.design)

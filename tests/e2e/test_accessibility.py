@@ -14,7 +14,6 @@ from tests.e2e.lab import (
     CHROMIUM,
     ROOT,
     View,
-    browser_page,
     calm,
     filled_store,
     open_all,
@@ -91,12 +90,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[st
     runs = filled_store(folder / "lab.duckdb")
     with running_lab(folder / "lab.duckdb", folder / "log") as address:
         yield address, runs
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    with browser_page() as shared:
-        yield shared
 
 
 VIEWS = views(dict.fromkeys(("recorded", *studies()), "{}"))

@@ -18,19 +18,7 @@ from rubriclab.store import Store
 from rubriclab.store.archive import read_archive
 from rubriclab.store.archive_writing import write_archive
 from rubriclab.study.plan import plan
-from tests.e2e.lab import (
-    CHROMIUM,
-    ROOT,
-    RUNS_OF,
-    View,
-    browser_page,
-    calm,
-    open_all,
-    page_beside,
-    running_lab,
-    views,
-    width_of,
-)
+from tests.e2e.lab import CHROMIUM, ROOT, RUNS_OF, View, calm, open_all, page_beside, running_lab, views, width_of
 from tests.hostile import HOST, MARK, hostile_store, studies
 
 pytestmark = [
@@ -85,12 +73,6 @@ class Watch:
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     path = tmp_path_factory.mktemp("hostile") / "lab.duckdb"
     return path, hostile_store(path)
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    with browser_page() as shared:
-        yield shared
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import CHROMIUM, browser_page, calm, filled_store, running_lab, settled
+from tests.e2e.lab import CHROMIUM, calm, filled_store, running_lab, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -83,12 +83,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[st
     runs = filled_store(folder / "lab.duckdb")
     with running_lab(folder / "lab.duckdb", folder / "log") as address:
         yield address, runs
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    with browser_page() as page:
-        yield page
 
 
 @pytest.mark.parametrize(("name", "kind"), VIEWS)

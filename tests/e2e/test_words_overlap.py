@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import CHROMIUM, browser_page, calm, running_lab, settled
+from tests.e2e.lab import CHROMIUM, calm, running_lab, settled
 from tests.long_names import long_store
 
 pytestmark = [
@@ -52,12 +52,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[st
     runs = long_store(folder / "lab.duckdb")
     with running_lab(folder / "lab.duckdb", folder / "log") as address:
         yield address, runs
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    with browser_page() as page:
-        yield page
 
 
 @pytest.mark.parametrize(("name", "kind"), VIEWS)
