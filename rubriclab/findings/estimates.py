@@ -51,7 +51,7 @@ class _Place:
     level: tuple[str, ...] = ()
     n: float = NAN
     labels: tuple[str, ...] = ()
-    p_holm: float = NAN
+    p_holm: float | tuple[float, ...] = NAN
 
     def row(self, measure: str, value: Any, low: Any, high: Any, **more: Any) -> dict[str, Any]:
         level = (*self.level, more.pop("at")) if "at" in more else self.level
@@ -85,8 +85,9 @@ def _rows(value: Any, place: _Place) -> Iterator[dict[str, Any]]:
     if _is_record(value):
         yield from _of_record(value, place)
     elif isinstance(value, tuple | list):
-        for part in value:
-            yield from _rows(part, place)
+        own = place.p_holm
+        for k, part in enumerate(value):
+            yield from _rows(part, replace(place, p_holm=own[k]) if isinstance(own, tuple) else place)
 
 
 def _is_record(value: Any) -> bool:
@@ -173,7 +174,9 @@ def _below(parts: Mapping[str, Any], name: str, part: Any, place: _Place) -> _Pl
     whole = listed and ({"judge", "arm", "judges"} & _record(first).keys())
     stem = name.removesuffix("_test").removeprefix("delta_")
     beside = next((key for key in (f"{name}_p_holm", f"{stem}_p_holm", "p_holm") if key in parts), None)
-    adjusted = NAN if beside is None else float(parts[beside])
+    adjusted = NAN if beside is None else parts[beside]
+    if isinstance(adjusted, tuple) and (_is_record(part) or len(adjusted) != len(part)):
+        adjusted = NAN  # of the record's other part: one beside each of a list of tests
     return replace(place, path=place.path if whole else (*place.path, name), p_holm=adjusted)
 
 

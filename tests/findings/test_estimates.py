@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.estimates import COLUMNS
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.topics import TOPICS, Findings, document
+from rubriclab.model.places import TOUR
+from rubriclab.store import Store
+from rubriclab.store.archive import read_archive
 from tests.simulated_runs import data_of
 
 KINDS = ("options", "sweep", "forms", "plain", "criteria", "pairs", "lists")
@@ -105,3 +109,16 @@ def test_criteria_and_pairs_keep_theirs() -> None:
     shares = table("pairs")
     alike = shares[shares["measure"] == "with_ties.share"]
     assert set(alike["level"]) == {"first · last", "first · even", "last · even"}
+
+
+def test_tests_that_stand_in_a_list_have_each_its_own_corrected_p(tmp_path: Path) -> None:
+    """Pairs of real judges that were also shown in one random order each, which is itself tested."""
+    with Store(tmp_path / "lab.duckdb") as kept:
+        run = read_archive(kept, next(path for path in TOUR if path.stem == "example_pairs").read_bytes())[0]
+        found = Findings(kept.frame(run, probabilities=True))
+    drawn = next(one.first_place.drawn for one in found.of(COMPARISON).judges if one.first_place.drawn is not None)
+    rows = found.estimates()
+    shown = rows[rows["measure"].str.contains("drawn.tests")]
+    first = shown[shown["arm"] == shown["arm"].iloc[0]]
+    np.testing.assert_array_equal(first["p"], [test.p for test in drawn.tests])
+    np.testing.assert_array_equal(first["p_holm"], drawn.p_holm)
