@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tracemalloc
 from collections import Counter
@@ -292,6 +293,32 @@ def test_expected_score_from_probabilities() -> None:
     assert out.expected == pytest.approx(14 / 3)
     assert out.mass == pytest.approx(0.75)
     assert (out.position, out.score) == (1, 5)
+
+
+@pytest.mark.parametrize(("mass", "score"), [(0.02, 4), (0.0006, None)])
+def test_a_reply_that_names_no_label_is_read_by_its_first_word_where_that_may_be_one(
+    mass: float, score: int | None
+) -> None:
+    prepared = plan(study(1, strategies=(Strategy("descending", reads=1),)))
+    (call,) = prepared.calls()
+    tokens = (("100", math.log(1 - mass)), ("4", math.log(0.75 * mass)), ("5", math.log(0.25 * mass)))
+    (out,) = prepared.read(call, Reply(text="100", top_tokens=tokens)).outcomes
+    assert out.score == score
+    # What fell on the labels is kept of an unread reply too: it says why.
+    assert out.mass == pytest.approx(mass)
+    assert (out.status, out.kind) == (
+        ("ok", "read from probabilities") if score else ("unparsed", "hardly any probability on a label")
+    )
+    assert (out.probabilities is None) == (score is None)
+
+
+def test_a_pair_is_not_decided_by_a_thousandth_on_its_labels() -> None:
+    prepared = plan(pairs_study(1))
+    call = next(iter(prepared.calls()))
+    tokens = (("Both", math.log(0.998)), ("A", math.log(0.0008)), ("B", math.log(0.0002)))
+    (out,) = prepared.read(call, Reply(text="Both are good.", top_tokens=tokens)).outcomes
+    assert (out.status, out.position, out.kind) == ("unparsed", None, "hardly any probability on a label")
+    assert out.mass == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize(

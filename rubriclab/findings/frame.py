@@ -200,7 +200,7 @@ def option_rows(data: RunData, arm: Arm, judgments: pd.DataFrame) -> OptionRows:
         shown=shown,
         value=np.where(ok, value, np.nan),
         expected=number_column(judgments, "expected"),
-        mass=number_column(judgments, "mass"),
+        mass=np.where(ok, number_column(judgments, "mass"), np.nan),
         off_scale=int(readable.sum() - ok.sum()),
     )
 

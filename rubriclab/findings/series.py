@@ -154,7 +154,7 @@ class ArmCalls:
             status=status_counts(frame),
             single_candidate=int((size < 2).sum()),
             other_size=int(((size != p) & (size > 1)).sum()),
-            mass=number_column(frame, "mass")[keep],
+            mass=np.where(position >= stats.TIE, number_column(frame, "mass")[keep], np.nan),
             chances=None if data.probabilities is None else data.probabilities[mine][keep, : max(p, 2)],
         )
 

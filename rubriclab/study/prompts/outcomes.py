@@ -13,7 +13,7 @@ from rubriclab.study.prompts.comparison import parse_verdict
 from rubriclab.study.prompts.own_answer import is_tie, read_answer, read_criterion
 from rubriclab.study.prompts.parse import Parsed, looks_refused, parse_label
 from rubriclab.study.prompts.parse_criteria import parse_criteria
-from rubriclab.study.prompts.probabilities import label_probabilities
+from rubriclab.study.prompts.probabilities import LEAST_MASS, label_probabilities
 from rubriclab.study.prompts.rubric import SCORE_TEMPLATE
 
 
@@ -36,6 +36,12 @@ def unread(reply: Reply) -> Status:
 # ---------------------------------------------------------------- one response, one criterion
 
 
+FIRST_WORD = "read from probabilities"
+"""Why a reply whose words name no label has one: how likely each was as its first word."""
+HARDLY_A_LABEL = "hardly any probability on a label"
+"""Why it has none."""
+
+
 def option_outcome(call: Call, reply: Reply) -> Outcome:
     """The score that a reply names, and what it would have named (``call.ordering`` shows scores)."""
     labels = call.ordering.labels
@@ -43,10 +49,10 @@ def option_outcome(call: Call, reply: Reply) -> Outcome:
     probabilities, mass = label_probabilities(reply.top_tokens, labels)
     if index is None and probabilities is not None:
         # The judge began to chat, but said how likely each label was as its first word.
-        index = max(range(len(labels)), key=lambda i: probabilities[i])
-        kind = "read from probabilities"
+        index = _likeliest(probabilities, mass)
+        kind = HARDLY_A_LABEL if index is None else FIRST_WORD
     if index is None:
-        return Outcome(item=call.items[0], status=unread(reply), kind=kind)
+        return Outcome(item=call.items[0], status=unread(reply), mass=_kept(reply, mass), kind=kind)
     scores = [int(s) for s in call.ordering.shown]
     expected = None
     if probabilities:
@@ -57,10 +63,21 @@ def option_outcome(call: Call, reply: Reply) -> Outcome:
         score=scores[index],
         position=index + 1,
         probabilities=probabilities,
-        mass=mass if reply.top_tokens else None,
+        mass=_kept(reply, mass),
         expected=expected,
         kind=kind,
     )
+
+
+def _likeliest(probabilities: tuple[float, ...], mass: float) -> int | None:
+    """The place of the likeliest label; None where next to nothing fell on any, which tells of chance, not of an
+    answer."""
+    return None if mass < LEAST_MASS else max(range(len(probabilities)), key=lambda i: probabilities[i])
+
+
+def _kept(reply: Reply, mass: float) -> float | None:
+    """What fell on labels, of a reply that says so: kept whether or not it was read."""
+    return mass if reply.top_tokens else None
 
 
 def _answered(call: Call, reply: Reply) -> tuple[int | None, str | None]:
@@ -110,16 +127,17 @@ def verdict_outcome(call: Call, reply: Reply, *, tie: bool) -> Outcome:
     probabilities, mass = label_probabilities(reply.top_tokens, every)
     kind = None
     if verdict is None and probabilities is not None:
-        verdict = every[max(range(len(every)), key=lambda i: probabilities[i])]
-        kind = "read from probabilities"
+        place = _likeliest(probabilities, mass)
+        verdict, kind = (None, None) if place is None else (every[place], FIRST_WORD)
+        unread_kind = HARDLY_A_LABEL if place is None else unread_kind
     if verdict is None:
-        return Outcome(item=call.items[0], status=unread(reply), kind=unread_kind)
+        return Outcome(item=call.items[0], status=unread(reply), mass=_kept(reply, mass), kind=unread_kind)
     return Outcome(
         item=call.items[0],
         status="ok",
         position=0 if verdict == tied else labels.index(verdict) + 1,
         probabilities=probabilities[: len(labels)] if probabilities else None,
-        mass=mass if reply.top_tokens else None,
+        mass=_kept(reply, mass),
         kind=kind,
     )
 
