@@ -295,7 +295,7 @@ def test_expected_score_from_probabilities() -> None:
     assert (out.position, out.score) == (1, 5)
 
 
-@pytest.mark.parametrize(("mass", "score"), [(0.02, 4), (0.0006, None)])
+@pytest.mark.parametrize(("mass", "score"), [(0.2, 4), (0.0006, None)])
 def test_a_reply_that_names_no_label_is_read_by_its_first_word_where_that_may_be_one(
     mass: float, score: int | None
 ) -> None:
