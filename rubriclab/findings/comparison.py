@@ -47,7 +47,7 @@ def comparison(data: RunData, *, seed: int = 0, n_boot: int = 1000) -> Compariso
         note = "This run has no pairwise or list-wise arm: there is nothing to compare."
         return ComparisonResult((), (), 0, (note,))
     arms = [ArmCalls.of(data, run, code, arm) for code, arm in picked]
-    results = [judge_result(data, run, rows, seed=seed) for rows in arms]
+    results = [judge_result(data, run, rows, _beside(rows, arms), seed=seed) for rows in arms]
     adjusted = _holm_by_judge(results)
     judges = tuple(
         JudgeComparison(code=code, **result, pf_p_holm=p)
@@ -62,6 +62,12 @@ def comparison(data: RunData, *, seed: int = 0, n_boot: int = 1000) -> Compariso
     )
     tested = sum(bool(np.isfinite(judge.pf_test.p)) for judge in judges)
     return ComparisonResult(judges, together, tested)
+
+
+def _beside(rows: ArmCalls, arms: Sequence[ArmCalls]) -> list[ArmCalls]:
+    """The other strategies of an arm's setting, with lists of the same length."""
+    same = [other for other in arms if setting(other.arm) == setting(rows.arm) and other.p == rows.p]
+    return [other for other in same if other is not rows]
 
 
 def _holm_by_judge(results: Sequence[Mapping[str, Any]]) -> list[float]:

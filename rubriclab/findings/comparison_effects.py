@@ -5,7 +5,8 @@ Everything here is beyond the papers, whose numbers stand in ``comparison_judge`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -77,7 +78,9 @@ class OrderExcess:
 
     ``order``, ``again``: share of pairs of calls that name different winners, in different orders
     and in the same one, over the ``comparisons`` whose every order was read twice. ``buys``: calls
-    that would read every order of every comparison twice.
+    that would read every order of every comparison twice. ``source``: the strategy whose calls tell of the
+    noise, where the arm's own do not: then that of the orders that it repeats, and an excess near 0 is no
+    sign that the order changes nothing.
     """
 
     effect: Effect
@@ -86,6 +89,7 @@ class OrderExcess:
     comparisons: int
     units: int
     buys: int
+    source: str = ""
 
 
 def first_place(data: RunData, run: RunCodes, rows: ArmCalls, series: ArmSeries) -> FirstPlace:
@@ -210,9 +214,13 @@ def _places(data: RunData, wins: PlaceWins, level: float, why: str) -> tuple[Pla
 # ------------------------------------------------------------------ what the order adds
 
 
-def order_excess(data: RunData, run: RunCodes, rows: ArmCalls) -> OrderExcess:
-    """Changed choices beyond the judge's own noise, where every order was read twice."""
-    changed, unit, buys = changed_choices(run, rows)
+def order_excess(data: RunData, run: RunCodes, rows: ArmCalls, others: Sequence[ArmCalls] = ()) -> OrderExcess:
+    """Changed choices beyond the judge's own noise: where every order was read twice, else by what one of the
+    ``others`` (arms of the same setting) repeats."""
+    source, (changed, unit, buys) = "", changed_choices(run, rows)
+    for other in others:
+        if not np.isfinite(changed.excess).any():
+            source, (changed, unit, _) = other.arm.strategy, changed_choices(run, rows, other)
     known = np.isfinite(changed.excess)
     units = len(np.unique(unit[known]))
     level, sesoi = confidence(data, rows.arm.judge), data.smallest_effect
@@ -223,26 +231,46 @@ def order_excess(data: RunData, run: RunCodes, rows: ArmCalls) -> OrderExcess:
     why = f"{many(units, run.unit)} asked twice: too few to say" if units < FEW_UNITS else ""
     why = unfinished(data) or why
     estimate, ends = clustered_mean(changed.excess[known], unit[known], level=level)
+    shown = effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True)
+    if source and shown.verdict == "equivalent":
+        why = f"the judge's own noise is known from the {source} arm alone"
+        shown = effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True)
     return OrderExcess(
-        effect=effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True),
+        effect=shown,
         order=float(changed.order[known].mean()),
         again=float(changed.again[known].mean()),
         comparisons=int(known.sum()),
         units=units,
         buys=buys,
+        source=source,
     )
 
 
-def changed_choices(run: RunCodes, rows: ArmCalls) -> tuple[Changes, Ints, int]:
-    """(changed choices by comparison, the unit of each, calls that would read every order twice)."""
-    turned = Turned.of(run, rows)
-    keys, comparison = dense(rows.item * max(len(turned.circles), 1) + turned.circle)
-    winner = (turned.slot + rows.position - 1) % rows.p
-    winner = np.where(rows.position == stats.TIE, rows.p, winner)
-    winner = np.where(rows.position == stats.UNREAD, -1, winner)
-    changed = changes(comparison, turned.slot, winner, shape=(len(keys), rows.p, rows.p + 1))
+def changed_choices(run: RunCodes, rows: ArmCalls, control: ArmCalls | None = None) -> tuple[Changes, Ints, int]:
+    """(changed choices by comparison, the unit of each, calls that would read every order twice).
+
+    ``control``: an arm of the same setting whose calls tell of the noise alone.
+    """
+    own, every = len(rows.item), rows if control is None else _one_after_the_other(rows, control)
+    turned = Turned.of(run, every)
+    keys, comparison = dense(every.item * max(len(turned.circles), 1) + turned.circle)
+    winner = (turned.slot + every.position - 1) % rows.p
+    winner = np.where(every.position == stats.TIE, rows.p, winner)
+    winner = np.where(every.position == stats.UNREAD, -1, winner)
+    calls = comparison, turned.slot, winner
+    mine, repeats = [part[:own] for part in calls], [part[own:] for part in calls]
+    shape = (len(keys), rows.p, rows.p + 1)
+    changed = changes(*mine, shape=shape, repeats=None if control is None else (*repeats,))
     unit = run.question[keys // max(len(turned.circles), 1)]
-    return changed, unit, _to_buy(comparison, turned.slot, rows.p, len(keys))
+    return changed, unit, _to_buy(mine[0], mine[1], rows.p, len(keys))
+
+
+def _one_after_the_other(rows: ArmCalls, more: ArmCalls) -> ArmCalls:
+    """``rows`` with the calls of ``more`` behind, of which changed choices ask item, order and place alone."""
+    parts = {
+        name: np.concatenate([getattr(rows, name), getattr(more, name)]) for name in ("item", "ordering", "position")
+    }
+    return replace(rows, **parts)
 
 
 def _to_buy(comparison: Ints, slot: Ints, p: int, n: int) -> int:
@@ -307,9 +335,10 @@ def consistency_words(pc: float, design: Design, excess: OrderExcess, *, pairs: 
         )
     swap = "the two answers change places" if pairs else "the list is turned round"
     if excess.comparisons:
+        again = f" (in the {excess.source} arm)" if excess.source else ""
         start = (
             f"its choice changes in {excess.order:.0%} of pairs of calls when {swap} and in "
-            f"{excess.again:.0%} when it is asked the same again"
+            f"{excess.again:.0%} when it is asked the same again{again}"
         )
         if excess.effect.verdict == "effect":
             return f"{start}: the order itself changes choices"

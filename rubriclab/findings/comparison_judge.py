@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ from rubriclab.model.wording import many, p_value
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import FEW_UNITS
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
+from rubriclab.stats.randomisation import ALARM
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,10 @@ class JudgeComparison:
     warnings: tuple[str, ...]
 
 
-def judge_result(data: RunData, run: RunCodes, rows: ArmCalls, *, seed: int) -> dict[str, Any]:
-    """Everything of ``JudgeComparison`` but the correction over the judge's arms."""
+def judge_result(
+    data: RunData, run: RunCodes, rows: ArmCalls, others: Sequence[ArmCalls], *, seed: int
+) -> dict[str, Any]:
+    """Everything of ``JudgeComparison`` but the correction over the judge's arms; ``others``: of the same setting."""
     p, arm = rows.p, rows.arm
     series = arm_series(run, rows)
     cells = cells_of(run, series, p)
@@ -140,7 +143,7 @@ def judge_result(data: RunData, run: RunCodes, rows: ArmCalls, *, seed: int) -> 
         "unit": run.unit,
         "baseline": None if baseline is None else run.names[baseline],
         "first_place": first_place(data, run, rows, series),
-        "order_excess": order_excess(data, run, rows),
+        "order_excess": order_excess(data, run, rows, others),
         "status": rows.status,
         "usable": _usable(rows, series, rs),
         **_rates(series, cells, p),
@@ -359,9 +362,9 @@ def _place_cautions(first: FirstPlace) -> list[str]:
     cautions.append(
         "Each comparison was shown in one order. The advantage of the first place is that of an "
         "average over candidates, and right if the order was dealt at random, which the data "
-        f"cannot show; nothing speaks against it in {many(len(first.drawn.tests), 'test')} "
-        f"({p_value(smallest)}, corrected). {many(first.left_out, 'call')} left out: unread, or of "
-        "candidates that were not seen both ways round."
+        f"cannot show; of {many(len(first.drawn.tests), 'test')} the strongest against it has {p_value(smallest)} "
+        f"(corrected; below {ALARM:g} the order is not taken to be dealt). {many(first.left_out, 'call')} left out: "
+        "unread, or of candidates that were not seen both ways round."
     )
     if first.modelled:
         cautions.append(

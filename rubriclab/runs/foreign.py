@@ -58,6 +58,7 @@ DESIGNS: Mapping[str, Design] = {
     "prompt forms": Design(
         strategies=(Strategy("fixed", reads=3), Strategy("descending", reads=3)), factors={"ids": ("arabic", "letters")}
     ),
+    "pairs, one order twice": Design(axis="pairwise", strategies=(Strategy("balanced"), Strategy("fixed"))),
 }
 """The designs that what the lab says is calibrated under."""
 

@@ -25,6 +25,8 @@ from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 Bools = NDArray[np.bool_]
 FEW_UNITS = 10
 """From so many units on is an interval given: below, its cover was not shown to hold."""
+NO_CHANCE = 8
+"""Units that showed a set of candidates in one order only, from which on that was no draw: chance does it once in 128."""
 Design = Literal["both orders", "one random order", "one order"]
 """Both: of lists, every order. One: the same for all, or not drawn at random; it carries nothing."""
 
@@ -119,13 +121,14 @@ def in_one_order(wins: Floats, shown: Ints, group: Ints, unit: Ints, names: Ints
 def carried(wins: Floats, shown: Ints, group: Ints, unit: Ints, names: Ints | None) -> tuple[Bools, Bools]:
     """Which calls, (calls,) each, carry a number by their own set, and which by a model.
 
-    Arguments as of ``in_one_order``; in neither: unread, or of candidates not seen both ways round.
+    Arguments as of ``in_one_order``; in neither: unread, or of candidates not seen both ways round, or always in one
+    order however often they met: there a model of their worth would have to tell it from the place by its form alone.
     """
     read = np.isfinite(wins).all(axis=1)
     rich = np.zeros(len(wins), dtype=bool)
     if read.any():
         rich[read] = _usable(shown[read], group[read], unit[read])[group[read]]
-    sparse = read & ~rich
+    sparse = read & ~rich & ~_never_turned(shown, group, unit)
     if names is None or shown.shape[1] != 2 or not _both_ways_round(names[sparse], unit[sparse]):
         sparse = np.zeros(len(wins), dtype=bool)
     return rich, sparse
@@ -163,6 +166,13 @@ def _usable(shown: Ints, group: Ints, unit: Ints) -> Bools:
         seen = _distinct(group * p + shown[:, place], unit, sets * p)
         enough &= (seen.reshape(sets, p) > 1).all(axis=1)
     return enough
+
+
+def _never_turned(shown: Ints, group: Ints, unit: Ints) -> Bools:
+    """(calls,) of a set that met in ``NO_CHANCE`` units or more, and in one order only."""
+    sets = int(group.max(initial=-1)) + 1
+    lead = np.bincount(np.unique(group * shown.shape[1] + shown[:, 0]) // shown.shape[1], minlength=sets)
+    return np.asarray(((lead == 1) & (_distinct(group, unit, sets) >= NO_CHANCE))[group])
 
 
 def _both_ways_round(names: Ints, unit: Ints) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rubriclab.stats.contrast import mean_known
 from rubriclab.stats.inference import Floats, Ints, ratio
 
 
@@ -66,21 +67,41 @@ class Changes(NamedTuple):
         return self.order - self.again
 
 
-def changes(comparison: Ints, order: Ints, winner: Ints, *, shape: tuple[int, int, int]) -> Changes:
+def changes(
+    comparison: Ints,
+    order: Ints,
+    winner: Ints,
+    *,
+    shape: tuple[int, int, int],
+    repeats: tuple[Ints, Ints, Ints] | None = None,
+) -> Changes:
     """Different winners across orders and within them, by comparison; both are unbiased.
 
     ``comparison``, ``order``, ``winner``: (calls,) codes, the winner as a candidate or one code
     more for a tie, below 0 unread. ``shape``: (comparisons, orders, winners). ``again`` needs
     every order of the comparison read twice, so that the judge's own noise is that of the same
     orders; ``order`` needs each read once.
+
+    ``repeats``: further calls (their comparison, order and winner) that tell of the noise alone. ``again`` is then
+    that of the orders that were read twice, all calls together: the excess is 0 in the mean for a judge that ignores
+    the order, but need not be above it for one whose noise hangs on the order.
     """
-    known = winner >= 0
-    flat = np.ravel_multi_index((comparison[known], order[known], winner[known]), shape)
-    counts = np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+    counts = _counts(comparison, order, winner, shape)
     calls = counts.sum(axis=2)
     apart = [
         1.0 - ratio((counts[:, i] * counts[:, j]).sum(axis=1), calls[:, i] * calls[:, j])
         for i, j in combinations(range(shape[1]), 2)
     ]
+    if repeats is not None:
+        counts = counts + _counts(*repeats, shape)
+        calls = counts.sum(axis=2)
     same = ratio((counts * (counts - 1.0)).sum(axis=2), calls * (calls - 1.0))
-    return Changes(np.stack(apart).mean(axis=0), (1.0 - same).mean(axis=1))
+    again = (1.0 - same).mean(axis=1) if repeats is None else mean_known(1.0 - same, axis=1)
+    return Changes(np.stack(apart).mean(axis=0), again)
+
+
+def _counts(comparison: Ints, order: Ints, winner: Ints, shape: tuple[int, int, int]) -> Floats:
+    """(comparisons, orders, winners) how many calls named each winner; unread ones none."""
+    known = winner >= 0
+    flat = np.ravel_multi_index((comparison[known], order[known], winner[known]), shape)
+    return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)

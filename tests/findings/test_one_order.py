@@ -20,7 +20,9 @@ from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.leaderboard import leaderboard_sentence, leaderboards
 from rubriclab.findings.plain import plain
 from rubriclab.findings.topics import Findings, document
+from rubriclab.judges.families import Leanings
 from rubriclab.model import RunData
+from rubriclab.runs.foreign import foreign_run
 from rubriclab.stats.advantage import chosen, in_every_order, in_one_order
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -249,6 +251,47 @@ def test_what_saw_nothing_has_no_p() -> None:
         said = comparison_sentence(judge) + " ".join(judge.warnings) + judge.pf_test.note
         assert "no question leans" not in said
     assert "cannot be read" in one(pairs(unread)).first_place.effect.why
+
+
+def sorted_by_name(prompts: int, seed: int, names: str = "abcd") -> list[dict[str, object]]:
+    """All pairs of candidates, always in the order of their names; the earlier is better, and its judge, which does
+    not look at the place, says so nine times of ten however far they are apart."""
+    rng = np.random.default_rng(seed)
+    shown = [(one, two) for one in names for two in names if one < two]
+    return [
+        {"judge": "j", "question_id": q, "first": one, "second": two, "choice": "AB"[int(rng.random() > 0.9)]}
+        for q in range(prompts)
+        for one, two in shown
+    ]
+
+
+@pytest.mark.slow
+def test_candidates_that_always_stood_in_one_order_tell_nothing_of_the_place() -> None:
+    """By the form of a Bradley-Terry model alone its place would be accused: 0.9 however far they are apart."""
+    for prompts in (8, 12, 30):
+        for seed in range(5):
+            shown = one(pairs(sorted_by_name(prompts, seed))).first_place
+            assert (shown.effect.verdict, shown.comparisons) == ("undecided", 0)
+            assert "no candidates were shown in more than one order" in shown.effect.why or "dealt" in shown.effect.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("strength", "leanings", "most", "least"), [(0.0, "none", 4, 0), (1.6, "own", 60, 40)])
+def test_a_choice_that_changes_is_held_against_the_order_that_was_asked_twice(
+    strength: float, leanings: Leanings, most: int, least: int
+) -> None:
+    found = []
+    for seed in range(60):
+        data = foreign_run(
+            "latent trait", "pairs, one order twice", items=60, strength=strength, leanings=leanings, seed=seed
+        )
+        (judge,) = [judge for judge in comparison(data, n_boot=10).judges if judge.strategy == "balanced"]
+        excess = judge.order_excess
+        assert (excess.source, excess.comparisons) == ("fixed", 60)
+        assert excess.effect.verdict != "equivalent"
+        assert "asked the same again (in the fixed arm)" in comparison_sentence(judge)
+        found.append(excess.effect.verdict == "effect")
+    assert least <= sum(found) <= most
 
 
 # ------------------------------------------------------------------ soft preferences

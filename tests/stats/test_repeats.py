@@ -45,6 +45,32 @@ def test_changes_by_hand() -> None:
     assert np.isnan(once.excess[0])
 
 
+def test_repeats_of_one_order_tell_of_the_noise_by_hand() -> None:
+    """Order 0: x, and again x y; order 1: y. Across: 1 of 1; within order 0, all three calls: 2 of 3 pairs differ."""
+    nothing = np.zeros(2, dtype=int)
+    found = changes(
+        nothing, np.array([0, 1]), np.array([0, 1]), shape=(1, 2, 3), repeats=(nothing, nothing, np.arange(2))
+    )
+    assert (found.order[0], found.again[0]) == (1.0, pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize("n", [15, 60])
+def test_repeats_of_one_order_accuse_no_judge_that_ignores_the_order_and_find_leanings(n: int) -> None:
+    rng, found = np.random.default_rng(n), {0.0: 0, 2.0: 0}
+    for lean in found:
+        for _ in range(200):
+            comparison, order, winner = swapped(rng, n, 3, lean=lean)
+            # Once in both orders, and twice more in the first.
+            read = np.repeat(np.arange(3), n)
+            once = np.concatenate([read == 0, read == 0])
+            more = np.concatenate([read > 0, np.zeros(3 * n, dtype=bool)])
+            calls = comparison, order, winner
+            one = changes(*(c[once] for c in calls), shape=(n, 2, 3), repeats=tuple(c[more] for c in calls))  # type: ignore[arg-type]
+            found[lean] += clustered_mean(one.excess, np.arange(n))[1].low > 0
+    assert found[0.0] <= 10
+    assert found[2.0] >= (60 if n == 15 else 190)
+
+
 @pytest.mark.parametrize("n", [15, 60])
 def test_a_noisy_judge_that_ignores_the_order_changes_no_more_than_when_asked_again(n: int) -> None:
     """Its consistency is 0.65, which was said to be what changing places does."""
