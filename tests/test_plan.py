@@ -295,7 +295,7 @@ def test_expected_score_from_probabilities() -> None:
     assert (out.position, out.score) == (1, 5)
 
 
-@pytest.mark.parametrize(("mass", "score"), [(0.2, 4), (0.0006, None)])
+@pytest.mark.parametrize(("mass", "score"), [(0.6, 4), (0.33, None), (0.0006, None)])
 def test_a_reply_that_names_no_label_is_read_by_its_first_word_where_that_may_be_one(
     mass: float, score: int | None
 ) -> None:
@@ -307,18 +307,18 @@ def test_a_reply_that_names_no_label_is_read_by_its_first_word_where_that_may_be
     # What fell on the labels is kept of an unread reply too: it says why.
     assert out.mass == pytest.approx(mass)
     assert (out.status, out.kind) == (
-        ("ok", "read from probabilities") if score else ("unparsed", "hardly any probability on a label")
+        ("ok", "read from probabilities") if score else ("unparsed", "most of the probability on no label")
     )
     assert (out.probabilities is None) == (score is None)
 
 
-def test_a_pair_is_not_decided_by_a_thousandth_on_its_labels() -> None:
+def test_a_pair_is_not_decided_by_what_is_left_on_its_labels() -> None:
     prepared = plan(pairs_study(1))
     call = next(iter(prepared.calls()))
-    tokens = (("Both", math.log(0.998)), ("A", math.log(0.0008)), ("B", math.log(0.0002)))
-    (out,) = prepared.read(call, Reply(text="Both are good.", top_tokens=tokens)).outcomes
-    assert (out.status, out.position, out.kind) == ("unparsed", None, "hardly any probability on a label")
-    assert out.mass == pytest.approx(0.001)
+    tokens = (("1", math.log(0.68)), ("A", math.log(0.08)), ("B", math.log(0.24)))
+    (out,) = prepared.read(call, Reply(text="1", top_tokens=tokens)).outcomes
+    assert (out.status, out.position, out.kind) == ("unparsed", None, "most of the probability on no label")
+    assert out.mass == pytest.approx(0.32)
 
 
 @pytest.mark.parametrize(

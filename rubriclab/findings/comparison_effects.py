@@ -306,7 +306,7 @@ def place_sentence(who: str, first: FirstPlace, *, pairs: bool) -> str:
             f"interest{_other_place(first)}."
         )
     why = shown.why or "these data fit both with none and with one of interest"
-    return f"Whether the place decides for {who} is open ({why}): {difference}."
+    return f"Whether the place decides for {who} is open ({why}): {difference}{_other_place(first)}."
 
 
 def _from_probabilities(first: FirstPlace) -> str:
@@ -345,7 +345,8 @@ def consistency_words(pc: float, design: Design, excess: OrderExcess, *, pairs: 
         if excess.effect.verdict == "equivalent":
             return f"{start}: the order itself changes hardly any"
         ends = interval(excess.effect.interval, "+.0%", brackets=True)
-        return f"{start}: how many the order alone changes is open {ends}"
+        why = f" ({excess.effect.why})" if excess.effect.why else ""
+        return f"{start}: how many the order alone changes is open{why or f' {ends}'}"
     if not np.isfinite(pc):
         return ""
     return (

@@ -26,9 +26,8 @@ from rubriclab.findings.comparison_cells import (
     task_groups,
 )
 from rubriclab.findings.comparison_effects import FirstPlace, OrderExcess, first_place, order_excess
-from rubriclab.findings.frame import MOSTLY
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series, dense
-from rubriclab.model import Arm, Axis, RunData
+from rubriclab.model import MOSTLY, Arm, Axis, RunData
 from rubriclab.model.wording import many, p_value
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import FEW_UNITS

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rubriclab.model import STATUSES, Arm, Ordering, RunData, UnitChoice
+from rubriclab.model import MOSTLY, STATUSES, Arm, Ordering, RunData, UnitChoice
 from rubriclab.stats.inference import Floats, Ints, sum_by
 
 Bools = NDArray[np.bool_]
@@ -81,10 +81,6 @@ def side_by_side(work: Callable[[One], Found], parts: Iterable[One]) -> list[Fou
 def ok_rows(judgments: pd.DataFrame) -> Bools:
     """True where the reply could be read."""
     return np.asarray(judgments["status"].to_numpy() == STATUSES.index("ok"))
-
-
-MOSTLY = 0.5
-"""Probability on labels, below which what they share out is hardly the judge's answer."""
 
 
 def known_mean(values: Floats) -> float:

@@ -10,6 +10,7 @@ from rubriclab.model.faults import DataError, LabError, RubricError, StudyError
 from rubriclab.model.hashing import canonical_json, fingerprint
 from rubriclab.model.judgments import (
     EPSILON,
+    MOSTLY,
     REVIEW_TEMPLATE,
     STATUSES,
     WRITE_TEMPLATE,
@@ -44,6 +45,7 @@ __all__ = [
     "EPSILON",
     "MAX_OPTIONS",
     "MIN_OPTIONS",
+    "MOSTLY",
     "REVIEW_TEMPLATE",
     "SMALLEST_EFFECT",
     "STATUSES",

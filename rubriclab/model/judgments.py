@@ -78,6 +78,11 @@ class Reply:
     note: str | None = None
 
 
+MOSTLY = 0.5
+"""Probability on all labels together, below which what they share out is hardly the judge's answer: of one that says "1"
+for A, B or a tie, with a third on the letters, the likeliest letter is not what it said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one item got out of a reply. ``position`` is 1-based; 0 is a tie; None unread.

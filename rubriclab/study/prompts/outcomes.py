@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from rubriclab.model import AnswerMode, Call, Outcome, Reply, Status
+from rubriclab.model import MOSTLY, AnswerMode, Call, Outcome, Reply, Status
 from rubriclab.model.prompt import Reading
 from rubriclab.study.prompts.comparison import parse_verdict
 from rubriclab.study.prompts.own_answer import is_tie, read_answer, read_criterion
 from rubriclab.study.prompts.parse import Parsed, looks_refused, parse_label
 from rubriclab.study.prompts.parse_criteria import parse_criteria
-from rubriclab.study.prompts.probabilities import LEAST_MASS, label_probabilities
+from rubriclab.study.prompts.probabilities import label_probabilities
 from rubriclab.study.prompts.rubric import SCORE_TEMPLATE
 
 
@@ -38,7 +38,7 @@ def unread(reply: Reply) -> Status:
 
 FIRST_WORD = "read from probabilities"
 """Why a reply whose words name no label has one: how likely each was as its first word."""
-HARDLY_A_LABEL = "hardly any probability on a label"
+ON_NO_LABEL = "most of the probability on no label"
 """Why it has none."""
 
 
@@ -50,7 +50,7 @@ def option_outcome(call: Call, reply: Reply) -> Outcome:
     if index is None and probabilities is not None:
         # The judge began to chat, but said how likely each label was as its first word.
         index = _likeliest(probabilities, mass)
-        kind = HARDLY_A_LABEL if index is None else FIRST_WORD
+        kind = ON_NO_LABEL if index is None else FIRST_WORD
     if index is None:
         return Outcome(item=call.items[0], status=unread(reply), mass=_kept(reply, mass), kind=kind)
     scores = [int(s) for s in call.ordering.shown]
@@ -70,9 +70,8 @@ def option_outcome(call: Call, reply: Reply) -> Outcome:
 
 
 def _likeliest(probabilities: tuple[float, ...], mass: float) -> int | None:
-    """The place of the likeliest label; None where next to nothing fell on any, which tells of chance, not of an
-    answer."""
-    return None if mass < LEAST_MASS else max(range(len(probabilities)), key=lambda i: probabilities[i])
+    """The place of the likeliest label; None where most of the probability was on something else."""
+    return None if mass < MOSTLY else max(range(len(probabilities)), key=lambda i: probabilities[i])
 
 
 def _kept(reply: Reply, mass: float) -> float | None:
@@ -129,7 +128,7 @@ def verdict_outcome(call: Call, reply: Reply, *, tie: bool) -> Outcome:
     if verdict is None and probabilities is not None:
         place = _likeliest(probabilities, mass)
         verdict, kind = (None, None) if place is None else (every[place], FIRST_WORD)
-        unread_kind = HARDLY_A_LABEL if place is None else unread_kind
+        unread_kind = ON_NO_LABEL if place is None else unread_kind
     if verdict is None:
         return Outcome(item=call.items[0], status=unread(reply), mass=_kept(reply, mass), kind=unread_kind)
     return Outcome(

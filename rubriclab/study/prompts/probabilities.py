@@ -9,10 +9,6 @@ from collections.abc import Sequence
 _SPACE_MARKS = "▁Ġ \t\r\n"
 """What tokenizers put before a word: a space, or SentencePiece's and GPT-2's sign for one."""
 
-LEAST_MASS = 0.1
-"""Probability on all labels together, below which a reply that names none is not read by its first word's: of a judge
-that says "100" for A to E, with one in a thousand on the letters, the likeliest letter is no answer."""
-
 _ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
 
 

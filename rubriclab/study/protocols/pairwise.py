@@ -33,7 +33,7 @@ class Pairwise(Protocol):
     axis: ClassVar[Axis] = "pairwise"
     title = "Two answers"
     about = "Which is better? The two change places."
-    begun = "Verdict: "
+    begun = "Verdict: Assistant"
     rotations_only = True
     strategies: ClassVar[tuple[StrategyKind, ...]] = ("balanced", "fixed", "random", "all")
     settings = frozenset({"answer", "tie", "baseline_candidate"})
