@@ -16,7 +16,7 @@ SERVE = PACKAGE / "app" / "serve.py"
 DATA = HOME / "data"
 EXAMPLE = DATA / "example_run.zip"
 """The recorded run that a new store begins with."""
-TOUR = tuple(DATA / f"example_{kind}.zip" for kind in ("batches", "criteria", "pairs", "forms"))
+TOUR = tuple(DATA / f"example_{kind}.zip" for kind in ("batches", "criteria", "lists", "pairs", "forms"))
 """Recorded runs of the kinds that it is not, so that every page has something real to show."""
 CALIBRATION = HOME / "tests" / "calibration" / "results.json"
 """The recorded check of the methods."""
