@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
 from rubriclab.model import Design, Judge, Strategy, Study
+from rubriclab.runs.listed import local
 from rubriclab.store import RunWriter
 from tests.e2e.lab import healthy
 from tests.labkit import study
@@ -118,6 +120,34 @@ def test_the_list_is_searched_and_filtered_by_its_address() -> None:
     app.text_input(key="runs-search").set_value("replies").run()
     assert app.query_params["search"] == "replies"
     assert listed(app) == {replies}
+
+
+def test_the_list_is_filtered_by_days_that_the_address_carries() -> None:
+    drafts, replies = two()
+    today = local(ui.store().run(drafts).created).date()
+    tomorrow = today + timedelta(days=1)
+    assert listed(opened(since=f"{today}", until=f"{tomorrow}")) == {drafts, replies}
+    app = opened(until=f"{today - timedelta(days=1)}")
+    assert listed(app) == set()
+    app.date_input(key="runs-until").set_value(tomorrow).run()
+    assert app.query_params["until"] == f"{tomorrow}"
+    assert listed(healthy(app)) == {drafts, replies}
+    app.date_input(key="runs-since").set_value(tomorrow).run()
+    assert app.query_params["since"] == f"{tomorrow}"
+    assert listed(healthy(app)) == set()
+    app.button(key="runs-all").click().run()
+    assert listed(healthy(app)) == {drafts, replies}
+    assert not {"since", "until"} & set(app.query_params)
+    assert app.date_input(key="runs-since").value is None
+
+
+def test_a_link_with_what_is_no_day_says_so_and_shows_all() -> None:
+    drafts, replies = two()
+    app = opened(since="31.12.2026")
+    assert "“31.12.2026”, which is no day" in texts(app)
+    assert listed(app) == {drafts, replies}
+    app = opened(since="2026-03-02", until="2026-03-01")
+    assert "2026-03-02 comes after 2026-03-01" in texts(app)
 
 
 def test_more_runs_than_are_drawn_at_once_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

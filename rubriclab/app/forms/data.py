@@ -179,9 +179,19 @@ def upload_form() -> None:
     for note in table_notes(frame):
         st.caption(ui.plain(note))
     st.dataframe(frame.head(5).astype(str), hide_index=True, width="stretch", key=round_key("head"))
-    st.markdown("**Which column is which?** This is a guess by the columns' names: change what is wrong.")
-    mapping = _mapping_form(frame, uploaded.file_id)
-    _result(uploaded, delimiter, frame, mapping)
+    guess = guess_mapping(frame)
+    known = any(getattr(guess, name) is not None for name, _, _ in _MAIN) or guess.human or guess.judge_prompt
+    said = (
+        "This is a guess by the columns' names: change what is wrong."
+        if known
+        else "Their names say nothing to the lab."
+    )
+    st.markdown(f"**Which column is which?** {said}")
+    mapping = _mapping_form(frame, guess, uploaded.file_id)
+    if mapping.response is None and mapping.judge_prompt is None:
+        st.info("Choose the column of the responses: the texts to judge.", icon=":material/info:")
+    else:
+        _result(uploaded, delimiter, frame, mapping)
 
 
 def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, mapping: ColumnMapping) -> None:
@@ -204,6 +214,8 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         return
     dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
     st.success(f"This gives {facts(dataset).sentence()}.", icon=":material/check:")
+    if dataset.origin != uploaded.name:  # what was left out, and how ratings were read
+        st.caption(ui.plain(dataset.origin))
     for remark in remarks(dataset, dataset.rubric):
         st.warning(ui.plain(remark), icon=":material/warning:")
     show_preview(dataset, key=f"data-new-{uploaded.file_id}")
@@ -211,9 +223,8 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         _keep(dataset)
 
 
-def _mapping_form(frame: pd.DataFrame, tag: str) -> ColumnMapping:
+def _mapping_form(frame: pd.DataFrame, guess: ColumnMapping, tag: str) -> ColumnMapping:
     """Selectboxes that start at the guess."""
-    guess = guess_mapping(frame)
     columns = frame.columns.tolist()
     parts = _selects(_MAIN, columns, guess, tag)
     raters = "One column a rater, or one column with their mean; or one column of ratings beside one of raters."
