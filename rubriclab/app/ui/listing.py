@@ -160,7 +160,9 @@ def _card(info: RunInfo, key: str, tags: Sequence[str] | None = None) -> None:
     whole = info.state == "finished" and info.reason.startswith(AGENDA_DONE)
     with st.container(border=True):
         # Columns, since in one row a long name of data would push the last button below the others.
-        left, right = st.columns([5, 1] if tags is None else [5, 2], vertical_alignment="center")
+        three = _may_go_on(info) or info.deleted is not None  # as wide as three of the usual buttons
+        widths = [5, 1] if tags is None else [4, 3] if three else [5, 2]
+        left, right = st.columns(widths, vertical_alignment="center")
         with left:
             mark = " :orange-badge[simulated]" if info.simulated else ""
             mark += " :blue-badge[one text]" if info.origin == TRIAL_ORIGIN else ""
@@ -174,7 +176,7 @@ def _card(info: RunInfo, key: str, tags: Sequence[str] | None = None) -> None:
         if info.reason and info.state not in ("running", "finished"):
             st.caption(plain(info.reason))
         dropped_judges(manager(), info, key, controls=tags is not None and info.state != "running")
-        if tags is not None and info.state not in ("running", "finished", "imported"):
+        if tags is not None and _may_go_on(info):
             remedies(manager(), info, key)
 
 
@@ -190,17 +192,20 @@ def _buttons(info: RunInfo, key: str, tags: Sequence[str] | None) -> None:
 
 
 def _about(info: RunInfo, *, whole: bool) -> str:
-    """``whole``: nothing is left to ask."""
-    calls = many(info.done, "call") if whole else f"{info.done:,} of {many(info.planned, 'call')}"
+    """``whole``: nothing is left to ask. Of a run that goes on the count would be old at once; it stands above the list."""
+    part = "" if info.state == "running" else f"{info.done:,} of "
+    calls = many(info.done, "call") if whole else f"{part}{many(info.planned, 'call')}"
     when = f"{local(info.created):%d %b %Y, %H:%M}"
     gone = f" · deleted {local(info.deleted):%d %b, %H:%M}" if info.deleted is not None else ""
     return f":small[{plain(info.dataset)} · {calls} · {when}{gone} · `{info.run}`]"
 
 
+def _may_go_on(info: RunInfo) -> bool:
+    return info.deleted is None and info.state not in ("running", "finished", "imported")
+
+
 def _go_on(info: RunInfo, key: str) -> None:
-    if info.state not in ("running", "finished", "imported") and st.button(
-        "Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"
-    ):
+    if _may_go_on(info) and st.button("Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"):
         start_or_ask(manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets()))
 
 
