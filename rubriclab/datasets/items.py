@@ -71,19 +71,21 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
         )
     if not drafts:
         raise DataError(f"“{name}”: none of the {many(len(frame), 'row')} has a response.")
-    origin = table_name(frame)
-    notes = [f"{len(empty):,} of {many(len(frame), 'row')} left out: no response"] if empty else []
-    notes += [f"{many(blank, 'row')} left out: nothing in any column"] if blank else []
-    notes += [f"decimal commas read in {listed(columns.with_commas)}"] if columns.with_commas else []
-    if notes:
-        origin += f" ({'; '.join(notes)})"
     brings_rubric = mapping.judge_prompt is not None or mapping.score_rubric is not None
     return Dataset(
         name=name,
         items=_with_distinct_ids(frame, drafts),
         rubric=book.rubric(name) if brings_rubric else None,
-        origin=origin,
+        origin=_origin(frame, len(empty), blank, columns.with_commas),
     )
+
+
+def _origin(frame: pd.DataFrame, empty: int, blank: int, with_commas: Sequence[str]) -> str:
+    """The file, with what was left out of it and how its numbers were read."""
+    notes = [f"{empty:,} of {many(len(frame), 'row')} left out: no response"] if empty else []
+    notes += [f"{many(blank, 'row')} left out: nothing in any column"] if blank else []
+    notes += [f"decimal commas read in {listed(with_commas)}"] if with_commas else []
+    return table_name(frame) + (f" ({'; '.join(notes)})" if notes else "")
 
 
 class _Columns:

@@ -274,18 +274,20 @@ def test_the_plan_says_arms_and_calls_before_asking(tmp_path: Path, capsys: pyte
         pulls_plan(sample_dataset(), RUBRIC, Judge("s", "simulated", "simulated"), budget=10)
 
 
-@pytest.mark.parametrize(
-    ("items", "each", "asked", "said"),
-    [
-        (40, 4, 16, ""),
-        (16, 4, 16, "16 items of 4 prompts, whose answers count as one each, are too few for an interval, so nothing "
-         "will be settled: 8 prompts are needed. Take more items, of 8 prompts or more: here some 32 items."),
-        (40, 4, 5, "5 items are too few for an interval, so nothing will be settled: 8 items are needed. Ask about 8 "
-         "items or more."),
-        (6, 1, 6, "6 items are too few for an interval, so nothing will be settled: 8 items are needed. Take data of 8 "
-         "items or more."),
-    ],
-)  # fmt: skip
+SHORT = "too few for an interval, so nothing will be settled: 8"
+CAUTIONS = [
+    (40, 4, 16, ""),
+    (
+        *(16, 4, 16),
+        f"16 items of 4 prompts, whose answers count as one each, are {SHORT} prompts are needed. Take more items, of 8 "
+        "prompts or more: here some 32 items.",
+    ),
+    (40, 4, 5, f"5 items are {SHORT} items are needed. Ask about 8 items or more."),
+    (6, 1, 6, f"6 items are {SHORT} items are needed. Take data of 8 items or more."),
+]
+
+
+@pytest.mark.parametrize(("items", "each", "asked", "said"), CAUTIONS)
 def test_a_plan_that_can_settle_nothing_says_so_and_what_would_do(items: int, each: int, asked: int, said: str) -> None:
     texts = tuple(Item(f"i{k}", "q", f"r{k}", prompt=f"p{k // each}") for k in range(items))
     planned = pulls_plan(

@@ -36,7 +36,11 @@ _MORE: tuple[tuple[str, str, str], ...] = (
     ("rater", "Rater", "Who gave the rating of a row: rows of one item become one item with several ratings."),
     ("reference", "Reference answer", "A model answer that gets the score beside."),
     ("block", "Block", "Rows that share a text; they are resampled together."),
-    ("prompt", "Prompt group", "Candidates that answer one instruction share it: needed to compare and to rank."),
+    (
+        "prompt",
+        "Prompt group",
+        "Candidates that answer one instruction share it: needed to compare and to rank, and one unit of intervals.",
+    ),
     ("candidate", "Candidate", "Who wrote the response, as a model's name."),
     ("task", "Task", "A category, to look at apart."),
     ("system", "System prompt", "Put above the instruction."),
@@ -163,18 +167,7 @@ def upload_form() -> None:
             "reference answers are used where they are there; the next step asks which column is which."
         )
         return
-    plain_name = uploaded.name.lower().removesuffix(".gz")
-    delimiter = None
-    if plain_name.endswith((".csv", ".tsv", ".txt")):
-        signs = [None, *DELIMITERS]
-        delimiter = st.selectbox(
-            "Separated by",
-            signs,
-            key=f"data-delimiter-{uploaded.file_id}",
-            persist_state="session",
-            format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
-            placeholder="found out by the lab",  # None counts as unchosen after a rerun
-        )
+    delimiter = _delimiter(uploaded)
     frame = _table(uploaded.file_id, uploaded.name, delimiter, uploaded)
     for note in table_notes(frame):
         st.caption(ui.plain(note))
@@ -192,6 +185,22 @@ def upload_form() -> None:
         st.info("Choose the column of the responses: the texts to judge.", icon=":material/info:")
     else:
         _result(uploaded, delimiter, frame, mapping)
+
+
+def _delimiter(uploaded: UploadedFile) -> str | None:
+    """What separates the cells of a file of text; None where the lab finds it out."""
+    plain_name = uploaded.name.lower().removesuffix(".gz")
+    if not plain_name.endswith((".csv", ".tsv", ".txt")):
+        return None
+    chosen: str | None = st.selectbox(
+        "Separated by",
+        [None, *DELIMITERS],
+        key=f"data-delimiter-{uploaded.file_id}",
+        persist_state="session",
+        format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
+        placeholder="found out by the lab",  # None counts as unchosen after a rerun
+    )
+    return chosen
 
 
 def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, mapping: ColumnMapping) -> None:
