@@ -283,3 +283,32 @@ def test_a_run_without_a_study_and_one_that_is_not_there_are_said() -> None:
         app.query_params["from"] = name
         app.switch_page("pages/study.py").run()
         assert why in app.error[0].value
+
+
+@pytest.mark.slow
+def test_a_link_to_a_run_of_another_kind_is_said_once_and_by_its_title() -> None:
+    drafts, _ = two()
+    made(studies()["pairs"])
+    for run, why in (
+        (drafts, "the run “Drafts”, which is of another kind"),
+        ("gone", "which this store does not have"),
+    ):
+        app = opened("comparison", run=run)
+        (said,) = [one.value for one in app.warning if "The link" in one.value]
+        assert why in said
+        assert app.query_params["run"] != run
+
+
+def test_a_run_called_after_its_data_is_offered_with_one_name_of_them() -> None:
+    info = ui.store().run(two()[0])
+    assert ui.run_label(info).startswith(f"Drafts · {info.dataset} · ")
+    assert ui.run_label(replace(info, name=f"{info.dataset}, score options")).count(info.dataset) == 1
+
+
+def test_a_run_that_goes_on_shows_no_count_that_is_old_at_once() -> None:
+    from rubriclab.app.ui.listing import _about
+
+    info = ui.store().run(two()[0])
+    assert f"{info.planned} calls" in _about(replace(info, state="running", done=0), whole=False)
+    assert "0 of" not in _about(replace(info, state="running", done=0), whole=False)
+    assert "1 of" in _about(replace(info, state="paused", done=1), whole=False)
