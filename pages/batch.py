@@ -8,7 +8,6 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.batch import effect_forest, place_dots
 from rubriclab.figures.style import Chart
 from rubriclab.findings.batch import BATCH
-from rubriclab.model.wording import arm_name
 
 LEAD = "One call scores several responses. Does it matter where one stands, after which, and that it is not alone?"
 
@@ -18,8 +17,8 @@ with ui.page("batch", "Several a call", LEAD):
     if info is None:
         ui.empty_state(
             "No study of batches yet",
-            "Choose “several responses a call”: items are dealt into batches, turned by Williams designs, and asked "
-            "alone besides.",
+            "Choose “Several responses a call” as what changes places: items are dealt into batches, turned by Williams "
+            "designs, and asked alone besides.",
             target="study",
             action="Set up a study",
         )
@@ -28,15 +27,8 @@ with ui.page("batch", "Several a call", LEAD):
     if not found.arms:
         uf.cautions(found.warnings)
         st.stop()
-    by_code = {arm.code: arm for arm in sorted(found.arms, key=lambda arm: (not arm.varied, arm.code))}
-    code = uf.pick(
-        "Judge and strategy",
-        list(by_code),
-        key=f"batch-arm-{info.run}",
-        address="arm",
-        name=lambda c: arm_name(by_code[c].arm),
-    )
-    arm = by_code[code]
+    varied_first = sorted(found.arms, key=lambda arm: (not arm.varied, arm.code))
+    arm = uf.pick_arm("Judge and strategy", varied_first, key=f"batch-arm-{info.run}", address="arm")
     views.headline(arm)
     views.numbers(arm)
     uf.cautions(arm.warnings, found.warnings)
@@ -47,12 +39,12 @@ with ui.page("batch", "Several a call", LEAD):
             st.subheader("Place in the batch", anchor=False, help=ui.about("batch_place"))
             st.caption("All intervals hold at once; the shaded band is too small to matter.")
             drawn["Place"] = place_dots(arm, run_judges=uf.judges_of(info))
-            ui.chart(drawn["Place"], key=f"batch-places-{code}", info=info)
+            ui.chart(drawn["Place"], key=f"batch-places-{arm.code}", info=info)
         with right:
             st.subheader("What a batch does", anchor=False, help=ui.about("batch_contrast"))
             st.caption("Drift, the response just before, and company as such.")
             drawn["Effects"] = effect_forest(arm, run_judges=uf.judges_of(info))
-            ui.chart(drawn["Effects"], key=f"batch-effects-{code}", info=info)
+            ui.chart(drawn["Effects"], key=f"batch-effects-{arm.code}", info=info)
         drawn["After which response"] = views.neighbours(info, arm)
     else:
         st.caption("Only one order of each batch was asked here: choose another strategy for places and neighbours.")

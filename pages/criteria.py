@@ -12,7 +12,6 @@ from rubriclab.figures.criteria import carryover_forest, place_forest
 from rubriclab.figures.style import Chart
 from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.criteria_order import pull_sentence
-from rubriclab.model.wording import arm_name
 
 LEAD = "One call scores all criteria. Does it matter which one comes first?"
 
@@ -22,7 +21,7 @@ with ui.page("criteria", "Criterion order", LEAD):
     if info is None:
         ui.empty_state(
             "No study of criterion order yet",
-            "Choose the axis “order of criteria”, a rubric with several criteria, and balanced or Williams orders.",
+            "Choose “Criteria” as what changes places, a rubric with several criteria, and balanced or Williams orders.",
             target="study",
             action="Set up a study",
         )
@@ -31,24 +30,17 @@ with ui.page("criteria", "Criterion order", LEAD):
     if not found.arms:
         uf.cautions(found.warnings)
         st.stop()
-    by_code = {a.code: a for a in sorted(found.arms, key=lambda a: (not a.tested, a.code))}
-    code = uf.pick(
-        "Judge and strategy",
-        list(by_code),
-        key=f"criteria-arm-{info.run}",
-        address="arm",
-        name=lambda c: arm_name(by_code[c].arm),
-    )
-    arm = by_code[code]
+    tested_first = sorted(found.arms, key=lambda arm: (not arm.tested, arm.code))
+    arm = uf.pick_arm("Judge and strategy", tested_first, key=f"criteria-arm-{info.run}", address="arm")
     views.headline(arm)
     uf.cautions(arm.warnings, found.warnings)
     drawn: dict[str, Chart] = {}
     if arm.tested:
-        others = [a for c, a in by_code.items() if c != code and a.tested and len(a.criteria) == len(arm.criteria)]
+        others = [a for a in tested_first if a.code != arm.code and a.tested and len(a.criteria) == len(arm.criteria)]
         st.subheader("Read first instead of last", anchor=False, help=ui.about("first_less_last"))
         st.caption("Points that a criterion gains; all intervals hold at once, the shaded band is too small to matter.")
         drawn["First less last place"] = place_forest(arm, run_judges=uf.judges_of(info))
-        ui.chart(drawn["First less last place"], key=f"criteria-places-{code}", info=info)
+        ui.chart(drawn["First less last place"], key=f"criteria-places-{arm.code}", info=info)
         drawn["Criterion by position"] = views.heatmaps(info, arm, others)
         with st.expander("All numbers, and the test of places (Friedman)"):
             uf.table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 
 import numpy as np
@@ -282,6 +282,37 @@ def test_a_check_that_was_stopped_goes_on_where_it_was(tmp_path) -> None:
     kept.write_text("no setting\n")
     with pytest.raises(LabError, match=r"Line 1 of .* is no finished setting"):
         check_verdicts(wanted, studies=3, kept=kept)
+
+
+def test_finished_settings_of_what_pulls_are_kept_beside_those_of_whole_runs(tmp_path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    cell = Cell("ties", "criteria", 15, "nothing")
+    check = runs._rate(cell, "false effect", ANY_ADVICE, np.array([0.0, 1.0]), (0.0, 0.05))
+    row = {**asdict(cell), "studies": 2, "seed": 0, "checks": [plain(check)]}
+    kept.write_text(json.dumps(row) + "\n")
+    settings = [{"family": "ties", "items": 16}, {"family": "ties", "items": 16, "plant": "labels", "shift": 0.5}]
+    worked: list[dict[str, object]] = []
+
+    def work(**asked: object) -> tuple[Check, ...]:
+        worked.append(asked)
+        return (replace(check, way="what pulls", design=str(asked.get("plant"))),)
+
+    def all_of(studies: int = 3) -> list[tuple[Check, ...]]:
+        return [part() for part in runs.kept_pulls(settings, work, studies=studies, seed=0, kept=kept)]
+
+    stopped, _ = runs.kept_pulls(settings, work, studies=3, seed=0, kept=kept)
+    first = stopped()
+    assert worked == [{"family": "ties", "items": 16, "studies": 3, "seed": 0}]
+    assert all_of()[0] == first
+    assert [one.get("plant") for one in worked] == [None, "labels"], "what was finished is not worked out again"
+    assert all_of() == all_of()
+    assert len(worked) == 2
+    all_of(studies=4)
+    assert len(worked) == 4, "another size is another setting"
+    assert [one.way for one in runs.finished(kept)] == ["runs"], "no setting of a whole run"
+    kept.write_text('{"pulls": {"family": "ties"}, "studies": 3}\n')
+    with pytest.raises(LabError, match=r"Line 1 of .* is no finished setting"):
+        all_of()
 
 
 def test_published_checks_keep_every_rate_and_every_miss() -> None:

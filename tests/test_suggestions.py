@@ -14,7 +14,15 @@ from rubriclab.findings.suggested import helped, moved
 from rubriclab.model import Call, Criterion, Dataset, Item, Judge, LabError, Reply, Rubric, ScoreOption
 from rubriclab.runs import runner
 from rubriclab.runs.manager import RunManager
-from rubriclab.runs.suggestions import Leaderboard, calls_needed, leaderboard, proposals, suggest, with_held_out
+from rubriclab.runs.suggestions import (
+    Leaderboard,
+    calls_needed,
+    leaderboard,
+    own_wordings,
+    proposals,
+    suggest,
+    with_held_out,
+)
 from rubriclab.runs.workshop import Bench, new_bench
 from rubriclab.store import Store
 from rubriclab.study.rubric_suggestions import parallel, suggestions, without_extremes
@@ -156,14 +164,18 @@ def test_what_helps_is_found_on_a_bench_and_nothing_is_asked_twice(tmp_path: Pat
             == 12 * 12 * 4 + 24 * 12 * 3
         )
         found = tried_on(store, bench)
-        assert [one.name for one in found.helping] == ["no-extremes"]
+        assert [one.name for one in found.helping] == ["No extremes"]
         assert "No extremes helps: on 24 held-out items" in found.sentence
         assert found.tested == 1  # letters and numbers leave the leaning as it is
         assert max(leaning.asked.values()) == 1
         asked_once = len(leaning.asked)
         assert tried_on(store, bench).sentence == found.sentence
         assert len(leaning.asked) == asked_once
-        assert leaderboard(store, bench_again(store, bench)).helping[0].name == "no-extremes"
+        again = bench_again(store, bench)
+        known = {one.key: one for one in proposals(rubric(*TEXTS), own_wordings(store, again, again.versions[0]))}
+        assert known["no-extremes"].title == "No extremes", "a rule's version is no wording of the user's"
+        assert not [one for one in known.values() if one.why == "proposed by you"]
+        assert leaderboard(store, bench_again(store, bench)).helping[0].name == "No extremes"
 
 
 def bench_again(store: Store, bench: Bench) -> Bench:

@@ -90,6 +90,7 @@ def check_methods(arguments: argparse.Namespace) -> int:
         array_studies=100 if arguments.quick else 1_000,
         pulls_runs=4 if arguments.quick else 100 if arguments.all else 20,
         pulls_whole=arguments.all,
+        pulls_kept=arguments.kept if arguments.all else None,
         items=arguments.items,
         options=arguments.options,
         seed=arguments.seed,

@@ -59,9 +59,9 @@ def pull(arguments: argparse.Namespace) -> int:
     with opened_store(arguments.store) as store:
         planned = _planned(arguments, store)
         if arguments.plan:
-            tell(_plan_json(planned) if arguments.json else "\n".join([planned.sentence(), *_arms(planned)]))
+            tell(_plan_json(planned) if arguments.json else "\n".join([*_told(planned), *_arms(planned)]))
             return EXIT_OK
-        say(planned.sentence())
+        say("\n".join(_told(planned)))
         return _asked(arguments, store, planned)
 
 
@@ -110,10 +110,18 @@ def _lines(group: PullsGroup, run: str) -> Iterator[str]:
     yield from (f"Note: {text}" for text in group.warnings)
 
 
+def _told(planned: PullsPlan) -> list[str]:
+    caution = planned.caution()
+    return [planned.sentence(), *([f"Note: {caution}"] if caution else [])]
+
+
 def _plan_json(planned: PullsPlan) -> dict[str, Any]:
     return {
         "calls": planned.calls,
         "items": len(planned.study.dataset),
+        "units": planned.units,
+        "unit": planned.unit,
+        "caution": planned.caution(),
         "one_at_a_time": planned.one_at_a_time,
         "changes": [change.key for change in planned.changes],
         "arms": [rubric.name for rubric in (planned.study.rubric, *planned.study.rubrics) if rubric],

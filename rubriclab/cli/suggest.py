@@ -129,7 +129,7 @@ def _print_tried(tried: Any, calls: int, *, as_json: bool) -> int:
         tell({"calls": calls, "suggestions": rows})
         return EXIT_OK
     for one in tried:
-        print(harmless(f"{one.key}: {one.title} ({one.why})"))
+        print(harmless(f"{one.title}: {one.why}"))
         for criterion in one.rubric.criteria:
             for option in criterion.options:
                 label = option.label or option.score

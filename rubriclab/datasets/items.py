@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,9 @@ from rubriclab.datasets.raters import LongRatings, Rated, column_raters, rater_n
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
 from rubriclab.model.data import MAX_RATING
-from rubriclab.model.wording import did_you_mean, many
+from rubriclab.model.wording import did_you_mean, listed, many
+
+_ONE_NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
 def build_dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_empty: bool = False) -> Dataset:
@@ -30,8 +33,9 @@ def build_dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, ski
     Rows of one rating each, whose rater a column names, are put together by item. Ids that repeat are
     told apart by criterion and candidate where those are mapped (the id
     is then the block, or the prompt); else both rows are named. Rows without a response are
-    an error, or with ``skip_empty`` left out and counted in the data set's ``origin``.
-    Blank ratings are missing. Raises DataError naming file, line and column.
+    an error, or with ``skip_empty`` left out and counted in the data set's ``origin``; rows with
+    nothing in any column are left out and counted always. Blank ratings are missing, those with
+    decimal commas (6,5) are read, and the ``origin`` says so. Raises DataError naming file, line and column.
     """
     with reading(table_name(frame), "cannot be read as a data set"):
         return _dataset(frame, mapping, name=name, skip_empty=skip_empty)
@@ -43,11 +47,15 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
     drafts: list[tuple[int, Item]] = []
     long = LongRatings(frame, own_ids=mapping.item_id is not None)
     empty: list[int] = []
+    blank = 0
     columns = _Columns(frame, mapping)
     for row in range(len(frame)):
         item = _item(columns, row, book)
         if not item.response.strip():
-            empty.append(row)
+            if all(map(is_blank, frame.iloc[row])):
+                blank += 1
+            else:
+                empty.append(row)
             continue
         for part in _melted(columns, row, item):
             if columns.one_rater(row):
@@ -63,16 +71,21 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
         )
     if not drafts:
         raise DataError(f"“{name}”: none of the {many(len(frame), 'row')} has a response.")
-    origin = table_name(frame)
-    if empty:
-        origin += f" ({len(empty):,} of {many(len(frame), 'row')} left out: no response)"
     brings_rubric = mapping.judge_prompt is not None or mapping.score_rubric is not None
     return Dataset(
         name=name,
         items=_with_distinct_ids(frame, drafts),
         rubric=book.rubric(name) if brings_rubric else None,
-        origin=origin,
+        origin=_origin(frame, len(empty), blank, columns.with_commas),
     )
+
+
+def _origin(frame: pd.DataFrame, empty: int, blank: int, with_commas: Sequence[str]) -> str:
+    """The file, with what was left out of it and how its numbers were read."""
+    notes = [f"{empty:,} of {many(len(frame), 'row')} left out: no response"] if empty else []
+    notes += [f"{many(blank, 'row')} left out: nothing in any column"] if blank else []
+    notes += [f"decimal commas read in {listed(with_commas)}"] if with_commas else []
+    return table_name(frame) + (f" ({'; '.join(notes)})" if notes else "")
 
 
 class _Columns:
@@ -82,6 +95,11 @@ class _Columns:
         self.frame = frame
         self.mapping = mapping
         self._cells = {column: frame[column].tolist() for column in set(mapping.columns())}
+        rated = (*mapping.human, *(column for _, wide in mapping.human_by_criterion for column in wide))
+        self.with_commas = [f"“{column}”" for column in rated if _has_decimal_commas(self._cells[column])]
+        for column in rated:
+            if f"“{column}”" in self.with_commas:
+                self._cells[column] = [c.replace(",", ".") if isinstance(c, str) else c for c in self._cells[column]]
         self._raters = column_raters(mapping)
 
     def cell(self, column: str, row: int) -> Any:
@@ -103,6 +121,12 @@ class _Columns:
             return self._raters.get(column, "")
         names = _listed(self._cells[self.mapping.rater][row])
         return rater_name(self._cells[self.mapping.rater][row]) if names is None else tuple(map(rater_name, names))
+
+
+def _has_decimal_commas(cells: Sequence[Any]) -> bool:
+    """Is every text of the column one number, and some with a comma for its point? Of “4,5,3” none is."""
+    texts = [cell for cell in cells if isinstance(cell, str) and not is_blank(cell)]
+    return any("," in text for text in texts) and all(map(_ONE_NUMBER.fullmatch, texts))
 
 
 def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:
@@ -256,15 +280,15 @@ def _numbers(cell: Any, where: str | Callable[[], str]) -> tuple[float, ...]:
     except (TypeError, ValueError, OverflowError):
         raise _not_a_rating(cell, where) from None
     if not abs(number) <= MAX_RATING:
-        raise _not_a_rating(cell, where)
+        raise _not_a_rating(cell, where, "a number from -1e9 to 1e9")
     return (number,)
 
 
-def _not_a_rating(cell: Any, where: str | Callable[[], str]) -> DataError:
+def _not_a_rating(cell: Any, where: str | Callable[[], str], wanted: str = "one number, as 4, 3.5 or 3,5") -> DataError:
     spot = where if isinstance(where, str) else where()
     return DataError(
-        f"{spot}: the human rating {str(cell)[:60]!r} is not a number from -1e9 to 1e9. Correct it, or leave the "
-        "cell blank where there is no rating."
+        f"{spot}: the human rating {str(cell)[:60]!r} is not {wanted}. Correct it, or leave the cell blank where "
+        "there is no rating."
     )
 
 

@@ -17,7 +17,7 @@ def remarks(dataset: Dataset, rubric: Rubric | None = None) -> tuple[str, ...]:
     items = [item for item in dataset.items if isinstance(item, Item)]
     if not items:
         return ()
-    found = (_long(items), _objects(items), _short(items), _ratings(items, rubric))
+    found = (_long(items), _objects(items), _short(items), _prompts(items), _ratings(items, rubric))
     return tuple(sentence for sentence in found if sentence)
 
 
@@ -56,6 +56,19 @@ def _short(items: Sequence[Item]) -> str:
     if len(looked) < 3 or 2 * n <= len(looked):
         return ""
     return f"{n} of the first {len(looked)} responses are bare numbers, as “{looked[0][:20]}”: is this the column with the texts?"
+
+
+def _prompts(items: Sequence[Item]) -> str:
+    """Answers to the same instructions that nothing says belong together: each would count as one by itself."""
+    if any(item.prompt is not None or item.block is not None for item in items):
+        return ""
+    n = len({item.instruction for item in items if item.instruction.strip()})
+    if not 1 < n <= len(items) / 2:
+        return ""
+    return (
+        f"{len(items):,} responses answer {n:,} instructions. Name the prompt group too (the column of the instructions "
+        "will do), so that intervals count the answers to one instruction as one unit."
+    )
 
 
 def _ratings(items: Sequence[Item], rubric: Rubric | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from html import escape
 
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
@@ -11,6 +13,10 @@ from rubriclab.model.wording import many
 
 MOST = 40
 """Candidates in one picture: the best under both orders."""
+
+
+NARROW = 0.05
+"""Win rates closer together than that are told with a digit behind the point."""
 
 
 def win_rate_dots(board: Leaderboard) -> Chart:
@@ -28,11 +34,18 @@ def win_rate_dots(board: Leaderboard) -> Chart:
         drawing.dots(marks, name=name, color=color, marker={"size": 9 if index == 0 else 7})
     drawing.rows([one.candidate for one in shown])
     drawing.level(x=1.0 / board.n_positions)
-    drawing.figure.update_xaxes(tickformat=".0%")
+    drawing.figure.update_xaxes(tickformat=_per_cents(shown))
     words = [f"{one.candidate} {one.corrected:.1%}, as logged {one.logged:.1%}" for one in shown[:8]]
     return drawing.chart(
         f"Win rates under {board.judge}, under both orders and as logged: {listed(words, of=len(board.candidates))}."
     )
+
+
+def _per_cents(shown: Sequence[Candidate]) -> str:
+    """Whole per cents, but where all lie within few: the same number would stand at several ticks."""
+    drawn = [value for one in shown for value in (one.corrected, one.logged, *one.corrected_ci, *one.logged_ci)]
+    finite = [value for value in drawn if math.isfinite(value)]
+    return ".1%" if finite and max(finite) - min(finite) < NARROW else ".0%"
 
 
 def _hover(one: Candidate) -> str:

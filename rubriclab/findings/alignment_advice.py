@@ -162,7 +162,8 @@ def budget_sentence(arm: ArmAlignment) -> str:
     ends = f" ({low:,.0f} to {high:,.0f})" if math.isfinite(high) else f" ({low:,.0f} or more)"
     further = f" (extrapolated from {sure.reads})" if needed > sure.reads else ""
     return (
-        f"{many(int(needed), 'read')}{ends} in {arm.arm.strategy} order reach a dependability of "
+        f"{many(int(needed), 'read')}{ends} in {arm.arm.strategy} order {'reaches' if needed == 1 else 'reach'} a "
+        f"dependability of "
         f"{TARGET:g}{further}; one read has {sure.one:.2f}, the {sure.reads} there are {sure.all:.2f} "
         f"{interval(sure.all_ci, '.2f', brackets=True)}. {_expected(arm)}"
     )

@@ -164,6 +164,9 @@ def _carryover_rows(names: Sequence[str], carryover: Carryover) -> tuple[Carryov
 
 def _warnings(rows: Rows, tests: Sequence[Friedman], moved: int, carried: Carryover) -> Iterator[str]:
     unread = rows.asked - len(rows.value)
+    if unread == rows.asked:
+        yield f"None of {many(unread, 'criterion score')} could be read: the page Judgments has every reply word for word."
+        return
     if unread:
         yield f"{unread} of {rows.asked} criterion scores could not be read and are left out."
     if moved == 0:

@@ -191,6 +191,8 @@ def _distance(shown: Effect) -> float:
 def order_sentence(arm: ArmCriteria) -> str:
     """Whether the order moves scores, which, and by how much."""
     who, n = arm.arm.judge, len(arm.criteria)
+    if arm.scores and arm.unread == arm.scores:
+        return f"No reply of {who} gave a score that could be read, so nothing can be said about the order."
     if not arm.varied:
         return f"{who} always saw the criteria in one order here, so nothing can be said about it."
     name, largest = order_effect(arm)

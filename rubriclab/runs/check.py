@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from rubriclab.model import LabError
 from rubriclab.runs.check_arrays import array_checks
 from rubriclab.runs.check_pulls import pulls_checks, pulls_settings
 from rubriclab.runs.check_rates import About, holds, rejects, summary
+from rubriclab.runs.check_verdicts import kept_pulls
 from rubriclab.runs.simulated import run_simulated, simulated_study
 from rubriclab.stats import position as stat
 from rubriclab.stats.inference import Floats
@@ -57,6 +59,7 @@ def check_methods(
     judges: tuple[NullJudge, ...] = NULL_JUDGES,
     pulls_runs: int = 0,
     pulls_whole: bool = False,
+    pulls_kept: Path | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CheckResult:
@@ -64,7 +67,8 @@ def check_methods(
 
     ``studies`` go through the pipeline once with and once without the planted effects;
     ``array_studies`` for each of ``judges`` go through the statistics as arrays (0: none).
-    ``pulls_runs`` studies of “What pulls?” a setting (0: none; ``pulls_whole``: all its settings).
+    ``pulls_runs`` studies of “What pulls?” a setting (0: none; ``pulls_whole``: all its settings; ``pulls_kept``: a
+    file of finished settings, see ``check_verdicts``, whose settings are not worked out again).
     ``progress(done, total)`` is called after every study. Raises LabError for sizes that
     cannot be judged.
     """
@@ -75,7 +79,7 @@ def check_methods(
     )
     parts = [partial(arrays, kind, first=first) for kind, first in (_batches(judges, planted) if array_studies else ())]
     settings = pulls_settings(whole=pulls_whole) if pulls_runs else []
-    parts += [partial(pulls_checks, **one, studies=pulls_runs, seed=seed) for one in settings]
+    parts += kept_pulls(settings, pulls_checks, studies=pulls_runs, seed=seed, kept=pulls_kept)
     step = _counted(2 * studies + len(parts), progress)
     checks: list[Check] = []
     for effects in (planted.without_effects(), planted):

@@ -8,9 +8,11 @@ What is true is said in :mod:`rubriclab.runs.check_truth`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,6 +58,34 @@ NO_ESTIMATE = ("alignment: budget.mean_r", *(f"replacement: {way}.advantage" for
 Progress = Callable[[int, int], None]
 
 
+def kept_pulls(
+    settings: Sequence[Mapping[str, Any]],
+    work: Callable[..., tuple[Check, ...]],
+    *,
+    studies: int,
+    seed: int,
+    kept: Path | None = None,
+) -> list[Callable[[], tuple[Check, ...]]]:
+    """What gives the checks of each setting of “What pulls?”: ``kept`` where that holds them, else ``work``.
+
+    ``work`` takes a setting's parts, ``studies`` and ``seed``; what it gives is written to ``kept``, so that a check
+    that was stopped goes on where it was. Raises LabError where that is no file of finished settings.
+    """
+    size = {"studies": studies, "seed": seed}
+    rows = list(_rows(kept)) if kept is not None and kept.exists() else []
+    known = {repr(row): checks for row, checks in rows}
+
+    def given(about: Mapping[str, Any], setting: Mapping[str, Any]) -> tuple[Check, ...]:
+        if repr(about) in known:
+            return known[repr(about)]
+        checks = work(**setting, **size)
+        if kept is not None:
+            _keep(kept, about, checks)
+        return checks
+
+    return [partial(given, {"pulls": dict(setting), **size}, setting) for setting in settings]
+
+
 def check_verdicts(
     wanted: Sequence[Cell],
     *,
@@ -76,14 +106,7 @@ def check_verdicts(
         if cell not in known:
             known[cell] = checks_of(cell, studies=studies, seed=seed, coverage=coverage)
             if kept is not None:
-                line = {
-                    **asdict(cell),
-                    "studies": studies,
-                    "seed": seed,
-                    "checks": [plain(check) for check in known[cell]],
-                }
-                with kept.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                _keep(kept, {**asdict(cell), "studies": studies, "seed": seed}, known[cell])
         checks += known[cell]
         if progress is not None:
             progress(done + 1, len(wanted))
@@ -137,19 +160,33 @@ def _kept(file: Path | None, studies: int, seed: int) -> dict[Cell, tuple[Check,
     return {cell: checks for cell, size, checks in _lines(file) if size == (studies, seed)}
 
 
+def _keep(file: Path, about: Mapping[str, Any], checks: Sequence[Check]) -> None:
+    line = {**about, "checks": [plain(check) for check in checks]}
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
 def _lines(file: Path) -> Iterator[tuple[Cell, tuple[int, int], tuple[Check, ...]]]:
-    """(setting, studies and seed, checks) of every line."""
+    """(setting, studies and seed, checks) of every line about whole runs."""
+    for row, checks in _rows(file):
+        if "pulls" not in row:
+            cell = Cell(row["family"], row["design"], row["items"], row["plant"])
+            yield cell, (row["studies"], row["seed"]), checks
+
+
+def _rows(file: Path) -> Iterator[tuple[dict[str, Any], tuple[Check, ...]]]:
+    """(what it is about, checks) of every line. Raises LabError for a line that is no finished setting."""
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
-            cell = Cell(row["family"], row["design"], row["items"], row["plant"])
-            size = (row["studies"], row["seed"])
+            wanted = ("pulls",) if "pulls" in row else ("family", "design", "items", "plant")
             checks = tuple(check_of(check) for check in row["checks"])
+            about = {name: row[name] for name in (*wanted, "studies", "seed")}
         except (ValueError, KeyError, TypeError) as fault:
             raise LabError(
                 f"Line {number} of {file} is no finished setting of a method check: remove it, or name another file."
             ) from fault
-        yield cell, size, checks
+        yield about, checks
 
 
 # ---------------------------------------------------------------- one setting

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
+from rubriclab.findings.frame import Units, units
 from rubriclab.model import Dataset, Design, Item, Judge, LabError, Rubric, Strategy, Study
 from rubriclab.model.wording import many
 from rubriclab.runs.workshop_sample import single_responses
 from rubriclab.stats.fractional import Screening, aliases, screening
+from rubriclab.stats.shift import MIN_UNITS
 from rubriclab.study.plan import Plan, plan
 from rubriclab.study.rubric_changes import Change, changed, changes_of, told_apart
 
@@ -23,12 +27,19 @@ REPEATS = 2
 
 @dataclass(frozen=True)
 class PullsPlan:
-    """``study``: what is asked; ``changes``: those that alter the rubric; ``design``: which arm makes which."""
+    """``study``: what is asked; ``changes``: those that alter the rubric; ``design``: which arm makes which.
+
+    ``units``: what intervals will rest on, each of the kind ``unit`` (``prompt`` where items share one);
+    ``units_at_most``: with all items of the data.
+    """
 
     study: Study
     changes: tuple[Change, ...]
     design: Screening
     prepared: Plan
+    units: int
+    unit: str
+    units_at_most: int
 
     @property
     def calls(self) -> int:
@@ -46,6 +57,22 @@ class PullsPlan:
             f"{keys[one.of]}: {one.share:+.0%} of what {keys[one.a]} and {keys[one.b]} would do only together"
             for one in aliases(self.design.arms)
         ]
+
+    def caution(self) -> str:
+        """That no interval will be possible, why, and what would suffice; empty where one will be."""
+        if self.units >= MIN_UNITS:
+            return ""
+        items = len(self.study.dataset)
+        shared = "" if self.unit == "item" else f" of {many(self.units, self.unit)}, whose answers count as one each,"
+        lead = f"{many(items, 'item')}{shared} {'is' if items == 1 else 'are'} too few for an interval"
+        if self.units_at_most >= MIN_UNITS:
+            cure = f"Ask about {MIN_UNITS} items or more"
+        elif self.unit == "item":
+            cure = f"Take data of {MIN_UNITS} items or more"
+        else:
+            each = -(-items // self.units)
+            cure = f"Take more items, of {MIN_UNITS} {self.unit}s or more: here some {MIN_UNITS * each} items"
+        return f"{lead}, so nothing will be settled: {MIN_UNITS} {self.unit}s are needed. {cure}."
 
     def sentence(self) -> str:
         items = len(self.study.dataset)
@@ -88,7 +115,14 @@ def pulls_plan(
     study = _study(
         rubric, changes, design, replace(dataset, items=tuple(texts[i] for i in drawn), rubric=None), judge, reads, seed
     )
-    return PullsPlan(study, changes, design, plan(study))
+    mine = _units([texts[i] for i in drawn])
+    return PullsPlan(study, changes, design, plan(study), mine.n, mine.kind, _units(texts).n)
+
+
+def _units(texts: Sequence[Item]) -> Units:
+    """What intervals over these items rest on, as the findings count it."""
+    rows = {"prompt": [text.prompt for text in texts], "block": [text.block for text in texts]}
+    return units(pd.DataFrame({**rows, "dataset": 0}))
 
 
 def _study(

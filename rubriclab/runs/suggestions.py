@@ -91,10 +91,16 @@ class Leaderboard:
 
 
 def proposals(rubric: Rubric, own: Mapping[str, Rubric] | None = None) -> tuple[Suggestion, ...]:
-    """Wordings of the user's, by name, then those of the lab's rules; none that is the rubric as it is, or twice."""
+    """Wordings of the user's, by name, then those of the lab's rules; none that is the rubric as it is, or twice.
+
+    What a rule makes too is the rule's, with its title and its reason: a version of the bench is often one that was
+    tried before.
+    """
+    made = suggestions(rubric)
+    by_rule = {one.rubric.id for one in made}
     mine = [Suggestion(name, name, "proposed by you", text) for name, text in (own or {}).items()]
     kept: dict[str, Suggestion] = {}
-    for one in (*mine, *suggestions(rubric)):
+    for one in (*(one for one in mine if one.rubric.id not in by_rule), *made):
         if one.rubric.id != rubric.id:
             kept.setdefault(one.rubric.id, one)
     return tuple(kept.values())
@@ -158,13 +164,13 @@ def suggest(
     start = manager.store.frame(ask(first.rubric, first.name, held_out=False))
     seen = []
     for one in tried:
-        run = ask(one.rubric, one.key, held_out=False)
+        run = ask(one.rubric, _version_name(bench, first, one), held_out=False)
         seen.append((helped(manager.store.frame(run), start), one))
     going = [one for found, one in sorted(seen, key=lambda pair: pair[0].change) if found.change < 0][:finalists]
     if going:
         ask(first.rubric, first.name, held_out=True)
     for one in going:
-        ask(one.rubric, one.key, held_out=True)
+        ask(one.rubric, _version_name(bench, first, one), held_out=True)
     return leaderboard(manager.store, open_bench(manager.store, bench.id), base=first.name, tried=tried)
 
 
@@ -223,6 +229,11 @@ class Round:
         self.stage, self._run = text, run
         if self._stopped:
             run.cancel()
+
+
+def _version_name(bench: Bench, base: Version, one: Suggestion) -> str:
+    """What a wording is called as a version of the bench: in words, and told apart by what it was made from."""
+    return one.title if base.run == bench.versions[0].run else f"{one.title}, from {base.name}"
 
 
 def leaderboard(

@@ -18,7 +18,7 @@ ALL_RULES = "all-rules"
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Another wording of a rubric. ``key``: its version's name on a bench; ``why``: what it is hoped to do."""
+    """Another wording of a rubric. ``title``: also its version's name on a bench; ``why``: what it is hoped to do."""
 
     key: str
     title: str

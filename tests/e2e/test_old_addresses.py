@@ -13,6 +13,8 @@ from starlette.applications import Starlette
 from rubriclab.app.ui import MOVED, NAVIGATION, forwarding
 
 FILES = {entry.file for entries in NAVIGATION.values() for entry in entries}
+ADDRESSES = FILES - {"home"} | {""}
+"""Of the pages of today: Home has the one without a name."""
 QUERY = "run=a%20b&mark=1&mark=2&to=%0d%0ahttp%3A%2F%2Fevil.example"
 
 
@@ -43,14 +45,19 @@ def visit(path: str) -> tuple[int, str]:
 @pytest.mark.parametrize("before", MOVED)
 def test_an_old_address_is_sent_on_with_all_it_asks(before: str) -> None:
     now = MOVED[before]
-    assert now in FILES
-    assert before not in FILES
+    assert now in ADDRESSES
+    assert before not in ADDRESSES
     assert visit(f"/{before}") == (307, f"http://lab:1/{now}?{QUERY}")
     assert visit(f"/{before}/") == (307, f"http://lab:1/{now}?{QUERY}")
     assert visit(f"/{now}")[0] == 404, "the pages of today are Streamlit's to answer"
 
 
+def test_home_typed_by_its_name_is_the_address_without_one() -> None:
+    assert visit("/home") == (307, f"http://lab:1/?{QUERY}")
+
+
 def test_a_lab_under_a_folder_keeps_its_visitors_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(st, "get_option", {"server.baseUrlPath": "/our/lab/"}.__getitem__)
     assert visit("/our/lab/results") == (307, f"http://lab:1/our/lab/position?{QUERY}")
+    assert visit("/our/lab/home") == (307, f"http://lab:1/our/lab/?{QUERY}")
     assert visit("/results")[0] == 404

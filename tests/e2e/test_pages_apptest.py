@@ -8,6 +8,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -187,6 +188,23 @@ def test_study_says_what_does_not_fit() -> None:
 
 
 @pytest.mark.slow
+def shown_arm(app: AppTest) -> Any:
+    return next(one for one in app.selectbox if str(one.key).startswith("study-arm-shown"))
+
+
+def test_the_arm_whose_prompt_is_shown_is_one_of_the_judges_that_are_left() -> None:
+    for name in ("first", "second"):
+        ui.store().save_judge(Judge(name, "simulated", "simulated"))
+    app = opened("study")
+    app.multiselect(key="study/judges").set_value(["first", "second"]).run()
+    before = shown_arm(app)
+    assert before.options[0].startswith("first")
+    app.multiselect(key="study/judges").set_value(["second"]).run()
+    after = shown_arm(healthy(app))
+    assert {option.split(" ")[0] for option in after.options} == {"second"}
+    assert after.key != before.key, "the browser would go on showing “first” in the field of the same key"
+
+
 def test_an_own_prompt_is_planned_shown_as_sent_and_refused_where_more_than_the_order_changes() -> None:
     lines = "{% for option in options %}{{ option.label }}) {{ option.description }}\n{% endfor %}"
     app = opened("study")
@@ -199,7 +217,7 @@ def test_an_own_prompt_is_planned_shown_as_sent_and_refused_where_more_than_the_
     }
     app.run()
     healthy(app)
-    assert "prompt=two" in str(app.selectbox(key="study-arm-shown").options)
+    assert "prompt=two" in str(shown_arm(app).options)
     app.session_state[KEPT] = {"twice": read_template("twice.txt", (lines + lines).encode())}
     app.run()
     assert not app.exception

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
 from rubriclab.model import Design, Judge, Strategy, Study
+from rubriclab.runs.listed import local
 from rubriclab.store import RunWriter
 from tests.e2e.lab import healthy
 from tests.labkit import study
@@ -118,6 +120,34 @@ def test_the_list_is_searched_and_filtered_by_its_address() -> None:
     app.text_input(key="runs-search").set_value("replies").run()
     assert app.query_params["search"] == "replies"
     assert listed(app) == {replies}
+
+
+def test_the_list_is_filtered_by_days_that_the_address_carries() -> None:
+    drafts, replies = two()
+    today = local(ui.store().run(drafts).created).date()
+    tomorrow = today + timedelta(days=1)
+    assert listed(opened(since=f"{today}", until=f"{tomorrow}")) == {drafts, replies}
+    app = opened(until=f"{today - timedelta(days=1)}")
+    assert listed(app) == set()
+    app.date_input(key="runs-until").set_value(tomorrow).run()
+    assert app.query_params["until"] == f"{tomorrow}"
+    assert listed(healthy(app)) == {drafts, replies}
+    app.date_input(key="runs-since").set_value(tomorrow).run()
+    assert app.query_params["since"] == f"{tomorrow}"
+    assert listed(healthy(app)) == set()
+    app.button(key="runs-all").click().run()
+    assert listed(healthy(app)) == {drafts, replies}
+    assert not {"since", "until"} & set(app.query_params)
+    assert app.date_input(key="runs-since").value is None
+
+
+def test_a_link_with_what_is_no_day_says_so_and_shows_all() -> None:
+    drafts, replies = two()
+    app = opened(since="31.12.2026")
+    assert "“31.12.2026”, which is no day" in texts(app)
+    assert listed(app) == {drafts, replies}
+    app = opened(since="2026-03-02", until="2026-03-01")
+    assert "2026-03-02 comes after 2026-03-01" in texts(app)
 
 
 def test_more_runs_than_are_drawn_at_once_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,3 +283,32 @@ def test_a_run_without_a_study_and_one_that_is_not_there_are_said() -> None:
         app.query_params["from"] = name
         app.switch_page("pages/study.py").run()
         assert why in app.error[0].value
+
+
+@pytest.mark.slow
+def test_a_link_to_a_run_of_another_kind_is_said_once_and_by_its_title() -> None:
+    drafts, _ = two()
+    made(studies()["pairs"])
+    for run, why in (
+        (drafts, "the run “Drafts”, which is of another kind"),
+        ("gone", "which this store does not have"),
+    ):
+        app = opened("comparison", run=run)
+        (said,) = [one.value for one in app.warning if "The link" in one.value]
+        assert why in said
+        assert app.query_params["run"] != run
+
+
+def test_a_run_called_after_its_data_is_offered_with_one_name_of_them() -> None:
+    info = ui.store().run(two()[0])
+    assert ui.run_label(info).startswith(f"Drafts · {info.dataset} · ")
+    assert ui.run_label(replace(info, name=f"{info.dataset}, score options")).count(info.dataset) == 1
+
+
+def test_a_run_that_goes_on_shows_no_count_that_is_old_at_once() -> None:
+    from rubriclab.app.ui.listing import _about
+
+    info = ui.store().run(two()[0])
+    assert f"{info.planned} calls" in _about(replace(info, state="running", done=0), whole=False)
+    assert "0 of" not in _about(replace(info, state="running", done=0), whole=False)
+    assert "1 of" in _about(replace(info, state="paused", done=1), whole=False)

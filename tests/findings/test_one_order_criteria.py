@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from rubriclab.findings.criteria import CRITERIA
 from rubriclab.findings.criteria_order import order_sentence
 from rubriclab.findings.criteria_results import ArmCriteria
 from rubriclab.findings.topics import Findings
-from rubriclab.model import RunData
+from rubriclab.model import STATUSES, RunData
 from rubriclab.stats.criteria_order import first_less_last
 from rubriclab.stats.unit_means import intervals
 
@@ -50,6 +52,19 @@ def test_a_planted_pull_is_seen_between_texts(kind: dict[str, int]) -> None:
     for criterion in one.criteria:
         assert criterion.first_less_last.estimate > 0.3
         assert criterion.shift[0] > 0.2
+
+
+def test_a_judge_of_whom_nothing_was_read_is_not_said_to_have_seen_one_order() -> None:
+    """Each text has another order here; before, the page blamed the orders and recommended others."""
+    data = judged(20)
+    table = data.judgments.assign(score=np.nan, status=STATUSES.index("unparsed"))
+    one = arm(replace(data, judgments=table.astype(data.judgments.dtypes.to_dict())))
+    assert one.unread == one.scores == 80
+    assert (
+        order_sentence(one) == "No reply of j gave a score that could be read, so nothing can be said about the order."
+    )
+    assert one.warnings[0].startswith("None of 80 criterion scores could be read")
+    assert not any("one position only" in warning for warning in one.warnings)
 
 
 def test_no_contrast_is_invented_within_texts() -> None:

@@ -18,7 +18,7 @@ from rubriclab.findings.pulls_reads import arm_reads
 from rubriclab.findings.topics import Findings, document
 from rubriclab.judges.effects import read_effects
 from rubriclab.judges.families import FAMILIES
-from rubriclab.model import STATUSES, Judge, LabError, RubricError, RunData
+from rubriclab.model import STATUSES, Dataset, Item, Judge, LabError, RubricError, RunData
 from rubriclab.model.rubric_changes import changed_name, changes_in
 from rubriclab.report.text import as_text
 from rubriclab.runs.check_pulls import PULLS_PLANTED, SHIFTS, foreign_pulls, pulls_checks, pulls_rates, pulls_settings
@@ -272,3 +272,29 @@ def test_the_plan_says_arms_and_calls_before_asking(tmp_path: Path, capsys: pyte
     assert main(["pulls", "nothing", "--store", store]) == 1
     with pytest.raises(LabError, match="calls are too few"):
         pulls_plan(sample_dataset(), RUBRIC, Judge("s", "simulated", "simulated"), budget=10)
+
+
+SHORT = "too few for an interval, so nothing will be settled: 8"
+CAUTIONS = [
+    (40, 4, 16, ""),
+    (
+        *(16, 4, 16),
+        f"16 items of 4 prompts, whose answers count as one each, are {SHORT} prompts are needed. Take more items, of 8 "
+        "prompts or more: here some 32 items.",
+    ),
+    (40, 4, 5, f"5 items are {SHORT} items are needed. Ask about 8 items or more."),
+    (6, 1, 6, f"6 items are {SHORT} items are needed. Take data of 8 items or more."),
+]
+
+
+@pytest.mark.parametrize(("items", "each", "asked", "said"), CAUTIONS)
+def test_a_plan_that_can_settle_nothing_says_so_and_what_would_do(items: int, each: int, asked: int, said: str) -> None:
+    texts = tuple(Item(f"i{k}", "q", f"r{k}", prompt=f"p{k // each}") for k in range(items))
+    planned = pulls_plan(
+        Dataset("d", texts), RUBRIC, Judge("s", "simulated", "simulated"), items=asked, only=frozenset({"even-lengths"})
+    )
+    assert planned.caution() == said
+    data = run_simulated(planned.study)
+    (group,) = pulls(data).groups
+    assert group.n_units == planned.units
+    assert ("too few for an interval" in group.order.why) == bool(said), "the plan's promise is the finding's"

@@ -263,3 +263,41 @@ def test_score_rubric_objects() -> None:
 def test_no_response_column_is_said_before_any_row_is_read() -> None:
     with pytest.raises(DataError, match="no column is chosen for the response"):
         build_dataset(table("a,b\n1,2\n"), ColumnMapping(), name="d")
+
+
+GERMAN = (
+    "Frage;Antwort des Systems;Note Gutachter 1;Note Gutachter 2\r\n"
+    "Warum?;Darum.;6,5;7\r\n"
+    ";;;\r\n"
+    'Wie groß?;"Größer; als\r\ngedacht";;1,5\r\n'
+)
+
+
+def german(text: str, *rated: str) -> Dataset:
+    mapping = ColumnMapping(response="Antwort des Systems", instruction="Frage", human=rated)
+    return build_dataset(table(text), mapping, name="d")
+
+
+def test_ratings_with_decimal_commas_are_read_and_said() -> None:
+    dataset = german(GERMAN, "Note Gutachter 1", "Note Gutachter 2")
+    first, second = dataset.items
+    assert isinstance(first, Item)
+    assert isinstance(second, Item)
+    assert (first.human, second.human) == ((6.5, 7.0), (1.5,))
+    assert second.response == "Größer; als\r\ngedacht"
+    assert "decimal commas read in “Note Gutachter 1” and “Note Gutachter 2”" in dataset.origin
+
+
+def test_a_row_with_nothing_in_it_needs_no_tick_and_is_counted() -> None:
+    assert [item.item_id for item in german(GERMAN).items] == ["1", "3"]
+    assert german(GERMAN).origin == "a.csv (1 row left out: nothing in any column)"
+    with pytest.raises(DataError, match="no response; 1 row of 3 without"):
+        german(GERMAN.replace(";;;\r\n", "Warum?;;;\r\n"))
+
+
+@pytest.mark.parametrize("cell", ["4,5,3", "4, 5", "1.234,5", "gut"])
+def test_a_rating_that_is_no_single_number_is_refused_whatever_its_commas(cell: str) -> None:
+    with pytest.raises(
+        DataError, match=r"column “Note Gutachter 2”: the human rating .* is not one number, as 4, 3\.5"
+    ):
+        german(GERMAN.replace("1,5", cell), "Note Gutachter 2")

@@ -54,6 +54,10 @@ def test_endless_keys_make_no_endless_table() -> None:
             "from 1 to 3, the rubric's scores from 1 to 7",
         ),
         ([Item("1", response="text", human=(9.0,))], "some lie outside"),
+        (
+            [Item(str(i), instruction=f"question {i // 4}", response=f"text {i}") for i in range(12)],
+            "12 responses answer 3 instructions. Name the prompt group too",
+        ),
     ],
 )
 def test_what_is_perhaps_not_meant_is_said(items: list[Item], said: str) -> None:
@@ -64,6 +68,9 @@ def test_what_is_perhaps_not_meant_is_said(items: list[Item], said: str) -> None
 def test_good_data_has_no_remarks() -> None:
     items = tuple(Item(str(i), response=f"A text, number {i}.", human=(1 + i % 7,)) for i in range(30))
     assert remarks(Dataset("d", items), SEVEN) == ()
+    grouped = tuple(Item(str(i), f"question {i // 4}", f"text {i}", prompt=f"q{i // 4}") for i in range(12))
+    assert remarks(Dataset("d", grouped)) == (), "what belongs together is named"
+    assert remarks(Dataset("d", tuple(Item(str(i), "one task", f"text {i}") for i in range(12)))) == ()
 
 
 def test_an_error_names_the_columns_that_may_be_meant() -> None:

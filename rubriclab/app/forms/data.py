@@ -36,7 +36,11 @@ _MORE: tuple[tuple[str, str, str], ...] = (
     ("rater", "Rater", "Who gave the rating of a row: rows of one item become one item with several ratings."),
     ("reference", "Reference answer", "A model answer that gets the score beside."),
     ("block", "Block", "Rows that share a text; they are resampled together."),
-    ("prompt", "Prompt group", "Candidates that answer one instruction share it: needed to compare and to rank."),
+    (
+        "prompt",
+        "Prompt group",
+        "Candidates that answer one instruction share it: needed to compare and to rank, and one unit of intervals.",
+    ),
     ("candidate", "Candidate", "Who wrote the response, as a model's name."),
     ("task", "Task", "A category, to look at apart."),
     ("system", "System prompt", "Put above the instruction."),
@@ -163,25 +167,40 @@ def upload_form() -> None:
             "reference answers are used where they are there; the next step asks which column is which."
         )
         return
-    plain_name = uploaded.name.lower().removesuffix(".gz")
-    delimiter = None
-    if plain_name.endswith((".csv", ".tsv", ".txt")):
-        signs = [None, *DELIMITERS]
-        delimiter = st.selectbox(
-            "Separated by",
-            signs,
-            key=f"data-delimiter-{uploaded.file_id}",
-            persist_state="session",
-            format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
-            placeholder="found out by the lab",  # None counts as unchosen after a rerun
-        )
+    delimiter = _delimiter(uploaded)
     frame = _table(uploaded.file_id, uploaded.name, delimiter, uploaded)
     for note in table_notes(frame):
         st.caption(ui.plain(note))
     st.dataframe(frame.head(5).astype(str), hide_index=True, width="stretch", key=round_key("head"))
-    st.markdown("**Which column is which?** This is a guess by the columns' names: change what is wrong.")
-    mapping = _mapping_form(frame, uploaded.file_id)
-    _result(uploaded, delimiter, frame, mapping)
+    guess = guess_mapping(frame)
+    known = any(getattr(guess, name) is not None for name, _, _ in _MAIN) or guess.human or guess.judge_prompt
+    said = (
+        "This is a guess by the columns' names: change what is wrong."
+        if known
+        else "Their names say nothing to the lab."
+    )
+    st.markdown(f"**Which column is which?** {said}")
+    mapping = _mapping_form(frame, guess, uploaded.file_id)
+    if mapping.response is None and mapping.judge_prompt is None:
+        st.info("Choose the column of the responses: the texts to judge.", icon=":material/info:")
+    else:
+        _result(uploaded, delimiter, frame, mapping)
+
+
+def _delimiter(uploaded: UploadedFile) -> str | None:
+    """What separates the cells of a file of text; None where the lab finds it out."""
+    plain_name = uploaded.name.lower().removesuffix(".gz")
+    if not plain_name.endswith((".csv", ".tsv", ".txt")):
+        return None
+    chosen: str | None = st.selectbox(
+        "Separated by",
+        [None, *DELIMITERS],
+        key=f"data-delimiter-{uploaded.file_id}",
+        persist_state="session",
+        format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
+        placeholder="found out by the lab",  # None counts as unchosen after a rerun
+    )
+    return chosen
 
 
 def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, mapping: ColumnMapping) -> None:
@@ -204,6 +223,8 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         return
     dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
     st.success(f"This gives {facts(dataset).sentence()}.", icon=":material/check:")
+    if dataset.origin != uploaded.name:  # what was left out, and how ratings were read
+        st.caption(ui.plain(dataset.origin))
     for remark in remarks(dataset, dataset.rubric):
         st.warning(ui.plain(remark), icon=":material/warning:")
     show_preview(dataset, key=f"data-new-{uploaded.file_id}")
@@ -211,9 +232,8 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
         _keep(dataset)
 
 
-def _mapping_form(frame: pd.DataFrame, tag: str) -> ColumnMapping:
+def _mapping_form(frame: pd.DataFrame, guess: ColumnMapping, tag: str) -> ColumnMapping:
     """Selectboxes that start at the guess."""
-    guess = guess_mapping(frame)
     columns = frame.columns.tolist()
     parts = _selects(_MAIN, columns, guess, tag)
     raters = "One column a rater, or one column with their mean; or one column of ratings beside one of raters."

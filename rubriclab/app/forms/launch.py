@@ -19,6 +19,7 @@ from rubriclab.model.designs import Balance
 from rubriclab.model.wording import arm_name, many
 from rubriclab.runs.cost import JudgeCost, answer_mode, estimate, measured, same_order_repeats
 from rubriclab.runs.sequential import Mixed, StopAtWidth, StopWhenSettled
+from rubriclab.study.plan import Plan
 from rubriclab.study.protocols import PROTOCOLS
 from rubriclab.study.writing import study_files
 
@@ -159,9 +160,8 @@ def prompt_preview(prepared: Prepared) -> None:
     """Any call of the study, word for word as it will be sent."""
     planned = prepared.plan
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
-    arm = left.selectbox(
-        "Arm", range(len(planned.arms)), key="study-arm-shown", format_func=lambda a: arm_name(planned.arms[a])
-    )
+    with left:
+        arm = _arm(planned)
     items = planned.study.dataset.items
     number = middle.number_input("Item", 1, len(items), 1, key=f"study-item-shown-{len(items)}")
     calls = planned.calls_about(int(number) - 1, arm=arm)
@@ -180,6 +180,14 @@ def prompt_preview(prepared: Prepared) -> None:
     )
     for message in call.messages:
         ui.verbatim(message["content"], label=f"[{ui.plain(message['role'])}]")
+
+
+def _arm(planned: Plan) -> int:
+    """The arm whose calls are shown. A study asks about one data set, so its name would only fill the field."""
+    names = [arm_name(replace(arm, dataset="")) for arm in planned.arms]
+    # By another key once the arms are others: the browser would go on showing the name of one that is gone.
+    key = f"study-arm-shown-{hash(tuple(names))}"
+    return int(st.selectbox("Arm", range(len(names)), key=key, format_func=names.__getitem__))
 
 
 # ---------------------------------------------------------------- launch

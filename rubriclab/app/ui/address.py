@@ -8,6 +8,8 @@ else changed (a link, the back button) overrules what the user chose.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from datetime import date
 from typing import TypeVar
 
 import streamlit as st
@@ -16,6 +18,8 @@ from rubriclab.app.ui.frame import plain
 
 T = TypeVar("T", bound=Hashable)
 Code = Callable[[T], str]
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
+"""Days that can be picked: no run is older than the lab, whatever the clock said that it was made by."""
 
 
 def choose(
@@ -109,6 +113,31 @@ def search(label: str, *, key: str, address: str, hint: str = "") -> str:
     typed = st.text_input(label, key=key, placeholder=hint, icon=":material/search:").strip()
     _tell(key, address, typed)
     return typed
+
+
+def pick_day(label: str, *, key: str, address: str, about: str = "") -> date | None:
+    """A day, kept in the page's address as 2026-01-31; None where none is chosen. A link with what is no day is said."""
+    wanted = st.query_params.get(address, "")
+    if key not in st.session_state or wanted != st.session_state.get(f"{key}@told", ""):
+        st.session_state[key] = _day(wanted)
+        if wanted and st.session_state[key] is None:
+            st.warning(
+                f"The link asks for “{plain(wanted)}”, which is no day; it is written as 2026-01-31. Shown: any day.",
+                icon=":material/link_off:",
+            )
+    picked = st.date_input(
+        label, None, key=key, min_value=FIRST_DAY, max_value=LAST_DAY, format="YYYY-MM-DD", help=about or None
+    )
+    day = picked if isinstance(picked, date) else None
+    _tell(key, address, "" if day is None else day.isoformat())
+    return day
+
+
+def _day(text: str) -> date | None:
+    """The day that ``text`` names, within those that can be picked; None: it names none."""
+    with suppress(ValueError):
+        return min(max(date.fromisoformat(text), FIRST_DAY), LAST_DAY)
+    return None
 
 
 def forget_address(*, but: str) -> None:

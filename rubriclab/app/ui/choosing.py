@@ -26,11 +26,8 @@ def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInf
     names = list(runs)
     wanted = st.query_params.get("run")
     if wanted is not None and wanted not in runs:
-        st.warning(
-            f"The link names the run “{plain(wanted)}”, which this store does not have among its "
-            "runs of this kind. Another one is shown.",
-            icon=":material/link_off:",
-        )
+        st.warning(_not_shown(wanted), icon=":material/link_off:")
+        del st.query_params["run"]  # said once: the choice below would say it again
     remembered = st.session_state.get("run")
     before = st.session_state.get(f"{key}-run")
     chosen = choose(
@@ -46,6 +43,16 @@ def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInf
     st.session_state["run"] = chosen
     _said_first(runs[chosen])
     return runs[chosen]
+
+
+def _not_shown(wanted: str) -> str:
+    """Why the run that a link names is not among those of the page."""
+    known = next((info for info in store().runs(deleted=True) if wanted in (info.run, info.name)), None)
+    if known is None:
+        return f"The link names the run “{plain(wanted)}”, which this store does not have. Another one is shown."
+    if not known.done:
+        return f"The link names the run “{plain(known.name)}”, of which nothing is judged yet. Another one is shown."
+    return f"The link names the run “{plain(known.name)}”, which is of another kind than this page shows. Another one is shown."
 
 
 def _first(runs: Mapping[str, RunInfo], page: str, remembered: object) -> str:

@@ -84,8 +84,15 @@ NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
     ),
 }
 
-MOVED: Mapping[str, str] = {"results": "position", "debiasing": "choice", "method": "check", "tryit": "trial"}
-"""Addresses that pages had before, with where they are now: links of old lead there."""
+MOVED: Mapping[str, str] = {
+    "results": "position",
+    "debiasing": "choice",
+    "method": "check",
+    "tryit": "trial",
+    "home": "",
+}
+"""Addresses that pages had before, with where they are now: links of old lead there. Home is the address without a
+name, and whoever types its name as that of any other page is led there too."""
 
 
 def forwarding() -> list[Route]:
@@ -97,7 +104,7 @@ def forwarding() -> list[Route]:
     base = str(st.get_option("server.baseUrlPath")).strip("/")
     folder = f"/{base}" if base else ""
     return [
-        Route(f"{folder}/{before}{slash}", partial(_forward, f"{up}{now}"))
+        Route(f"{folder}/{before}{slash}", partial(_forward, f"{up}{now}" or "./"))
         for before, now in MOVED.items()
         for slash, up in (("", ""), ("/", "../"))
     ]

@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from rubriclab.app.ui.address import choose, choose_many, search
+from rubriclab.app.ui.address import choose, choose_many, pick_day, search
 from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import announce, empty_state, faults, plain, secrets
 from rubriclab.app.ui.remedies import dropped_judges, remedies
@@ -27,7 +27,7 @@ AT_ONCE = 20
 """Runs that are drawn before more are asked for: each has a menu."""
 PERIODS = {"": "Any time", "1": "Today", "7": "The last 7 days", "30": "The last 30 days", "365": "The last 365 days"}
 SHELF_NAMES: dict[Shelf, str] = {"listed": "In the list", "archived": "Archived", "deleted": "Deleted"}
-FILTERS = ("search", "state", "kind", "tag", "made")
+FILTERS = ("search", "state", "kind", "tag", "made", "since", "until")
 """Parts of the address that say which runs are shown."""
 _UNDO, _REFUSED = "runs-moved-last", "runs-refused"
 
@@ -95,7 +95,7 @@ def _filter(every: Sequence[RunInfo], key: str) -> RunFilter:
             axes: dict[str, str] = {axis: protocol.title for axis, protocol in PROTOCOLS.items()}
             kinds = {"": "Anything", **axes, TRIAL: "One text, tried"}
             kind = choose("What changes places", list(kinds), key=f"{key}-kind", address="kind", name=kinds.__getitem__)
-            made = choose("Made", list(PERIODS), key=f"{key}-made", address="made", name=PERIODS.__getitem__)
+            since, until = _made(key)
             tags: list[str] = []
             if known := _tags_of(every):
                 tags = choose_many("Tags", known, key=f"{key}-tag", address="tag")
@@ -111,8 +111,23 @@ def _filter(every: Sequence[RunInfo], key: str) -> RunFilter:
             code=lambda one: "" if one == "listed" else one,
             segments=True,
         )
-    since = date.today() - timedelta(days=int(made) - 1) if made else None
-    return RunFilter(words, tags, (state,) if state else (), (kind,) if kind else (), since, shelf=shelf)
+    return RunFilter(words, tags, (state,) if state else (), (kind,) if kind else (), since, until, shelf)
+
+
+def _made(key: str) -> tuple[date | None, date | None]:
+    """The first and the last day on which a run was made; a period and days that are both chosen both hold."""
+    made = choose("Made", list(PERIODS), key=f"{key}-made", address="made", name=PERIODS.__getitem__)
+    first, last = st.columns(2)
+    with first:
+        since = pick_day("From", key=f"{key}-since", address="since", about="Made on that day or later.")
+    with last:
+        until = pick_day("To", key=f"{key}-until", address="until", about="Made on that day or before.")
+    if since and until and since > until:
+        st.caption(f"No day lies between: {since} comes after {until}.")
+    if made:
+        begun = date.today() - timedelta(days=int(made) - 1)
+        since = begun if since is None else max(since, begun)
+    return since, until
 
 
 def _tags_of(runs: Sequence[RunInfo]) -> list[str]:
@@ -121,7 +136,7 @@ def _tags_of(runs: Sequence[RunInfo]) -> list[str]:
 
 def _counted(found: int, wanted: RunFilter, key: str) -> None:
     """How many runs a search has found, and the way back to all of them."""
-    if not any((wanted.words, wanted.tags, wanted.states, wanted.kinds, wanted.since)):
+    if not any((wanted.words, wanted.tags, wanted.states, wanted.kinds, wanted.since, wanted.until)):
         if not found:
             st.caption(
                 {"archived": "No run is archived.", "deleted": "No run is deleted."}.get(wanted.shelf, "No run.")
@@ -144,39 +159,53 @@ def _card(info: RunInfo, key: str, tags: Sequence[str] | None = None) -> None:
     """One run: its title and how far it is; with the ``tags`` of all runs also what can be done with it."""
     whole = info.state == "finished" and info.reason.startswith(AGENDA_DONE)
     with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
+        # Columns, since in one row a long name of data would push the last button below the others.
+        three = _may_go_on(info) or info.deleted is not None  # as wide as three of the usual buttons
+        widths = [5, 1] if tags is None else [4, 3] if three else [5, 2]
+        left, right = st.columns(widths, vertical_alignment="center")
+        with left:
             mark = " :orange-badge[simulated]" if info.simulated else ""
             mark += " :blue-badge[one text]" if info.origin == TRIAL_ORIGIN else ""
             mark += "".join(f" :gray-badge[:material/label: {plain(tag)}]" for tag in info.tags)
             badge = f":{STATE_COLORS.get(info.state, 'gray')}-badge[{info.state}]"
-            st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, whole=whole)}", width="stretch")
-            if info.deleted is not None:
-                _deleted_controls(info, key)
-                return
-            if info.done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
-                open_findings(info)
-            if tags is not None:
-                _go_on(info, key)
-                _menu(info, key, tags)
+            st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, whole=whole)}")
+        with right, st.container(horizontal=True, horizontal_alignment="right"):
+            _buttons(info, key, tags)
+        if info.deleted is not None:
+            return
         if info.reason and info.state not in ("running", "finished"):
             st.caption(plain(info.reason))
         dropped_judges(manager(), info, key, controls=tags is not None and info.state != "running")
-        if tags is not None and info.state not in ("running", "finished", "imported"):
+        if tags is not None and _may_go_on(info):
             remedies(manager(), info, key)
 
 
+def _buttons(info: RunInfo, key: str, tags: Sequence[str] | None) -> None:
+    if info.deleted is not None:
+        _deleted_controls(info, key)
+        return
+    if info.done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
+        open_findings(info)
+    if tags is not None:
+        _go_on(info, key)
+        _menu(info, key, tags)
+
+
 def _about(info: RunInfo, *, whole: bool) -> str:
-    """``whole``: nothing is left to ask."""
-    calls = many(info.done, "call") if whole else f"{info.done:,} of {many(info.planned, 'call')}"
+    """``whole``: nothing is left to ask. Of a run that goes on the count would be old at once; it stands above the list."""
+    part = "" if info.state == "running" else f"{info.done:,} of "
+    calls = many(info.done, "call") if whole else f"{part}{many(info.planned, 'call')}"
     when = f"{local(info.created):%d %b %Y, %H:%M}"
     gone = f" · deleted {local(info.deleted):%d %b, %H:%M}" if info.deleted is not None else ""
     return f":small[{plain(info.dataset)} · {calls} · {when}{gone} · `{info.run}`]"
 
 
+def _may_go_on(info: RunInfo) -> bool:
+    return info.deleted is None and info.state not in ("running", "finished", "imported")
+
+
 def _go_on(info: RunInfo, key: str) -> None:
-    if info.state not in ("running", "finished", "imported") and st.button(
-        "Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"
-    ):
+    if _may_go_on(info) and st.button("Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"):
         start_or_ask(manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets()))
 
 

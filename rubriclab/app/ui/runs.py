@@ -161,7 +161,9 @@ def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunIn
 def run_label(info: RunInfo) -> str:
     mark = " · simulated" if info.simulated else ""
     mark += "" if shelf_of(info) == "listed" else f" · {shelf_of(info)}"
-    return f"{info.name} · {info.dataset} · {many(info.done, 'judgment')}{mark} · {local(info.created):%d %b %H:%M}"
+    # A run that nobody named is called after its data, which would then fill the field twice.
+    data = "" if info.dataset in info.name else f" · {info.dataset}"
+    return f"{info.name}{data} · {many(info.done, 'judgment')}{mark} · {local(info.created):%d %b %H:%M}"
 
 
 def said_aside(info: RunInfo) -> None:

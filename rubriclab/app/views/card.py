@@ -29,7 +29,8 @@ def section(store: Store, info: RunInfo) -> None:
         arms = _settings(store, info)
         left, right = st.columns(2)
         with left:
-            code = st.selectbox("Judge", list(arms), format_func=lambda arm: about(arms[arm]), key="card-arm")
+            key = f"card-arm-{info.run}"  # of another run the browser would show this one's names
+            code = st.selectbox("Judge", list(arms), format_func=lambda arm: about(arms[arm]), key=key)
         with right:
             margin = _margin(arms[code])
         if not st.button("Measure the ways of asking", key="card-make", icon=":material/straighten:"):

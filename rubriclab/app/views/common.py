@@ -46,10 +46,20 @@ def answer(sentence: str) -> None:
     st.markdown(f"#### {ui.plain(sentence)}")
 
 
+ABREAST = 4
+"""Numbers in one row, whose labels can be read on a screen 1,280 pixels wide."""
+
+
 def metrics(*cells: tuple[str, str, str, str]) -> None:
-    """Numbers side by side: (label, value, what stands below it, definition)."""
-    for place, (label, value, below, about) in zip(st.columns(len(cells)), cells, strict=True):
-        place.metric(label, value, below, delta_color="off", delta_arrow="off", help=about or None)
+    """Numbers side by side: (label, value, what stands below it, definition); of many in rows of a length.
+
+    More than ABREAST would cut their labels off, which then look alike.
+    """
+    rows = -(-len(cells) // ABREAST)
+    width = -(-len(cells) // rows)
+    for start in range(0, len(cells), width):
+        for place, (label, value, below, about) in zip(st.columns(width), cells[start : start + width], strict=False):
+            place.metric(label, value, below, delta_color="off", delta_arrow="off", help=about or None)
 
 
 def verdict(shown: Effect, title: str, about: str) -> None:

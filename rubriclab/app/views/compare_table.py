@@ -90,6 +90,10 @@ _TERMS = {
 }
 
 
+MISSING_WIDTH = 104
+"""Pixels that “not defined” takes in a cell."""
+
+
 def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
     """The table on the page, sortable by every column; the whole frame for an export."""
     frame = summary_frame(told)
@@ -100,7 +104,9 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
         term, form = _TERMS.get(name.removesuffix(" low").removesuffix(" high"), ("", ""))
         if form:
             about = ui.about(term) if term and name in _TERMS else None
-            config[name] = st.column_config.NumberColumn(format=form, help=about)
+            # Streamlit makes room for the numbers alone, and would cut off the words in place of a missing one.
+            width = MISSING_WIDTH if frame[name].isna().any() else None
+            config[name] = st.column_config.NumberColumn(format=form, help=about, width=width)
     # Whole per cents, as everywhere else; the export keeps every digit.
     shares = [name for name in ("Position 1", "Read") if name in frame]
     shown = frame.drop(columns=idle).round(dict.fromkeys(shares, 2))

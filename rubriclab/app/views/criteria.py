@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -25,7 +27,8 @@ MOST = 100
 def headline(arm: ArmCriteria) -> None:
     """The answer with the verdict it rests on, four numbers, and the same order twice."""
     uf.answer(order_sentence(arm))
-    name, found = order_effect(arm) if arm.varied else ("never moved", None)
+    unread = bool(arm.scores) and arm.unread == arm.scores
+    name, found = order_effect(arm) if arm.varied else ("no score read" if unread else "never moved", None)
     if found is not None:
         st.markdown(
             f"{uf.BADGES[found.verdict]} :small[{ui.plain(name)}: {ui.plain(words(found))}]", help=ui.about("advice")
@@ -34,13 +37,13 @@ def headline(arm: ArmCriteria) -> None:
     uf.metrics(
         (
             "First less last place",
-            f"{number(found.estimate if found else None, '+.2f')} points",
+            f"{number(found.estimate, '+.2f')} points" if found else number(None, ""),
             f"{name}: {interval(found.interval, '.2f')}" if found else name,
             ui.about("first_less_last"),
         ),
         (
             "Shift over places, less noise",
-            f"{number(rms.value, '.2f')} points",
+            number(rms.value, ".2f") + (" points" if isfinite(rms.value) else ""),
             f"{interval(rms.ci, '.2f')}; Δ position {number(arm.delta_mean, '.2f')}",
             ui.about("rms_shift", also=("delta",)),
         ),

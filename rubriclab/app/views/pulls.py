@@ -90,6 +90,8 @@ def _offer(bench: Bench, rubric: Rubric, without: Sequence[str] = ()) -> None:
         if budget != planned.calls:
             planned = pulls_plan(bench.study.dataset, rubric, bench.judge, items=items, only=only, budget=int(budget))
         st.markdown(ui.plain(planned.sentence()))
+        if caution := planned.caution():
+            st.warning(ui.plain(caution), icon=":material/warning:")
         with st.expander("The arms, and what is mixed up with what", icon=":material/grid_on:"):
             for one in (planned.study.rubric, *planned.study.rubrics):
                 st.markdown(f"- {ui.plain(one.name if one else '')}")
