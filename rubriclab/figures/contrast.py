@@ -79,15 +79,18 @@ def difference_heatmap(pair: Contrast) -> Chart:
         hover=lambda r, c: _cell_hover(cells, r, c),
         behind=lambda r, c: _cell_behind(pair, cells, r, c),
     )
-    for r, c in zip(*np.nonzero(cells.clear), strict=True):
-        drawing.figure.add_shape(
-            type="rect",
-            x0=c + 1 - 0.43,
-            x1=c + 1 + 0.43,
-            y0=r - 0.39,
-            y1=r + 0.39,
-            line={"width": 2.5, "color": scale.ink(firm[r, c])},
-        )
+    frames = [
+        {
+            "type": "rect",
+            "x0": c + 1 - 0.43,
+            "x1": c + 1 + 0.43,
+            "y0": r - 0.39,
+            "y1": r + 0.39,
+            "line": {"width": 2.5, "color": scale.ink(firm[r, c])},
+        }
+        for r, c in zip(*np.nonzero(cells.clear), strict=True)
+    ]
+    drawing.figure.update_layout(shapes=frames)
     drawing.rows([cut(name, 18) for name in cells.rows])
     drawing.figure.update_xaxes(dtick=1, range=[0.5, columns + 0.5], showgrid=False)
     if cells.kind == "score":
