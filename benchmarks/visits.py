@@ -37,7 +37,7 @@ OTHER = "rubric"
 NEW_STORE = "home, new store"
 REDRAWS = 3
 """Changes of a choice a turn that count, after both options have been seen."""
-SETTLE_MS = 5_000
+SETTLE_MS = 8_000
 """After its first visit a lab imports what findings need."""
 CALLS, CONCURRENCY = 200_000, 64
 """Of the run that is going while Home is opened: more than can be asked meanwhile."""
