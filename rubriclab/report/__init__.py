@@ -1,6 +1,7 @@
-"""A run in; its findings as one JSON document, as text and as one HTML file (``report.page``) out.
+"""A run in; its findings as one JSON document, as text and as one HTML file out.
 
-The file's maker is not imported here: it takes all figures, which whoever wants a text or a term does not need.
+The file's maker, ``report.page``, is not imported here: it takes all figures, which
+whoever wants a text or a term does not need.
 """
 
 from typing import Any
