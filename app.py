@@ -32,7 +32,10 @@ def frame() -> None:
     ui.follow_store()
     ui.store_chooser()
     ui.watch_runs()
-    page.run()
+    try:
+        page.run()
+    finally:  # a page may stop, or lead to another
+        ui.soon_at_hand()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""``python -m benchmarks runner|prefix|views|pages|calls|proxy``: how fast a run is, how well it uses
-a cache, how soon each view of Results answers, how soon each page stands in a browser, how many calls
-a verdict takes, and what the proxy costs beyond its calls."""
+"""``python -m benchmarks runner|prefix|views|pages|commands|calls|proxy``: how fast a run is, how well it uses
+a cache, how soon each view of Results answers, how soon each page stands in a browser and the command line
+answers, how many calls a verdict takes, and what the proxy costs beyond its calls."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from benchmarks import pages
 
         return pages.main(given[1:])
+    if given[:1] == ["commands"]:
+        from benchmarks import commands
+
+        return commands.main(given[1:])
     options = _parser().parse_args(given)
     try:
         return _prefix(options) if options.bench == "prefix" else _runner(options)
@@ -74,8 +78,10 @@ def _parser() -> argparse.ArgumentParser:
     benches.add_parser("calls", help=about, description=about, add_help=False)
     about = "Items per second through the proxy, beside the same calls sent by the pipeline itself."
     benches.add_parser("proxy", help=about, description=about, add_help=False)
-    about = "Seconds until each page stands in a browser, cold and after a choice."
+    about = "Seconds until each page stands in a browser, beside a bare Streamlit page."
     benches.add_parser("pages", help=about, description=about, add_help=False)
+    about = "Seconds until the command line answers, beside importing pandas."
+    benches.add_parser("commands", help=about, description=about, add_help=False)
     return parser
 
 

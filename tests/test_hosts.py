@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pages import served
+from benchmarks.browsing import served
 from rubriclab.app.ui.guard import Guard, check_visitor, openness
 from rubriclab.judges import check_settings
 from rubriclab.judges.client import ChatClient

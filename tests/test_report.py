@@ -25,11 +25,12 @@ from rubriclab.findings.position import position, position_sentence
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.topics import document as topics_document
 from rubriclab.model import RunData
-from rubriclab.report import Source, as_text, html_report, results, source
+from rubriclab.report import Source, as_text, results, source
 from rubriclab.report.charts import drawable, factors, sections
 from rubriclab.report.definitions import TERMS, term
 from rubriclab.report.methods import method_terms
 from rubriclab.report.numbers import key_tables
+from rubriclab.report.page import html_report
 from rubriclab.report.source import Shown
 from rubriclab.report.template import environment
 from rubriclab.report.words import limits

@@ -534,3 +534,23 @@ def test_imported_runs_come_back(store: Store) -> None:
     assert back.items["human"].tolist() == [item.human[0] for item in items(2)]
     with pytest.raises(StoreError, match="imported from a file"):
         store.study(imported)
+
+
+def test_the_list_of_runs_is_kept_in_memory_until_anybody_commits(tmp_path: Path) -> None:
+    """Two stores of one process may have one file open: what one writes the other says."""
+    asked: list[str] = []
+    with Store(tmp_path / "lab.duckdb") as one, Store(tmp_path / "lab.duckdb") as other:
+        run = keep(one, study())
+        before = other.revision(run)
+        question = other._rows
+        other._rows = lambda sql, values=(): asked.append(sql) or question(sql, values)  # type: ignore[method-assign,func-returns-value]
+        assert other.revision(run) == before
+        assert [info.run for info in other.runs()] == [run] == [info.run for info in other.runs()]
+        assert len(asked) == 1  # the list of all; the run by its name was known
+        one.rename_run(run, "called otherwise")
+        assert other.run(run).name == "called otherwise"
+        assert other.revision(run) != before
+        one.discard_run(run)
+        assert other.runs() == ()
+        with pytest.raises(StoreError, match="no run"):
+            other.run("nobody")

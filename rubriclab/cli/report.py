@@ -56,7 +56,8 @@ def report(arguments: argparse.Namespace) -> int:
 
 def write_html(store: Any, runs: list[str], path: Path, *, title: str = "", read_as: tuple[Any, ...] = ()) -> int:
     """Runs as one HTML file; its size in bytes. Raises LabError where it cannot be written."""
-    from rubriclab.report import html_report, source
+    from rubriclab.report import source
+    from rubriclab.report.page import html_report
 
     page = html_report([source(store, run, *read_as) for run in runs], title=title)
     return write(path, page.encode())

@@ -6,7 +6,6 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import openpyxl
 import pandas as pd
 
 from rubriclab.datasets.limits import checked_workbook, reading, refuse_cells
@@ -22,6 +21,8 @@ def excel_rows(name: str, content: bytes, notes: list[str]) -> list[Row]:
     """
     with reading(name, "is not a readable Excel workbook"):
         checked_workbook(name, content)
+        import openpyxl  # takes long, and few ever bring a workbook
+
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         sheet = book.worksheets[0]
         # Without it every row is as wide as the sheet claims: 16,384 cells for one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 from plotly.subplots import make_subplots
@@ -79,21 +80,20 @@ def difference_heatmap(pair: Contrast) -> Chart:
         hover=lambda r, c: _cell_hover(cells, r, c),
         behind=lambda r, c: _cell_behind(pair, cells, r, c),
     )
-    for r, c in zip(*np.nonzero(cells.clear), strict=True):
-        drawing.figure.add_shape(
-            type="rect",
-            x0=c + 1 - 0.43,
-            x1=c + 1 + 0.43,
-            y0=r - 0.39,
-            y1=r + 0.39,
-            line={"width": 2.5, "color": scale.ink(firm[r, c])},
-        )
+    frames = [_frame(r, c, scale.ink(firm[r, c])) for r, c in zip(*np.nonzero(cells.clear), strict=True)]
+    drawing.figure.update_layout(shapes=frames)
     drawing.rows([cut(name, 18) for name in cells.rows])
     drawing.figure.update_xaxes(dtick=1, range=[0.5, columns + 0.5], showgrid=False)
     if cells.kind == "score":
         drawing.figure.update_yaxes(title_text="Score", range=[-0.5, rows - 0.5])
     drawing.figure.update_layout(showlegend=False)
     return drawing.chart(_difference_alt(cells))
+
+
+def _frame(row: int, column: int, ink: str) -> dict[str, Any]:
+    """A shape around a cell; one by one added, shapes take Plotly a hundred times as long."""
+    sides = {"x0": column + 1 - 0.43, "x1": column + 1 + 0.43, "y0": row - 0.39, "y1": row + 0.39}
+    return {"type": "rect", **sides, "line": {"width": 2.5, "color": ink}}
 
 
 def difference_forest(pair: Contrast) -> Chart:

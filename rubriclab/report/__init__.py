@@ -1,14 +1,17 @@
-"""A run in; its findings as one JSON document, as text and as one HTML file out."""
+"""A run in; its findings as one JSON document, as text and as one HTML file out.
+
+The file's maker, ``report.page``, is not imported here: it takes all figures, which
+whoever wants a text or a term does not need.
+"""
 
 from typing import Any
 
 from rubriclab.findings.topics import Findings, document
 from rubriclab.model import RunData
-from rubriclab.report.page import PARTS, html_report
 from rubriclab.report.source import Source, source
 from rubriclab.report.text import as_text
 
-__all__ = ["PARTS", "Source", "as_text", "html_report", "results", "source"]
+__all__ = ["Source", "as_text", "results", "source"]
 
 
 def results(data: RunData, *, seed: int = 0) -> dict[str, Any]:

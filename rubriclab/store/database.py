@@ -18,6 +18,21 @@ from rubriclab.store.faults import DAMAGE, StoreError, read_only_fault, store_er
 from rubriclab.store.opening import MEMORY, open_file, still_there, store_path
 
 
+class _Commits:
+    """How often this process has committed, to whatever store: two stores may have one file open."""
+
+    def __init__(self) -> None:
+        self._lock, self.so_far = threading.Lock(), 0
+
+    def one_more(self) -> None:
+        with self._lock:
+            self.so_far += 1
+
+
+COMMITS = _Commits()
+"""While ``so_far`` stays as it is, every store says what it said: a file has one process, and that writes only here."""
+
+
 class Database:
     """One writer at a time, any number of readers, each on a cursor of its own.
 
@@ -80,6 +95,7 @@ class Database:
                 cursor.begin()
                 yield cursor
                 cursor.commit()
+                COMMITS.one_more()  # before the next writer, who may read what is kept in memory
             except BaseException as fault:
                 with suppress(duckdb.Error):
                     cursor.rollback()

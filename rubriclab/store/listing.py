@@ -18,6 +18,7 @@ from typing import Any
 from rubriclab.model import Dropped
 from rubriclab.model.wording import many
 from rubriclab.store.catalogue import Catalogue
+from rubriclab.store.database import COMMITS
 from rubriclab.store.faults import StoreError
 from rubriclab.store.objects import stored_arm
 from rubriclab.store.schema import now
@@ -112,6 +113,7 @@ class Listing(Catalogue):
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         super().__init__(path, read_only=read_only)
         self._written_now: set[str] = set()
+        self._listed: tuple[int, dict[tuple[Any, ...], tuple[RunInfo, ...]]] = (-1, {})
 
     def runs(self, *, deleted: bool = False) -> tuple[RunInfo, ...]:
         """All runs but deleted ones, archived ones too, newest first; with ``deleted`` those as well."""
@@ -137,6 +139,19 @@ class Listing(Catalogue):
         return self._one("SELECT count(*) FROM runs WHERE run = ?", [run]) > 0
 
     def _run_infos(self, where: str, values: list[Any]) -> tuple[RunInfo, ...]:
+        """The runs that meet a condition; kept until somebody commits: a page asks for them dozens of times."""
+        commits = COMMITS.so_far  # before the question: what is committed meanwhile is asked for again
+        if self._listed[0] != commits or self._closed:
+            self._listed = (commits, {})
+        kept, asked = self._listed[1], (where, *values)
+        if asked not in kept:
+            found = self._asked_run_infos(where, values)
+            if not found:
+                return ()  # nothing is kept for names that anybody may make up
+            kept[asked] = found
+        return kept[asked]
+
+    def _asked_run_infos(self, where: str, values: list[Any]) -> tuple[RunInfo, ...]:
         rows = self._rows(
             f"""
             SELECT r.run, r.run_no, coalesce(r.title, r.name), r.name, r.axis, coalesce(d.name, ''),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from streamlit.testing.v1 import AppTest
 
-from benchmarks.pages import served
+from benchmarks.browsing import served
 from rubriclab.app.ui import NAVIGATION
 from rubriclab.store import Store
 from rubriclab.store.archive import read_archive

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from rubriclab.model import Criterion, Dataset, Design, Item, Rubric, ScoreOption, Strategy, Study
-from rubriclab.report import html_report, source
+from rubriclab.report import source
+from rubriclab.report.page import html_report
 from rubriclab.runs.manager import RunManager
 from rubriclab.store import Store
 from tests.e2e.lab import CHROMIUM, browser_page

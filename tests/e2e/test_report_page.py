@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from rubriclab.app import ui
 from rubriclab.app.views import report as views
 from rubriclab.datasets.logs import Source
-from rubriclab.report import PARTS
+from rubriclab.report.page import PARTS
 from rubriclab.runs.importing import import_file
 from rubriclab.store import Store
 from rubriclab.store.archive import read_archive

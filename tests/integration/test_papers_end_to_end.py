@@ -46,7 +46,8 @@ from rubriclab.model import (
     Study,
     designs,
 )
-from rubriclab.report import Source, as_text, html_report
+from rubriclab.report import Source, as_text
+from rubriclab.report.page import html_report
 from rubriclab.runs.manager import RunManager
 from rubriclab.store import Store
 

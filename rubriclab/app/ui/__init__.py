@@ -26,6 +26,7 @@ from rubriclab.app.ui.frame import (
     page,
     plain,
     secrets,
+    soon_at_hand,
     verbatim,
 )
 from rubriclab.app.ui.guard import door
@@ -91,6 +92,7 @@ __all__ = [
     "search",
     "secrets",
     "slide",
+    "soon_at_hand",
     "start_or_ask",
     "store",
     "store_care",

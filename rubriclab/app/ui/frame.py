@@ -28,7 +28,7 @@ _KEYS = "keys of this session"
 KEPT_ACROSS_STORES = frozenset({_ANNOUNCED, _KEYS, "entered", "wanted"})
 """What a session remembers that is about no store."""
 WARM_AFTER = 1.5
-"""Seconds after the first visit began: by then its own page mostly stands."""
+"""Seconds after the first page was made: by then it mostly stands in the browser, which fetches its parts from here."""
 
 
 class Entry(NamedTuple):
@@ -123,7 +123,6 @@ def _query() -> dict[str, list[str]]:
 def enter(page: StreamlitPage) -> None:
     """Called by app.py before a page runs: marks the session and follows a deep link."""
     check_visitor()
-    _soon_at_hand()
     if open_for := openness():
         st.warning(open_for, icon=":material/lock_open:")
     st.session_state["entered"] = True
@@ -134,10 +133,11 @@ def enter(page: StreamlitPage) -> None:
 
 
 @st.cache_resource(show_spinner=False)
-def _soon_at_hand() -> threading.Timer:
-    """Once a server: import what findings need while the first page is read.
+def soon_at_hand() -> threading.Timer:
+    """Once a server, after its first page: import what findings need while that is read.
 
-    That takes more than a second, which the next page would otherwise have to wait for.
+    That takes more than a second, which the next page would otherwise have to wait for. Called by app.py once the
+    page has been made: one that is still being made would get half of the processor.
     """
     timer = threading.Timer(WARM_AFTER, _import_rooms)
     timer.daemon = True

@@ -10,7 +10,8 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.model.wording import many
-from rubriclab.report import html_report, source
+from rubriclab.report import source
+from rubriclab.report.page import html_report
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.archive_writing import write_archive
 
