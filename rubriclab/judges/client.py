@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, Self
 
@@ -82,7 +82,9 @@ class ChatClient:
         key = read_key(judge, secrets)
         self._secrets = (key,) if key else ()
         self._servers = [_Server.at(url) for url in base_urls or addresses(judge)]
-        self._limit_field = token_limit_field(judge.model)
+        self._limit_field = self._posted_field = token_limit_field(judge.model)
+        self._posted: tuple[Call | None, bytes] = (None, b"")
+        self._served: str | None = None
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
@@ -127,7 +129,7 @@ class ChatClient:
                 result,
                 want_probabilities=call.want_probabilities,
                 latency=latency,
-                expected=partial(answers_as, self.judge),
+                expected=self._is_meant,
                 reading=call.reading,
             )
         return without_secrets(reply, self._secrets)
@@ -151,9 +153,22 @@ class ChatClient:
     # ------------------------------------------------------------ the request
 
     def _body(self, call: Call, limit_field: str) -> bytes:
-        return json.dumps(
+        """What is posted; that of the call before, where the same is asked once more."""
+        asked, body = self._posted
+        same = asked is not None and asked.messages is call.messages and asked.sampling is call.sampling
+        if same and _FORM(asked) == _FORM(call) and limit_field == self._posted_field:
+            return body
+        body = json.dumps(
             request_body(self.judge, call, top_logprobs=self._top_logprobs, limit_field=limit_field)
         ).encode()
+        self._posted, self._posted_field = (call, body), limit_field
+        return body
+
+    def _is_meant(self, served: str) -> bool:
+        """Whether ``served`` is the model that was asked for; looked at once as long as it stays."""
+        if served != self._served and answers_as(self.judge, served):
+            self._served = served
+        return served == self._served
 
     def _other_limit_field(self, result: Fault, used: str) -> bool:
         """Whether the server refused the name we used for the token limit; switches if so."""
@@ -229,6 +244,8 @@ def _connecting(judge: Judge) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, judge.timeout))
 
 
+_FORM = attrgetter("want_probabilities", "reading", "ordering", "scores")
+"""What of a call decides the form of its answer, beside the sampling."""
 _DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
 
 

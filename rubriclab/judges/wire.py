@@ -11,7 +11,7 @@ import asyncio
 import ssl
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,7 +54,11 @@ async def read_body(
 
     Raises TooLarge and Damaged, and whatever the transport raises.
     """
-    unpack = _unpacker(response.headers.get("Content-Encoding", ""))
+    headers = response.headers
+    encoding = headers.get("Content-Encoding", "")
+    if not encoding and limit >= FREE_BYTES and _small(headers):
+        return await response.content.read()
+    unpack = _unpacker(encoding)
     body, wire, held = bytearray(), 0, False
     try:
         async for chunk in response.content.iter_any():
@@ -73,6 +77,12 @@ async def read_body(
             room.release()
     unpack(b"", 0)
     return bytes(body)
+
+
+def _small(headers: Mapping[str, str]) -> bool:
+    """Whether no more than FREE_BYTES can come: the transport reads as much of a body as its length says."""
+    length = headers.get("Content-Length", "")
+    return "Transfer-Encoding" not in headers and len(length) <= 5 and length.isdecimal() and int(length) <= FREE_BYTES
 
 
 async def _place_in(room: asyncio.Semaphore, clock: asyncio.Timeout | None) -> None:
