@@ -1,6 +1,7 @@
-"""``python -m benchmarks runner|prefix|views|pages|calls|proxy``: how fast a run is, how well it uses
-a cache, how soon each view of Results answers, how soon each page stands in a browser, how many calls
-a verdict takes, and what the proxy costs beyond its calls."""
+"""``python -m benchmarks runner|embedded|prefix|views|pages|calls|proxy``: how fast a run is, how near the
+embedded judge comes to its own speed, how well a run uses a cache, how soon each view of Results answers,
+how soon each page stands in a browser, how many calls a verdict takes, and what the proxy costs beyond its
+calls."""
 
 from __future__ import annotations
 
@@ -29,6 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from benchmarks import proxy
 
         return proxy.main(given[1:])
+    if given[:1] == ["embedded"]:
+        from benchmarks import embedded
+
+        return embedded.main(given[1:])
     if given[:1] == ["pages"]:
         from benchmarks import pages
 
@@ -68,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     prefix.add_argument("--concurrency", type=int, default=2)
     prefix.add_argument("--block", type=int, default=32, help="tokens of a cache block")
     prefix.add_argument("--json", action="store_true")
+    about = "Calls per second of the embedded judge, against what its own reading speed allows."
+    benches.add_parser("embedded", help=about, description=about, add_help=False)
     about = "Seconds to each view of Results on generated judgments, beside plain pandas."
     benches.add_parser("views", help=about, description=about, add_help=False)
     about = "Calls until it is settled what the order does: the papers' design, half-way, the lab."

@@ -22,6 +22,7 @@ from yarl import URL
 from rubriclab import __version__
 from rubriclab.judges.addresses import addresses, answers_as, base_url, read_key
 from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
+from rubriclab.judges.deadlines import Deadlines
 from rubriclab.judges.faults import Fault, fault, from_response, redact, without_secrets
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.reading import parsed, read_completion
@@ -108,6 +109,7 @@ class ChatClient:
             auto_decompress=False,  # ``read_body`` does, with a bound
         )
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._deadlines = Deadlines(judge.timeout)
 
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
@@ -137,6 +139,7 @@ class ChatClient:
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         await self._session.close()
+        self._deadlines.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -210,22 +213,20 @@ class ChatClient:
         """The parsed completion, or the fault that came in its place."""
         answering = False
         try:
-            async with (
-                asyncio.timeout(self.judge.timeout) as clock,
-                self._session.post(
+            with self._deadlines.start() as clock:
+                async with self._session.post(
                     server.url, data=body, headers={CALL_HEADER: key}, proxy=server.proxy, allow_redirects=False
-                ) as response,
-            ):
-                answering = True
-                status, answered = response.status, response.headers
-                good = 200 <= status < 300
-                content = await read_body(
-                    response,
-                    limit=MAX_REPLY_BYTES if good else MAX_ERROR_BYTES,
-                    room=self._room,
-                    clock=clock,
-                    cut=not good,
-                )
+                ) as response:
+                    answering = True
+                    status, answered = response.status, response.headers
+                    good = 200 <= status < 300
+                    content = await read_body(
+                        response,
+                        limit=MAX_REPLY_BYTES if good else MAX_ERROR_BYTES,
+                        room=self._room,
+                        clock=clock,
+                        cut=not good,
+                    )
         except TooLarge as error:
             return fault("too_large", str(error))
         except Damaged as error:
