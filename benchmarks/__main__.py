@@ -1,5 +1,5 @@
-"""``python -m benchmarks runner|prefix|views|pages|commands|calls|proxy``: how fast a run is, how well it uses
-a cache, how soon each view of Results answers, how soon each page stands in a browser and the command line
+"""``python -m benchmarks BENCH``: how fast a run is, how near the embedded judge comes to its own speed, how well a
+run uses a cache, how soon each view of Results answers, how soon each page stands in a browser and the command line
 answers, how many calls a verdict takes, and what the proxy costs beyond its calls."""
 
 from __future__ import annotations
@@ -9,34 +9,28 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 
 from rubriclab.model import LabError
 
 
+OF_THEIR_OWN = {
+    "embedded": "Calls per second of the embedded judge, against what its own reading speed allows.",
+    "views": "Seconds to each view of Results on generated judgments, beside plain pandas.",
+    "calls": "Calls until it is settled what the order does: the papers' design, half-way, the lab.",
+    "proxy": "Items per second through the proxy, beside the same calls sent by the pipeline itself.",
+    "pages": "Seconds until each page stands in a browser, beside a bare Streamlit page.",
+    "commands": "Seconds until the command line answers, beside importing pandas.",
+}
+"""Benches whose module reads its arguments itself, and what each prints."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one benchmark; 0 where its bars are met, 1 where not, 2 for wrong arguments."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if given[:1] == ["views"]:
-        from benchmarks import views
-
-        return views.main(given[1:])
-    if given[:1] == ["calls"]:
-        from benchmarks import calls
-
-        return calls.main(given[1:])
-    if given[:1] == ["proxy"]:
-        from benchmarks import proxy
-
-        return proxy.main(given[1:])
-    if given[:1] == ["pages"]:
-        from benchmarks import pages
-
-        return pages.main(given[1:])
-    if given[:1] == ["commands"]:
-        from benchmarks import commands
-
-        return commands.main(given[1:])
+    if given and given[0] in OF_THEIR_OWN:
+        return int(import_module(f"benchmarks.{given[0]}").main(given[1:]))
     options = _parser().parse_args(given)
     try:
         return _prefix(options) if options.bench == "prefix" else _runner(options)
@@ -50,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
     about = "Calls per second and processor time of a whole run, beside other clients."
     runner = benches.add_parser("runner", help=about, description=about)
-    runner.add_argument("--calls", type=int, default=2_000)
+    runner.add_argument("--calls", type=int, default=10_000, help="of the long run; the short one has a fifth")
     runner.add_argument("--concurrency", type=int, default=64)
     runner.add_argument("--latency-ms", type=float, default=20.0, help="of the local server")
     runner.add_argument("--rounds", type=int, default=3, help="the best of so many counts")
@@ -72,21 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     prefix.add_argument("--concurrency", type=int, default=2)
     prefix.add_argument("--block", type=int, default=32, help="tokens of a cache block")
     prefix.add_argument("--json", action="store_true")
-    about = "Seconds to each view of Results on generated judgments, beside plain pandas."
-    benches.add_parser("views", help=about, description=about, add_help=False)
-    about = "Calls until it is settled what the order does: the papers' design, half-way, the lab."
-    benches.add_parser("calls", help=about, description=about, add_help=False)
-    about = "Items per second through the proxy, beside the same calls sent by the pipeline itself."
-    benches.add_parser("proxy", help=about, description=about, add_help=False)
-    about = "Seconds until each page stands in a browser, beside a bare Streamlit page."
-    benches.add_parser("pages", help=about, description=about, add_help=False)
-    about = "Seconds until the command line answers, beside importing pandas."
-    benches.add_parser("commands", help=about, description=about, add_help=False)
+    for name, about in OF_THEIR_OWN.items():
+        benches.add_parser(name, help=about, description=about, add_help=False)
     return parser
 
 
 def _runner(options: argparse.Namespace) -> int:
-    from benchmarks.runner import compare, table, verdicts
+    from benchmarks.runner import compare, fixed_cost, table, verdicts
 
     found = compare(
         calls=options.calls,
@@ -100,6 +86,7 @@ def _runner(options: argparse.Namespace) -> int:
         print(json.dumps({"clients": [{**asdict(m), "rate": m.rate} for m in found], "bars": bars}))
     else:
         print(table(found, ceiling=options.concurrency / options.latency_ms * 1000))
+        print(fixed_cost(found))
         print("\n".join(f"{'met   ' if met else 'MISSED'}  {bar}" for bar, met in bars.items()))
     return 0 if all(bars.values()) else 1
 

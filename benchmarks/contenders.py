@@ -163,7 +163,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.contenders", description=__doc__)
     parser.add_argument("name", choices=tuple(CONTENDERS))
     parser.add_argument("--url", required=True)
-    parser.add_argument("--calls", type=int, default=2_000)
+    parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--concurrency", type=int, default=64)
     options = parser.parse_args()
     os.environ["NO_PROXY"] = "127.0.0.1"

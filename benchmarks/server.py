@@ -2,7 +2,9 @@
 
 ``python -m benchmarks.server --latency-ms 20`` prints one line of JSON with its
 ``base_url`` and serves on 127.0.0.1 until its standard input closes. A bare protocol instead
-of a web framework: the clients are measured, so the server must not be what limits them.
+of a web framework: the clients are measured, so the server must not be what limits them. Its
+answers are made beforehand and differ as a judge's do, in identifier, score, probabilities and
+tokens, with as many alternatives as real servers give: no client gains by having read one before.
 """
 
 from __future__ import annotations
@@ -10,22 +12,33 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import cycle
 
 MODEL = "bench-model"
+ANSWERS = 997
+"""Answers made beforehand; a prime, so that no run of calls meets them in step."""
+LABELS = ("1", "2", "3", "4", "5")
+WORDS = (" 3", "The", "Score", " The", "I", "Based", "**", "Feedback", "To", " 4", "Answer", "A", "0", "Given", "\n")
+"""What else a first token may be: with the labels 20 alternatives, the most that vLLM gives."""
 
 
-def completion(text: str, *, logprobs: bool) -> bytes:
+def completion(text: str, *, logprobs: bool, number: int = 1) -> bytes:
     """The body of a chat completion; with label probabilities where they were asked for."""
-    top = [{"token": t, "logprob": v, "bytes": None} for t, v in ((text, -0.4), ("1", -1.8), ("2", -2.1))]
-    content = [{"token": text, "logprob": -0.4, "bytes": None, "top_logprobs": top}]
+    chance = random.Random(number)
+    others = [token for token in (*LABELS, *WORDS) if token != text]
+    falling = sorted((round(chance.uniform(-9.0, -1.0), 7) for _ in others), reverse=True)
+    pairs = [(text, round(chance.uniform(-0.7, -0.1), 7)), *zip(others, falling, strict=True)]
+    top = [{"token": t, "logprob": v, "bytes": list(t.encode())} for t, v in pairs[: len(LABELS) + len(WORDS)]]
+    content = [{**top[0], "top_logprobs": top}]
     return json.dumps(
         {
-            "id": "chatcmpl-1",
+            "id": f"chatcmpl-{chance.getrandbits(64):016x}",
             "object": "chat.completion",
             "created": 1_700_000_000,
             "model": MODEL,
@@ -37,7 +50,7 @@ def completion(text: str, *, logprobs: bool) -> bytes:
                     "logprobs": {"content": content} if logprobs else None,
                 }
             ],
-            "usage": {"prompt_tokens": 250, "completion_tokens": 1, "total_tokens": 251},
+            "usage": {"prompt_tokens": 250 + number % 50, "completion_tokens": 1, "total_tokens": 251 + number % 50},
         }
     ).encode()
 
@@ -47,14 +60,23 @@ def _response(body: bytes) -> bytes:
     return head.encode() + body
 
 
-class Answerer(asyncio.Protocol):
-    """One connection: requests in, the same answer out after ``latency`` seconds each."""
+class Answers:
+    """The responses of a server by whether probabilities were asked for, in turn; ``text`` fixes what they say."""
 
-    def __init__(self, latency: float, text: str) -> None:
-        self._latency, self._buffer = latency, b""
-        self._plain = _response(completion(text, logprobs=False))
-        self._with_logprobs = _response(completion(text, logprobs=True))
-        self._models = _response(json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}).encode())
+    def __init__(self, text: str | None) -> None:
+        texts = [text if text is not None else LABELS[number * 7 % 5] for number in range(ANSWERS)]
+        self.of = {
+            wanted: cycle([_response(completion(t, logprobs=wanted, number=n)) for n, t in enumerate(texts)])
+            for wanted in (False, True)
+        }
+        self.models = _response(json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}).encode())
+
+
+class Answerer(asyncio.Protocol):
+    """One connection: requests in, the next of the ``answers`` out after ``latency`` seconds each."""
+
+    def __init__(self, latency: float, answers: Answers) -> None:
+        self._latency, self._buffer, self._answers = latency, b"", answers
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -73,11 +95,10 @@ class Answerer(asyncio.Protocol):
 
     def _answer(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"get"):
-            self._write(self._models)
+            self._write(self._answers.models)
             return
         wanted = b'"logprobs": true' in body or b'"logprobs":true' in body
-        answer = self._with_logprobs if wanted else self._plain
-        self._loop.call_later(self._latency, self._write, answer)
+        self._loop.call_later(self._latency, self._write, next(self._answers.of[wanted]))
 
     def _write(self, answer: bytes) -> None:
         if isinstance(self._transport, asyncio.Transport) and not self._transport.is_closing():
@@ -85,9 +106,10 @@ class Answerer(asyncio.Protocol):
 
 
 @contextmanager
-def served(latency_ms: float, *, text: str = "3") -> Iterator[str]:
-    """The base URL of a server in a process of its own, which ends with the block."""
-    command = [sys.executable, "-m", "benchmarks.server", "--latency-ms", str(latency_ms), "--text", text]
+def served(latency_ms: float, *, text: str | None = None) -> Iterator[str]:
+    """The base URL of a server in a process of its own, which ends with the block. ``text``: its every answer."""
+    command = [sys.executable, "-m", "benchmarks.server", "--latency-ms", str(latency_ms)]
+    command += [] if text is None else ["--text", text]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None:
@@ -99,9 +121,9 @@ def served(latency_ms: float, *, text: str = "3") -> Iterator[str]:
             process.wait(10)
 
 
-async def _serve(latency: float, text: str, port: int) -> None:
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Answerer(latency, text), "127.0.0.1", port, backlog=1024)
+async def _serve(latency: float, text: str | None, port: int) -> None:
+    loop, answers = asyncio.get_running_loop(), Answers(text)
+    server = await loop.create_server(lambda: Answerer(latency, answers), "127.0.0.1", port, backlog=1024)
     found = server.sockets[0].getsockname()[1]
     print(json.dumps({"base_url": f"http://127.0.0.1:{found}/v1"}), flush=True)
     stop = asyncio.Event()
@@ -118,7 +140,7 @@ async def _serve(latency: float, text: str, port: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.server", description=__doc__)
     parser.add_argument("--latency-ms", type=float, default=20.0)
-    parser.add_argument("--text", default="3", help="the answer to every call")
+    parser.add_argument("--text", help="the answer to every call; default: scores from 1 to 5")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     options = parser.parse_args()
     asyncio.run(_serve(options.latency_ms / 1000, options.text, options.port))

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from yarl import URL
 from rubriclab import __version__
 from rubriclab.judges.addresses import addresses, answers_as, base_url, read_key
 from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
+from rubriclab.judges.deadlines import Deadlines
 from rubriclab.judges.faults import Fault, fault, from_response, redact, without_secrets
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.reading import parsed, read_completion
@@ -82,7 +83,9 @@ class ChatClient:
         key = read_key(judge, secrets)
         self._secrets = (key,) if key else ()
         self._servers = [_Server.at(url) for url in base_urls or addresses(judge)]
-        self._limit_field = token_limit_field(judge.model)
+        self._limit_field = self._posted_field = token_limit_field(judge.model)
+        self._posted: tuple[Call | None, bytes] = (None, b"")
+        self._served: str | None = None
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
@@ -106,6 +109,7 @@ class ChatClient:
             auto_decompress=False,  # ``read_body`` does, with a bound
         )
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._deadlines = Deadlines(judge.timeout)
 
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
@@ -127,7 +131,7 @@ class ChatClient:
                 result,
                 want_probabilities=call.want_probabilities,
                 latency=latency,
-                expected=partial(answers_as, self.judge),
+                expected=self._is_meant,
                 reading=call.reading,
             )
         return without_secrets(reply, self._secrets)
@@ -135,6 +139,7 @@ class ChatClient:
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         await self._session.close()
+        self._deadlines.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -151,9 +156,22 @@ class ChatClient:
     # ------------------------------------------------------------ the request
 
     def _body(self, call: Call, limit_field: str) -> bytes:
-        return json.dumps(
+        """What is posted; that of the call before, where the same is asked once more."""
+        asked, body = self._posted
+        same = asked is not None and asked.messages is call.messages and asked.sampling is call.sampling
+        if same and _FORM(asked) == _FORM(call) and limit_field == self._posted_field:
+            return body
+        body = json.dumps(
             request_body(self.judge, call, top_logprobs=self._top_logprobs, limit_field=limit_field)
         ).encode()
+        self._posted, self._posted_field = (call, body), limit_field
+        return body
+
+    def _is_meant(self, served: str) -> bool:
+        """Whether ``served`` is the model that was asked for; looked at once as long as it stays."""
+        if served != self._served and answers_as(self.judge, served):
+            self._served = served
+        return served == self._served
 
     def _other_limit_field(self, result: Fault, used: str) -> bool:
         """Whether the server refused the name we used for the token limit; switches if so."""
@@ -195,22 +213,20 @@ class ChatClient:
         """The parsed completion, or the fault that came in its place."""
         answering = False
         try:
-            async with (
-                asyncio.timeout(self.judge.timeout) as clock,
-                self._session.post(
+            with self._deadlines.start() as clock:
+                async with self._session.post(
                     server.url, data=body, headers={CALL_HEADER: key}, proxy=server.proxy, allow_redirects=False
-                ) as response,
-            ):
-                answering = True
-                status, answered = response.status, response.headers
-                good = 200 <= status < 300
-                content = await read_body(
-                    response,
-                    limit=MAX_REPLY_BYTES if good else MAX_ERROR_BYTES,
-                    room=self._room,
-                    clock=clock,
-                    cut=not good,
-                )
+                ) as response:
+                    answering = True
+                    status, answered = response.status, response.headers
+                    good = 200 <= status < 300
+                    content = await read_body(
+                        response,
+                        limit=MAX_REPLY_BYTES if good else MAX_ERROR_BYTES,
+                        room=self._room,
+                        clock=clock,
+                        cut=not good,
+                    )
         except TooLarge as error:
             return fault("too_large", str(error))
         except Damaged as error:
@@ -229,6 +245,8 @@ def _connecting(judge: Judge) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, judge.timeout))
 
 
+_FORM = attrgetter("want_probabilities", "reading", "ordering", "scores")
+"""What of a call decides the form of its answer, beside the sampling."""
 _DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
 
 

@@ -11,7 +11,7 @@ import asyncio
 import ssl
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
+from rubriclab.judges.deadlines import Deadline
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.serving import check_address, local_only
 from rubriclab.model import LabError
@@ -42,7 +43,7 @@ async def read_body(
     *,
     limit: int = MAX_REPLY_BYTES,
     room: asyncio.Semaphore | None = None,
-    clock: asyncio.Timeout | None = None,
+    clock: Deadline | None = None,
     cut: bool = False,
 ) -> bytes:
     """The body, unpacked; at most ``limit`` bytes are taken from the wire and made of them.
@@ -54,7 +55,11 @@ async def read_body(
 
     Raises TooLarge and Damaged, and whatever the transport raises.
     """
-    unpack = _unpacker(response.headers.get("Content-Encoding", ""))
+    headers = response.headers
+    encoding = headers.get("Content-Encoding", "")
+    if not encoding and limit >= FREE_BYTES and _small(headers):
+        return await response.content.read()
+    unpack = _unpacker(encoding)
     body, wire, held = bytearray(), 0, False
     try:
         async for chunk in response.content.iter_any():
@@ -75,7 +80,13 @@ async def read_body(
     return bytes(body)
 
 
-async def _place_in(room: asyncio.Semaphore, clock: asyncio.Timeout | None) -> None:
+def _small(headers: Mapping[str, str]) -> bool:
+    """Whether no more than FREE_BYTES can come: the transport reads as much of a body as its length says."""
+    length = headers.get("Content-Length", "")
+    return "Transfer-Encoding" not in headers and len(length) <= 5 and length.isdecimal() and int(length) <= FREE_BYTES
+
+
+async def _place_in(room: asyncio.Semaphore, clock: Deadline | None) -> None:
     """Take a place; ``clock`` goes on afterwards with what it had left."""
     ends = clock.when() if clock is not None else None
     if clock is None or ends is None:

@@ -28,6 +28,8 @@ REPLACEMENT = "\ufffd"
 
 def storable_text(text: str) -> str:
     """``text`` with each lone surrogate replaced by U+FFFD; itself where there is none."""
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -56,6 +58,8 @@ def storable_logprob(value: Any) -> float | None:
 
 def storable_reply(reply: Reply) -> Reply:
     """``reply`` as the store holds it; ``note`` names what was changed. Itself where nothing was."""
+    if _storable_as_it_is(reply):
+        return reply
     changes: dict[str, Any] = {}
     for name in ("text", "finish", "model", "error", "kind"):
         value = getattr(reply, name)
@@ -74,6 +78,25 @@ def storable_reply(reply: Reply) -> Reply:
     words = [_change(name, getattr(reply, name), kept) for name, kept in changes.items()]
     note = "; ".join([*([reply.note] if reply.note else []), *words])
     return replace(reply, **changes, note=note)
+
+
+def _storable_as_it_is(reply: Reply) -> bool:
+    """Whether nothing at all has to be looked at twice, as in all but a few replies: the quick way to say so."""
+    for word in (reply.finish, reply.model, reply.error, reply.kind):
+        if word is not None and not (type(word) is str and len(word) <= MAX_NAME and word.isascii()):
+            return False
+    for count in (reply.tokens_in, reply.tokens_out, reply.cached_tokens):
+        if count is not None and not (type(count) is int and 0 <= count <= MAX_COUNT):
+            return False
+    text, latency, top = reply.text, reply.latency, reply.top_tokens
+    if type(text) is not str or not text.isascii() or not 0 <= latency <= MAX_COUNT or len(top) > MAX_ALTERNATIVES:
+        return False
+    for token, value in top:  # NaN fails the comparison
+        if type(value) is not float or not NO_PROBABILITY <= value <= 1.0:
+            return False
+        if type(token) is not str or len(token) > MAX_NAME or not token.isascii():
+            return False
+    return True
 
 
 _LENGTHS = {"finish": MAX_NAME, "model": MAX_NAME, "kind": MAX_NAME, "error": MAX_ERROR}

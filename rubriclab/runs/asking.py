@@ -123,3 +123,10 @@ class Asker:
 def backoff(tries: int, longest: float) -> float:
     """Seconds before asking again: doubling up to ``longest``, with jitter."""
     return min(longest, 0.125 * 2.0 ** min(tries, 8)) * random.uniform(0.5, 1.0)
+
+
+def innermost(fault: BaseException) -> str:
+    """In words the first real fault inside groups of them."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return str(fault) if isinstance(fault, LabError) else f"{type(fault).__name__}: {fault}"

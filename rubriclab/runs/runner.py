@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from rubriclab.judges import Asking, open_judge
 from rubriclab.model import Judge, Judgment, LabError, Reply, Study
 from rubriclab.model.wording import many
-from rubriclab.runs.asking import Asker, Retries
+from rubriclab.runs.arrivals import Arrivals
+from rubriclab.runs.asking import Asker, Retries, innermost
 from rubriclab.runs.pace import Pace
 from rubriclab.runs.terms import NO_LIMITS, Agenda, Feed, Limits, Snapshot, Tally, money, rate_at
 from rubriclab.store import RunWriter, Store, StoreError
@@ -69,6 +70,7 @@ class Run:
         self._askers: list[Asker] = []
         self._workers: list[asyncio.Task[None]] = []
         self._writer: RunWriter | None = None
+        self._arrivals = Arrivals(lambda reason: self._end("paused", reason))
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._main, name=f"run {self.info.run}", daemon=True)
@@ -123,6 +125,7 @@ class Run:
 
     async def _once_more(self, code: int, before: asyncio.Task[None]) -> None:
         await asyncio.wait([before])  # its calls in flight are answers too
+        self._arrivals.hand_on()
         if self._writer is not None:
             self._writer.flush()
         await self._ask_judge(code, self._store.done_keys(self.info.run))
@@ -146,6 +149,7 @@ class Run:
         What was received is committed and the store says how the run ended.
         """
         state, reason = self._wanted or ("cancelled", "cancelled by you")
+        self._arrivals.hand_on()
         self._close(*self._save_rest(state, reason))
         return self.snapshot()
 
@@ -187,7 +191,7 @@ class Run:
     def _main(self) -> None:
         state, reason = "finished", ""
         try:
-            self._writer = RunWriter(self._store, self.info.run)
+            self._writer = self._arrivals.writer = RunWriter(self._store, self.info.run)
             self._writer.flush()  # what an earlier writer had to leave is done, too
             self._count_kept()
             asyncio.run(self._ask_all())
@@ -196,7 +200,7 @@ class Run:
         except LabError as fault:
             state, reason = "paused", str(fault)
         except BaseException as fault:  # ours must end as a reason on the page, not in a log
-            state, reason = "paused", f"The lab failed: {_innermost(fault)}"
+            state, reason = "paused", f"The lab failed: {innermost(fault)}"
         self._close(*self._save_rest(state, reason))
 
     def _close(self, state: str, reason: str) -> None:
@@ -239,7 +243,7 @@ class Run:
         except StoreError as fault:
             return "paused", str(fault)
         except Exception as fault:  # the run must end, and say that it could not be written down
-            return "paused", f"The lab failed: {_innermost(fault)}"
+            return "paused", f"The lab failed: {innermost(fault)}"
         return state, reason
 
     def _with_replies_aside(self, state: str, reason: str) -> tuple[str, str]:
@@ -279,9 +283,12 @@ class Run:
             if self._wanted is not None:
                 self._stop.set()
         done = self._store.done_keys(self.info.run)
-        async with asyncio.TaskGroup() as self._group:
-            for code in self._tally.codes.values():
-                self._tasks[code] = self._group.create_task(self._ask_judge(code, done))
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                for code in self._tally.codes.values():
+                    self._tasks[code] = self._group.create_task(self._ask_judge(code, done))
+        finally:
+            self._arrivals.hand_on()
 
     async def _ask_judge(self, code: int, done: set[str]) -> None:
         judge = self.plan.study.judges[code]
@@ -361,11 +368,7 @@ class Run:
         self._asked += 1
         self._money += money(judge, reply.tokens_in or 0, reply.tokens_out or 0)
         self._finished.append(time.monotonic())
-        if self._writer is not None:
-            try:
-                self._writer.put(judgment)
-            except StoreError as fault:
-                self._end("paused", str(fault))
+        self._arrivals.add(judgment)
         self._watch_failures(code, judge, reply)
 
     def _watch_failures(self, code: int, judge: Judge, reply: Reply) -> None:
@@ -391,10 +394,3 @@ class Run:
             self._end("paused", f"the budget of {limits.max_money:g} is spent")
             return True
         return False
-
-
-def _innermost(fault: BaseException) -> str:
-    """The first real fault inside groups of them."""
-    while isinstance(fault, BaseExceptionGroup):
-        fault = fault.exceptions[0]
-    return str(fault) if isinstance(fault, LabError) else f"{type(fault).__name__}: {fault}"

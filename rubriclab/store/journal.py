@@ -16,7 +16,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,11 @@ class Journal:
 
         Raises ValueError, TypeError or RecursionError for values that are not plain.
         """
-        text = b"".join(map(line_of, records))
-        side = self._side
+        self.write([line_of(record) for record in records])
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Append lines that :func:`line_of` has made, all of them or none."""
+        text, side = b"".join(lines), self._side
         try:
             written = os.write(self._files[side], text)
             if written < len(text):  # a disk with room for half of it

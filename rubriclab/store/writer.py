@@ -8,10 +8,11 @@ from typing import Self
 
 from rubriclab.model import Judgment, Ordering
 from rubriclab.store.faults import StoreError, store_error
+from rubriclab.store.journal import line_of
 from rubriclab.store.lab import Store
 from rubriclab.store.recovery import Aside, commit_in_parts
 from rubriclab.store.rows import REPLY_KEY, Batch, Record, outcome_row, reply_row
-from rubriclab.store.schema import COMMIT_SECONDS
+from rubriclab.store.schema import COMMIT_SECONDS, FAST_BATCH, FAST_COMMIT_SECONDS
 
 MOST_ASIDE = 20
 """So many replies that no database takes are no chance any more: the run had better pause."""
@@ -54,29 +55,33 @@ class RunWriter:
         self._thread = threading.Thread(target=self._main, name=f"writer {run}", daemon=True)
         self._thread.start()
 
-    def put(self, judgment: Judgment) -> None:
-        """Queue a judgment. Raises StoreError while the store cannot be written.
+    def put(self, *judgments: Judgment) -> None:
+        """Queue judgments. Raises StoreError while the store cannot be written.
 
-        Also where the run had better ask nothing more, though this judgment is kept: the
+        Also where the run had better ask nothing more, though these judgments are kept: the
         store's file is gone, or one judgment after the other has to be set aside.
         """
         with self._lock:
-            new = None
-            try:
-                record, new = self._record(judgment)
-                if self._journal is not None:
-                    self._journal.add(record)
-            except OSError as fault:  # the journal is full: the database may take it all the same
-                self._fault = store_error(self._store.path, fault)
-            except Exception as fault:  # whatever it holds, it must not stop the others
-                if new is not None:  # later judgments may be shown in it
+            begun = bool(self._pending)
+            lines = []
+            for judgment in judgments:
+                new = None
+                try:
+                    record, new = self._record(judgment)
+                    if self._journal is not None:
+                        lines.append(line_of(record))
+                except Exception as fault:  # whatever it holds, it must not stop the others
+                    self._put_aside(judgment, fault)
+                else:
+                    self._pending.records.append(record)
+                if new is not None:  # also without its judgment: later ones may be shown in it
                     self._pending.orderings.append(new)
-                self._put_aside(judgment, fault)
-                return
-            self._pending.records.append(record)
-            if new is not None:
-                self._pending.orderings.append(new)
-            if len(self._pending) == 1:
+            try:
+                if self._journal is not None:
+                    self._journal.write(lines)
+            except OSError as fault:  # the journal is full: the database may take them all the same
+                self._fault = store_error(self._store.path, fault)
+            if self._pending and not begun:
                 self._lock.notify_all()
             if trouble := self._trouble():
                 raise trouble
@@ -140,9 +145,10 @@ class RunWriter:
         call, reply = judgment.call, judgment.reply
         parts = [call.key, call.arm, call.items, call.read, call.repeat, call.ordering.shown]
         parts += [getattr(reply, name) for name in reply.__slots__]
-        self.aside.put(parts, f"{type(fault).__name__}: {fault}")
-        if self.aside.replies >= MOST_ASIDE:
-            raise StoreError(f"{self.aside.notice} The run has paused for that.")
+        try:
+            self.aside.put(parts, f"{type(fault).__name__}: {fault}")
+        except StoreError as full:
+            self._fault = full
 
     def _take_up(self, left: Batch) -> None:
         """Go on from what an earlier writer could not commit."""
@@ -176,12 +182,14 @@ class RunWriter:
                 self._lock.notify_all()
 
     def _work(self) -> None:
+        gathers = COMMIT_SECONDS
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._closed or self._ready())
                 if not self._ready():
                     return
-                self._lock.wait_for(lambda: self._closed or self._hurry, COMMIT_SECONDS)
+                self._lock.wait_for(lambda: self._closed or self._hurry, gathers)
+                gathers = FAST_COMMIT_SECONDS if len(self._pending) >= FAST_BATCH else COMMIT_SECONDS
                 self._parts, self._pending = [self._pending], Batch()
                 self._writing = True
                 if self._journal is not None:

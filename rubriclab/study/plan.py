@@ -8,11 +8,12 @@ rubric at the end changes.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from rubriclab.datasets.remarks import remarks
 from rubriclab.model import (
@@ -40,6 +41,15 @@ __all__ = ["ID_STYLES", "Plan", "plan", "score_labels", "variants"]
 MAX_ARMS = 10_000
 MAX_READS = 2**15 - 1
 """Reads times repeats of one item under one arm: the store counts them in 16 bits."""
+
+
+class _Rendered(NamedTuple):
+    """What a unit's reads in one ordering share: its prompt, and the digest that their keys begin with."""
+
+    prompt: Prompt
+    messages: tuple[Mapping[str, str], ...]
+    digest: hashlib._Hash
+    same: str
 
 
 @dataclass(frozen=True)
@@ -124,11 +134,14 @@ class Plan:
             terms = terms_of(self.study, judge, arm)
             shown = self.protocol.orderings(self.study, arm, strategy, unit)
             reads = len(shown) * self.study.design.repeats
+            # A read repeats an ordering more often than not: each is rendered and hashed once.
+            rendered: dict[Ordering, _Rendered | None] = {}
             for read in range(unit.turn * reads, (unit.turn + 1) * reads):
                 ordering = shown[read % len(shown)]
-                prompt = self.protocol.prompt(self.study, arm, unit, ordering)
-                if prompt is not None:
-                    yield self._call(judge, arm_code, terms, unit, ordering, prompt, read, asked)
+                if ordering not in rendered:
+                    rendered[ordering] = self._rendered(arm, terms, unit, ordering)
+                if (asking := rendered[ordering]) is not None:
+                    yield self._call(judge, arm_code, terms, ordering, asking, read, asked)
 
     def _arms_of(self, judge: int, unit: Unit) -> Iterator[tuple[int, Arm, Strategy]]:
         name = self.study.judges[judge].name
@@ -141,27 +154,33 @@ class Plan:
         known = {strategy.name: strategy for strategy in self.study.design.strategies}
         return tuple(known[arm.strategy] for arm in self.arms)
 
-    def _call(
-        self,
-        judge: int,
-        arm: int,
-        terms: Terms,
-        unit: Unit,
-        ordering: Ordering,
-        prompt: Prompt,
-        read: int,
-        asked: dict[str, int],
-    ) -> Call:
+    def _rendered(self, arm: Arm, terms: Terms, unit: Unit, ordering: Ordering) -> _Rendered | None:
+        prompt = self.protocol.prompt(self.study, arm, unit, ordering)
+        if prompt is None:
+            return None
         messages = prompt.messages
         if terms.begun:
             begun = terms.begun.replace("{first}", str(ordering.shown[0]))
             messages = (*messages, {"role": "assistant", "content": begun})
         digest = call_digest(terms, prompt.template, messages, unit)
+        return _Rendered(prompt, messages, digest, digest.hexdigest())
+
+    def _call(
+        self,
+        judge: int,
+        arm: int,
+        terms: Terms,
+        ordering: Ordering,
+        asking: _Rendered,
+        read: int,
+        asked: dict[str, int],
+    ) -> Call:
+        prompt, messages, digest, same = asking
         # The same words asked twice within a study (a fixed order read ten times, a random
         # draw that repeats) are different calls: count them apart.
-        same = digest.hexdigest()
         repeat = asked.get(same, 0)
         asked[same] = repeat + 1
+        digest = digest.copy()
         digest.update(f"|{repeat}{terms.twin}".encode())
         return Call(
             key=digest.hexdigest()[:32],

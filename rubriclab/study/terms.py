@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from rubriclab.judges import JUDGE_KINDS
@@ -28,18 +29,22 @@ class Terms:
     twin: str
     """Tells judges apart that differ in nothing but their name: asking both is asking twice."""
 
+    @cached_property
+    def canonical(self) -> tuple[str, str]:
+        """The judge, and what of a call comes after its messages, as they stand in what is hashed."""
+        rest = canonical_json({"probabilities": self.probabilities, "sampling": self.sampling_values})
+        return canonical_json(self.identity), rest[1:-1]
+
 
 def call_digest(terms: Terms, template: str, messages: Sequence[Mapping[str, str]], unit: Unit) -> hashlib._Hash:
-    """The sha256 of what decides the answer to a call, without its repeat."""
-    body = {
-        "judge": terms.identity,
-        "sampling": terms.sampling_values,
-        "template": template,
-        "messages": messages,
-        "probabilities": terms.probabilities,
-        "item": unit.id,
-    }
-    return hashlib.sha256(canonical_json(body).encode())
+    """The sha256 of what decides the answer to a call, without its repeat: of the canonical JSON of an
+    object of these six, of which four are the same from call to call and are written once."""
+    judge, rest = terms.canonical
+    text = (
+        f'{{"item":{canonical_json(unit.id)},"judge":{judge},"messages":{canonical_json(messages)},'
+        f'{rest},"template":{canonical_json(template)}}}'
+    )
+    return hashlib.sha256(text.encode())
 
 
 def terms_of(study: Study, judge: int, arm: Arm) -> Terms:

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.contenders import Measured, bench_study, by_aiohttp, by_rubriclab
 from benchmarks.peers import _bar_seconds
-from benchmarks.runner import table, verdicts
-from benchmarks.server import served
+from benchmarks.runner import fixed_cost, table, verdicts
+from benchmarks.server import Answers, served
 from rubriclab.model import LabError
 from rubriclab.study.plan import plan
 
@@ -47,19 +47,55 @@ def test_the_study_has_the_calls_it_was_asked_for() -> None:
 
 
 def test_bars() -> None:
+    bare = Measured("aiohttp", 2000, 0.95, 0.14)
     slow = Measured("lm-eval", 2000, 1.25, 0.0)
     inspect = Measured("inspect-ai", 2000, 9.0, 20.0)
-    bars = verdicts([LAB, slow, inspect])
-    assert list(bars.values()) == [True, True, False]
-    assert "1.25 times the calls per second of lm-eval, at least 1" in bars
-    assert "9.00 times the calls per second of inspect-ai, at least 10" in bars
-    assert not verdicts([Measured("rubriclab", 10, 1.0, 0.41)]).popitem()[1]
+    assert verdicts([LAB, bare, slow, inspect]) == {
+        "0.95 times the calls per second of aiohttp, at least 0.9": True,
+        "2.14 times the processor time a call of aiohttp, at most 2": False,
+        "1.25 times the calls per second of lm-eval, at least 1": True,
+        "9.00 times the calls per second of inspect-ai, at least 10": False,
+    }
 
 
-def test_the_table_names_ratios() -> None:
-    text = table([LAB, Measured("openai", 2000, 4.0, 1.6)], ceiling=3200)
-    assert "4.00x" in text
-    assert text.splitlines()[1].startswith("rubriclab")
+def test_the_longer_run_counts() -> None:
+    short = [Measured("rubriclab", 2000, 9.0, 9.0), Measured("aiohttp", 2000, 0.9, 0.15)]
+    long = [Measured("rubriclab", 10_000, 5.0, 0.3), Measured("aiohttp", 10_000, 4.0, 0.15)]
+    for found in (short + long, long + short):
+        assert list(verdicts(found).values()) == [False, True]
+        assert "0.80 times the calls per second of aiohttp, at least 0.9" in verdicts(found)
+
+
+def test_the_table_names_ratios_of_runs_of_one_length() -> None:
+    found = [
+        LAB,
+        Measured("openai", 2000, 4.0, 1.5),
+        Measured("rubriclab", 10_000, 4.0, 0.2),
+        Measured("aiohttp", 10_000, 2.0, 0.1),
+        Measured("rubriclab", 20, 0.25, 5.0),
+    ]
+    lines = table(found, ceiling=3200).splitlines()
+    assert [line.split()[:2] for line in lines[1:5]] == [
+        ["aiohttp", "10,000"],
+        ["rubriclab", "10,000"],
+        ["rubriclab", "2,000"],
+        ["openai", "2,000"],
+    ]
+    assert "0.50x     2.00x" in lines[1]
+    assert "4.00x     0.20x" in lines[4]
+    assert len(lines) == 6, "the run that is all beginning is told in a sentence"
+    assert fixed_cost(found).startswith("a run of 20 calls takes the lab 0.25 s, 0.10 s on the processor")
+
+
+def test_answers_differ_and_have_as_many_alternatives_as_real_ones() -> None:
+    answers = Answers(None).of[True]
+    read = [json.loads(next(answers).partition(b"\r\n\r\n")[2]) for _ in range(50)]
+    assert len({payload["id"] for payload in read}) == 50
+    assert {payload["choices"][0]["message"]["content"] for payload in read} == {"1", "2", "3", "4", "5"}
+    for payload in read:
+        top = payload["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        assert len({one["token"] for one in top}) == len(top) == 20
+        assert top[0]["token"] == payload["choices"][0]["message"]["content"]
 
 
 def test_seconds_from_a_progress_bar() -> None:

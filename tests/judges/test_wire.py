@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rubriclab.judges.deadlines import Deadlines
 from rubriclab.judges.wire import FREE_BYTES, LARGE_AT_ONCE, read_body
 
 
@@ -26,7 +27,7 @@ class Slow:
 
 
 async def _read(room: asyncio.Semaphore, seconds: float, limit: float) -> int:
-    async with asyncio.timeout(limit) as clock:
+    with Deadlines(limit).start() as clock:
         answer: Any = Slow(seconds)
         return len(await read_body(answer, room=room, clock=clock))
 

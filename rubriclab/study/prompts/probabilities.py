@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 _SPACE_MARKS = "▁Ġ \t\r\n"
 """What tokenizers put before a word: a space, or SentencePiece's and GPT-2's sign for one."""
+
+_LONGEST_KEPT, _MOST_KEPT = 40, 2_000
+"""Characters of a token whose reading is kept (a longer one is no token of a tokenizer), and how many are."""
 
 _ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
 
@@ -30,26 +34,49 @@ def label_probabilities(
     label in pieces lets its first piece stand for several labels; one that shows it whole
     does not, since it would never write the pieces.
     """
-    names = [_plain(label) for label in labels]
+    if not top_tokens:
+        return None, 0.0
+    reader = _reader(tuple(labels))
+    names, known = reader.names, reader.known
     mass = [0.0] * len(names)
     pieces: set[str] = set()
     seen: set[int] = set()
     for text, logprob in top_tokens:
-        if logprob is None or math.isnan(logprob):
+        if logprob is None or logprob != logprob:  # NaN
             continue
-        token = _plain(text)
-        index = _label_index(token, names)
+        index, piece = known.get(text) or reader.read(text)
         if index is not None:
             mass[index] += math.exp(min(logprob, 0.0))
             seen.add(index)
-        elif token:
-            pieces.add(token.casefold())
+        elif piece:
+            pieces.add(piece)
     total = sum(mass)
     if total <= 0.0:
         return None, 0.0
     if _ambiguous(names, seen, pieces):
         return None, min(total, 1.0)
     return tuple(part / total for part in mass), min(total, 1.0)
+
+
+class _Reader:
+    """Reads tokens by one set of labels: the label (by shown position) that each is, and the piece of a word.
+
+    The same few hundred tokens come all day: what they are is kept, up to a number of them.
+    """
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self.names = tuple(_plain(label) for label in labels)
+        self.known: dict[str, tuple[int | None, str]] = {}
+
+    def read(self, text: str) -> tuple[int | None, str]:
+        token = _plain(text)
+        found = _label_index(token, self.names), token.casefold()
+        if len(text) <= _LONGEST_KEPT and len(self.known) < _MOST_KEPT:
+            self.known[text] = found
+        return found
+
+
+_reader = lru_cache(maxsize=256)(_Reader)
 
 
 def _plain(text: str) -> str:
@@ -69,6 +96,8 @@ def _label_index(token: str, names: Sequence[str]) -> int | None:
 
 def _ambiguous(names: Sequence[str], seen: set[int], pieces: set[str]) -> bool:
     """Whether an unseen label may hide behind a shorter label or behind a piece of itself."""
+    if len(seen) == len(names):
+        return False
     folded = [name.casefold() for name in names]
     for index, name in enumerate(folded):
         if index in seen:

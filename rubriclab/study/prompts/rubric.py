@@ -8,7 +8,7 @@ item share everything above it and a server's prefix cache can keep it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from rubriclab.model import AnswerMode, Criterion, Item, Ordering, StudyError
@@ -45,7 +45,7 @@ def render_rubric(
 
     Raises StudyError where ordering and criterion do not fit or the reference is missing.
     """
-    label_of = _labels_by_score(criterion, ordering)
+    label_of, rubric = _shown(criterion, ordering)
     reference = _reference(item, label_of, reference_score)
     allowed = _allowed(ordering.labels)
     describe = _feedback_task if answer == "feedback" else _score_task
@@ -55,10 +55,17 @@ def render_rubric(
         *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
         f"###Response to evaluate:\n{item.response}",
         *([f"###Reference Answer (Score {reference[0]}):\n{reference[1]}"] if reference else []),
-        RUBRIC_HEADING + "\n" + _rubric(criterion, label_of),
+        RUBRIC_HEADING + "\n" + rubric,
         ending,
     ]
     return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+@lru_cache(maxsize=1024)
+def _shown(criterion: Criterion, ordering: Ordering) -> tuple[Mapping[int, str], str]:
+    """The label of each score and the rubric's text: all items of a study share them."""
+    label_of = _labels_by_score(criterion, ordering)
+    return label_of, _rubric(criterion, label_of)
 
 
 def _labels_by_score(criterion: Criterion, ordering: Ordering) -> dict[int, str]:
@@ -90,7 +97,7 @@ def _labels_by_score(criterion: Criterion, ordering: Ordering) -> dict[int, str]
     return label_of
 
 
-def _reference(item: Item, label_of: dict[int, str], score: int | None) -> tuple[str, str] | None:
+def _reference(item: Item, label_of: Mapping[int, str], score: int | None) -> tuple[str, str] | None:
     """(label, text) of the reference answer to show, or None for no reference."""
     if score is None:
         return None
@@ -178,7 +185,7 @@ def _roman_value(label: str) -> int:
     return sum(-v if v < after else v for v, after in zip(values, following, strict=True))
 
 
-def _rubric(criterion: Criterion, label_of: dict[int, str]) -> str:
+def _rubric(criterion: Criterion, label_of: Mapping[int, str]) -> str:
     """The criterion's heading and one line an option, in the shown order."""
     name, about = criterion.name, criterion.description
     lines = [f"[{_one_line(f'{name}: {about}' if about else name)}]"]

@@ -70,10 +70,11 @@ class Options(Protocol):
     def orderings(self, study: Study, arm: Arm, strategy: Strategy, unit: Unit) -> tuple[Ordering, ...]:
         design = study.design
         by_score = _by_score(study, arm, unit)
-        rng = random.Random(f"{design.seed}|ids|{unit.id}")
+        # To seed a generator takes longer than all else here.
+        rng = random.Random(f"{design.seed}|ids|{unit.id}") if design.shuffle_ids else None
         shown = []
         for line in self.lines(arm, strategy, unit, seed=design.seed):
-            dealt = rng.sample(by_score, len(by_score)) if design.shuffle_ids else by_score
+            dealt = rng.sample(by_score, len(by_score)) if rng is not None else by_score
             label: dict[int | str, str] = dict(zip(arm.scores, dealt, strict=True))
             shown.append(Ordering(shown=line, labels=tuple(label[s] for s in line)))
         return tuple(shown)
