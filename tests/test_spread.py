@@ -151,7 +151,7 @@ def test_a_keeper_that_is_killed_leaves_its_lines(tmp_path: Path) -> None:
     assert keeper.taken(0) == {"one", "two"}
     cut = json.dumps(rows_of("three")[0][1])[:20]  # killed in the middle of a line
     (tmp_path / "left").mkdir()
-    (tmp_path / "left" / "a.part").write_text((tmp_path / "a.part").read_text() + cut)
+    (tmp_path / "left" / "a.lines").write_text((tmp_path / "a.lines").read_text() + cut)
     keeper.close()
     whole_parts(tmp_path / "left")
     (table,) = (tmp_path / "left").iterdir()
@@ -163,7 +163,7 @@ def test_a_keeper_packs_its_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     keeper = Keeper(str(tmp_path), "a")
     for number in range(5):
         keeper.keep(rows_of(str(number)))
-    assert len((tmp_path / "a.part").read_text().splitlines()) == 1  # the others are in tables
+    assert len((tmp_path / "a.lines").read_text().splitlines()) == 1  # the others are in tables
     keeper.close()
     tables = sorted(tmp_path.iterdir())
     assert [pq.read_table(t).column("key").to_pylist() for t in tables] == [["0", "1"], ["2", "3"], ["4"]]

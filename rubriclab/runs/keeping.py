@@ -15,7 +15,7 @@ from rubriclab.runs.answer_files import BatchError, answer_table, write_answers
 
 ROWS = 4_096
 """Answers a Parquet file."""
-UNFINISHED = ".part"
+UNFINISHED = ".lines"
 
 Kept = tuple[int, Mapping[str, Any]]
 """The number of the part that a call belongs to, and its answer as ``answer_row`` makes it."""

@@ -71,13 +71,8 @@ def spread(
     several judges; LabError for settings that could never work.
     """
     judges = protocol_judges(prepared)
-    if (address or "").startswith("ray://"):
-        raise BatchError(
-            f"--address {address} is Ray's remote client: answers would be written on the cluster's side. "
-            "Run the command on a machine of the cluster, with “auto” or HOST:PORT."
-        )
     _check_judges(store, prepared, judges, endpoints)
-    ray, say = _ray(), progress or _say_nothing
+    ray, say = _ray(address), progress or _say_nothing
     _keep_earlier(store, prepared, folder, say)
     done = done_keys(store, prepared)
     calls = (call for code in judges for call in unasked(prepared, code, done))
@@ -86,11 +81,10 @@ def spread(
         say("Every call has its answer already: nothing to spread.")
         return standing(store, prepared)
     left = len(prepared) - len(done)
-    size = _part_size(left, workers, batch_size)
+    parts = _parts(chain([first], calls), _part_size(left, workers, batch_size))
     with _Cluster(ray, address, workers):
         say(f"{many(left, 'call')} of {len(prepared):,}, {workers} workers.")
-        posts = _posts(prepared, judges, endpoints, workers)
-        _ask_all(ray, _parts(chain([first], calls), size), posts, folder, workers=workers, say=say)
+        _ask_all(ray, parts, _posts(prepared, judges, endpoints, workers), folder, workers=workers, say=say)
     return import_answers(store, prepared, [folder])
 
 
@@ -229,8 +223,13 @@ def _shared_out(judge: Judge, workers: int) -> Judge:
 # ---------------------------------------------------------------- Ray
 
 
-def _ray() -> Any:
+def _ray(address: str | None) -> Any:
     """Ray, if it is installed; typed Any, so that types do not depend on an optional extra."""
+    if (address or "").startswith("ray://"):
+        raise BatchError(
+            f"--address {address} is Ray's remote client: answers would be written on the cluster's side. "
+            "Run the command on a machine of the cluster, with “auto” or HOST:PORT."
+        )
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:
