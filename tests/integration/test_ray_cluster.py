@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ pytestmark = [
         importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'rubriclab[ray]'"
     ),
 ]
-HEAD, OTHER = "127.0.0.2", "127.0.0.3"
+HEAD, OTHER, THIRD = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 STARTED = 90.0
 """Seconds a cluster may take to stand: it takes about ten on an idle machine."""
 
@@ -64,41 +65,47 @@ class Counting(HashServer):
         return await super()._chat(request)
 
 
-@dataclass(frozen=True)
 class Cluster:
-    """The two nodes, each as the process of its ``ray start``."""
+    """Nodes by their address, each as the process of its ``ray start``."""
 
-    address: str
-    head: subprocess.Popen[bytes]
-    other: subprocess.Popen[bytes]
+    def __init__(self, folder: str) -> None:
+        self.nodes: dict[str, subprocess.Popen[bytes]] = {}
+        with socket.socket() as free:
+            free.bind((HEAD, 0))
+            self.port = free.getsockname()[1]
+        self.address, self._folder = f"{HEAD}:{self.port}", folder
+
+    def head(self, cpus: int) -> None:
+        more = (f"--port={self.port}", "--include-dashboard=false", f"--temp-dir={self._folder}", f"--num-cpus={cpus}")
+        self.nodes[HEAD] = _node(HEAD, "--head", *more)
+        _wait(lambda: _listens(self.port), "Ray's head did not start")
+
+    def join(self, ip: str) -> None:
+        """Another node, with one processor."""
+        before = _alive(self.address)
+        self.nodes[ip] = _node(ip, f"--address={self.address}", "--num-cpus=1")
+        _wait(lambda: _alive(self.address) > before, f"Ray's node {ip} did not join")
 
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """Two nodes with one processor each; the second can be killed."""
+    """No nodes yet; those that a test starts are killed after it."""
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # the lab itself, as if it were installed on each node
     folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # sockets lie in it: their paths must be short
-    with socket.socket() as free:
-        free.bind((HEAD, 0))
-        port = free.getsockname()[1]
-    address, nodes = f"{HEAD}:{port}", []
+    made = Cluster(folder)
     try:
-        nodes.append(_node(HEAD, "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"))
-        _wait(lambda: _listens(port), "Ray's head did not start")
-        nodes.append(_node(OTHER, f"--address={address}"))
-        _wait(lambda: _alive(address) == 2, "Ray's second node did not join")
-        yield Cluster(address, *nodes)
+        yield made
     finally:
-        for node in nodes:
+        for node in made.nodes.values():
             _kill(node)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _node(ip: str, *more: str) -> subprocess.Popen[bytes]:
     ray = Path(sys.executable).with_name("ray")
-    size = ["--num-cpus=1", "--object-store-memory=100000000"]
+    size = ["--object-store-memory=100000000"]
     return subprocess.Popen(
         [ray, "start", f"--node-ip-address={ip}", *size, "--disable-usage-stats", "--block", *more],
         stdout=subprocess.DEVNULL,
@@ -185,35 +192,71 @@ def _study(folder: Path, *servers: HashServer) -> Path:
     return path
 
 
+@contextmanager
+def spreading(cluster: Cluster, study: Path, store: Path, workers: int) -> Iterator[Callable[[], str]]:
+    """The command under way; gives what waits for its good end, and says what was said."""
+    said, out = study.with_name("said.txt"), study.with_name("out")
+    command = ["spread", study, "--store", store, "--out", out, "--workers", workers, "--address", cluster.address]
+    with said.open("wb") as words:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rubriclab", *map(str, command)], cwd=ROOT, stdout=words, stderr=words
+        )
+
+    def ended() -> str:
+        assert process.wait(120) == 0, said.read_text()[-3000:]
+        return said.read_text()
+
+    try:
+        yield ended
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def killed_in_the_middle(cluster: Cluster, server: Counting, ip: str) -> set[str]:
+    """Kill a node once a third is asked; the calls that it had asked."""
+    _wait(lambda: len(server.asked) >= CALLS // 3, "the study was not asked")
+    mine = _ports(cluster.nodes[ip])
+    _kill(cluster.nodes[ip])
+    by_killed = {asked.key for asked in list(server.asked) if asked.port in mine}
+    assert len({asked.key for asked in server.asked}) < CALLS - 2 * CONCURRENCY, "not caught in the middle"
+    return by_killed
+
+
+def assert_only_in_flight_again(server: Counting, store: Path, by_killed: set[str], places: int) -> None:
+    """One row a call; asked again is what the killed node had not handed in, and nothing besides."""
+    again = Counter(asked.key for asked in server.asked)
+    assert len(again) == len(judgments(store, calls=CALLS)) == CALLS
+    twice = {key for key, count in again.items() if count > 1}
+    assert twice <= by_killed
+    assert len(twice) <= places
+    assert max(again.values()) <= 2
+    assert len({(asked.key, asked.body) for asked in server.asked}) == CALLS  # again means: the same request
+
+
 def test_a_node_is_killed_in_the_middle(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.head(cpus=1)
+    cluster.join(OTHER)
     with running(Counting(latency=0.1)) as server:
         study, store = _study(tmp_path, server), tmp_path / "cluster.duckdb"
-        command = ["spread", study, "--store", store, "--out", tmp_path / "out", "--workers", WORKERS]
-        said = tmp_path / "said.txt"
-        with said.open("wb") as words:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "rubriclab", *map(str, command), "--address", cluster.address],
-                cwd=ROOT,
-                stdout=words,
-                stderr=words,
-            )
-            try:
-                _wait(lambda: len(server.asked) >= CALLS // 3, "the study was not asked")
-                mine = _ports(cluster.other)
-                before = list(server.asked)
-                _kill(cluster.other)
-                assert len(before) < CALLS - 2 * CONCURRENCY, "the study was not caught in the middle"
-                assert process.wait(100) == 0, said.read_text()[-3000:]
-            finally:
-                process.kill()
-        again = Counter(asked.key for asked in server.asked)
-        by_killed = {asked.key for asked in server.asked if asked.port in mine}
+        with spreading(cluster, study, store, WORKERS) as ended:
+            by_killed = killed_in_the_middle(cluster, server, OTHER)
+            said = ended()
         assert 0 < len(by_killed) < CALLS // 2
-        twice = {key for key, count in again.items() if count > 1}
-        # One row a call, as if no node had been lost.
-        assert len(again) == len(judgments(store, calls=CALLS)) == CALLS
-        # Asked again is what the killed node had not handed in, and nothing besides.
-        assert twice <= by_killed
-        assert len(twice) <= CONCURRENCY // WORKERS
-        assert max(again.values()) <= 2
-        assert len({(asked.key, asked.body) for asked in server.asked}) == CALLS  # again means: the same request
+        assert "A worker is lost" in said
+        assert_only_in_flight_again(server, store, by_killed, CONCURRENCY // WORKERS)
+
+
+def test_the_only_worker_is_lost_and_a_node_comes_later(cluster: Cluster, tmp_path: Path) -> None:
+    """As on a cluster that scales by itself: nothing can go on until there is a node again."""
+    cluster.head(cpus=0)
+    cluster.join(OTHER)
+    with running(Counting(latency=0.1)) as server:
+        study, store = _study(tmp_path, server), tmp_path / "cluster.duckdb"
+        with spreading(cluster, study, store, 1) as ended:
+            by_killed = killed_in_the_middle(cluster, server, OTHER)
+            asked = len(server.asked)
+            cluster.join(THIRD)
+            ended()
+        assert len(by_killed) == asked  # nobody else was there to ask
+        assert_only_in_flight_again(server, store, by_killed, CONCURRENCY)
