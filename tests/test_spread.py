@@ -19,8 +19,9 @@ import pytest
 from rubriclab.model import Judge, LabError, Reply, Strategy
 from rubriclab.runs.answer_files import BatchError, answer_row, answer_table, write_answers
 from rubriclab.runs.answers import import_answers
-from rubriclab.runs.keeping import Keeper, Kept, whole_parts
-from rubriclab.runs.spread import Post, Worker, spread
+from rubriclab.runs.keeping import Keeper, whole_parts
+from rubriclab.runs.spread import spread
+from rubriclab.runs.worker import Kept, Post, Worker
 from rubriclab.store import Store
 from rubriclab.study.plan import Plan, plan
 from tests.labkit import study
@@ -43,7 +44,7 @@ def asked(judge: Judge, ready: Plan) -> pa.Table:
     rows: dict[str, Mapping[str, Any]] = {}
 
     async def keep(kept: Sequence[Kept]) -> None:
-        rows.update((row["key"], row) for _, row in kept)
+        rows.update((key, answer_row(key, reply)) for _, key, reply in kept)
 
     async def work() -> None:
         worker = Worker((Post(judge, 0, judge.base_urls),), keep)
@@ -129,7 +130,7 @@ def test_no_more_is_out_than_there_are_places() -> None:
         async def keep(some: Sequence[Kept]) -> None:
             await asyncio.sleep(0.02)
             out.append(len(set(server.keys)) - len(kept))
-            kept.update(row["key"] for _, row in some)
+            kept.update(key for _, key, _ in some)
 
         async def work() -> None:
             worker = Worker((Post(judge, 0, judge.base_urls),), keep)
@@ -142,14 +143,14 @@ def test_no_more_is_out_than_there_are_places() -> None:
 
 
 def rows_of(*keys: str) -> list[Kept]:
-    return [(0, answer_row(key, Reply(text="1"))) for key in keys]
+    return [(0, key, Reply(text="1")) for key in keys]
 
 
 def test_a_keeper_that_is_killed_leaves_its_lines(tmp_path: Path) -> None:
     keeper = Keeper(str(tmp_path), "a")
     keeper.keep(rows_of("one", "two"))
     assert keeper.taken(0) == {"one", "two"}
-    cut = json.dumps(rows_of("three")[0][1])[:20]  # killed in the middle of a line
+    cut = json.dumps(answer_row("three", Reply(text="1")))[:20]  # killed in the middle of a line
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "a.lines").write_text((tmp_path / "a.lines").read_text() + cut)
     keeper.close()

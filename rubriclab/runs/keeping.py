@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rubriclab.runs.answer_files import BatchError, answer_table, write_answers
+from rubriclab.runs.answer_files import BatchError, answer_row, answer_table, write_answers
+from rubriclab.runs.worker import Kept
 
 ROWS = 4_096
 """Answers a Parquet file."""
 UNFINISHED = ".lines"
-
-Kept = tuple[int, Mapping[str, Any]]
-"""The number of the part that a call belongs to, and its answer as ``answer_row`` makes it."""
 
 
 class Keeper:
@@ -36,11 +34,12 @@ class Keeper:
 
     def keep(self, kept: Sequence[Kept]) -> None:
         """Write answers down; once this returns, none of them need ever be asked again."""
-        self._lines.writelines(json.dumps(row) + "\n" for _, row in kept)
+        rows = [answer_row(key, reply) for _, key, reply in kept]
+        self._lines.writelines(json.dumps(row) + "\n" for row in rows)
         self._lines.flush()
-        for part, row in kept:
-            self._keys[part].add(row["key"])
-            self._rows.append(row)
+        self._rows += rows
+        for part, key, _ in kept:
+            self._keys[part].add(key)
         if len(self._rows) >= ROWS:
             self._pack()
 

@@ -16,29 +16,26 @@ docs/serving.md has both ways to GPU nodes: one server a node, and Ray's vLLM en
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import os
 import pickle
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.addresses import addresses, read_key
-from rubriclab.judges.client import ChatClient
 from rubriclab.judges.keys import require_consent
-from rubriclab.model import Call, Judge, LabError, Reply
+from rubriclab.model import Call, Judge, LabError
 from rubriclab.model.wording import many
-from rubriclab.runs.answer_files import BatchError, answer_row
+from rubriclab.runs.answer_files import BatchError
 from rubriclab.runs.answers import Imported, done_keys, import_answers, protocol_judges, standing, unasked
-from rubriclab.runs.asking import Asker
 from rubriclab.runs.crew import HELD, Crew, Part, given_up
-from rubriclab.runs.keeping import Keeper, Kept, whole_parts
-from rubriclab.runs.pace import Pace
+from rubriclab.runs.keeping import Keeper, whole_parts
+from rubriclab.runs.worker import Hired, Post
 from rubriclab.store import Store
 from rubriclab.study.plan import Plan
 
@@ -116,15 +113,6 @@ def asked_judges(prepared: Plan, endpoints: Sequence[str] = ()) -> tuple[Judge, 
     return tuple(replace(judge, base_urls=tuple(endpoints) or judge.base_urls) for judge in judges)
 
 
-@dataclass(frozen=True)
-class Post:
-    """A judge as one worker asks it: its share of the limits, and the servers."""
-
-    judge: Judge
-    code: int
-    urls: tuple[str, ...]
-
-
 def _posts(prepared: Plan, judges: tuple[int, ...], endpoints: Sequence[str], workers: int) -> tuple[Post, ...]:
     return tuple(
         Post(
@@ -134,66 +122,6 @@ def _posts(prepared: Plan, judges: tuple[int, ...], endpoints: Sequence[str], wo
         )
         for code in judges
     )
-
-
-class Worker:
-    """One worker: asks parts of the calls, as many at once as the judge's pace allows.
-
-    ``keep``: hands answers in. A call has its place until its answer is kept, so at no time are
-    more calls asked and not kept than the judge's concurrency. Belongs to the event loop that it
-    is made and asked in.
-    """
-
-    def __init__(self, posts: Sequence[Post], keep: Callable[[Sequence[Kept]], Awaitable[object]]) -> None:
-        self._posts = {post.code: post for post in posts}
-        self._keep = keep
-        self._askers: dict[int, Asker] = {}
-        self._places: dict[int, asyncio.Semaphore] = {}
-        self._hopeless: dict[int, Reply] = {}
-        self._waiting: list[Kept] = []
-        self._handing_in = asyncio.Lock()
-
-    async def ask(self, part: int, calls: Sequence[tuple[str, bytes]]) -> None:
-        """Ask the calls of a part, and hand every answer in as soon as it is there."""
-        async with asyncio.TaskGroup() as group:
-            for _, raw in calls:
-                group.create_task(self._one(part, pickle.loads(raw)))
-
-    async def close(self) -> None:
-        """Close all connections."""
-        for asker in self._askers.values():
-            await asker.asking.close()
-        self._askers.clear()
-
-    async def _one(self, part: int, call: Call) -> None:
-        """The final reply of a call; once a fault met every call, that fault for all the rest."""
-        asker = self._asker(call.judge)
-        async with self._places[call.judge]:
-            reply = await asker.ask(call)
-            row = answer_row(call.key, self._hopeless[call.judge] if reply is None else reply)
-            await self._hand_in((part, row))
-
-    async def _hand_in(self, kept: Kept) -> None:
-        """Return when it is kept; what comes while others are on their way goes together."""
-        self._waiting.append(kept)
-        async with self._handing_in:
-            together, self._waiting = self._waiting, []
-            if together:
-                await self._keep(together)
-
-    def _asker(self, code: int) -> Asker:
-        if code not in self._askers:
-            post, stop = self._posts[code], asyncio.Event()
-
-            def halt(_: str, reply: Reply) -> None:
-                self._hopeless[code] = reply
-                stop.set()
-
-            client = ChatClient(post.judge, base_urls=post.urls)
-            pace = Pace(post.judge)
-            self._askers[code] = Asker(client, pace, stop, halt)
-            self._places[code] = asyncio.Semaphore(pace.ceiling)
-        return self._askers[code]
 
 
 # ---------------------------------------------------------------- the calls as rows
@@ -251,6 +179,8 @@ class _Cluster:
         if self._ray.is_initialized():
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Ray's own 15 would have the workers of a local cluster wait for all else that runs here.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
         # The lab itself on the workers of this machine, wherever it was started from.
         where = {"env_vars": {"PYTHONPATH": _python_path()}} if self._address is None else {}
@@ -276,22 +206,6 @@ def _python_path() -> str:
     return os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-class _Hired:
-    """A worker as an actor of Ray's: on a node of its own, handing in to the keeper."""
-
-    def __init__(self, posts: Sequence[Post], keeper: Any) -> None:
-        async def keep(kept: Sequence[Kept]) -> None:
-            await keeper.keep.remote(kept)
-
-        self._worker = Worker(posts, keep)
-
-    async def ready(self) -> None:
-        """Answers once the worker has its place."""
-
-    async def ask(self, part: int, calls: Sequence[tuple[str, bytes]]) -> None:
-        await self._worker.ask(part, calls)
-
-
 def _ask_all(
     ray: Any, parts: Iterator[Part], posts: Sequence[Post], folder: Path, *, workers: int, say: Callable[[str], None]
 ) -> None:
@@ -303,7 +217,7 @@ def _ask_all(
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     kept_here = ray.remote(Keeper).options(num_cpus=0, scheduling_strategy=here, **once)
     keeper = kept_here.remote(str(folder.resolve()), uuid.uuid4().hex[:8])
-    hired = ray.remote(_Hired).options(num_cpus=1, max_concurrency=HELD + 1, **once)
+    hired = ray.remote(Hired).options(num_cpus=1, max_concurrency=HELD + 1, **once)
     crew = Crew(
         ray,
         hire=lambda: hired.remote(tuple(posts), keeper),
