@@ -1,11 +1,15 @@
-"""How long each view of Results takes on millions of judgments, cold, beside plain pandas.
+"""How long each view of Results takes on millions of judgments, cold, and how much memory.
 
-``python -m benchmarks views`` makes judgments of six judges, imports them as a table made
-elsewhere would be, and times every view in a process of its own on two cores: opening the
-store, reading the run's frame, and the finding with its default intervals. Importing Python
-libraries is timed apart: a page finds them loaded. The same statistics in plain pandas, scipy
-and statsmodels are timed beside it; what would take too long there is run for one arm and for
-a share of its draws or items and multiplied up, as the printed note says.
+``python -m benchmarks views`` makes judgments of six judges under two strategies (twelve arms),
+imports them as a table made elsewhere would be, and takes every view in a process of its own on
+two cores: opening the store, reading the run's frame, and the finding with its default intervals.
+``item`` is the page of one item: what was judged of it under every arm. Importing Python
+libraries is timed apart: a page finds them loaded. Memory is the most that the process ever held.
+Each line is printed as soon as it is known, and beside it whether its bar is met.
+
+The same statistics in plain pandas, scipy and statsmodels are timed beside it; what would take too
+long there is run for one arm and for a share of its draws or items and multiplied up, as the
+printed note says.
 """
 
 from __future__ import annotations
@@ -18,29 +22,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from rubriclab.stats.inference import Floats, Ints
+from benchmarks.generated import LAYOUTS, generated_criteria, generated_scores
 
-JUDGES = 6
-READS = 10
-SCORES = 5
-PER_PROMPT = 10
-CRITERIA = ("Relevance", "Coherence", "Empathy", "Surprise", "Engagement", "Complexity")
-LAYOUTS = ("strategies", "shared", "apart")
 OPTION_VIEWS = ("position", "alignment", "ranking", "choice", "debiasing")
-VIEWS = (*OPTION_VIEWS, "criteria")
+VIEWS = ("perturbation", "item", *OPTION_VIEWS, "criteria")
 ROWS = 2_160_000
+SECONDS, MEMORY = 10.0, 4_000.0
+"""The bar of every view at twenty million judgments, in seconds and MB."""
+SOONER = {"perturbation": 1.5, "item": 1.0}
+"""The bars of two views at 2.1 million judgments, in seconds."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One view in a fresh process; seconds on the clock, ``cpu`` over all its threads."""
+    """One view in a fresh process; seconds on the clock, ``cpu`` over all its threads, ``peak`` in MB."""
 
     view: str
     libraries: float
@@ -49,6 +51,7 @@ class Timed:
     wall: float
     cpu: float
     load: float
+    peak: float
     plain: float | None = None
     plain_note: str = ""
 
@@ -57,138 +60,60 @@ class Timed:
         return None if self.plain is None else self.plain / self.wall
 
 
-# ---------------------------------------------------------------- generated judgments
-
-
-def generated_scores(rows: int, *, layout: str = "strategies", seed: int = 0) -> pd.DataFrame:
-    """Judgments in the form of ``import --kind scores``, ten reads an item, six judges.
-
-    ``strategies``: every judge reads the same rows / 120 items balanced and fixed. ``shared``:
-    the same rows / 60 items balanced. ``apart``: each judge has rows / 60 items of its own in a
-    data set of its own. Ten candidates answer each prompt and three raters rate each item;
-    position 1 draws every judge, more or less.
-    """
-    rng = np.random.default_rng(seed)
-    kinds = ("balanced", "fixed") if layout == "strategies" else ("balanced",)
-    n_items = rows // (JUDGES * READS * len(kinds))
-    forward = [np.roll(np.arange(SCORES), -k) for k in range(SCORES)]
-    shown = np.stack([*forward, *(line[::-1] for line in forward)])
-    texts = np.array([" ".join(str(s + 1) for s in line) for line in shown])
-    parts = []
-    for judge in range(JUDGES):
-        data = judge if layout == "apart" else 0
-        quality = np.random.default_rng([seed, data]).random(n_items)
-        for kind in kinds:
-            read = np.tile(np.arange(READS), n_items) * (kind == "balanced")
-            score = _picked(rng, np.repeat(quality, READS), shown[read], 0.2 + 0.1 * judge)
-            parts.append(_scores_part(judge, data, kind, texts[read], score, quality))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _picked(rng: np.random.Generator, quality: Floats, shown: Ints, first: float) -> Ints:
-    """Scores drawn from quality and a preference of ``first`` log-odds for position 1."""
-    steps = SCORES - 1
-    utility = -((shown - steps * quality[:, None]) ** 2)
-    utility[:, 0] += first
-    place = (utility + rng.gumbel(size=utility.shape)).argmax(axis=1)
-    return np.asarray(shown[np.arange(len(shown)), place] + 1)
-
-
-def _scores_part(judge: int, data: int, kind: str, ordering: Any, score: Ints, quality: Floats) -> pd.DataFrame:
-    item = np.repeat(np.arange(len(quality)), READS)
-    names = np.array([f"t{i}" for i in range(len(quality))])
-    prompts = np.array([f"p{i}" for i in range(len(quality) // PER_PROMPT + 1)])
-    writers = np.array([f"writer {i}" for i in range(PER_PROMPT)])
-    frame = pd.DataFrame(
-        {
-            "judge": f"judge {judge}",
-            "dataset": f"set {data}",
-            "item_id": names[item],
-            "ordering": ordering,
-            "score": score,
-            "prompt": prompts[item // PER_PROMPT],
-            "candidate": writers[item % PER_PROMPT],
-            "strategy": kind,
-        }
-    )
-    return frame.assign(**_ratings(quality, item, data))
-
-
-def _ratings(quality: Floats, item: Ints, data: int) -> dict[str, Ints]:
-    rng = np.random.default_rng([7, data])
-    noisy = 1 + 4 * quality[:, None] + rng.normal(0.0, 0.8, (len(quality), 3))
-    rated = np.clip(np.rint(noisy), 1, SCORES).astype(np.int64)
-    return {f"human_{k + 1}": rated[item, k] for k in range(3)}
-
-
-def generated_criteria(rows: int, *, seed: int = 0) -> pd.DataFrame:
-    """Judgments in the form of ``import --kind criteria``: six criteria a call, twelve calls a
-    text under a balanced and under a fixed order, six judges."""
-    rng = np.random.default_rng(seed)
-    n = len(CRITERIA)
-    n_texts = rows // (JUDGES * 2 * 2 * n * n)
-    forward = [np.roll(np.arange(n), -k) for k in range(n)]
-    shown = np.stack([*forward, *(line[::-1] for line in forward)])
-    names = np.array(["|".join(CRITERIA[c] for c in line) for line in shown])
-    text = np.repeat(np.arange(n_texts), 2 * n * n)
-    ids = np.array([f"t{i}" for i in range(n_texts)])
-    quality = 1 + 4 * rng.random((n_texts, n))
-    parts = []
-    for judge in range(JUDGES):
-        for kind in ("balanced", "fixed"):
-            read = np.tile(np.repeat(np.arange(2 * n), n), n_texts)
-            ordering = read * (kind == "balanced")
-            place = np.tile(np.arange(n), n_texts * 2 * n)
-            criterion = shown[ordering, place]
-            drift = 0.1 * judge * (2.5 - place) / 5
-            score = quality[text, criterion] + drift + rng.normal(0.0, 0.7, len(text))
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "judge": f"judge {judge}",
-                        "dataset": "texts",
-                        "text_id": ids[text],
-                        "ordering": names[ordering],
-                        "criterion": np.array(CRITERIA)[criterion],
-                        "score": np.clip(np.rint(score), 1, 5).astype(np.int64),
-                        "repeat": read,
-                        "strategy": kind,
-                        "human": np.clip(np.rint(quality[text, criterion]), 1, 5),
-                    }
-                )
-            )
-    return pd.concat(parts, ignore_index=True)
+def bar(view: str, rows: int) -> float:
+    """Seconds within which a view should answer."""
+    return SOONER.get(view, SECONDS) if rows <= 2 * ROWS else SECONDS
 
 
 # ---------------------------------------------------------------- one view, cold
 
 
-def imported(store: str, rows: int, *, layout: str, seed: int = 0) -> dict[str, dict[str, Any]]:
-    """Both generated tables read and kept in ``store``: run names and seconds by kind."""
+def import_one(store: str, rows: int, kind: str, *, layout: str, seed: int = 0) -> dict[str, Any]:
+    """A generated table read and kept in ``store``: its run's name, seconds, and the peak in MB.
+
+    The table is there before the clock and the memory are looked at.
+    """
     from rubriclab.datasets.criteria import read_criteria
     from rubriclab.datasets.scores import read_scores
     from rubriclab.store import Store
 
-    found = {}
+    made = generated_scores(rows, layout=layout, seed=seed) if kind == "scores" else generated_criteria(rows, seed=seed)
+    read = read_scores if kind == "scores" else read_criteria
+    given = _forget_peak()
+    start, busy = time.perf_counter(), time.process_time()
+    data = read(made, name=f"bench {kind}")
+    parsed = time.perf_counter() - start
     with Store(store) as kept:
-        for kind, frame, read in (
-            ("scores", generated_scores(rows, layout=layout, seed=seed), read_scores),
-            ("criteria", generated_criteria(rows, seed=seed), read_criteria),
-        ):
-            start, busy = time.perf_counter(), time.process_time()
-            data = read(frame, name=f"bench {kind}")
-            parsed = time.perf_counter() - start
-            run = kept.import_run(data, provenance={"made by": "benchmarks views"})
-            found[kind] = {
-                "run": run,
-                "rows": len(frame),
-                "items": len(data.items),
-                "arms": len(data.arms),
-                "parse": parsed,
-                "wall": time.perf_counter() - start,
-                "cpu": time.process_time() - busy,
-            }
-    return found
+        run = kept.import_run(data, provenance={"made by": "benchmarks views"})
+    return {
+        "run": run,
+        "rows": len(made),
+        "items": len(data.items),
+        "arms": len(data.arms),
+        "parse": parsed,
+        "wall": time.perf_counter() - start,
+        "cpu": time.process_time() - busy,
+        "given": given,
+        "peak": _peak(),
+        "file": Path(store).stat().st_size / 1e6,
+    }
+
+
+def _peak() -> float:
+    """The most memory that this process ever held, in MB."""
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1000
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+def _forget_peak() -> float:
+    """What this process holds now, in MB; its peak counts from here, where the system can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
 
 
 def time_view(view: str, run: str, store: str, *, profile: str | None = None) -> dict[str, float]:
@@ -201,9 +126,13 @@ def time_view(view: str, run: str, store: str, *, profile: str | None = None) ->
     profiler = _profiler() if profile else None
     start, busy = time.perf_counter(), time.process_time()
     with Store(store) as kept:
-        data = kept.frame(run, probabilities=view in ("choice", "debiasing"))
-        framed = time.perf_counter() - start
-        finding(data)
+        if view == "item":
+            framed = time.perf_counter() - start
+            _look_at_an_item(kept, run)
+        else:
+            data = kept.frame(run, probabilities=view in ("choice", "debiasing"))
+            framed = time.perf_counter() - start
+            finding(data)
         wall = time.perf_counter() - start
     if profiler:
         profiler.disable()
@@ -214,7 +143,21 @@ def time_view(view: str, run: str, store: str, *, profile: str | None = None) ->
         "finding": wall - framed,
         "wall": wall,
         "cpu": time.process_time() - busy,
+        "peak": _peak(),
     }
+
+
+def _look_at_an_item(kept: Any, run: str) -> None:
+    """All that the Judgments page asks about one item in the middle: its text, neighbours, judgments by arm."""
+
+    offered = kept.offered(run)
+    page = kept.items_behind(run, sort="spread", limit=25, offset=25).page
+    item = int(page["item"].iloc[0])
+    kept.items_beside(run, item, sort="spread")
+    kept.item_text(run, item)
+    found = [kept.judgments_behind(run, item=item, arm=arm) for arm in offered.used]
+    if len(found) < 8 or not all(map(len, found)):
+        raise RuntimeError(f"Item {item} was to be judged under eight arms or more, and was under {len(found)}.")
 
 
 def _profiler() -> Any:
@@ -229,27 +172,33 @@ def _finding(view: str) -> Callable[..., Any]:
     """The entry function of a view; nothing else is imported."""
     from importlib import import_module
 
+    if view == "item":
+        return _look_at_an_item
     found: Callable[..., Any] = getattr(import_module(f"rubriclab.findings.{view}"), view)
     return found
 
 
 def in_fresh_process(view: str, run: str, store: str, *, cores: int, profile: str | None = None) -> Timed:
     """``time_view`` in a process of its own that may use ``cores`` cores."""
-    limit = {name: str(cores) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    command = [sys.executable, "-m", "benchmarks.views", "--one", view, run, store]
-    if profile:
-        command += ["--profile", profile]
+    more = ["--profile", profile] if profile else []
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    return Timed(view=view, load=load, **_apart("--one", view, run, store, *more, cores=cores))
+
+
+def _apart(*arguments: str, cores: int) -> dict[str, Any]:
+    """What this module prints for ``arguments`` in a fresh process on ``cores`` cores."""
+    limit = {name: str(cores) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", "benchmarks.views", *arguments],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, **limit, "RUBRICLAB_BENCH_CORES": str(cores)},
     )
     if done.returncode:
-        raise RuntimeError(f"View {view} stopped with {done.returncode}: {done.stderr[-2000:]}")
-    return Timed(view=view, load=load, **json.loads(done.stdout))
+        raise RuntimeError(f"{' '.join(arguments)} stopped with {done.returncode}: {done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def _keep_to_cores() -> None:
@@ -263,73 +212,88 @@ def _keep_to_cores() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Generate, import, time every view, print a table or one JSON document."""
+    """Generate, import and time every view, printing as it goes; 0 where every bar is met, else 1."""
     arguments = _parser().parse_args(argv)
-    if arguments.one:
+    if arguments.one or arguments.fill:
         _keep_to_cores()
-        view, run, store = arguments.one
-        print(json.dumps(time_view(view, run, store, profile=arguments.profile)))
+        print(json.dumps(_part(arguments)))
         return 0
+    say: Callable[[str], None] = (lambda _: None) if arguments.json else (lambda line: print(line, flush=True))
     with tempfile.TemporaryDirectory() as folder:
-        store = arguments.store or str(Path(folder) / "views.duckdb")
-        report = measured(
-            store,
-            arguments.rows,
-            layout=arguments.layout,
-            views=arguments.views or VIEWS,
-            plain=not arguments.no_plain,
-            cores=arguments.cores,
-        )
-    print(json.dumps(report, indent=1) if arguments.json else as_text(report))
-    return 0
+        report = measured(arguments, arguments.store or str(Path(folder) / "views.duckdb"), say)
+    if arguments.json:
+        print(json.dumps(report, indent=1))
+    return 0 if all(one["met"] for one in report["views"]) else 1
 
 
-def measured(store: str, rows: int, *, layout: str, views: Sequence[str], plain: bool, cores: int) -> dict[str, Any]:
+def _part(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a process of its own is asked for: one view, or one import."""
+    if arguments.one:
+        view, run, store = arguments.one
+        return dict(time_view(view, run, store, profile=arguments.profile))
+    kind, store = arguments.fill
+    return import_one(store, arguments.rows, kind, layout=arguments.layout)
+
+
+def measured(arguments: argparse.Namespace, store: str, say: Callable[[str], None]) -> dict[str, Any]:
     """Everything that the command prints, as plain values."""
-    imports = imported(store, rows, layout=layout)
+    rows, cores, layout = arguments.rows, arguments.cores, arguments.layout
+    views = arguments.views or VIEWS
+    kinds = {view: "criteria" if view == "criteria" else "scores" for view in views}
+    imports = {}
+    for kind in dict.fromkeys(kinds.values()):
+        imports[kind] = _apart("--fill", kind, store, "--rows", str(rows), "--layout", layout, cores=cores)
+        say(_import_line(kind, imports[kind]))
+    say(f"Each view in a fresh process on {cores} cores, seconds; libraries apart. MB: the most it held.")
+    say(" ".join(f"{name:>{12 if name == 'view' else 9}}" for name in HEAD))
+    tables = {}
+    if not arguments.no_plain:
+        made = {"scores": generated_scores(rows, layout=layout), "criteria": generated_criteria(rows)}
+        tables = {kind: _in_words(frame) for kind, frame in made.items()}
     timed = []
-    for view in views:
-        kind = "criteria" if view == "criteria" else "scores"
+    for view, kind in kinds.items():
         one = in_fresh_process(view, imports[kind]["run"], store, cores=cores)
-        timed.append(one)
-    if plain:
-        from benchmarks.plainly import seconds
-
-        tables = {"scores": generated_scores(rows, layout=layout), "criteria": generated_criteria(rows)}
-        timed = [_beside(one, *seconds(one.view, tables)) for one in timed]
-    return {
-        "rows": rows,
-        "layout": layout,
-        "cores": cores,
-        "imports": imports,
-        "views": [{**asdict(one), "ratio": one.ratio} for one in timed],
-    }
+        if tables and view in COMPARED:
+            one = _beside(one, tables)
+        found = {**asdict(one), "ratio": one.ratio, "bar": bar(view, rows)}
+        found["met"] = one.wall <= found["bar"] and one.peak <= MEMORY
+        timed.append(found)
+        say(_view_line(found))
+    return {"rows": rows, "layout": layout, "cores": cores, "imports": imports, "views": timed}
 
 
-def _beside(one: Timed, plain: float, note: str) -> Timed:
-    return Timed(**{**asdict(one), "plain": plain, "plain_note": note})
+HEAD = ("view", "frame", "finding", "wall", "CPU", "MB", "libraries", "load", "bar", "", "plain", "x")
+COMPARED = (*OPTION_VIEWS, "criteria")
 
 
-def as_text(report: Mapping[str, Any]) -> str:
-    """The report as a table for a terminal."""
-    lines = []
-    for kind, one in report["imports"].items():
-        lines.append(
-            f"import --kind {kind}: {one['rows']:,} judgments, {one['items']:,} items, "
-            f"{one['arms']} arms in {one['wall']:.1f} s (CPU {one['cpu']:.1f} s)"
-        )
-    lines.append(f"Each view in a fresh process on {report['cores']} cores, seconds; libraries apart.")
-    head = ("view", "frame", "finding", "wall", "CPU", "libraries", "load", "plain", "x")
-    lines.append(" ".join(f"{name:>9}" for name in head))
-    for one in report["views"]:
-        numbers = (one["frame"], one["finding"], one["wall"], one["cpu"], one["libraries"])
-        cells = [f"{one['view']:>9}", *(f"{value:9.2f}" for value in numbers)]
-        cells.append(f"{one['load']:9.1f}")
-        if one["plain"] is not None:
-            cells += [f"{one['plain']:9.1f}", f"{one['ratio']:9.0f}"]
-        lines.append(" ".join(cells))
-    lines += [f"plain {one['view']}: {one['plain_note']}" for one in report["views"] if one["plain_note"]]
-    return "\n".join(lines)
+def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """Texts instead of categories, as a file gives them."""
+    return frame.astype({name: "str" for name in frame if isinstance(frame[name].dtype, pd.CategoricalDtype)})
+
+
+def _beside(one: Timed, tables: Mapping[str, pd.DataFrame]) -> Timed:
+    from benchmarks.plainly import seconds
+
+    plain, note = seconds(one.view, tables)
+    return replace(one, plain=plain, plain_note=note)
+
+
+def _import_line(kind: str, one: Mapping[str, Any]) -> str:
+    return (
+        f"import --kind {kind}: {one['rows']:,} judgments, {one['items']:,} items, {one['arms']} arms in "
+        f"{one['wall']:.1f} s (CPU {one['cpu']:.1f} s); {one['peak']:,.0f} MB at most, of which the table given "
+        f"{one['given']:,.0f}; the store {one['file']:,.0f} MB"
+    )
+
+
+def _view_line(one: Mapping[str, Any]) -> str:
+    numbers = (one["frame"], one["finding"], one["wall"], one["cpu"])
+    cells = [f"{one['view']:>12}"[:12], *(f"{value:9.2f}" for value in numbers), f"{one['peak']:9,.0f}"]
+    cells += [f"{one['libraries']:9.2f}", f"{one['load']:9.1f}", f"{one['bar']:9.1f}"]
+    cells.append(f"{'met' if one['met'] else 'MISSED':>9}")
+    if one["plain"] is not None:
+        cells += [f"{one['plain']:9.1f}", f"{one['ratio']:9.0f}  {one['plain_note']}"]
+    return " ".join(cells)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -351,6 +315,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--store", metavar="FILE", help="keep the store in this file")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--one", nargs=3, metavar=("VIEW", "RUN", "STORE"), help=argparse.SUPPRESS)
+    parser.add_argument("--fill", nargs=2, metavar=("KIND", "STORE"), help=argparse.SUPPRESS)
     parser.add_argument("--profile", help=argparse.SUPPRESS)
     return parser
 

@@ -1,8 +1,9 @@
-"""Commands about a store's file: check, salvage, backup."""
+"""Commands about a store's file: check, salvage, backup, partitions."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rubriclab.cli.common import EPILOG, EXIT_FAULT, EXIT_OK, tell
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def add_store(parsers: Any) -> None:
-    about = "Check a store's file, save what is whole in a damaged one, or make a backup."
+    about = "Check a store's file, save what is whole in a damaged one, make a backup, or a folder of Parquet files."
     parts = parsers.add_parser("store", help=about, description=about)
-    parts = parts.add_subparsers(required=True, metavar="check|salvage|backup")
+    parts = parts.add_subparsers(required=True, metavar="check|salvage|backup|partitions")
     _add(parts, "check", check, "Read everything in a store once and say what is damaged.")
     saved = _add(
         parts,
@@ -32,6 +33,14 @@ def add_store(parsers: Any) -> None:
     )
     for made in (saved, copied):
         made.add_argument("--out", required=True, metavar="NEW.duckdb", help="a name that is free")
+    parted = _add(
+        parts,
+        "partitions",
+        partitions,
+        "Write judgments as Parquet files, a folder for each run and arm, which DuckDB and others read in place.",
+    )
+    parted.add_argument("--run", action="append", default=[], metavar="RUN", help="only this run; repeat for several")
+    parted.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="a new or empty folder")
 
 
 def _add(parts: Any, name: str, run: Any, about: str) -> Any:
@@ -78,6 +87,25 @@ def backup(arguments: argparse.Namespace) -> int:
 
     made = backup_store(arguments.file, arguments.out)
     tell({"file": arguments.file, "out": str(made)} if arguments.json else f"Copied to {made}.")
+    return EXIT_OK
+
+
+def partitions(arguments: argparse.Namespace) -> int:
+    from rubriclab.cli.common import existing_store, say
+    from rubriclab.store.partitions import Partition, write_partitions
+
+    def done(part: Partition) -> None:
+        say(
+            f"{part.folder}: {many(part.judgments, 'judgment')} in {many(part.files, 'file')}, {part.size / 1e6:,.1f} MB"
+        )
+
+    with existing_store(arguments.file) as store:
+        parts = write_partitions(store, arguments.out, arguments.run, done=done)
+    judgments, size = sum(part.judgments for part in parts), sum(part.size for part in parts)
+    if arguments.json:
+        tell({"out": str(arguments.out), "judgments": judgments, "bytes": size, "partitions": [vars(p) for p in parts]})
+    else:
+        tell(f"{many(judgments, 'judgment')} in {arguments.out}, {size / 1e6:,.1f} MB.")
     return EXIT_OK
 
 

@@ -17,11 +17,11 @@ import pandas as pd
 
 from rubriclab.findings.choice import ChoiceModel, choice_of
 from rubriclab.findings.effects import ALPHA, still_possible
-from rubriclab.findings.frame import units
+from rubriclab.findings.frame import side_by_side, units
 from rubriclab.findings.perturbation_groups import group_result
 from rubriclab.findings.perturbation_results import Followed, Perturbation, PerturbationGroup, PerturbationResult, Shift
 from rubriclab.findings.plain import picked, plain
-from rubriclab.findings.prompt_forms import forms_of, gold_of, varies_form
+from rubriclab.findings.prompt_forms import Form, forms_of, gold_of, varies_form
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
 from rubriclab.model.wording import listed
@@ -43,17 +43,20 @@ def perturbation(
     gold, about = gold_of(data, grouped, gold_judge)
     unit = units(data.items, data.unit)
     drawn: dict[bytes, stat.Draws] = {}
-    groups = []
+    work = []
     for members in grouped:
         item = np.flatnonzero(np.sum([form.asked for form in members], axis=0))
         key = item.tobytes()  # judges of the same items share one draw
         if key not in drawn:
             drawn[key] = stat.Draws(unit.code[item], n_boot=n_boot, seed=seed)
-        own = [form.on(item) for form in members]
+        work.append(([form.on(item) for form in members], gold[item], drawn[key]))
+
+    def result(one: tuple[list[Form], Floats, stat.Draws]) -> PerturbationGroup:
+        own, mine, draws = one
         is_gold = own[0].arm.judge == gold_judge
-        groups.append(
-            group_result(data, own, gold[item], about, unit.kind, drawn[key], judge_is_gold=is_gold, seed=seed)
-        )
+        return group_result(data, own, mine, about, unit.kind, draws, judge_is_gold=is_gold, seed=seed)
+
+    groups = side_by_side(result, work)
     followed = _followed(data, seed)
     warnings = [] if groups else ["This run has no judgments of score options to compare."]
     if groups and all(len(group.perturbations) == 1 for group in groups):

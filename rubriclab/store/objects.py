@@ -186,8 +186,18 @@ def _more(candidates: Sequence[str], chars: Sequence[float], more: object) -> st
     return json.dumps({"candidates": list(candidates), **own})
 
 
-def imported_judgments(run_no: int, data: RunData) -> pd.DataFrame:
-    rows = data.judgments
+AT_ONCE = 1_000_000
+"""Imported rows that are made ready for the store together: what an import holds twice."""
+
+
+def imported_judgments(run_no: int, data: RunData) -> Iterator[pd.DataFrame]:
+    """Judgments as rows of the store, in their order, ``AT_ONCE`` of them at a time."""
+    for start in range(0, len(data.judgments), AT_ONCE):
+        yield _judgment_rows(run_no, data, slice(start, start + AT_ONCE))
+
+
+def _judgment_rows(run_no: int, data: RunData, part: slice) -> pd.DataFrame:
+    rows = data.judgments.iloc[part]
     frame = pd.DataFrame({"run_no": np.full(len(rows), run_no, dtype=np.int32)})
     for name, kind in JUDGMENT_TYPES.items():
         if name in rows:
@@ -196,23 +206,25 @@ def imported_judgments(run_no: int, data: RunData) -> pd.DataFrame:
             frame[name] = np.float32("nan")
     if data.probabilities is not None:
         for i in range(data.probabilities.shape[1]):
-            frame[P_COLUMNS[i]] = data.probabilities[:, i].astype(np.float32)
+            frame[P_COLUMNS[i]] = data.probabilities[part, i].astype(np.float32)
     return frame
 
 
-def no_words(data: RunData) -> pd.DataFrame:
-    """Replies of judgments that came without the judge's words: one per call."""
+def no_words(data: RunData) -> Iterator[pd.DataFrame]:
+    """Replies of judgments that came without the judge's words: one per call, ``AT_ONCE`` at a time."""
     calls, first = np.unique(data.judgments["call"].to_numpy(), return_index=True)
-    rows = data.judgments.iloc[first]
-    return pd.DataFrame(
-        {
-            "call": calls,
-            "arm": rows["arm"].to_numpy(),
-            "status": rows["status"].to_numpy(),
-            "retryable": False,
-            "attempts": 1,
-        }
-    )
+    arms, statuses = (data.judgments[name].to_numpy() for name in ("arm", "status"))
+    for start in range(0, len(calls), AT_ONCE):
+        at = first[start : start + AT_ONCE]
+        yield pd.DataFrame(
+            {
+                "call": calls[start : start + AT_ONCE],
+                "arm": arms[at],
+                "status": statuses[at],
+                "retryable": False,
+                "attempts": 1,
+            }
+        )
 
 
 def data_id(data: RunData) -> str:

@@ -266,8 +266,8 @@ class Runs(Listing):
             if words is not None:
                 insert_words(db, number, dataset, data, words)
             else:
-                kept = replies if replies is not None else no_words(data)
-                db.append("replies", kept.assign(run_no=number), by_name=True)
+                for kept in no_words(data) if replies is None else [replies]:
+                    db.append("replies", kept.assign(run_no=number), by_name=True)
             if logged is not None:
                 db.append("logged", logged.assign(run_no=number), by_name=True)
         return run
@@ -295,7 +295,8 @@ class Runs(Listing):
                 planned=[int(calls.get(arm, 0)) for arm in range(len(data.arms))],
             )
             db.append("orderings", orderings_frame(number, range(len(data.orderings)), data.orderings), by_name=True)
-            db.append("judgments", imported_judgments(number, data), by_name=True)
+            for judgments in imported_judgments(number, data):
+                db.append("judgments", judgments, by_name=True)
         return number
 
     def _insert_imported_items(self, run: str, data: RunData, texts: pd.DataFrame | None) -> str:

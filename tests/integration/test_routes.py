@@ -81,7 +81,7 @@ def study_file(folder: Path, *servers: HashServer) -> Path:
     return path
 
 
-def lab(*arguments: object, seconds: float = 280) -> str:
+def lab(*arguments: object, seconds: float = 280, code: int = 0) -> str:
     """``python -m rubriclab`` in a process of its own; its standard error."""
     done = subprocess.run(
         [sys.executable, "-m", "rubriclab", *map(str, arguments)],
@@ -91,7 +91,7 @@ def lab(*arguments: object, seconds: float = 280) -> str:
         timeout=seconds,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == code, done.stderr[-3000:]
     return done.stderr
 
 
@@ -199,6 +199,37 @@ def test_a_killed_run_is_finished_on_ray(
     assert_asked_once(asked, in_flight, servers)
     lab("spread", study, "--store", store, "--out", tmp_path / "out")
     assert_asked_once(asked, in_flight, servers)
+
+
+def test_two_machines_put_together(
+    local: list[tuple[Any, ...]], servers: tuple[HashServer, HashServer], tmp_path: Path
+) -> None:
+    """A killed run here, some batch files in another store: put together, then finished by the lab."""
+    study, here, there = study_file(tmp_path, servers[0]), tmp_path / "here.duckdb", tmp_path / "there.duckdb"
+    asked, in_flight = kill_in_the_middle(study, here, servers)
+    lab("batch", "export", study, "--store", there, "--out", tmp_path / "out", "--part-size", 50)
+    some = sorted((tmp_path / "out").rglob("*.jsonl"))[1::2]
+    for part in some:
+        answer_batch(servers[1].base_url, part, tmp_path / f"answers-{part.name}")
+    theirs = set(servers[1].completed)
+    said = lab("batch", "import", study, "--store", there, *tmp_path.glob("answers-*.jsonl"), code=3)
+    assert f"{len(theirs)} of {len(theirs)} answers kept" in said
+    mine = kept_keys(here)
+    lab("export", "routes", "--store", there, "--out", tmp_path / "there.zip")
+    lab("import", tmp_path / "there.zip", "--kind", "run", "--store", here)
+    assert mine & theirs, "the halves should overlap"
+    assert kept_keys(here) == mine | theirs
+    lab("run", study, "--store", here)
+    assert judgments(here) == local
+    # Putting them together asks nothing; the lab asks what neither had.
+    assert servers[0].completed == asked + Counter(set(item_of(study)) - mine - theirs)
+    assert len(set(asked) - mine) == in_flight
+
+
+def kept_keys(path: Path) -> set[str]:
+    with Store(path) as store:
+        (info,) = store.runs()
+        return store.done_keys(info.run)
 
 
 def kill_in_the_middle(study: Path, store: Path, servers: tuple[HashServer, HashServer]) -> tuple[Counter[str], int]:
