@@ -14,7 +14,6 @@ from pathlib import Path
 
 from rubriclab.model import LabError
 
-
 OF_THEIR_OWN = {
     "embedded": "Calls per second of the embedded judge, against what its own reading speed allows.",
     "views": "Seconds to each view of Results on generated judgments, beside plain pandas.",
