@@ -49,16 +49,17 @@ def generated_scores(rows: int, *, layout: str = "strategies", seed: int = 0) ->
 
 def _joined(parts: Sequence[Mapping[str, Column]]) -> pd.DataFrame:
     """Parts one below the other; texts as categories, so that millions of rows are codes."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in parts[0]:
         given = [part[name] for part in parts]
-        if isinstance(given[0], np.ndarray):
-            columns[name] = np.concatenate(given)
-        else:
-            texts = list(dict.fromkeys(text for _, known in given for text in known))
-            code = {text: number for number, text in enumerate(texts)}
-            codes = [np.array([code[text] for text in known], dtype=np.int32)[at] for at, known in given]
-            columns[name] = pd.Categorical.from_codes(np.concatenate(codes), texts)
+        coded = [one for one in given if isinstance(one, tuple)]
+        if not coded:
+            columns[name] = np.concatenate([one for one in given if isinstance(one, np.ndarray)])
+            continue
+        texts = list(dict.fromkeys(text for _, known in coded for text in known))
+        code = {text: number for number, text in enumerate(texts)}
+        codes = np.concatenate([np.array([code[text] for text in known], dtype=np.int32)[at] for at, known in coded])
+        columns[name] = pd.Categorical.from_codes(codes, pd.Index(texts))
     return pd.DataFrame(columns)
 
 

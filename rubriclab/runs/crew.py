@@ -124,7 +124,8 @@ class Crew:
         self._back.extendleft(reversed([one for one in left if one.calls]))
         self._hands.remove(hand)
         calls = sum(len(one.calls) for one in left)
-        self._say(f"A worker is lost with its node or its process; {many(calls, 'call')} of its go to others.")
+        went = f"{many(calls, 'call')} that it held go to others" if calls else "it held no calls"
+        self._say(f"A worker is lost with its node or its process: {went}. Another is hired.")
         self._take_on()
 
     def _of(self, hand: _Hand) -> list[Any]:

@@ -80,7 +80,7 @@ def spread(
     left = len(prepared) - len(done)
     parts = _parts(chain([first], calls), _part_size(left, workers, batch_size))
     with _Cluster(ray, address, workers):
-        say(f"{many(left, 'call')} of {len(prepared):,}, {workers} workers.")
+        say(f"{many(left, 'call')} of {len(prepared):,}, {many(workers, 'worker')}.")
         _ask_all(ray, parts, _posts(prepared, judges, endpoints, workers), folder, workers=workers, say=say)
     return import_answers(store, prepared, [folder])
 
