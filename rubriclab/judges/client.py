@@ -86,14 +86,6 @@ class ChatClient:
         self._limit_field = self._posted_field = token_limit_field(judge.model)
         self._posted: tuple[Call | None, bytes] = (None, b"")
         self._served: str | None = None
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "User-Agent": f"rubriclab/{__version__}",
-            **ACCEPTED,
-        }
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
         self._session = aiohttp.ClientSession(
             connector=Connector(
                 limit=0,
@@ -104,7 +96,7 @@ class ChatClient:
             ),
             # The whole call has a clock of its own (see ``_post``).
             timeout=_connecting(judge),
-            headers=headers,
+            headers=_headers(key),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,  # ``read_body`` does, with a bound
         )
@@ -239,6 +231,16 @@ class ChatClient:
 
 
 # ---------------------------------------------------------------- servers
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    return {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "User-Agent": f"rubriclab/{__version__}",
+        **ACCEPTED,
+        **({"Authorization": f"Bearer {key}"} if key else {}),
+    }
 
 
 def _connecting(judge: Judge) -> aiohttp.ClientTimeout:
