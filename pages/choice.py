@@ -6,7 +6,6 @@ from rubriclab.app import ui
 from rubriclab.app.views import choice as views
 from rubriclab.app.views import common as uf
 from rubriclab.findings.choice import CHOICE_OF_ARM, Source
-from rubriclab.model.wording import arm_name
 from rubriclab.store import RunInfo
 
 LEAD = "What pulls the judge: the place, the label beside it, or the score read just before? And what takes it out?"
@@ -31,9 +30,8 @@ def body(info: RunInfo) -> None:
     fit, source = by_name[outcome]
     arms = uf.arms_of(info)
     codes = sorted(uf.used_arms(info), key=lambda c: (arms[c].strategy in ONE_ORDER, c))
-    code = uf.pick(
-        "Judge and strategy", codes, key=f"choice-arm-{info.run}", address="arm", name=lambda c: arm_name(arms[c])
-    )
+    names = uf.arm_names({code: arms[code] for code in codes})
+    code = uf.pick("Judge and strategy", codes, key=f"choice-arm-{info.run}", address="arm", name=names.__getitem__)
     model = ui.finding(info, CHOICE_OF_ARM, code=code, source=fit)
     views.headline(model)
     uf.cautions(model.warnings)

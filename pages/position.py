@@ -11,7 +11,6 @@ from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.style import Chart
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.position_results import PositionArm, PositionResult
-from rubriclab.model.wording import arm_name
 from rubriclab.store import RunInfo
 
 LEAD = "By how many points does the order of the score options move the scores?"
@@ -21,12 +20,13 @@ LEAD = "By how many points does the order of the score options move the scores?"
 def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart]) -> None:
     """What is known about one judge and strategy, down to single judgments; and the ways out."""
     telling = [code for code, arm in arms.items() if arm.moves_order] or list(arms)
+    names = uf.arm_names({code: one.arm for code, one in arms.items()})
     code = ui.choose(
         "Judge and strategy",
         list(arms),
         address="arm",
         default=telling[0],
-        name=lambda code: arm_name(arms[code].arm),
+        name=names.__getitem__,
         key=f"position-arm-{info.run}",
     )
     arm = arms[code]

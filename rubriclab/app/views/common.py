@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -148,8 +149,14 @@ def pick(
 def pick_arm(label: str, arms: Iterable[A], *, key: str, address: str) -> A:
     """The finding about one arm, chosen by judge and strategy."""
     known = {one.code: one for one in arms}
-    code = pick(label, list(known), key=key, address=address, name=lambda c: arm_name(known[c].arm))
-    return known[code]
+    names = arm_names({code: one.arm for code, one in known.items()})
+    return known[pick(label, list(known), key=key, address=address, name=names.__getitem__)]
+
+
+def arm_names(arms: Mapping[int, Arm]) -> dict[int, str]:
+    """By code what a choice calls an arm: without the data set where all share it, which would hide the strategy."""
+    alike = len({arm.dataset for arm in arms.values()}) == 1
+    return {code: arm_name(replace(arm, dataset="") if alike else arm) for code, arm in arms.items()}
 
 
 def _code(option: Hashable) -> str:
