@@ -257,20 +257,26 @@ def changed_choices(run: RunCodes, rows: ArmCalls, control: ArmCalls | None = No
     winner = (turned.slot + every.position - 1) % rows.p
     winner = np.where(every.position == stats.TIE, rows.p, winner)
     winner = np.where(every.position == stats.UNREAD, -1, winner)
-    calls = comparison, turned.slot, winner
-    mine, repeats = [part[:own] for part in calls], [part[own:] for part in calls]
-    shape = (len(keys), rows.p, rows.p + 1)
-    changed = changes(*mine, shape=shape, repeats=None if control is None else (*repeats,))
+    mine, more = slice(None, own), slice(own, None)
+    changed = changes(
+        comparison[mine],
+        turned.slot[mine],
+        winner[mine],
+        shape=(len(keys), rows.p, rows.p + 1),
+        repeats=None if control is None else (comparison[more], turned.slot[more], winner[more]),
+    )
     unit = run.question[keys // max(len(turned.circles), 1)]
-    return changed, unit, _to_buy(mine[0], mine[1], rows.p, len(keys))
+    return changed, unit, _to_buy(comparison[mine], turned.slot[mine], rows.p, len(keys))
 
 
 def _one_after_the_other(rows: ArmCalls, more: ArmCalls) -> ArmCalls:
     """``rows`` with the calls of ``more`` behind, of which changed choices ask item, order and place alone."""
-    parts = {
-        name: np.concatenate([getattr(rows, name), getattr(more, name)]) for name in ("item", "ordering", "position")
-    }
-    return replace(rows, **parts)
+    return replace(
+        rows,
+        item=np.concatenate([rows.item, more.item]),
+        ordering=np.concatenate([rows.ordering, more.ordering]),
+        position=np.concatenate([rows.position, more.position]),
+    )
 
 
 def _to_buy(comparison: Ints, slot: Ints, p: int, n: int) -> int:
