@@ -77,11 +77,12 @@ def check_methods(
     arrays = partial(
         array_checks, studies=array_studies, unread=planted.unread, items=items, options=options, seed=seed
     )
-    parts: list[Callable[[], tuple[Check, ...]]] = [
-        partial(arrays, kind, first=first) for kind, first in (_batches(judges, planted) if array_studies else ())
-    ]
+    batches = _batches(judges, planted) if array_studies else ()
     settings = pulls_settings(whole=pulls_whole) if pulls_runs else []
-    parts += kept_pulls(settings, pulls_checks, studies=pulls_runs, seed=seed, kept=pulls_kept)
+    parts: list[Callable[[], tuple[Check, ...]]] = [
+        *(partial(arrays, kind, first=first) for kind, first in batches),
+        *kept_pulls(settings, pulls_checks, studies=pulls_runs, seed=seed, kept=pulls_kept),
+    ]
     step = _counted(2 * studies + len(parts), progress)
     checks: list[Check] = []
     for effects in (planted.without_effects(), planted):
