@@ -74,15 +74,9 @@ def check_methods(
     """
     planted = planted or Planted()
     _check_sizes(studies, items, options, planted)
-    arrays = partial(
-        array_checks, studies=array_studies, unread=planted.unread, items=items, options=options, seed=seed
-    )
-    batches = _batches(judges, planted) if array_studies else ()
+    parts = _array_parts(judges, planted, studies=array_studies, items=items, options=options, seed=seed)
     settings = pulls_settings(whole=pulls_whole) if pulls_runs else []
-    parts: list[Callable[[], tuple[Check, ...]]] = [
-        *(partial(arrays, kind, first=first) for kind, first in batches),
-        *kept_pulls(settings, pulls_checks, studies=pulls_runs, seed=seed, kept=pulls_kept),
-    ]
+    parts += kept_pulls(settings, pulls_checks, studies=pulls_runs, seed=seed, kept=pulls_kept)
     step = _counted(2 * studies + len(parts), progress)
     checks: list[Check] = []
     for effects in (planted.without_effects(), planted):
@@ -92,6 +86,15 @@ def check_methods(
         step()
     warnings = _warnings(studies, items, options, planted)
     return CheckResult(tuple(checks), planted, items, options, studies, array_studies, seed, DEFINITION, warnings)
+
+
+def _array_parts(
+    judges: tuple[NullJudge, ...], planted: Planted, *, studies: int, items: int, options: int, seed: int
+) -> list[Callable[[], tuple[Check, ...]]]:
+    """What is worked out on arrays, a part a judge and an effect; none without studies."""
+    batches = _batches(judges, planted) if studies else ()
+    arrays = partial(array_checks, studies=studies, unread=planted.unread, items=items, options=options, seed=seed)
+    return [partial(arrays, kind, first=first) for kind, first in batches]
 
 
 def _counted(total: int, progress: Progress | None) -> Callable[[], None]:
