@@ -140,6 +140,18 @@ def published(checks: Sequence[Check]) -> tuple[Check, ...]:
     return tuple(kept)
 
 
+def added(recorded: Sequence[Check], found: Sequence[Check]) -> tuple[Check, ...]:
+    """What is recorded together with further studies ``found``; a setting's interval stays only where it misses."""
+    out = {_key(c): c for c in recorded}
+    new = {_key(c): c for c in (*(c for c in found if _key(c) in out), *published(found))}
+    both = [together([c for c in (out.get(key), new.get(key)) if c is not None]) for key in {**out, **new}]
+    return tuple(c for c in both if c.quantity != "coverage" or c.judge == ALL_JUDGES or c.standing == "misses")
+
+
+def _key(check: Check) -> tuple[object, ...]:
+    return (check.quantity, *_setting(check))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=1_000)
@@ -149,11 +161,13 @@ def main() -> int:
     parser.add_argument("--items", type=int, help="settings of so many items alone")
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--runs", type=Path, nargs="+", metavar="FILE", help="of check-methods --all")
+    parser.add_argument("--add", action="store_true", help="to the runs that are recorded, which had other seeds")
     parser.add_argument("--note", default="", help="what a reader must know of these numbers")
     given = parser.parse_args()
     if given.runs is not None:
-        kept = [check for check in _kept(given.out) if check.way != "runs"]
-        save([*published(finished(*given.runs)), *kept], given)
+        of_runs, kept = ([c for c in _kept(given.out) if (c.way == "runs") is runs] for runs in (True, False))
+        found = finished(*given.runs)
+        save([*(added(of_runs, found) if given.add else published(found)), *kept], given)
         return 0
     todo = [cell for cell in cells(given.studies, given.seed) if _wanted(cell, given)]
     partly = given.only is not None or given.items is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -162,7 +163,8 @@ def run_label(info: RunInfo) -> str:
     mark = " · simulated" if info.simulated else ""
     mark += "" if shelf_of(info) == "listed" else f" · {shelf_of(info)}"
     # A run that nobody named is called after its data, which would then fill the field twice.
-    data = "" if info.dataset in info.name else f" · {info.dataset}"
+    named = re.search(rf"(?<!\w){re.escape(info.dataset)}(?!\w)", info.name)
+    data = "" if named else f" · {info.dataset}"
     return f"{info.name}{data} · {many(info.done, 'judgment')}{mark} · {local(info.created):%d %b %H:%M}"
 
 
