@@ -16,7 +16,15 @@ from rubriclab.model import Arm, RunData
 from rubriclab.model.wording import many, number
 from rubriclab.stats import alignment as stats
 from rubriclab.stats.alignment import Agreement, BudgetPoint, Correlation
-from rubriclab.stats.human_correlation import FEWEST_UNITS, ItemReads, LeftOut, gain, r_with_humans, rho_with_humans
+from rubriclab.stats.human_correlation import (
+    FEWEST_UNITS,
+    ItemReads,
+    LeftOut,
+    below_by_chance,
+    gain,
+    r_with_humans,
+    rho_with_humans,
+)
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 from rubriclab.stats.missing import Sensitivity, sensitivity
 from rubriclab.stats.ranks import MIN_RANKED, RankSets, rank_sets
@@ -100,6 +108,10 @@ class ArmAlignment:
     canonical_rank: int | None
     budget: tuple[BudgetPoint, ...]
     warnings: tuple[str, ...]
+
+
+PERMUTED = 20_000
+"""Items up to which ratings change places; of more the interval is as good and the draws take long."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +247,7 @@ def _arm(data: RunData, case: Cases, raters: Raters, units: Units, strategies: i
         ceiling=ceiling,
         reliability=reliability(case.reads, own_share(case.scores[case.at], case.order[case.at])),
         sensitivity=_sensitivity(case),
-        against=_against(r, strategies),
+        against=_against(case.reads, r, strategies),
         ordering_rank=ranks,
         canonical_rank=next((o.rank for o in ranks if o.canonical), None),
         budget=stats.budget_curve(case.scores[whole], case.human[whole], seed=seed),
@@ -271,9 +283,13 @@ def _correlation(of: LeftOut) -> Correlation:
     return Correlation(of.value, of.r_interval())
 
 
-def _against(r: LeftOut, strategies: int) -> bool:
-    """Does the judge run against people? r is below 0, and surely so for all its arms at once."""
-    return r.r_interval(1.0 - 0.05 / max(strategies, 1)).high < 0
+def _against(reads: ItemReads, r: LeftOut, strategies: int) -> bool:
+    """Does the judge run against people? r is below 0, and surely so for all its arms at once: by its interval, and
+    by changing the ratings' places, which a judge that nearly always gives one score needs."""
+    error = 0.05 / max(strategies, 1)
+    if not r.r_interval(1.0 - error).high < 0:
+        return False
+    return len(reads.human) > PERMUTED or below_by_chance(reads) <= error / 2
 
 
 def _sensitivity(case: Cases) -> Sensitivity | None:

@@ -173,6 +173,30 @@ def r_with_humans(reads: ItemReads, *, at: float | None = None) -> LeftOut:
     return LeftOut(float(_r(total, at)), np.asarray(_r(total - sum_by_unit(reads.unit, sums), at)))
 
 
+def below_by_chance(reads: ItemReads, *, draws: int = 4_000, seed: int = 0) -> float:
+    """One-sided p of a correlation below 0: the ratings of units with as many items change places (Pitman 1937).
+
+    Exact where the judge has nothing to do with the ratings, however its scores are shared out. The jackknife is not
+    where nearly all scores are one: of a judge that gives 88 % one score, whatever it reads, and of ratings that
+    pile up at one end, its interval lies below 0 in 4 to 9 % rather than 2.5 %.
+    """
+    unit, size = np.unique(reads.unit, return_inverse=True, return_counts=True)[1:]
+    weight = weights(reads)
+    rows = np.argsort(unit, kind="stable")
+    first = np.concatenate([[0], np.cumsum(size)[:-1]])
+    away = (weight * (reads.mean - np.average(reads.mean, weights=weight)))[rows]
+    rating = reads.human[rows]
+    seen = float(away @ rating)
+    rng, below = np.random.default_rng(seed), 0
+    of_size = [first[size == many][:, None] + np.arange(many) for many in np.unique(size)]
+    for _ in range(draws):
+        moved = rating.copy()
+        for places in of_size:
+            moved[places] = rating[rng.permutation(places)]
+        below += float(away @ moved) <= seen + TINY
+    return (below + 1) / (draws + 1)
+
+
 def rho_with_humans(reads: ItemReads) -> LeftOut:
     """Spearman's rho of the items' means with their human ratings, each item counted once."""
     x, y, unit = reads.mean, reads.human, np.unique(reads.unit, return_inverse=True)[1]
