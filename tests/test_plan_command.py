@@ -148,7 +148,7 @@ def test_what_cannot_be_planned_is_said(study, tmp_path, capsys) -> None:
 @pytest.mark.slow
 def test_run_stops_at_a_width_and_says_why(study, tmp_path, capsys) -> None:
     store, small = str(tmp_path / "s.duckdb"), only(study, "sim")
-    text = small.read_text().replace("first = 0.8}}", "first = 0.8}, latency_ms = 60}")
+    text = small.read_text().replace("first = 0.8}}", "first = 0.8}, latency_ms = 250}")
     small.write_text(text)
     asked = ["run", str(small), "--store", store, "--stop-at-width", "0.6", "--json"]
     assert main(asked) == EXIT_UNFINISHED

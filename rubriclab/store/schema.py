@@ -9,9 +9,9 @@ import duckdb
 SCHEMA = 7
 MAX_POSITIONS = 10
 P_COLUMNS = tuple(f"p{i}" for i in range(1, MAX_POSITIONS + 1))
-COMMIT_SECONDS, FAST_COMMIT_SECONDS, FAST_BATCH = 0.3, 0.5, 100
-"""How long a batch gathers: a commit takes 8 ms of processor time, however small it is. While batches hold
-FAST_BATCH judgments or more they gather longer, but not so long that a stop rule would look too late."""
+COMMIT_SECONDS = 0.3
+"""How long a batch gathers: a commit takes 8 ms of processor time, however small it is; longer, and a stop rule
+would look too late at a fast run."""
 
 
 # ---------------------------------------------------------------- schema

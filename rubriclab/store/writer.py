@@ -12,7 +12,7 @@ from rubriclab.store.journal import line_of
 from rubriclab.store.lab import Store
 from rubriclab.store.recovery import Aside, commit_in_parts
 from rubriclab.store.rows import REPLY_KEY, Batch, Record, outcome_row, reply_row
-from rubriclab.store.schema import COMMIT_SECONDS, FAST_BATCH, FAST_COMMIT_SECONDS
+from rubriclab.store.schema import COMMIT_SECONDS
 
 MOST_ASIDE = 20
 """So many replies that no database takes are no chance any more: the run had better pause."""
@@ -182,14 +182,12 @@ class RunWriter:
                 self._lock.notify_all()
 
     def _work(self) -> None:
-        gathers = COMMIT_SECONDS
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._closed or self._ready())
                 if not self._ready():
                     return
-                self._lock.wait_for(lambda: self._closed or self._hurry, gathers)
-                gathers = FAST_COMMIT_SECONDS if len(self._pending) >= FAST_BATCH else COMMIT_SECONDS
+                self._lock.wait_for(lambda: self._closed or self._hurry, COMMIT_SECONDS)
                 self._parts, self._pending = [self._pending], Batch()
                 self._writing = True
                 if self._journal is not None:
