@@ -22,7 +22,6 @@ from yarl import URL
 from rubriclab import __version__
 from rubriclab.judges.addresses import addresses, answers_as, base_url, read_key
 from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
-from rubriclab.judges.deadlines import Deadlines
 from rubriclab.judges.faults import Fault, fault, from_response, redact, without_secrets
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.reading import parsed, read_completion
@@ -83,8 +82,8 @@ class ChatClient:
         key = read_key(judge, secrets)
         self._secrets = (key,) if key else ()
         self._servers = [_Server.at(url) for url in base_urls or addresses(judge)]
-        self._limit_field = self._posted_field = token_limit_field(judge.model)
-        self._posted: tuple[Call | None, bytes] = (None, b"")
+        self._limit_field = token_limit_field(judge.model)
+        self._posted: tuple[Call, str, bytes] | None = None
         self._served: str | None = None
         self._session = aiohttp.ClientSession(
             connector=Connector(
@@ -101,7 +100,6 @@ class ChatClient:
             auto_decompress=False,  # ``read_body`` does, with a bound
         )
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
-        self._deadlines = Deadlines(judge.timeout)
 
     async def ask(self, call: Call) -> Reply:
         """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
@@ -131,7 +129,6 @@ class ChatClient:
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         await self._session.close()
-        self._deadlines.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -149,14 +146,15 @@ class ChatClient:
 
     def _body(self, call: Call, limit_field: str) -> bytes:
         """What is posted; that of the call before, where the same is asked once more."""
-        asked, body = self._posted
-        same = asked is not None and asked.messages is call.messages and asked.sampling is call.sampling
-        if same and _FORM(asked) == _FORM(call) and limit_field == self._posted_field:
-            return body
+        if self._posted is not None:
+            asked, field, body = self._posted
+            same = asked.messages is call.messages and asked.sampling is call.sampling and field == limit_field
+            if same and _FORM(asked) == _FORM(call):
+                return body
         body = json.dumps(
             request_body(self.judge, call, top_logprobs=self._top_logprobs, limit_field=limit_field)
         ).encode()
-        self._posted, self._posted_field = (call, body), limit_field
+        self._posted = call, limit_field, body
         return body
 
     def _is_meant(self, served: str) -> bool:
@@ -205,20 +203,22 @@ class ChatClient:
         """The parsed completion, or the fault that came in its place."""
         answering = False
         try:
-            with self._deadlines.start() as clock:
-                async with self._session.post(
+            async with (
+                asyncio.timeout(self.judge.timeout) as clock,
+                self._session.post(
                     server.url, data=body, headers={CALL_HEADER: key}, proxy=server.proxy, allow_redirects=False
-                ) as response:
-                    answering = True
-                    status, answered = response.status, response.headers
-                    good = 200 <= status < 300
-                    content = await read_body(
-                        response,
-                        limit=MAX_REPLY_BYTES if good else MAX_ERROR_BYTES,
-                        room=self._room,
-                        clock=clock,
-                        cut=not good,
-                    )
+                ) as response,
+            ):
+                answering = True
+                status, answered = response.status, response.headers
+                good = 200 <= status < 300
+                content = await read_body(
+                    response,
+                    limit=MAX_REPLY_BYTES if good else MAX_ERROR_BYTES,
+                    room=self._room,
+                    clock=clock,
+                    cut=not good,
+                )
         except TooLarge as error:
             return fault("too_large", str(error))
         except Damaged as error:

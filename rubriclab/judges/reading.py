@@ -15,7 +15,7 @@ from rubriclab.judges.faults import Fault, fault, from_response, redact
 from rubriclab.model import Reply
 from rubriclab.model.answers import Spot, answer_spot
 from rubriclab.model.prompt import Reading
-from rubriclab.model.storable import NO_PROBABILITY, storable_logprob, storable_reply
+from rubriclab.model.storable import storable_logprob, storable_reply
 
 MAX_TEXT = 1_000_000
 """Characters of an answer's text: some 250,000 tokens. A judge that writes more is not judging,
@@ -176,19 +176,15 @@ def alternatives(content: Sequence[Any], place: TokenPlace) -> tuple[tuple[tuple
     are usable."""
     entry = content[place.token]
     listed = entry.get("top_logprobs") if isinstance(entry, dict) else None
-    beside = place.before or place.after
     pairs: list[tuple[str, float]] = []
     for alternative in listed if isinstance(listed, list) else ():
         if not isinstance(alternative, dict):
             continue
-        value, token = alternative.get("logprob"), alternative.get("token")
-        if type(value) is not float or not NO_PROBABILITY <= value <= 1.0:  # as NaN is
-            value = storable_logprob(value)
-            if value is None:
-                return (), False
-        if type(token) is not str:
-            token = _word(token)
-        pairs.append((token.removeprefix(place.before).removesuffix(place.after) if beside else token, value))
+        value = storable_logprob(alternative.get("logprob"))
+        if value is None:
+            return (), False
+        token = _word(alternative.get("token"))
+        pairs.append((token.removeprefix(place.before).removesuffix(place.after), value))
     return tuple(pairs), True
 
 

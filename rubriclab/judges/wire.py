@@ -20,7 +20,6 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
-from rubriclab.judges.deadlines import Deadline
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.serving import check_address, local_only
 from rubriclab.model import LabError
@@ -43,7 +42,7 @@ async def read_body(
     *,
     limit: int = MAX_REPLY_BYTES,
     room: asyncio.Semaphore | None = None,
-    clock: Deadline | asyncio.Timeout | None = None,
+    clock: asyncio.Timeout | None = None,
     cut: bool = False,
 ) -> bytes:
     """The body, unpacked; at most ``limit`` bytes are taken from the wire and made of them.
@@ -86,7 +85,7 @@ def _small(headers: Mapping[str, str]) -> bool:
     return "Transfer-Encoding" not in headers and len(length) <= 5 and length.isdecimal() and int(length) <= FREE_BYTES
 
 
-async def _place_in(room: asyncio.Semaphore, clock: Deadline | asyncio.Timeout | None) -> None:
+async def _place_in(room: asyncio.Semaphore, clock: asyncio.Timeout | None) -> None:
     """Take a place; ``clock`` goes on afterwards with what it had left."""
     ends = clock.when() if clock is not None else None
     if clock is None or ends is None:

@@ -50,6 +50,8 @@ def storable_logprob(value: Any) -> float | None:
 
     Servers round, so a little above 0 is no fault; a token is never certain e times over.
     """
+    if type(value) is float and NO_PROBABILITY <= value <= 1:  # as NaN is not
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     # Written so that NaN fails it, and an integer of 400 digits need not fit a float.
@@ -58,8 +60,6 @@ def storable_logprob(value: Any) -> float | None:
 
 def storable_reply(reply: Reply) -> Reply:
     """``reply`` as the store holds it; ``note`` names what was changed. Itself where nothing was."""
-    if _storable_as_it_is(reply):
-        return reply
     changes: dict[str, Any] = {}
     for name in ("text", "finish", "model", "error", "kind"):
         value = getattr(reply, name)
@@ -80,36 +80,17 @@ def storable_reply(reply: Reply) -> Reply:
     return replace(reply, **changes, note=note)
 
 
-def _storable_as_it_is(reply: Reply) -> bool:
-    """Whether nothing at all has to be looked at twice, as in all but a few replies: the quick way to say so."""
-    for word in (reply.finish, reply.model, reply.error, reply.kind):
-        if word is not None and not (type(word) is str and len(word) <= MAX_NAME and word.isascii()):
-            return False
-    for count in (reply.tokens_in, reply.tokens_out, reply.cached_tokens):
-        if count is not None and not (type(count) is int and 0 <= count <= MAX_COUNT):
-            return False
-    text, latency, top = reply.text, reply.latency, reply.top_tokens
-    if type(text) is not str or not text.isascii() or not 0 <= latency <= MAX_COUNT or len(top) > MAX_ALTERNATIVES:
-        return False
-    for token, value in top:  # NaN fails the comparison
-        if type(value) is not float or not NO_PROBABILITY <= value <= 1.0:
-            return False
-        if type(token) is not str or len(token) > MAX_NAME or not token.isascii():
-            return False
-    return True
-
-
 _LENGTHS = {"finish": MAX_NAME, "model": MAX_NAME, "kind": MAX_NAME, "error": MAX_ERROR}
 
 
 def _storable_top(pairs: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
     """The first MAX_ALTERNATIVES pairs; none at all where one of them has no log-probability."""
-    values = [storable_logprob(value) for _, value in pairs[:MAX_ALTERNATIVES]]
-    return tuple(
-        (storable_text(str(token))[:MAX_NAME], value)
-        for (token, _), value in zip(pairs, values, strict=False)
-        if value is not None and None not in values
-    )
+    kept = []
+    for token, given in pairs[:MAX_ALTERNATIVES]:
+        if (value := storable_logprob(given)) is None:
+            return ()
+        kept.append((storable_text(str(token))[:MAX_NAME], value))
+    return tuple(kept)
 
 
 def _change(name: str, value: Any, kept: Any) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rubriclab.judges.deadlines import Deadlines
 from rubriclab.judges.wire import FREE_BYTES, LARGE_AT_ONCE, read_body
 
 
@@ -27,7 +26,7 @@ class Slow:
 
 
 async def _read(room: asyncio.Semaphore, seconds: float, limit: float) -> int:
-    with Deadlines(limit).start() as clock:
+    async with asyncio.timeout(limit) as clock:
         answer: Any = Slow(seconds)
         return len(await read_body(answer, room=room, clock=clock))
 
