@@ -294,6 +294,19 @@ def test_a_choice_that_changes_is_held_against_the_order_that_was_asked_twice(
     assert least <= sum(found) <= most
 
 
+def test_an_open_verdict_on_a_list_names_the_place_that_is_sure() -> None:
+    """A judge that nearly always takes the second of four: first and last win alike, and that alone was said."""
+    rng, rows = np.random.default_rng(0), []
+    for q in range(20):
+        for turn in range(4):
+            shown = [f"c{(k + turn) % 4}" for k in range(4)]
+            taken = 1 if rng.random() < 0.9 else int(rng.integers(4))
+            rows.append({"judge": "j", "question_id": q, "order": "|".join(shown), "winner": shown[taken]})
+    judge = one(pairs(rows))
+    assert judge.first_place.effect.verdict == "undecided"
+    assert "but place 2 wins +0." in comparison_sentence(judge)
+
+
 # ------------------------------------------------------------------ soft preferences
 
 
