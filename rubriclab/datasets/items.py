@@ -84,7 +84,7 @@ def _origin(frame: pd.DataFrame, empty: int, blank: int, with_commas: Sequence[s
     """The file, with what was left out of it and how its numbers were read."""
     notes = [f"{empty:,} of {many(len(frame), 'row')} left out: no response"] if empty else []
     notes += [f"{many(blank, 'row')} left out: nothing in any column"] if blank else []
-    notes += [f"decimal commas read in {listed(with_commas)}"] if with_commas else []
+    notes += [f"decimal commas read in {listed([f'“{column}”' for column in with_commas])}"] if with_commas else []
     return table_name(frame) + (f" ({'; '.join(notes)})" if notes else "")
 
 
@@ -96,10 +96,9 @@ class _Columns:
         self.mapping = mapping
         self._cells = {column: frame[column].tolist() for column in set(mapping.columns())}
         rated = (*mapping.human, *(column for _, wide in mapping.human_by_criterion for column in wide))
-        self.with_commas = [f"“{column}”" for column in rated if _has_decimal_commas(self._cells[column])]
-        for column in rated:
-            if f"“{column}”" in self.with_commas:
-                self._cells[column] = [c.replace(",", ".") if isinstance(c, str) else c for c in self._cells[column]]
+        self.with_commas = [column for column in rated if _has_decimal_commas(self._cells[column])]
+        for column in self.with_commas:
+            self._cells[column] = [c.replace(",", ".") if isinstance(c, str) else c for c in self._cells[column]]
         self._raters = column_raters(mapping)
 
     def cell(self, column: str, row: int) -> Any:

@@ -110,7 +110,7 @@ def means_by_item(means: MeansOfReads, *, scores: Sequence[int]) -> Chart:
         {"type": "line", "x0": mark.at, "x1": mark.at, "y0": low, "y1": high, "layer": "below", "line": line}
         for low, high, mark in zip(means.low, means.high, marks, strict=True)
     ]
-    drawing.figure.update_layout(shapes=bars)  # one by one they take Plotly a hundred times as long
+    drawing.shapes(bars)
     drawing.dots(marks, color=OVER, upright=True)
     drawing.figure.update_xaxes(showticklabels=False, range=[0.2, len(marks) + 0.8])
     drawing.figure.update_yaxes(dtick=1, range=[min(scores) - 0.2, max(scores) + 0.2])

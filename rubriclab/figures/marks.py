@@ -155,12 +155,18 @@ class Drawing:
         if y is not None:
             self.figure.add_hline(y=y, **more)
 
+    def shapes(self, shapes: Sequence[Mapping[str, Any]]) -> None:
+        """Many shapes at once: one by one added, they take Plotly a hundred times as long."""
+        self.figure.layout.shapes = (*self.figure.layout.shapes, *shapes)
+
     def _line_across(self, line: Mapping[str, Any], x: float | None, y: float | None) -> None:
         """What Plotly's add_vline and add_hline come to in a figure of one panel, in a third of their time."""
+        lines = []
         if x is not None:
-            self.figure.add_shape(type="line", x0=x, x1=x, xref="x", y0=0, y1=1, yref="y domain", line=line)
+            lines.append({"x0": x, "x1": x, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain"})
         if y is not None:
-            self.figure.add_shape(type="line", x0=0, x1=1, xref="x domain", y0=y, y1=y, yref="y", line=line)
+            lines.append({"x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "yref": "y"})
+        self.shapes([{"type": "line", **ends, "line": line} for ends in lines])
 
     def room(self, reach: float, *, place: Mapping[str, int] = ALONE) -> None:
         """The shaded room from -``reach`` to ``reach``: effects too small to matter."""

@@ -72,12 +72,12 @@ def kept_pulls(
     that was stopped goes on where it was. Raises LabError where that is no file of finished settings.
     """
     size = {"studies": studies, "seed": seed}
-    rows = list(_rows(kept)) if kept is not None and kept.exists() else []
-    known = {repr(row): checks for row, checks in rows}
+    known = list(_rows(kept)) if kept is not None and kept.exists() else []
 
     def given(about: Mapping[str, Any], setting: Mapping[str, Any]) -> tuple[Check, ...]:
-        if repr(about) in known:
-            return known[repr(about)]
+        for row, checks in known:
+            if row == about:
+                return checks
         checks = work(**setting, **size)
         if kept is not None:
             _keep(kept, about, checks)
