@@ -8,16 +8,17 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.model import places
+from rubriclab.model.language import tr
 
 
 def frame() -> None:
     st.set_page_config(page_title=ui.tab_title(), page_icon=str(places.MARK), layout="wide")
     st.logo(str(places.LOGO), icon_image=str(places.MARK), size="large")
     pages = {
-        section: [
+        tr(section): [
             st.Page(
                 f"pages/{entry.file}.py",
-                title=entry.title,
+                title=tr(entry.title),
                 icon=entry.icon,
                 url_path=entry.file,
                 default=entry.file == "home",
@@ -31,6 +32,7 @@ def frame() -> None:
     ui.enter(page)
     ui.follow_store()
     ui.store_chooser()
+    ui.language_chooser()
     ui.watch_runs()
     try:
         page.run()

@@ -11,9 +11,10 @@ from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.style import Chart
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.position_results import PositionArm, PositionResult
+from rubriclab.model.language import msg, tr
 from rubriclab.store import RunInfo
 
-LEAD = "By how many points does the order of the score options move the scores?"
+LEAD = msg("By how many points does the order of the score options move the scores?")
 
 
 @st.fragment  # another arm redraws its own part, not the charts that show all of them
@@ -22,7 +23,7 @@ def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart
     telling = [code for code, arm in arms.items() if arm.moves_order] or list(arms)
     names = uf.arm_names({code: one.arm for code, one in arms.items()})
     code = ui.choose(
-        "Judge and strategy",
+        tr("Judge and strategy"),
         list(arms),
         address="arm",
         default=telling[0],
@@ -34,8 +35,8 @@ def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart
     ordinal.line(info, code, "order")
     uf.cautions(arm.warnings)
     views.answers(arm)
-    st.subheader("What each place does", anchor=False, help=ui.about("place_pull"))
-    st.caption("The mean score with the highest score at this place, less that with the lowest.")
+    st.subheader(tr("What each place does"), anchor=False, help=ui.about("place_pull"))
+    st.caption(tr("The mean score with the highest score at this place, less that with the lowest."))
     pulls = draw.pull_bars(arm, run_judges=uf.judges_of(info))
     ui.chart(pulls, key=f"position-pulls-{code}", info=info)
     left, right = st.columns(2, gap="large")
@@ -44,7 +45,7 @@ def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart
         event = views.where_it_picks(cells, key=f"position-cells-{code}")
     with right:
         views.how_strong(arm)
-    st.subheader("Judgments behind a cell", anchor="cell-judgments")
+    st.subheader(tr("Judgments behind a cell"), anchor="cell-judgments")
     views.cell_browser(info, code, arm.arm, event, key="position")
     ui.export_row(
         {"Pull of each place": pulls, "Score by position": cells} | shared,
@@ -59,7 +60,9 @@ def one_scale(moved: list[PositionArm], info: RunInfo) -> list[PositionArm]:
     sizes = list(dict.fromkeys(len(arm.arm.scores) for arm in moved))
     if len(sizes) < 2:
         return moved
-    size = ui.choose("Score options, below", sizes, key=f"position-scale-{info.run}", address="scale", segments=True)
+    size = ui.choose(
+        tr("Score options, below"), sizes, key=f"position-scale-{info.run}", address="scale", segments=True
+    )
     return [arm for arm in moved if len(arm.arm.scores) == size]
 
 
@@ -79,33 +82,40 @@ def overview(found: PositionResult, moved: list[PositionArm], judges: tuple[str,
     }
 
 
-with ui.page("position", "Results", LEAD):
+with ui.page("position", msg("Results"), LEAD):
     info = ui.choose_run(axes=("options",), key="position")
     if info is None:
         ui.empty_state(
-            "Nothing judged yet", "Run the demo or a study of your own first.", target="home", action="To the demo"
+            tr("Nothing judged yet"),
+            tr("Run the demo or a study of your own first."),
+            target="home",
+            action=tr("To the demo"),
         )
         st.stop()
     found = ui.finding(info, POSITION)
     moved = [arm for arm in found.arms if arm.moves_order]
     shared = overview(found, one_scale(moved, info), uf.judges_of(info))
     one_arm(info, {arm.code: arm for arm in found.arms}, shared)
-    st.subheader("All judges and strategies", anchor=False)
+    st.subheader(tr("All judges and strategies"), anchor=False)
     st.markdown(
-        "**By how many points the order moves scores**; between the outer dotted lines an "
-        "effect is too small to be of interest",
+        tr(
+            "**By how many points the order moves scores**; between the outer dotted lines an effect is too "
+            "small to be of interest"
+        ),
         help=ui.about("order_shift", also=("extremes", "single_shift", "sesoi")),
     )
     ui.chart(shared["Shifts"], key="position-shifts", info=info)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**Position selected**, where the order varied", help=ui.about("share"))
+        st.markdown(tr("**Position selected**, where the order varied"), help=ui.about("share"))
         ui.chart(shared["Positions"], key="position-bars", info=info)
     with right:
-        st.markdown("**Scores given**: a judge of one score looks unbiased", help=ui.about("scores_given"))
+        st.markdown(tr("**Scores given**: a judge of one score looks unbiased"), help=ui.about("scores_given"))
         ui.chart(shared["Scores given"], key="position-scores", info=info)
     st.markdown(
-        "**Bias Cost**: how far an order's scores stand from being picked evenly, without noise and as in the paper",
+        tr(
+            "**Bias Cost**: how far an order's scores stand from being picked evenly, without noise and as in the paper"
+        ),
         help=ui.about("recommended_order", also=("bias_cost",)),
     )
     ui.chart(shared["Bias Cost"], key="position-costs", info=info)

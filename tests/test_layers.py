@@ -31,6 +31,7 @@ ONLY_IN = {
     "kaleido": {"figures"},
     "openai": {"judges"},
     "aiohttp": {"judges", "runs"},
+    "babel": {"model"},
 }
 MODULE, PAGE, FUNCTION = 400, 120, 40
 """At most so many lines."""

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from rubriclab.model.language import separators
+
 # Okabe-Ito's order, darkened a little so that lines read on white and on near-black alike.
 JUDGE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#b45f93", "#82992c", "#3a95c2", "#7a6ff0", "#7d7d7d")
 ACCENT = "#0072b2"
@@ -153,6 +155,7 @@ def _house(height: int) -> dict[str, Any]:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"size": 13},
         "hoverlabel": {"font": {"size": 13}},
+        "separators": separators(),
         "dragmode": False,  # a finger or a wheel over a chart moves the page
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
     }

@@ -12,6 +12,7 @@ from rubriclab.app.ui.runs import store
 from rubriclab.findings.topic import Question, Topic
 from rubriclab.findings.topics import Findings
 from rubriclab.model import RunData
+from rubriclab.model.language import SOURCE, language
 from rubriclab.store import RunInfo
 
 R = TypeVar("R")
@@ -19,18 +20,19 @@ Options = tuple[tuple[str, Hashable], ...]
 
 
 class _Revision(NamedTuple):
-    """What a run's judgments depend on: the store, the run and how far it has come."""
+    """What is said of a run's judgments depends on the store, the run, how far it has come, and the language."""
 
     path: str
     run: str
     revision: str
     probabilities: bool
     reading: Reading = Reading()
+    language: str = SOURCE
 
     @classmethod
     def of(cls, info: RunInfo, *, probabilities: bool = False) -> _Revision:
         kept, read = store(), reading_of(info.run)
-        return cls(kept.path, info.run, kept.revision(info.run), probabilities, read)
+        return cls(kept.path, info.run, kept.revision(info.run), probabilities, read, language())
 
 
 # Frames and findings are read-only, so the caches hand out the object itself: pickling 80 MB
@@ -42,7 +44,7 @@ def _stored(revision: _Revision) -> RunData:
 
 def _frame(revision: _Revision) -> RunData:
     """The judgments of a revision, read as this session chose; the arrays are shared."""
-    return _stored(revision._replace(reading=Reading())).read_as(*revision.reading)
+    return _stored(revision._replace(reading=Reading(), language=SOURCE)).read_as(*revision.reading)
 
 
 def run_data(info: RunInfo, *, probabilities: bool = False) -> RunData:

@@ -19,13 +19,15 @@ from starlette.routing import Route
 from streamlit.navigation.page import StreamlitPage
 
 from rubriclab.app.ui.guard import check_visitor, openness
+from rubriclab.app.ui.language import CHOSEN as LANGUAGE_CHOSEN
 from rubriclab.model import LabError
+from rubriclab.model.language import figure, msg, tr
 
 log = logging.getLogger("rubriclab")
 
 _ANNOUNCED = "announced"
 _KEYS = "keys of this session"
-KEPT_ACROSS_STORES = frozenset({_ANNOUNCED, _KEYS, "entered", "wanted"})
+KEPT_ACROSS_STORES = frozenset({_ANNOUNCED, _KEYS, "entered", "wanted", LANGUAGE_CHOSEN})
 """What a session remembers that is about no store."""
 WARM_AFTER = 1.5
 """Seconds after the first page was made: by then it mostly stands in the browser, which fetches its parts from here."""
@@ -45,42 +47,42 @@ class Entry(NamedTuple):
 
 NAVIGATION: Mapping[str, tuple[Entry, ...]] = {
     "": (
-        Entry("home", "Home", ":material/home:"),
-        Entry("trial", "Try it", ":material/bolt:"),
-        Entry("guide", "What position bias is", ":material/school:"),
-        Entry("gallery", "Gallery", ":material/museum:"),
+        Entry("home", msg("Home"), ":material/home:"),
+        Entry("trial", msg("Try it"), ":material/bolt:"),
+        Entry("guide", msg("What position bias is"), ":material/school:"),
+        Entry("gallery", msg("Gallery"), ":material/museum:"),
     ),
-    "Set up": (
-        Entry("data", "Data", ":material/table_rows:"),
-        Entry("rubric", "Rubric", ":material/format_list_numbered:"),
-        Entry("judges", "Judges", ":material/gavel:"),
-        Entry("prompt", "Your prompt", ":material/edit_note:"),
-        Entry("workshop", "Workshop", ":material/handyman:"),
-        Entry("study", "Study", ":material/science:"),
-        Entry("runs", "Runs", ":material/play_circle:"),
+    msg("Set up"): (
+        Entry("data", msg("Data"), ":material/table_rows:"),
+        Entry("rubric", msg("Rubric"), ":material/format_list_numbered:"),
+        Entry("judges", msg("Judges"), ":material/gavel:"),
+        Entry("prompt", msg("Your prompt"), ":material/edit_note:"),
+        Entry("workshop", msg("Workshop"), ":material/handyman:"),
+        Entry("study", msg("Study"), ":material/science:"),
+        Entry("runs", msg("Runs"), ":material/play_circle:"),
     ),
-    "Findings": (
-        Entry("position", "Results", ":material/grid_on:"),
-        Entry("alignment", "Human alignment", ":material/groups:"),
-        Entry("reliability", "Reliability", ":material/balance:"),
-        Entry("ranking", "Ranking and advice", ":material/leaderboard:"),
-        Entry("criteria", "Criterion order", ":material/view_column:"),
-        Entry("batch", "Several a call", ":material/stacks:"),
-        Entry("choice", "Causes and cures", ":material/healing:"),
-        Entry("perturbation", "Scoring bias", ":material/tune:"),
-        Entry("comparison", "Pairs and lists", ":material/compare_arrows:"),
+    msg("Findings"): (
+        Entry("position", msg("Results"), ":material/grid_on:"),
+        Entry("alignment", msg("Human alignment"), ":material/groups:"),
+        Entry("reliability", msg("Reliability"), ":material/balance:"),
+        Entry("ranking", msg("Ranking and advice"), ":material/leaderboard:"),
+        Entry("criteria", msg("Criterion order"), ":material/view_column:"),
+        Entry("batch", msg("Several a call"), ":material/stacks:"),
+        Entry("choice", msg("Causes and cures"), ":material/healing:"),
+        Entry("perturbation", msg("Scoring bias"), ":material/tune:"),
+        Entry("comparison", msg("Pairs and lists"), ":material/compare_arrows:"),
     ),
-    "Look closer": (
-        Entry("compare", "Compare", ":material/difference:"),
-        Entry("judgments", "Judgments", ":material/manage_search:"),
-        Entry("report", "Report", ":material/description:"),
-        Entry("presentation", "Presentation", ":material/slideshow:", listed=False),
-        Entry("pipeline", "Your pipeline", ":material/conveyor_belt:"),
+    msg("Look closer"): (
+        Entry("compare", msg("Compare"), ":material/difference:"),
+        Entry("judgments", msg("Judgments"), ":material/manage_search:"),
+        Entry("report", msg("Report"), ":material/description:"),
+        Entry("presentation", msg("Presentation"), ":material/slideshow:", listed=False),
+        Entry("pipeline", msg("Your pipeline"), ":material/conveyor_belt:"),
     ),
-    "Learn": (
-        Entry("definitions", "Definitions", ":material/menu_book:"),
-        Entry("assumptions", "Assumptions", ":material/rule:"),
-        Entry("check", "Method check", ":material/verified:"),
+    msg("Learn"): (
+        Entry("definitions", msg("Definitions"), ":material/menu_book:"),
+        Entry("assumptions", msg("Assumptions"), ":material/rule:"),
+        Entry("check", msg("Method check"), ":material/verified:"),
     ),
 }
 
@@ -161,6 +163,8 @@ def announce(done: str, *, icon: str = ":material/check:") -> None:
 def page(file: str, title: str, lead: str) -> Iterator[None]:
     """The frame of one page: title, one sentence, and no traceback whatever happens inside.
 
+    ``title`` and ``lead`` are in English, marked with ``msg``: they are said here.
+
     A server whose first visitor opens a deep link runs the page without app.py; the page then
     goes through app.py and comes back to itself.
     """
@@ -168,8 +172,8 @@ def page(file: str, title: str, lead: str) -> Iterator[None]:
     if not st.session_state.get("entered"):
         st.session_state["wanted"] = file, _query()
         st.switch_page("app.py")
-    st.title(title)
-    st.markdown(lead)
+    st.title(tr(title))
+    st.markdown(tr(lead))
     for done, icon in st.session_state.pop(_ANNOUNCED, ()):
         st.toast(done, icon=icon)
     try:
@@ -181,8 +185,11 @@ def page(file: str, title: str, lead: str) -> Iterator[None]:
             raise  # reruns, stops and page switches travel as exceptions
         log.exception("page %s failed", file)
         st.error(
-            f"Something in the lab itself failed ({type(fault).__name__}). Your data and runs are "
-            "untouched. The details are in the terminal where the lab runs.",
+            tr(
+                "Something in the lab itself failed ({fault}). Your data and runs are untouched. The details are in "
+                "the terminal where the lab runs.",
+                fault=type(fault).__name__,
+            ),
             icon=":material/bug_report:",
         )
 
@@ -228,7 +235,7 @@ def duration(seconds: float) -> str:
     """Seconds in the unit one would say them in."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{figure(seconds / 3600, '.1f')} h"
 
 
 def secrets() -> Mapping[str, str]:

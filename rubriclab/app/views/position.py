@@ -18,14 +18,16 @@ from rubriclab.findings.position import position_sentence
 from rubriclab.findings.position_results import NoiseFloor, PositionArm
 from rubriclab.findings.shift import Single, mean_words, one_words
 from rubriclab.model import STATUSES, Arm
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import beyond_noise, beyond_noise_parts, interval, many, number, p_value
 from rubriclab.store import RunInfo
 
 T = TypeVar("T")
 
-NO_VERDICT = (
-    "A p is no verdict. Each of these tests comes out below 0.05 for one in twenty judges that the order does not "
-    "move, whatever else was tested; the verdicts above hold for all that is said of a judge together."
+NO_VERDICT = msg(
+    "A p is no verdict. Each of these tests comes out below 0.05 for one in twenty judges that the "
+    "order does not move, whatever else was tested; the verdicts above hold for all that is said of "
+    "a judge together."
 )
 MOST = 100
 """Judgments of a cell that are listed below it."""
@@ -53,10 +55,10 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
         position = _part("Position", range(1, arm.n_positions + 1), wanted[1], key=f"{tag}-position")
         status = _part("Outcome", STATUSES, None, key=f"{tag}-status")
     if score is None and position is None and status is None:
-        st.caption("Click a cell, or choose a score, a position or an outcome.")
+        st.caption(tr("Click a cell, or choose a score, a position or an outcome."))
         return
     frame = ui.store().judgments_behind(info.run, arm=code, score=score, position=position, status=status, limit=MOST)
-    st.caption(f"{'The first ' if len(frame) == MOST else ''}{many(len(frame), 'judgment')}.")
+    st.caption(f"{tr('The first ') if len(frame) == MOST else ''}{many(len(frame), 'judgment')}.")
     browse(info, frame, key=tag)
 
 
@@ -81,34 +83,42 @@ def headline(arm: PositionArm) -> None:
     order, below = _single(single)
     uf.metrics(
         (
-            "Ascending less descending",
+            tr("Ascending less descending"),
             _points(shift.ascending, "+.2f"),
             interval(shift.ascending_ci, "+.2f"),
             ui.about("order_shift", also=("sesoi", "expected")),
         ),
         (
-            "Highest less lowest order",
+            tr("Highest less lowest order"),
             _points(shift.extremes),
             interval(shift.extremes_ci, ".2f"),
             ui.about("extremes"),
         ),
         (
-            "Highest score first",
+            tr("Highest score first"),
             _points(pull.value, "+.2f"),
             interval(pull.ci, "+.2f"),
             ui.about("place_pull", also=("simultaneous",)),
         ),
-        ("Single score, other order", order, below, ui.about("single_shift")),
+        (tr("Single score, other order"), order, below, ui.about("single_shift")),
     )
     choice = (
-        f" From expected scores; from choices alone {_points(shift.by_choice, '+.2f')} "
-        f"({interval(shift.by_choice_ci, '+.2f')})."
+        tr(
+            " From expected scores; from choices alone {points} ({by_choice_ci}).",
+            points=_points(shift.by_choice, "+.2f"),
+            by_choice_ci=interval(shift.by_choice_ci, "+.2f"),
+        )
         if shift.outcome == "expected"
         else ""
     )
     st.caption(
-        f"Score points. 95 % intervals over {many(arm.n_units, arm.unit)}; {arm.n_used:,} of "
-        f"{arm.n_used + arm.n_excluded:,} judgments read.{choice}",
+        tr(
+            "Score points. 95 % intervals over {counted}; {n_used:,} of {n_excluded:,} judgments read.{choice}",
+            counted=many(arm.n_units, arm.unit),
+            n_used=arm.n_used,
+            n_excluded=arm.n_used + arm.n_excluded,
+            choice=choice,
+        ),
         help=ui.about("read", also=("interval", "mass")),
     )
 
@@ -117,8 +127,8 @@ def answers(arm: PositionArm) -> None:
     """Both questions with their verdicts; their intervals hold at once, so they are wider."""
     shift = arm.shift
     told = (
-        ("Does the order move the mean score?", shift.mean, mean_words(shift)),
-        ("Does the order move single scores?", shift.one, one_words(shift)),
+        (tr("Does the order move the mean score?"), shift.mean, mean_words(shift)),
+        (tr("Does the order move single scores?"), shift.one, one_words(shift)),
     )
     for place, (question, found, text) in zip(st.columns(2), told, strict=True):
         with place.container(border=True, height="stretch"):
@@ -130,9 +140,9 @@ def answers(arm: PositionArm) -> None:
 def _single(single: Single) -> tuple[str, str]:
     """How far another order moves a single score, and what stands below it."""
     if not single.source:
-        return _points(single.other), f"{interval(single.other_ci, '.2f')}; noise included"
+        return _points(single.other), tr("{other_ci}; noise included", other_ci=interval(single.other_ci, ".2f"))
     shown, measured = beyond_noise_parts(single.excess, ".2f", "points")
-    return shown, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), "noise taken out", measured)))
+    return shown, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), tr("noise taken out"), measured)))
 
 
 def _points(value: float, form: str = ".2f") -> str:
@@ -141,18 +151,18 @@ def _points(value: float, form: str = ".2f") -> str:
 
 def where_it_picks(cells: Chart, key: str) -> Any:
     """The table of scores and positions; what was clicked in it."""
-    st.subheader("Where it picks", anchor=False, help=ui.about("table", also=("ordering",)))
-    st.caption("Score × position; ● beyond chance. Click a cell to read its judgments.")
+    st.subheader(tr("Where it picks"), anchor=False, help=ui.about("table", also=("ordering",)))
+    st.caption(tr("Score × position; ● beyond chance. Click a cell to read its judgments."))
     event = ui.chart(cells, key=key, select=True)
     if event and event.selection.points:
-        st.markdown(":material/arrow_downward: [Read this cell's judgments](#cell-judgments)")
+        st.markdown(tr(":material/arrow_downward: [Read this cell's judgments](#cell-judgments)"))
     return event
 
 
 def how_strong(arm: PositionArm) -> None:
     """The sizes of what position does, then whether it is chance."""
     about = ui.about("v", also=("v_interval", "v_noise", "bias_cost", "average_effect", "any_order", "chi2", "holm"))
-    st.subheader("How strong, and is it chance?", anchor=False, help=about)
+    st.subheader(tr("How strong, and is it chance?"), anchor=False, help=about)
     _strength(arm)
     _tests(arm)
 
@@ -163,29 +173,33 @@ def _strength(arm: PositionArm) -> None:
     numbers = pd.DataFrame(
         [
             (
-                "Uneven picking (Cramér's V)",
+                tr("Uneven picking (Cramér's V)"),
                 number(where.v, ".3f"),
                 interval(where.v_ci, ".2f"),
-                f"{number(where.cramers_v, '.3f')} (noise alone {number(where.v_from_noise, '.2f')})",
+                tr(
+                    "{cramers_v} (noise alone {v_from_noise})",
+                    cramers_v=number(where.cramers_v, ".3f"),
+                    v_from_noise=number(where.v_from_noise, ".2f"),
+                ),
             ),
             (
-                "Bias Cost, default order",
+                tr("Bias Cost, default order"),
                 cost_said(clean.default, reason=False),
                 interval(clean.default_ci, ".1f"),
                 cost_said(cost.default.cost, reason=False),
             ),
             (
-                "Bias Cost, best order",
+                tr("Bias Cost, best order"),
                 cost_said(clean.best, reason=False),
                 interval(clean.best_ci, ".1f"),
                 cost_said(cost.best.cost, reason=False),
             ),
         ],
-        columns=["Strength", "Without noise", "95 % interval", "As in the paper"],
+        columns=["Strength", tr("Without noise"), "95 % interval", tr("As in the paper")],
     )
     st.table(numbers.set_index("Strength"))
     if cost.missing:
-        st.caption(ui.plain(f"Bias Cost {cost.missing}."))
+        st.caption(ui.plain(tr("Bias Cost {missing}.", missing=cost.missing)))
 
 
 def _tests(arm: PositionArm) -> None:
@@ -193,21 +207,21 @@ def _tests(arm: PositionArm) -> None:
     where = arm.position
     any_order = where.any_order
     rows = [
-        ("A common direction", where.test.name, where.test.p, where.p_holm, where.test.note),
-        ("Any sensitivity to order", any_order.name, any_order.p, where.any_order_p_holm, any_order.note),
+        (tr("A common direction"), where.test.name, where.test.p, where.p_holm, where.test.note),
+        (tr("Any sensitivity to order"), any_order.name, any_order.p, where.any_order_p_holm, any_order.note),
         (
-            "Evenness as in the paper (chi²)",
-            f"chi-square test (chi² {number(where.chi2, '.1f')}, {where.df} degrees of freedom)",
+            tr("Evenness as in the paper (chi²)"),
+            tr("chi-square test (chi² {chi2}, {df} degrees of freedom)", chi2=number(where.chi2, ".1f"), df=where.df),
             where.chi2_p,
             float("nan"),
-            "Takes the reads of one item as independent; not a valid test.",
+            tr("Takes the reads of one item as independent; not a valid test."),
         ),
     ]
     written = [
         (question, ui.plain(_in_words(name)), p_value(p, sign=False), p_value(holm, sign=False))
         for question, name, p, holm, _ in rows
     ]
-    columns = ["Question", "Test", "Chance alone (p)", "For all tests at once (Holm)"]
+    columns = ["Question", "Test", tr("Chance alone (p)"), tr("For all tests at once (Holm)")]
     st.table(pd.DataFrame(written, columns=columns).set_index("Question"))
     st.caption(NO_VERDICT)
     for question, *_, note in rows:
@@ -215,16 +229,23 @@ def _tests(arm: PositionArm) -> None:
             st.caption(ui.plain(f"{question}: {note}"))
     visible = arm.smallest_visible_effect
     st.caption(
-        f"The last column holds for {many(where.n_tests, 'test')} of each kind of this judge at once. Intervals resample "
-        f"{arm.n_units:,} {arm.unit}s. With 80 % power this run could see a departure of "
-        f"{number(100 * visible.share, '.1f')} points at one position (an unevenness, V, of about {number(visible.v, '.2f')}).",
+        tr(
+            "The last column holds for {tests} of each kind of this judge at once. Intervals resample "
+            "{n_units:,} {unit}s. With 80 % power this run could see a departure of {value} points at one "
+            "position (an unevenness, V, of about {v}).",
+            tests=many(where.n_tests, "test"),
+            n_units=arm.n_units,
+            unit=arm.unit,
+            value=number(100 * visible.share, ".1f"),
+            v=number(visible.v, ".2f"),
+        ),
         help=ui.about("visible", also=("power", "interval")),
     )
     if arm.noise_floor is not None:
         st.caption(_floor_words(arm.noise_floor), help=ui.about("noise_floor", also=("within_sd",)))
 
 
-_PLAIN_TESTS = {"Hotelling's T²": "all positions at once (Hotelling's T²)"}
+_PLAIN_TESTS = {"Hotelling's T²": msg("all positions at once (Hotelling's T²)")}
 """Tests whose names say nothing to whoever has not met them."""
 
 
@@ -234,8 +255,13 @@ def _in_words(test: str) -> str:
 
 def _floor_words(floor: NoiseFloor) -> str:
     ends = interval(tuple(100 * end for end in floor.excess_ci), ".0f")
-    return (
-        f"Noise floor, from the reads in {floor.strategy} order: two reads of one item in one order differ "
-        f"{number(floor.own, '.0%')} of the time; across orders {number(floor.reordered, '.0%')}, "
-        f"so the order itself adds {beyond_noise(100 * floor.excess, '.0f', 'points of a hundred')}; 95 % interval {ends}."
+    return tr(
+        "Noise floor, from the reads in {strategy} order: two reads of one item in one order differ "
+        "{own} of the time; across orders {reordered}, so the order itself adds {value}; 95 % interval "
+        "{ends}.",
+        strategy=floor.strategy,
+        own=number(floor.own, ".0%"),
+        reordered=number(floor.reordered, ".0%"),
+        value=beyond_noise(100 * floor.excess, ".0f", tr("points of a hundred")),
+        ends=ends,
     )

@@ -1,0 +1,38 @@
+"""Which language a visit is spoken to in: what was chosen, else what the address or the browser asks for."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, tr
+
+CHOSEN = "lang"
+"""The name of the choice in the session and in the address."""
+
+
+def language_now() -> str:
+    """The language of this visit; nothing outside of one."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return ""
+    known = (st.session_state.get(CHOSEN), st.query_params.get(CHOSEN), (st.context.locale or "")[:2].lower())
+    return next((str(code) for code in known if code in LANGUAGES), SOURCE)
+
+
+def language_chooser() -> None:
+    """The languages side by side at the foot of the sidebar; the choice stands in the address."""
+    if CHOSEN not in st.session_state:
+        st.session_state[CHOSEN] = language_now()
+    with st.sidebar:
+        st.segmented_control(
+            tr("Language"),
+            list(LANGUAGES),
+            key=CHOSEN,
+            format_func=LANGUAGES.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+            bind="query-params",
+        )
+
+
+ask_first(language_now)

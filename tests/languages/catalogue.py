@@ -1,0 +1,82 @@
+"""The texts of the lab as its code writes them, and the catalogue of each other language brought up to them.
+
+Run it after a change of words: ``python -m tests.languages.catalogue``. Translations that still fit are kept, texts
+that are gone are let go, and new ones stand there without a translation, to be filled in (any editor of PO files will do).
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from babel.messages import Catalog
+from babel.messages.extract import extract_from_file
+from babel.messages.pofile import read_po, write_po
+
+from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
+
+ROOT = Path(__file__).parents[2]
+KEYWORDS = {"tr": (1,), "msg": (1,), "noun": (1, 2)}
+HEADER = "# The words of rubriclab. Written anew by: python -m tests.languages.catalogue\n#"
+
+
+def modules() -> list[Path]:
+    return sorted([ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "rubriclab").rglob("*.py")])
+
+
+def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
+    """The texts of one module; a noun with both its forms."""
+    for _, message, _, _ in extract_from_file("python", path, keywords=KEYWORDS):
+        yield message if isinstance(message, str) else (message[0], message[1])
+
+
+@cache
+def source() -> Catalog:
+    """Every text with the modules that say it."""
+    found = Catalog()
+    for path in modules():
+        for message in messages_of(path):
+            found.add(message, locations=[(path.relative_to(ROOT).as_posix(), 0)])
+    return found
+
+
+def path_of(code: str) -> Path:
+    return CATALOGUES / f"{code}.po"
+
+
+def read(code: str) -> Catalog:
+    with path_of(code).open("rb") as file:
+        return read_po(file, locale=code)
+
+
+def renewed(code: str) -> bytes:
+    """The catalogue of a language with the texts of today, as a file."""
+    kept = read(code) if path_of(code).exists() else Catalog(locale=code)
+    told = {one.id: one.string for one in kept if one.id and not one.fuzzy}
+    new = Catalog(locale=code, header_comment=HEADER, fuzzy=False)
+    for one in source():
+        if one.id:
+            new.add(one.id, told.get(one.id, ""), locations=sorted(set(one.locations)))
+    file = io.BytesIO()
+    write_po(file, new, width=110, include_lineno=False, sort_by_file=True, omit_header=False)
+    lines = file.getvalue().decode().splitlines(keepends=True)
+    dated = ('"POT-Creation-Date', '"PO-Revision-Date', '"Last-Translator', '"Generated-By')
+    return "".join(line for line in lines if not line.startswith(dated)).encode()
+
+
+def main() -> int:
+    for code in LANGUAGES:
+        if code != SOURCE:
+            path_of(code).write_bytes(renewed(code))
+            open_ = [
+                one.id for one in read(code) if one.id and not all(one.string if one.pluralizable else [one.string])
+            ]
+            print(f"{path_of(code).relative_to(ROOT)}: {len(source())} texts, {len(open_)} of them to be translated")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
