@@ -103,6 +103,12 @@ def headline(arm: PositionArm) -> None:
         ),
         (tr("Single score, other order"), order, below, ui.about("single_shift")),
     )
+    _read_of(arm)
+
+
+def _read_of(arm: PositionArm) -> None:
+    """What the numbers above rest on."""
+    shift = arm.shift
     choice = (
         tr(
             " From expected scores; from choices alone {points} ({ends}).",

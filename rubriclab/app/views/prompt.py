@@ -188,7 +188,7 @@ def _reply(number: int, call: Call, text: str, read: Read) -> None:
         )
     )
     kind = "answer" if read.label is not None and not read.guessed else "unread"
-    lit = [Lit(read.spot.start, read.spot.end, kind, tr("read"))] if read.spot else []
+    lit = [Lit(read.spot.start, read.spot.end, kind, tr("what was read"))] if read.spot else []
     marked(text or tr("(empty)"), lit, height="12rem")
 
 

@@ -54,17 +54,22 @@ def section(store: Store, runs: Sequence[RunInfo], title: str) -> None:
             icon=":material/folder_zip:",
             on_click="ignore",
         )
-        judged = sum(info.done for info in runs)
-        seconds = (SECONDS + 1) * len(runs) + (SECONDS_A_JUDGMENT + SECONDS_TO_SHARE) * judged
-        size = LIBRARY_MB * len(runs) + MB_A_JUDGMENT * judged
-        st.caption(
-            tr(
-                "About {size:.0f} MB when unpacked, ready in about {duration}.",
-                size=size,
-                duration=ui.duration(max(seconds, 2)),
-            )
-        )
+        _cost(runs)
         st.caption(tr("In a terminal: `python -m rubriclab share RUN --out FOLDER`"))
+
+
+def _cost(runs: Sequence[RunInfo]) -> None:
+    """How large the folder will be, and how long it takes."""
+    judged = sum(info.done for info in runs)
+    seconds = (SECONDS + 1) * len(runs) + (SECONDS_A_JUDGMENT + SECONDS_TO_SHARE) * judged
+    size = LIBRARY_MB * len(runs) + MB_A_JUDGMENT * judged
+    st.caption(
+        tr(
+            "About {size:.0f} MB when unpacked, ready in about {duration}.",
+            size=size,
+            duration=ui.duration(max(seconds, 2)),
+        )
+    )
 
 
 def _zipped_later(store: Store, runs: Sequence[RunInfo], sharing: Sharing) -> Callable[[], bytes]:

@@ -84,12 +84,17 @@ def section(bench: Bench) -> None:
     _shown(bench, leaderboard(ui.store(), bench, base=base.name, tried=tried))
 
 
-def _offer(bench: Bench, base: Version, tried: Sequence[Suggestion]) -> None:
-    """The wordings with what each changes, what trying them takes, and the button."""
+def _wordings(base: Version, tried: Sequence[Suggestion]) -> None:
+    """Each wording, why it is tried, and what it changes."""
     with st.expander(tr("{wordings} to try", wordings=many(len(tried), "wording")), icon=":material/edit_note:"):
         for one in tried:
             st.markdown(f"**{ui.plain(tr(one.title))}**: {ui.plain(tr(one.why))}")
             show_changes(rubric_diff(base.rubric, one.rubric))
+
+
+def _offer(bench: Bench, base: Version, tried: Sequence[Suggestion]) -> None:
+    """The wordings with what each changes, what trying them takes, and the button."""
+    _wordings(base, tried)
     most = len(bench.held_out.items) if bench.held_out is not None else 0
     by_key = {one.key: one for one in tried}
     tried = [

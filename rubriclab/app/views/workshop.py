@@ -16,6 +16,7 @@ from rubriclab.figures import contrast as draw
 from rubriclab.figures import position as draw_position
 from rubriclab.figures.style import Chart
 from rubriclab.findings.contrast import contrast_words
+from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.shift import mean_words
 from rubriclab.findings.versions import ALONE, VERSIONS, VersionAlone, VersionDifference, difference_sentence
 from rubriclab.model.language import language, msg, tr
@@ -254,7 +255,7 @@ def _set_against(version: Version, other: Version, criterion: str | None) -> Non
             st.caption(tr("Nothing: the two say the same."))
     if found.pair is not None and found.running is None:
         st.markdown(
-            f"**“{ui.plain(version.name)}” less “{ui.plain(other.name)}”**",
+            tr("**“{one}” less “{other}”**", one=ui.plain(version.name), other=ui.plain(other.name)),
             help=ui.about("arm_difference", also=("interval", "sesoi")),
         )
         _two_ways(
@@ -264,7 +265,7 @@ def _set_against(version: Version, other: Version, criterion: str | None) -> Non
 
 def _answers(found: VersionDifference, version: Version, other: Version) -> None:
     """In a sentence, then both questions with their verdicts, then what places and rates say."""
-    names = f"“{version.name}”", f"“{other.name}”"
+    names = tr("“{name}”", name=version.name), tr("“{name}”", name=other.name)
     uf.answer(difference_sentence(found, *names))
     for title, kind, term in (
         (tr("Mean score"), "score", "mean_shift"),
@@ -365,6 +366,11 @@ def _alone(alone: VersionAlone, version: Version, info: RunInfo) -> None:
                 words=ui.plain(mean_words(shift)),
             )
         )
+    _where_it_picks(arm, version, info)
+
+
+def _where_it_picks(arm: PositionArm, version: Version, info: RunInfo) -> None:
+    """Its scores by their places, and the way to every reply."""
     st.markdown(tr("**Score × position**: of each score, where it was when it was picked"), help=ui.about("table"))
     ui.chart(draw_position.heatmap(arm), key=f"bench-heatmap-{version.run}", info=info)
     st.markdown(tr("**Scores given**"))
