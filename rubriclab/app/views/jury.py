@@ -12,7 +12,7 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.jury import JURY
 from rubriclab.findings.jury_results import JuryOf, Measured
 from rubriclab.findings.jury_words import choice_sentence, errors_sentence, verdict_sentence
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.store import RunInfo
 
@@ -78,18 +78,15 @@ def _mixes(info: RunInfo, of: JuryOf, at: int) -> tuple[dict[str, Chart], dict[s
         return {}, {}
     st.markdown(f"**{ui.plain(choice_sentence(of, found))}**")
     shared = (
-        of.aligned
-        and ui.choose(
-            tr("Orders of a jury"), [OWN, SAME], key=f"jury-shared-{at}", address="orders", name=tr, segments=True
-        )
-        == SAME
+        of.aligned and uf.toggle(tr("Orders of a jury"), [OWN, SAME], key=f"jury-shared-{at}", address="orders") == SAME
     )
     drawn = {msg("Agreement or error by budget"): budget_curves(of, found, shared=shared)}
     ui.chart(drawn["Agreement or error by budget"], key=f"jury-curves-{at}-{goal}-{shared}", info=info)
-    tables = {msg("Juries"): mix_frame(found)}
+    with speaking(SOURCE):  # as files have it
+        tables = {msg("Juries"): mix_frame(found)}
     with st.expander(tr("Every mix in numbers")):
         forms = {"%.3f": ["error", "r"], "%.1f": ["votes"]}
-        uf.table(tables["Juries"], key=f"jury-mixes-{at}-{goal}", forms=forms)
+        uf.table(mix_frame(found), key=f"jury-mixes-{at}-{goal}", forms=forms)
         st.caption(
             tr(
                 "Chosen on {items}, measured on {n_items:,} others ({units}); {tested:,} cheaper mixes are "

@@ -10,7 +10,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.ordinal import twice_forest
 from rubriclab.figures.style import Chart
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, ORDINAL, ORDINAL_OF_ARM, Asked, OrdinalResult, twice_sentence
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import arm_name, interval, number, p_value
 from rubriclab.store import RunInfo
 
@@ -30,7 +30,8 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     drawn = {msg("Numbers and ranks"): twice_forest(found)}
     ui.chart(drawn["Numbers and ranks"], key="ordinal-forest", info=info)
     uf.table(table, key="ordinal-table")
-    return drawn, {"Numbers and ranks": table}
+    with speaking(SOURCE):  # as files have it
+        return drawn, {"Numbers and ranks": frame(found)}
 
 
 def line(info: RunInfo, code: int, asked: Asked) -> None:

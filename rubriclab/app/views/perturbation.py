@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import pandas as pd
 import streamlit as st
@@ -29,7 +28,6 @@ from rubriclab.findings.perturbation_results import (
 )
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number, p_value
-from rubriclab.stats.verdict import Verdict
 from rubriclab.store import RunInfo
 
 HOW = msg(
@@ -46,7 +44,7 @@ def headline(group: PerturbationGroup) -> None:
     uf.answer(perturbation_sentence(group))
     tested = [(form, form.shift) for form in group.perturbations if form.shift is not None]
     st.markdown(
-        " ".join(f"{uf.BADGES[shift.effect.verdict]} {ui.plain(form.name)}" for form, shift in tested),
+        " ".join(f"{tr(uf.BADGES[shift.effect.verdict])} {ui.plain(form.name)}" for form, shift in tested),
         help=ui.about("mean_shift"),
     )
     stable, best = group.most_stable, group.best_agreement
@@ -185,13 +183,6 @@ def followed(info: RunInfo, found: PerturbationResult, judge: str) -> dict[str, 
     return drawn
 
 
-VERDICTS: Mapping[Verdict, str] = {
-    "effect": msg("effect"),
-    "equivalent": msg("equivalent"),
-    "undecided": msg("undecided"),
-}
-
-
 def frame(found: PerturbationResult) -> pd.DataFrame:
     """One row a form: agreement and its change, shift, flips, tests (Table 3 and more)."""
     rows = []
@@ -206,15 +197,15 @@ def frame(found: PerturbationResult) -> pd.DataFrame:
                     msg("form"): form.name,
                     "rho": a.spearman.r,
                     "r": a.pearson.r,
-                    msg("r low"): a.pearson.ci.low,
-                    msg("r high"): a.pearson.ci.high,
+                    "r low": a.pearson.ci.low,
+                    "r high": a.pearson.ci.high,
                     msg("change of r"): d.delta if d else None,
                     msg("p (Holm) of r"): a.pearson_p_holm,
                     msg("items"): a.n_items,
                     msg("mean shift"): s.effect.estimate if s else None,
                     msg("low"): s.effect.low if s else None,
                     msg("high"): s.effect.high if s else None,
-                    msg("verdict"): tr(VERDICTS[s.effect.verdict]) if s else tr("baseline"),
+                    msg("verdict"): s.effect.verdict if s else msg("baseline"),
                     msg("flips"): s.flips if s else None,
                     msg("absolute shift"): s.absolute if s else None,
                     msg("flips beyond noise"): s.excess if s else None,

@@ -193,4 +193,4 @@ def _reply(number: int, call: Call, text: str, read: Read) -> None:
 
 
 def offer_words(offer: Offer, of: int) -> str:
-    return tr("{way} · reads {reads} of {of}", way=offer.name, reads=offer.reads, of=of) if of else offer.name
+    return tr("{way} · reads {reads} of {of}", way=tr(offer.name), reads=offer.reads, of=of) if of else tr(offer.name)

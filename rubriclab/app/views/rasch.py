@@ -12,7 +12,7 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.rasch import RASCH
 from rubriclab.findings.rasch_results import RaschArm, RaschScale
 from rubriclab.findings.rasch_words import arm_sentence, fit_words, scale_sentence, separation_words
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.stats.rasch_measures import Fit
 from rubriclab.store import RunInfo
@@ -55,8 +55,9 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     )
     ui.chart(drawn["Ruler"], key=f"rasch-ruler-{at}", info=info)
     st.caption(ui.plain(separation_words(scale)), help=ui.about("separation"))
-    tables = {msg("Rasch facets"): facet_frame(scale)}
-    _fit(scale, tables["Rasch facets"], at)
+    with speaking(SOURCE):  # as files have it
+        tables = {msg("Rasch facets"): facet_frame(scale)}
+    _fit(scale, facet_frame(scale), at)
     drawn |= _beside(info, [arm for arm in found.arms if arm.arm.dataset == scale.dataset and arm.places])
     return drawn, tables
 

@@ -12,7 +12,6 @@ from rubriclab.app import ui
 from rubriclab.app.forms.common import judge_label, known_judges
 from rubriclab.app.forms.workshop import show_changes
 from rubriclab.app.views import common as uf
-from rubriclab.app.views.perturbation import VERDICTS
 from rubriclab.datasets.rubric_diff import rubric_diff
 from rubriclab.findings.suggested import KEPT, Help
 from rubriclab.judges.keys import require_consent
@@ -252,4 +251,4 @@ def _verdict(held: Help) -> str:
         if held.change > 0:
             return tr("effect: the order moves scores more")
         return tr("effect: {why}", why=held.why) if held.why else tr("effect: agreement may fall")
-    return tr(VERDICTS[held.verdict]) + (f": {held.why}" if held.why else "")
+    return tr(held.verdict) + (f": {held.why}" if held.why else "")
