@@ -8,6 +8,7 @@ from typing import Any
 from rubriclab.findings.choice import ChoiceModel
 from rubriclab.findings.prompt_forms import Gold
 from rubriclab.model import Arm
+from rubriclab.model.language import msg
 from rubriclab.stats.alignment import Correlation, Difference
 from rubriclab.stats.inference import Interval, Test
 from rubriclab.stats.verdict import Effect, Verdict
@@ -40,7 +41,7 @@ class Agreement:
     delta_spearman: Difference | None = None
     pearson_p_holm: float = float("nan")
     spearman_p_holm: float = float("nan")
-    test: str = "paired bootstrap over items"
+    test: str = msg("paired bootstrap over items")
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Fluctuation:
     from_noise: float
     p: float
     n_forms: int
-    test: str = "bootstrap of the largest change"
+    test: str = msg("bootstrap of the largest change")
 
 
 @dataclass(frozen=True)

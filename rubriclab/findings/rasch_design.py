@@ -13,11 +13,12 @@ import pandas as pd
 from rubriclab.findings.frame import Bools, option_rows, score_index
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg
 from rubriclab.stats.choice_design import contrasts
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.rasch import Responses, within_budget
 
-PEOPLE = "people"
+PEOPLE = msg("people")
 MOST_PERSONS = 30
 """Of more persons none has a severity of its own: each rated little. Of an item with more ratings so many
 are used: its pairs grow with their square."""

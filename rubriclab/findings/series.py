@@ -14,14 +14,15 @@ import pandas as pd
 
 from rubriclab.findings.frame import compress, number_column, on_labels, status_counts
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import chosen
 from rubriclab.stats.inference import Floats, Ints
 
-ADVANTAGE = "advantage of the first place"
+ADVANTAGE = msg("advantage of the first place")
 UNREAD = 0.2
 """With more replies unread than this no verdict is given: what is left need not be like them."""
-NO_TASK = "(no task)"
+NO_TASK = msg("(no task)")
 _COUNTABLE = 1 << 25
 """Key ranges up to here are counted (a table of 256 MB at most), larger ones sorted."""
 
