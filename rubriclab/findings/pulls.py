@@ -18,12 +18,13 @@ from rubriclab.findings.effects import words as effect_words
 from rubriclab.findings.frame import Units, ok_rows, units
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.pulls_reads import ArmReads, Unanswered, arm_reads, grouped
+from rubriclab.findings.pulls_warnings import pulls_warnings
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
 from rubriclab.model.language import msg, tr
 from rubriclab.model.rubric_changes import change_words, changes_in
 from rubriclab.model.wording import interval as interval_words
-from rubriclab.model.wording import listed, many
+from rubriclab.model.wording import many
 from rubriclab.stats.fractional import Alias, aliases, effects_variance
 from rubriclab.stats.inference import NO_INTERVAL, Ints
 from rubriclab.stats.screening import Screened, screened
@@ -137,7 +138,7 @@ def _group(data: RunData, members: Sequence[int], every: Units) -> PullsGroup | 
         n_calls=calls,
         one_at_a_time=_one_at_a_time(made, calls),
         unanswered=tuple(one.key for one in found.unanswered),
-        warnings=tuple(_warnings(found, order, int((rows & ~ok_rows(data.judgments)).sum()), calls)),
+        warnings=tuple(pulls_warnings(found, order, int((rows & ~ok_rows(data.judgments)).sum()), calls)),
     )
 
 
@@ -228,42 +229,6 @@ def _one_at_a_time(made: Ints, calls: int) -> int:
         return 0
     wanted: float = calls / len(made) * (made.shape[1] + 1) * 2.0 / float(known.mean())
     return round(wanted)
-
-
-def _warnings(found: ArmReads, order: Screened, unread: int, calls: int) -> Iterator[str]:
-    if unread:
-        worst = int(np.argmax(found.unread))
-        most = (
-            tr("; most under {changes}", changes=", ".join(found.made[worst]) or tr("the rubric as it is"))
-            if found.unread[worst]
-            else ""
-        )
-        yield tr("{replies} of {calls:,} gave no score{most}.", replies=many(unread, "reply"), calls=calls, most=most)
-    if found.silent:
-        yield tr(
-            "{more_arms} of changes together left out: replies there gave no score, or no token probabilities.",
-            more_arms=many(found.silent, "more arm"),
-        )
-    if order.spare < 4:
-        yield tr(
-            "{spare_arms}: too few to see whether changes add up, so that what two of them do only together "
-            "may pass for the effect of a third.",
-            spare_arms=many(order.spare, "spare arm"),
-        )
-    if found.spread is None:
-        yield tr(
-            "No order was asked twice, so what the order does to single items is not told from the judge's own noise."
-        )
-    if lost := [found.keys[k] for k in np.flatnonzero(~np.isfinite(order.estimate))]:
-        yield tr("Not told apart from the other changes: {lost}.", lost=listed(lost))
-        if found.unanswered:
-            yield tr(
-                "What the judge does not answer under took too many arms along; ask again with the others alone "
-                "({keys}).",
-                keys=", ".join(found.keys),
-            )
-    if found.outcome == "score" and found.some_expected:
-        yield tr("Token probabilities were given in some arms only, so that all are read by the scores.")
 
 
 # ---------------------------------------------------------------- words

@@ -92,30 +92,26 @@ def arm_why(one: RaschArm) -> str:
     return tr("The Rasch model cannot say what places do: {why}.", why=tr(one.why)) if one.why else ""
 
 
+def _intervals_warning(scale: RaschScale, fit: RaschFit) -> str:
+    if scale.why:
+        return tr("The Rasch model of {dataset} has no intervals: {why}.", dataset=scale.dataset, why=tr(scale.why))
+    if fit.unbounded:
+        return tr(
+            "Some effect of the Rasch model of {dataset} has no bound (a judge never errs one way): the "
+            "values are held back by a penalty and have no interval.",
+            dataset=scale.dataset,
+        )
+    if not fit.converged:
+        return tr("The Rasch fit of {dataset} did not converge; do not use its numbers.", dataset=scale.dataset)
+    if scale.n_units < FEW_UNITS:
+        units = many(scale.n_units, scale.unit)
+        return tr("Only {units} carry the Rasch model's intervals; read them with care.", units=units)
+    return ""
+
+
 def scale_warnings(scale: RaschScale, fit: RaschFit, of: Facets) -> RaschScale:
     """The same with what a reader must know before believing it."""
-    texts: list[str] = []
-    if scale.why:
-        texts.append(
-            tr("The Rasch model of {dataset} has no intervals: {why}.", dataset=scale.dataset, why=tr(scale.why))
-        )
-    elif fit.unbounded:
-        texts.append(
-            tr(
-                "Some effect of the Rasch model of {dataset} has no bound (a judge never errs one way): the "
-                "values are held back by a penalty and have no interval.",
-                dataset=scale.dataset,
-            )
-        )
-    elif not fit.converged:
-        texts.append(tr("The Rasch fit of {dataset} did not converge; do not use its numbers.", dataset=scale.dataset))
-    elif scale.n_units < FEW_UNITS:
-        texts.append(
-            tr(
-                "Only {units} carry the Rasch model's intervals; read them with care.",
-                units=many(scale.n_units, scale.unit),
-            )
-        )
+    texts = [text] if (text := _intervals_warning(scale, fit)) else []
     if of.sampled:
         texts.append(
             tr(

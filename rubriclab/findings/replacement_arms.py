@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -320,51 +320,46 @@ def _why_not(arm: ReplacementArm) -> str:
 
 
 def _warnings(case: Case, arm: ReplacementArm) -> tuple[str, ...]:
-    said = []
+    return (*_of_raters(arm), *_of_scores(case, arm))
+
+
+def _of_raters(arm: ReplacementArm) -> Iterator[str]:
     if not arm.persons and arm.single.annotators:
-        said.append(
-            tr(
-                "The data do not say who gave which rating: the first, second and third rating of an item were "
-                "taken for raters. Each of these is then a mixture of people, so the test asks whether the judge "
-                "may replace one rating of an item, not whether it may replace a certain person."
-            )
+        yield tr(
+            "The data do not say who gave which rating: the first, second and third rating of an item were "
+            "taken for raters. Each of these is then a mixture of people, so the test asks whether the judge "
+            "may replace one rating of an item, not whether it may replace a certain person."
         )
     if arm.constant.passes:
-        said.append(
-            tr(
-                "A judge that gave every item the mean of all ratings would pass as well (its advantage is "
-                "{advantage}): on these items passing does not show that a judge reads.",
-                advantage=number(arm.constant.advantage, ".2f"),
-            )
+        yield tr(
+            "A judge that gave every item the mean of all ratings would pass as well (its advantage is "
+            "{advantage}): on these items passing does not show that a judge reads.",
+            advantage=number(arm.constant.advantage, ".2f"),
         )
     untested = len(arm.single.annotators) - arm.single.tested
     if untested and not arm.why:
-        said.append(
-            tr(
-                "{annotators} with fewer than {n} {units} were not tested.",
-                annotators=many(untested, "annotator"),
-                n=stats.FEWEST_UNITS,
-                units=plural(arm.resampled, 2),
-            )
+        yield tr(
+            "{annotators} with fewer than {n} {units} were not tested.",
+            annotators=many(untested, "annotator"),
+            n=stats.FEWEST_UNITS,
+            units=plural(arm.resampled, 2),
         )
+
+
+def _of_scores(case: Case, arm: ReplacementArm) -> Iterator[str]:
     known, scores = case.ratings.values[np.isfinite(case.ratings.values)], case.arm.scores
     if len(known) and (known.min() < min(scores) or known.max() > max(scores)):
-        said.append(
-            tr(
-                "Ratings run from {low:g} to {high:g}, the judge's scores from {lowest} to {highest}: on different "
-                "scales nearness means nothing.",
-                low=known.min(),
-                high=known.max(),
-                lowest=min(scores),
-                highest=max(scores),
-            )
+        yield tr(
+            "Ratings run from {low:g} to {high:g}, the judge's scores from {lowest} to {highest}: on different "
+            "scales nearness means nothing.",
+            low=known.min(),
+            high=known.max(),
+            lowest=min(scores),
+            highest=max(scores),
         )
     if arm.corrected is not None and arm.corrected.n_items < arm.single.n_items:
-        said.append(
-            tr(
-                "The corrected call is known on {n:,} of {items}.",
-                n=arm.corrected.n_items,
-                items=many(arm.single.n_items, "item"),
-            )
+        yield tr(
+            "The corrected call is known on {n:,} of {items}.",
+            n=arm.corrected.n_items,
+            items=many(arm.single.n_items, "item"),
         )
-    return tuple(said)

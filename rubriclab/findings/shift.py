@@ -30,6 +30,10 @@ HIGHER = msg(
 LOWER = msg(
     "Yes: with the scores in ascending order the mean is {estimate:.2f} points lower than in descending order{line}."
 )
+TURN_EACH = msg("Not settled: no item was read in two orders. {calls} would tell: each in another order.")
+TURN_AND_REPEAT = msg(
+    "Not settled: no item was read in two orders. {calls} would tell: each again in its order, and in another."
+)
 GIVEN = 0.9
 """From this share of readable replies with token probabilities on, the expected score is used."""
 
@@ -329,27 +333,9 @@ def one_words(shift: Shift) -> str:
     if effect.why == ONE_ORDER:
         return tr("Not known: the options were always shown in one order. Run balanced orders.")
     if not np.isfinite(single.other) and not single.n_items:
-        more = (
-            msg("Not settled: no item was read in two orders. {calls} would tell: each in another order.")
-            if single.source
-            else msg(
-                "Not settled: no item was read in two orders. {calls} would tell: each again in its order, and in "
-                "another."
-            )
-        )
-        return tr(more, calls=many(single.repeats_needed, "call"))
+        return tr(TURN_EACH if single.source else TURN_AND_REPEAT, calls=many(single.repeats_needed, "call"))
     if not single.source:
-        readings = tr(
-            "Two readings in different orders differ by {other:.2f} points on average, the judge's own noise included.",
-            other=single.other,
-        )
-        if effect.verdict == "effect":
-            return tr("Yes: scores change with the order by more than chance. {readings}", readings=readings)
-        return tr(
-            "Not settled: {readings} {calls} would tell them apart: every item twice in one order.",
-            readings=readings,
-            calls=many(single.repeats_needed, "call"),
-        )
+        return _without_repeats(shift)
     readings = tr(
         "two readings in different orders differ by {other:.2f} points, in one and the same order by {same:.2f}",
         other=single.other,
@@ -368,3 +354,17 @@ def one_words(shift: Shift) -> str:
         "undecided": tr("Not settled"),
     }[effect.verdict]
     return f"{lead}: {readings}."
+
+
+def _without_repeats(shift: Shift) -> str:
+    readings = tr(
+        "Two readings in different orders differ by {other:.2f} points on average, the judge's own noise included.",
+        other=shift.single.other,
+    )
+    if shift.one.verdict == "effect":
+        return tr("Yes: scores change with the order by more than chance. {readings}", readings=readings)
+    return tr(
+        "Not settled: {readings} {calls} would tell them apart: every item twice in one order.",
+        readings=readings,
+        calls=many(shift.single.repeats_needed, "call"),
+    )
