@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rubriclab.findings.choice import ChoiceModel
-from rubriclab.findings.prompt_forms import Gold
+from rubriclab.findings.prompt_forms import Gold, form_said
 from rubriclab.model import Arm
 from rubriclab.model.language import msg
 from rubriclab.stats.alignment import Correlation, Difference
@@ -91,6 +91,11 @@ class Perturbation:
     agreement: Agreement
     shift: Shift | None
     warnings: tuple[str, ...]
+
+    @property
+    def said(self) -> str:
+        """The name in the reader's language."""
+        return form_said(self.name)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rubriclab.findings.choice import ChoiceModel, choice_of
 from rubriclab.findings.effects import unfinished
 from rubriclab.findings.frame import Units, side_by_side, units
 from rubriclab.findings.plain import plain
-from rubriclab.findings.rasch_design import Facets, facets, whole_places
+from rubriclab.findings.rasch_design import PEOPLE, Facets, facets, whole_places
 from rubriclab.findings.rasch_gaps import gaps
 from rubriclab.findings.rasch_results import (
     Element,
@@ -142,7 +142,8 @@ def _elements(of: Facets, fit: RaschFit, left: Residuals) -> Iterator[Element]:
     whose = np.array([of.raters.index(kind.rater or kind.judge) for kind in of.kinds])[of.reads.kind]
     for code, name in enumerate(of.raters):
         facet: Facet = "person" if name in people else "judge"
-        yield _element(facet, name, of.severity.get(name), fit, mean_squares(left, whose == code))
+        called = tr(name) if name == PEOPLE else name
+        yield _element(facet, called, of.severity.get(name), fit, mean_squares(left, whose == code))
     if len(of.settings) < 2:
         return
     settings = np.array([-1 if kind.rater else of.settings.index(kind.setting) for kind in of.kinds])[of.reads.kind]

@@ -14,7 +14,7 @@ import pandas as pd
 
 from rubriclab.findings.frame import compress, number_column, on_labels, status_counts
 from rubriclab.model import Arm, RunData
-from rubriclab.model.language import msg
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import chosen
 from rubriclab.stats.inference import Floats, Ints
@@ -60,7 +60,7 @@ class RunCodes:
         return cls(
             question=_question(items, {"question": "prompt"}.get(unit, unit)),
             task=np.where(task >= 0, task, len(task_names)).astype(np.int64),
-            tasks=(*map(str, task_names), NO_TASK),
+            tasks=(*map(str, task_names), tr(NO_TASK)),
             shown=shown,
             size=size,
             names=tuple(names),
