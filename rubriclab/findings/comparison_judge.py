@@ -28,6 +28,7 @@ from rubriclab.findings.comparison_cells import (
 from rubriclab.findings.comparison_effects import FirstPlace, OrderExcess, first_place, order_excess
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series, dense
 from rubriclab.model import MOSTLY, Arm, Axis, RunData
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many, p_value
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import FEW_UNITS
@@ -190,7 +191,7 @@ def _fairness_test(series: ArmSeries, cells: Cells, p: int) -> Test:
     if (series.classes.kind != stats.UNREADABLE).any():
         return test
     nan = float("nan")
-    return Test(test.name, nan, nan, nan, "no comparison was read in every order: nothing to test")
+    return Test(test.name, nan, nan, nan, tr("no comparison was read in every order: nothing to test"))
 
 
 def _whom(arm: Arm) -> dict[str, Any]:
@@ -288,34 +289,59 @@ def _warnings(result: Mapping[str, Any]) -> tuple[str, ...]:
     usable: Usable = result["usable"]
     warnings = []
     if usable.single_candidate:
-        warnings.append(f"{usable.single_candidate} calls show one candidate only: nothing to compare.")
+        warnings.append(
+            tr(
+                "{single_candidate} calls show one candidate only: nothing to compare.",
+                single_candidate=usable.single_candidate,
+            )
+        )
     if usable.other_size:
-        warnings.append(f"{usable.other_size} calls compare another number of candidates: left out.")
+        warnings.append(
+            tr("{other_size} calls compare another number of candidates: left out.", other_size=usable.other_size)
+        )
     if usable.incomplete:
         warnings.append(
-            f"{many(usable.incomplete, 'comparison')} in no class: {many(usable.missing_calls, 'swapped call')} missing."
+            tr(
+                "{comparisons} in no class: {swapped_calls} missing.",
+                comparisons=many(usable.incomplete, "comparison"),
+                swapped_calls=many(usable.missing_calls, tr("swapped call")),
+            )
         )
     if usable.unreadable:
         warnings.append(
-            f"{usable.unreadable:,} of {many(usable.series, 'comparison')} in no class for a reply that cannot be "
-            "read, but in the denominator of PF."
+            tr(
+                "{unreadable:,} of {comparisons} in no class for a reply that cannot be read, but in the "
+                "denominator of PF.",
+                unreadable=usable.unreadable,
+                comparisons=many(usable.series, "comparison"),
+            )
         )
     if usable.extra:
         warnings.append(
-            f"Repeats are unequal: PC and PF use each comparison's first repeat, {usable.extra} "
-            "further ones count for RS only."
+            tr(
+                "Repeats are unequal: PC and PF use each comparison's first repeat, {extra} further ones count "
+                "for RS only.",
+                extra=usable.extra,
+            )
         )
     if usable.unequal_repeats or (usable.queries and usable.asked_once):
         warnings.append(
-            f"RS rests on {usable.queries} repeated queries; {usable.unequal_repeats} have fewer "
-            f"repeats than the others and {usable.asked_once} were asked once and are left out."
+            tr(
+                "RS rests on {queries} repeated queries; {unequal_repeats} have fewer repeats than the others "
+                "and {asked_once} were asked once and are left out.",
+                queries=usable.queries,
+                unequal_repeats=usable.unequal_repeats,
+                asked_once=usable.asked_once,
+            )
         )
     if usable.queries == 0:
-        warnings.append("No query was repeated, so there is no RS.")
+        warnings.append(tr("No query was repeated, so there is no RS."))
     if usable.series == usable.unreadable:
         warnings.append(
-            "No comparison was read in every order: there is no PC, no PF and no test of it, and "
-            "which questions lean to a side is not known."
+            tr(
+                "No comparison was read in every order: there is no PC, no PF and no test of it, and which "
+                "questions lean to a side is not known."
+            )
         )
     return (*warnings, *_cautions(result, usable))
 
@@ -324,27 +350,41 @@ def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:
     cautions = []
     if result["empty_cells"]:
         cautions.append(
-            f"{result['empty_cells']} of {result['n_cells']} cells have nothing readable; the "
-            f"paper's spread of PC counts them as 0 (without them "
-            f"{result['pc_sd_readable']:.3f})."
+            tr(
+                "{result} of {result2} cells have nothing readable; the paper's spread of PC counts them as 0 "
+                "(without them {result3:.3f}).",
+                result=result["empty_cells"],
+                result2=result["n_cells"],
+                result3=result["pc_sd_readable"],
+            )
         )
     cautions += _place_cautions(result["first_place"])
     if 0 < result["n_questions"] < FEW_UNITS:
-        cautions.append(f"Only {many(result['n_questions'], result['unit'])}: intervals are rough and tests weak.")
+        cautions.append(
+            tr(
+                "Only {counted}: intervals are rough and tests weak.",
+                counted=many(result["n_questions"], result["unit"]),
+            )
+        )
     if usable.calls and usable.tie_calls > 0.9 * usable.calls:
-        cautions.append("This judge nearly always says tie. Two ties count as consistent, so its PC says little.")
+        cautions.append(tr("This judge nearly always says tie. Two ties count as consistent, so its PC says little."))
     if result["error"] > 0.2:
-        cautions.append("More than a fifth of the replies cannot be read: PC describes the rest only.")
+        cautions.append(tr("More than a fifth of the replies cannot be read: PC describes the rest only."))
     if result["n_positions"] > 2 and usable.series:
         cautions.append(
-            "List-wise PF counts series, the first place against all others. Without any effect "
-            f"of the order these winners would give {result['pf_expected']:+.3f}: read PF against "
-            "that, and trust its test and the shares of the first and last place."
+            tr(
+                "List-wise PF counts series, the first place against all others. Without any effect of the order "
+                "these winners would give {result:+.3f}: read PF against that, and trust its test and the shares "
+                "of the first and last place.",
+                result=result["pf_expected"],
+            )
         )
     if result["points"]:
         cautions.append(
-            "Inconsistent comparisons count as ties in the win rate, so a gap above "
-            "PC x (1 - 1/p) cannot occur: part of the parabola is arithmetic."
+            tr(
+                "Inconsistent comparisons count as ties in the win rate, so a gap above PC x (1 - 1/p) cannot "
+                "occur: part of the parabola is arithmetic."
+            )
         )
     return cautions
 
@@ -353,21 +393,34 @@ def _place_cautions(first: FirstPlace) -> list[str]:
     cautions = []
     if first.label_mass < MOSTLY:
         cautions.append(
-            f"Only {first.label_mass:.0%} of the probability was on the labels, so what places won is told by the choices."
+            tr(
+                "Only {label_mass:.0%} of the probability was on the labels, so what places won is told by the "
+                "choices.",
+                label_mass=first.label_mass,
+            )
         )
     if first.design != "one random order" or first.drawn is None:
         return cautions
     smallest = min(first.drawn.p_holm, default=float("nan"))
     cautions.append(
-        "Each comparison was shown in one order. The advantage of the first place is that of an "
-        "average over candidates, and right if the order was dealt at random, which the data "
-        f"cannot show; of {many(len(first.drawn.tests), 'test')} the strongest against it has {p_value(smallest)} "
-        f"(corrected; below {ALARM:g} the order is not taken to be dealt). {many(first.left_out, 'call')} left out: "
-        "unread, or of candidates that were not seen both ways round."
+        tr(
+            "Each comparison was shown in one order. The advantage of the first place is that of an average "
+            "over candidates, and right if the order was dealt at random, which the data cannot show; of "
+            "{tests} the strongest against it has {smallest} (corrected; below {alarm:g} the order is not "
+            "taken to be dealt). {calls} left out: unread, or of candidates that were not seen both ways "
+            "round.",
+            tests=many(len(first.drawn.tests), "test"),
+            smallest=p_value(smallest),
+            alarm=ALARM,
+            calls=many(first.left_out, "call"),
+        )
     )
     if first.modelled:
         cautions.append(
-            f"{many(first.modelled, 'call')} of candidates that met too seldom to be set against each "
-            "other in both orders: a Bradley-Terry model takes out what they are worth."
+            tr(
+                "{calls} of candidates that met too seldom to be set against each other in both orders: a "
+                "Bradley-Terry model takes out what they are worth.",
+                calls=many(first.modelled, "call"),
+            )
         )
     return cautions

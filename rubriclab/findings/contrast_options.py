@@ -22,13 +22,14 @@ from rubriclab.findings.contrast_results import (
 from rubriclab.findings.frame import Bools, ItemTables, OptionRows, item_tables, option_rows, side_by_side, units
 from rubriclab.findings.matching import Matched, item_keys, matched, resampled
 from rubriclab.model import Arm
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import alignment as agree
 from rubriclab.stats import contrast as stats
 from rubriclab.stats.inference import Floats, Ints, sum_by
 from rubriclab.stats.position import is_separable, position_given_score
 from rubriclab.stats.shift import OrderReads, turning_sums
 
-SHIFT = "ascending less descending"
+SHIFT = msg("ascending less descending")
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,9 @@ def _deltas(
     totals = [(s[:, :square] @ np.repeat(scores, n), s[:, :square].sum(axis=1)) for s in (sums_a, sums_b)]
     means = a.mean(scores), b.mean(scores)
     differ = differing(totals[0], totals[1], match)
-    deltas.append(delta_of("mean score", "score", *means, items, match.units, differ))
+    deltas.append(delta_of(tr("mean score"), "score", *means, items, match.units, differ))
     if rated > 1:
-        deltas.append(delta_of("r with humans", "agreement", a.r, b.r, rated, match.units))
+        deltas.append(delta_of(tr("r with humans"), "agreement", a.r, b.r, rated, match.units))
     return deltas
 
 
@@ -215,23 +216,34 @@ def _position_deltas(a: _Table, b: _Table, items: int, match: Matched) -> list[D
         for p in range(len(share_a))
     ]
     v_a, v_b = stats.without_noise(share_a, draws_a), stats.without_noise(share_b, draws_b)
-    return [*deltas, delta_of("V, noise taken out", "strength", v_a, v_b, items, match.units)]
+    return [*deltas, delta_of(tr("V, noise taken out"), "strength", v_a, v_b, items, match.units)]
 
 
 def _option_warnings(one: _Options, two: _Options, moved: bool, whole: int) -> Iterator[str]:
     if not moved:
         yield (
-            "One of the two kept to one order, so position and score cannot be told apart in it: "
-            "positions are not compared."
+            tr(
+                "One of the two kept to one order, so position and score cannot be told apart in it: positions "
+                "are not compared."
+            )
         )
     if whole > 1 and one.reads != two.reads:
         yield (
-            f"The budgets differ, {one.reads} against {two.reads} reads an item, and more reads alone "
-            f"raise agreement with humans: r is that of means of {min(one.reads, two.reads)} in both."
+            tr(
+                "The budgets differ, {reads} against {reads2} reads an item, and more reads alone raise "
+                "agreement with humans: r is that of means of {reads3} in both.",
+                reads=one.reads,
+                reads2=two.reads,
+                reads3=min(one.reads, two.reads),
+            )
         )
     unread = 1.0 - one.rows.ok.mean(), 1.0 - two.rows.ok.mean()
     if max(unread) > 0.05:
         yield (
-            f"Replies that could not be read are left out: {unread[0]:.0%} of the first arm, "
-            f"{unread[1]:.0%} of the second."
+            tr(
+                "Replies that could not be read are left out: {unread:.0%} of the first arm, {unread2:.0%} of "
+                "the second.",
+                unread=unread[0],
+                unread2=unread[1],
+            )
         )

@@ -13,13 +13,14 @@ from rubriclab.findings.effects import step, unfinished
 from rubriclab.findings.frame import Bools
 from rubriclab.findings.matching import Matched
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import contrast as stats
 from rubriclab.stats.inference import Floats, Interval
 from rubriclab.stats.proportions import clopper_pearson
 from rubriclab.stats.verdict import Effect, effect
 
 Kind = Literal["share", "strength", "shift", "score", "agreement", "rate", "fairness", "advantage"]
-UNITS: dict[Kind, str] = {"shift": "points", "score": "points", "advantage": "advantage of the first place"}
+UNITS: dict[Kind, str] = {"shift": "points", "score": "points", "advantage": msg("advantage of the first place")}
 """Differences that are held against the smallest effect of interest, and what they are in."""
 ALONE: frozenset[Kind] = frozenset({"strength", "agreement"})
 """Differences whose interval stands for itself: their draws are far from a normal curve's."""
@@ -140,7 +141,7 @@ class Side:
         for known, arm, judgments in data.by_arm():
             if known == code and len(judgments):
                 return cls(data, code, arm, judgments)
-        raise LabError(f"Run {data.run} has no judgments in an arm {code}.")
+        raise LabError(tr("Run {run} has no judgments in an arm {code}.", run=data.run, code=code))
 
 
 def made_contrast(
@@ -224,7 +225,7 @@ def held(a: Side, b: Side, n_units: int, unit: str, delta: Delta) -> Delta:
         return delta
     why = unfinished(a.data) or unfinished(b.data)
     if n_units < FEW and (a.data.run, a.code) != (b.data.run, b.code):
-        why = why or f"only {n_units} {unit}s carry it"
+        why = why or tr("only {n_units} {unit}s carry it", n_units=n_units, unit=unit)
     interest = a.data.smallest_effect * step(a.arm.scores)
     made = effect(delta.delta, delta.ci_all, interest, unit=UNITS[delta.kind], why=why)
     return replace(delta, effect=made)
@@ -233,23 +234,32 @@ def held(a: Side, b: Side, n_units: int, unit: str, delta: Delta) -> Delta:
 def _match_warnings(a: Side, b: Side, match: Matched, unit: str) -> Iterator[str]:
     if a.data.smallest_effect != b.data.smallest_effect:
         yield (
-            f"The runs name different smallest effects of interest, {a.data.smallest_effect:g} and "
-            f"{b.data.smallest_effect:g} steps of the scale: that of the first is used."
+            tr(
+                "The runs name different smallest effects of interest, {smallest_effect:g} and "
+                "{smallest_effect2:g} steps of the scale: that of the first is used.",
+                smallest_effect=a.data.smallest_effect,
+                smallest_effect2=b.data.smallest_effect,
+            )
         )
     if not match.paired:
         yield (
-            "The two arms have too few items in common to be compared item by item, so they are "
-            "compared as groups: a difference between their items is part of every difference."
+            tr(
+                "The two arms have too few items in common to be compared item by item, so they are compared as "
+                "groups: a difference between their items is part of every difference."
+            )
         )
     if match.changed:
         yield (
-            f"{match.changed} items have the same id in both runs but texts of another length: "
-            "they count as different items."
+            tr(
+                "{changed} items have the same id in both runs but texts of another length: they count as "
+                "different items.",
+                changed=match.changed,
+            )
         )
     if match.units < FEW:
-        yield f"Only {match.units} {unit}s carry the intervals; read them with care."
+        yield tr("Only {units} {unit}s carry the intervals; read them with care.", units=match.units, unit=unit)
     if a.arm.simulated != b.arm.simulated:
-        yield "One of the two is a simulated judge: the difference says nothing about a model."
+        yield tr("One of the two is a simulated judge: the difference says nothing about a model.")
 
 
 def delta_of(
