@@ -179,11 +179,11 @@ def _summary(result: ComparisonResult) -> str:
     verdicts = [judge.first_place.effect.verdict for judge in headlines(result)]
     shown, none = verdicts.count("effect"), verdicts.count("equivalent")
     return tr(
-        "the place decides for {shown} of {judges}, hardly for {none}, and is open for {none2}",
+        "the place decides for {shown} of {judges}, hardly for {none}, and is open for {open}",
         shown=shown,
         judges=many(len(verdicts), "judge"),
         none=none,
-        none2=len(verdicts) - shown - none,
+        open=len(verdicts) - shown - none,
     )
 
 
@@ -193,7 +193,7 @@ def _advice(result: ComparisonResult) -> Iterator[Advice]:
         sentence = place_sentence(judge.judge, judge.first_place, pairs=pairs)
         yield Advice(
             setting(judge),
-            tr("first place"),
+            "first place",
             tr("Does the place decide?"),
             sentence,
             judge.first_place.effect,

@@ -101,7 +101,7 @@ def first_place(data: RunData, run: RunCodes, rows: ArmCalls, series: ArmSeries)
         why = unfinished(data) or why
         nothing = unknown(data.smallest_effect, why, unit=ADVANTAGE, confidence=level)
         left_out = len(rows.position)
-        return FirstPlace(nothing, _no_test(why), (), tr("one order"), 0, 0, run.unit, left_out, drawn=drawn)
+        return FirstPlace(nothing, _no_test(why), (), "one order", 0, 0, run.unit, left_out, drawn=drawn)
     mean, why, early = wins.first_less_last, _why_not(data, rows, wins, run.unit), settled(data, rows.arm)
     shown = _effect(data, wins, level, why)
     return FirstPlace(
@@ -168,16 +168,17 @@ def _not_known(run: RunCodes, rows: ArmCalls, wins: PlaceWins, drawn: Randomisat
     read, calls = (rows.position >= stats.TIE).mean() if len(rows.position) else 0.0, calls_to_turn(run, rows)
     if read < 1.0 - UNREAD:
         return _unreadable(1.0 - read)
-    tell = tr(
-        "{more_calls}, each comparison in its other order{value}, would tell",
-        more_calls=many(calls, tr("more call")),
-        value="s" * (rows.p > 2),
+    more = many(calls, "more call")
+    tell = (
+        tr("{more_calls}, each comparison in its other orders, would tell", more_calls=more)
+        if rows.p > 2
+        else tr("{more_calls}, each comparison in its other order, would tell", more_calls=more)
     )
     if wins.comparisons and drawn:
         return tr(
             "each comparison was shown in one order, which was not dealt at random: {against}, and a place "
             "is not told from what goes with it; {tell}",
-            against=drawn.against,
+            against=tr(drawn.against),
             tell=tell,
         )
     return tr(
@@ -198,7 +199,7 @@ def _why_not(data: RunData, rows: ArmCalls, wins: PlaceWins, unit: str) -> str:
     if unread > UNREAD:
         return _unreadable(unread)
     if wins.units < FEW_UNITS:
-        return tr("{counted}: too few to say", counted=many(wins.units, unit))
+        return tr("{units}: too few to say", units=many(wins.units, unit))
     return ""
 
 
@@ -213,7 +214,7 @@ def _places(data: RunData, wins: PlaceWins, level: float, why: str) -> tuple[Pla
         ci = Interval(float("nan"), float("nan"))
         if wins.design == "both orders":
             ci = clustered_wilson(won, of, level=1.0 - (1.0 - level) / p)
-        name = tr("advantage of place {k} over even", k=k + 1)
+        name = tr("advantage of place {place} over even", place=k + 1)
         shown = effect(estimate, ends, data.smallest_effect, unit=name, confidence=level, why=why)
         places.append(Place(k + 1, share, ci, 1.0 / p, shown))
     return tuple(places)
@@ -233,10 +234,10 @@ def order_excess(data: RunData, run: RunCodes, rows: ArmCalls, others: Sequence[
     units = len(np.unique(unit[known]))
     level, sesoi = confidence(data, rows.arm.judge), data.smallest_effect
     if not known.any():
-        why = tr("noise included: {settled_by}", settled_by=_settled_by(buys))
+        why = tr("noise included: {settled}", settled=_settled_by(buys))
         nan, shown = float("nan"), unknown(sesoi, why, unit=CHANGED, confidence=level)
         return OrderExcess(shown, nan, nan, 0, 0, buys)
-    why = tr("{counted} asked twice: too few to say", counted=many(units, run.unit)) if units < FEW_UNITS else ""
+    why = tr("{units} asked twice: too few to say", units=many(units, run.unit)) if units < FEW_UNITS else ""
     why = unfinished(data) or why
     estimate, ends = clustered_mean(changed.excess[known], unit[known], level=level)
     shown = effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True)
@@ -293,7 +294,7 @@ def _to_buy(comparison: Ints, slot: Ints, p: int, n: int) -> int:
 
 
 def _settled_by(buys: int) -> str:
-    return tr("no order was asked twice; {more_calls} would tell the two apart", more_calls=many(buys, tr("more call")))
+    return tr("no order was asked twice; {more_calls} would tell the two apart", more_calls=many(buys, "more call"))
 
 
 # ------------------------------------------------------------------ in words
@@ -303,10 +304,10 @@ def place_sentence(who: str, first: FirstPlace, *, pairs: bool) -> str:
     """Whether the place decides, with how far the first place wins and the interval."""
     shown = first.effect
     if not np.isfinite(shown.estimate):
-        return tr("Whether the place decides for {who} cannot be said: {why}.", who=who, why=shown.why)
+        return tr("Whether the place decides for {who} cannot be said: {why}.", who=who, why=tr(shown.why))
     ratio = ""
     if pairs:
-        ratio = f", as {50 + 50 * shown.estimate:.0f} : {50 - 50 * shown.estimate:.0f}"
+        ratio = tr(", as {first:.0f} : {last:.0f}", first=50 + 50 * shown.estimate, last=50 - 50 * shown.estimate)
     ends = interval(shown.interval, "+.2f", brackets=True)
     numbers = f"{number(shown.estimate, '+.2f')} {ends}{ratio}"
     difference = tr(
@@ -315,13 +316,11 @@ def place_sentence(who: str, first: FirstPlace, *, pairs: bool) -> str:
         from_probabilities=_from_probabilities(first),
     )
     if shown.verdict == "effect":
-        side = "first" if shown.estimate > 0 else "last"
-        return tr(
-            "{who} prefers the answer shown {side}, for its place: {difference}.",
-            who=who,
-            side=side,
-            difference=difference,
-        )
+        if shown.estimate > 0:
+            return tr(
+                "{who} prefers the answer shown first, for its place: {difference}.", who=who, difference=difference
+            )
+        return tr("{who} prefers the answer shown last, for its place: {difference}.", who=who, difference=difference)
     if shown.verdict == "equivalent":
         alike = tr("The place hardly decides") if pairs else tr("First and last place win alike")
         return tr(
@@ -332,7 +331,7 @@ def place_sentence(who: str, first: FirstPlace, *, pairs: bool) -> str:
             sesoi=shown.sesoi,
             other_place=_other_place(first),
         )
-    why = shown.why or tr("these data fit both with none and with one of interest")
+    why = tr(shown.why) or tr("these data fit both with none and with one of interest")
     return tr(
         "Whether the place decides for {who} is open ({why}): {difference}{other_place}.",
         who=who,
@@ -373,27 +372,27 @@ def consistency_words(pc: float, design: Design, excess: OrderExcess, *, pairs: 
         )
     swap = tr("the two answers change places") if pairs else tr("the list is turned round")
     if excess.comparisons:
-        again = tr(" (in the {source} arm)", source=excess.source) if excess.source else ""
+        where = tr(" (in the {source} arm)", source=excess.source) if excess.source else ""
         start = tr(
-            "its choice changes in {order:.0%} of pairs of calls when {swap} and in {again:.0%} when it is "
-            "asked the same again{again2}",
+            "its choice changes in {order:.0%} of pairs of calls when {swap} and in {repeated:.0%} when it is "
+            "asked the same again{where}",
             order=excess.order,
             swap=swap,
-            again=excess.again,
-            again2=again,
+            repeated=excess.again,
+            where=where,
         )
         if excess.effect.verdict == "effect":
             return tr("{start}: the order itself changes choices", start=start)
         if excess.effect.verdict == "equivalent":
             return tr("{start}: the order itself changes hardly any", start=start)
         ends = interval(excess.effect.interval, "+.0%", brackets=True)
-        why = f" ({excess.effect.why})" if excess.effect.why else ""
-        return tr("{start}: how many the order alone changes is open{value}", start=start, value=why or f" {ends}")
+        why = f" ({tr(excess.effect.why)})" if excess.effect.why else ""
+        return tr("{start}: how many the order alone changes is open{why}", start=start, why=why or f" {ends}")
     if not np.isfinite(pc):
         return ""
     return tr(
-        "it stays with its choice in {pc:.0%} of comparisons when {swap}, its own noise included ({settled_by})",
+        "it stays with its choice in {pc:.0%} of comparisons when {swap}, its own noise included ({settled})",
         pc=pc,
         swap=swap,
-        settled_by=_settled_by(excess.buys),
+        settled=_settled_by(excess.buys),
     )

@@ -304,7 +304,7 @@ def _warnings(result: Mapping[str, Any]) -> tuple[str, ...]:
             tr(
                 "{comparisons} in no class: {swapped_calls} missing.",
                 comparisons=many(usable.incomplete, "comparison"),
-                swapped_calls=many(usable.missing_calls, tr("swapped call")),
+                swapped_calls=many(usable.missing_calls, "swapped call"),
             )
         )
     if usable.unreadable:
@@ -351,20 +351,17 @@ def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:
     if result["empty_cells"]:
         cautions.append(
             tr(
-                "{result} of {result2} cells have nothing readable; the paper's spread of PC counts them as 0 "
-                "(without them {result3:.3f}).",
-                result=result["empty_cells"],
-                result2=result["n_cells"],
-                result3=result["pc_sd_readable"],
+                "{empty} of {cells} cells have nothing readable; the paper's spread of PC counts them as 0 "
+                "(without them {spread:.3f}).",
+                empty=result["empty_cells"],
+                cells=result["n_cells"],
+                spread=result["pc_sd_readable"],
             )
         )
     cautions += _place_cautions(result["first_place"])
     if 0 < result["n_questions"] < FEW_UNITS:
         cautions.append(
-            tr(
-                "Only {counted}: intervals are rough and tests weak.",
-                counted=many(result["n_questions"], result["unit"]),
-            )
+            tr("Only {units}: intervals are rough and tests weak.", units=many(result["n_questions"], result["unit"]))
         )
     if usable.calls and usable.tie_calls > 0.9 * usable.calls:
         cautions.append(tr("This judge nearly always says tie. Two ties count as consistent, so its PC says little."))
@@ -374,9 +371,9 @@ def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:
         cautions.append(
             tr(
                 "List-wise PF counts series, the first place against all others. Without any effect of the order "
-                "these winners would give {result:+.3f}: read PF against that, and trust its test and the shares "
+                "these winners would give {expected:+.3f}: read PF against that, and trust its test and the shares "
                 "of the first and last place.",
-                result=result["pf_expected"],
+                expected=result["pf_expected"],
             )
         )
     if result["points"]:

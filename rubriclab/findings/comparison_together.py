@@ -157,7 +157,7 @@ def _hardest(
     for row in order[vote.disagreement[order] > 0].tolist():
         item = int(instances.item[row])
         shown = tuple(map(str, data.orderings[int(instances.ordering[row])].shown))
-        unchosen = {stats.TIE: "tie", stats.UNREAD: "unread", stats.ABSENT: tr("not asked")}
+        unchosen = {stats.TIE: tr("tie"), stats.UNREAD: tr("unread"), stats.ABSENT: tr("not asked")}
         hardest.append(
             Hard(
                 item=item,

@@ -16,14 +16,14 @@ import numpy as np
 from rubriclab.findings.contrast_comparison import comparison_contrast
 from rubriclab.findings.contrast_criteria import criteria_contrast
 from rubriclab.findings.contrast_options import options_contrast
-from rubriclab.findings.contrast_results import Contrast, Delta, Side
+from rubriclab.findings.contrast_results import Contrast, Delta, Side, measure_said
 from rubriclab.findings.effects import words
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.plain import plain
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import interval, many
+from rubriclab.model.wording import interval, many, number
 
 
 def contrast(a: RunData, code_a: int, b: RunData, code_b: int, *, seed: int = 0, n_boot: int = 2_000) -> Contrast:
@@ -115,18 +115,18 @@ def _by_place(pair: Contrast, a: str, b: str) -> str:
     if clear:
         top = max(clear, key=lambda delta: abs(delta.delta))
         return tr(
-            "{a} picks {measure} in {a2:.0%} of judgments, {b} in {b2:.0%}: {points}.",
+            "{a} picks {measure} in {share_a:.0%} of judgments, {b} in {share_b:.0%}: {points}.",
             a=a,
-            measure=top.measure,
-            a2=top.a,
+            measure=measure_said(top.measure),
+            share_a=top.a,
             b=b,
-            b2=top.b,
+            share_b=top.b,
             points=_points(top),
         )
     ends = [abs(end) for delta in places for end in delta.ci_all]
     if ends and np.isfinite(ends).all():
         return tr(
-            "No place is picked more often by one of the two by more than {ends:.0f} points.", ends=100 * max(ends)
+            "No place is picked more often by one of the two by more than {most:.0f} points.", most=100 * max(ends)
         )
     return ""
 
@@ -143,7 +143,7 @@ def _by_rate(pair: Contrast, a: str, b: str) -> str:
     ends = interval(tuple(100 * end for end in delta.ci_all), "+.0f")
     return tr(
         "Whether {measure} is another in {a} than in {b} is undecided: {ends} points.",
-        measure=delta.measure,
+        measure=measure_said(delta.measure),
         a=a,
         b=b,
         ends=ends,
@@ -156,10 +156,10 @@ def _by_cell(pair: Contrast, a: str, b: str) -> str:
         return ""
     if cells.clear.any():
         return tr(
-            "The order of the criteria acts on {a} otherwise than on {b} in {value} of {tested} cells.",
+            "The order of the criteria acts on {a} otherwise than on {b} in {clear} of {tested} cells.",
             a=a,
             b=b,
-            value=int(cells.clear.sum()),
+            clear=int(cells.clear.sum()),
             tested=cells.tested,
         )
     return tr(
@@ -177,65 +177,73 @@ def _verdict(delta: Delta, a: str, b: str) -> str:
         return ""
     shown, about = words(delta.effect), ABOUT[delta.kind]
     if delta.effect.verdict == "effect":
-        sides = f"{delta.a:{about.form}} for {a} and {delta.b:{about.form}} for {b}"
-        return tr("{has} {sides}: a difference of {shown}.", has=about.has, sides=sides, shown=shown)
-    if delta.effect.verdict == "equivalent":
-        return tr(
-            "{has} the same for {a} and {b}, to within {sesoi:g}: {shown}.",
-            has=about.has,
+        sides = tr(
+            "{value_a} for {a} and {value_b} for {b}",
+            value_a=number(delta.a, about.form),
             a=a,
+            value_b=number(delta.b, about.form),
             b=b,
-            sesoi=delta.effect.sesoi,
-            shown=shown,
         )
-    return tr(
-        "Undecided whether {whether} the same for {a} and {b}: {shown}.", whether=about.whether, a=a, b=b, shown=shown
-    )
+        return tr(about.differ, sides=sides, shown=shown)
+    if delta.effect.verdict == "equivalent":
+        return tr(about.alike, a=a, b=b, sesoi=delta.effect.sesoi, shown=shown)
+    return tr(about.undecided, a=a, b=b, shown=shown)
 
 
 class _About(NamedTuple):
-    has: str
-    whether: str
+    differ: str
+    alike: str
+    undecided: str
     form: str
 
 
 ABOUT: Mapping[str, _About] = {
     "shift": _About(
-        msg("Listed ascending instead of descending the mean score changes by"),
-        msg("listing ascending instead of descending changes the mean score by"),
+        msg("Listed ascending instead of descending the mean score changes by {sides}: a difference of {shown}."),
+        msg(
+            "Listed ascending instead of descending the mean score changes by the same for {a} and {b}, to within "
+            "{sesoi:g}: {shown}."
+        ),
+        msg(
+            "Undecided whether listing ascending instead of descending changes the mean score by the same for {a} "
+            "and {b}: {shown}."
+        ),
         "+.2f",
     ),
-    "score": _About(msg("The mean score is"), msg("the mean score is"), ".2f"),
-    "advantage": _About(msg("The first place's lead is"), msg("the first place's lead is"), "+.2f"),
+    "score": _About(
+        msg("The mean score is {sides}: a difference of {shown}."),
+        msg("The mean score is the same for {a} and {b}, to within {sesoi:g}: {shown}."),
+        msg("Undecided whether the mean score is the same for {a} and {b}: {shown}."),
+        ".2f",
+    ),
+    "advantage": _About(
+        msg("The first place's lead is {sides}: a difference of {shown}."),
+        msg("The first place's lead is the same for {a} and {b}, to within {sesoi:g}: {shown}."),
+        msg("Undecided whether the first place's lead is the same for {a} and {b}: {shown}."),
+        "+.2f",
+    ),
 }
 """How a verdict speaks of what it is about, by the kind of the difference."""
 
 
 def _points(delta: Delta) -> str:
-    more = "more" if delta.delta > 0 else "fewer"
     low, high = sorted((abs(100 * delta.ci_all.low), abs(100 * delta.ci_all.high)))
-    return tr(
-        "{value:.0f} points {more} ({low:.0f} to {high:.0f})",
-        value=abs(100 * delta.delta),
-        more=more,
-        low=low,
-        high=high,
-    )
+    said = {"points": abs(100 * delta.delta), "low": low, "high": high}
+    if delta.delta > 0:
+        return tr("{points:.0f} points more ({low:.0f} to {high:.0f})", **said)
+    return tr("{points:.0f} points fewer ({low:.0f} to {high:.0f})", **said)
 
 
 def _rate_words(delta: Delta, a: str, b: str) -> str:
-    if delta.kind == "fairness":
-        return tr(
-            "{measure} is {a:+.2f} in {a2} and {b:+.2f} in {b2}",
-            measure=delta.measure,
-            a=delta.a,
-            a2=a,
-            b=delta.b,
-            b2=b,
-        )
+    form = "+.2f" if delta.kind == "fairness" else ".0%"
     return tr(
-        "{measure} is {a:.0%} in {a2} and {b:.0%} in {b2}", measure=delta.measure, a=delta.a, a2=a, b=delta.b, b2=b
+        "{measure} is {value_a} in {a} and {value_b} in {b}",
+        measure=measure_said(delta.measure),
+        value_a=number(delta.a, form),
+        a=a,
+        value_b=number(delta.b, form),
+        b=b,
     )
 
 
-CONTRAST = Question(msg("difference of two arms"), contrast)
+CONTRAST = Question("difference of two arms", contrast)

@@ -119,6 +119,6 @@ def comparison_contrast(a: Side, b: Side, seed: int, n_boot: int) -> Contrast:
 _RATES: tuple[tuple[str, str, Kind], ...] = (
     (msg("advantage of the first place"), "advantage", "advantage"),
     (msg("consistency (PC)"), "pc", "rate"),
-    ("unreadable", "error", "rate"),
+    (msg("unreadable"), "error", "rate"),
     (msg("fairness (PF)"), "pf", "fairness"),
 )

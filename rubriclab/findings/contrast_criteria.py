@@ -9,6 +9,8 @@ import numpy as np
 
 from rubriclab.findings.contrast_results import (
     FEW,
+    MEAN_SCORE,
+    R_WITH_HUMANS,
     Cells,
     Contrast,
     Drawn,
@@ -18,6 +20,7 @@ from rubriclab.findings.contrast_results import (
     differing,
     judged,
     made_contrast,
+    measure_of,
 )
 from rubriclab.findings.criteria_rows import ItemSums, item_sums
 from rubriclab.findings.frame import Bools
@@ -136,17 +139,17 @@ def criteria_contrast(a: Side, b: Side, seed: int, n_boot: int) -> Contrast:
     rated = int(min(rated_a.sum(), rated_b.sum()))
     if rated > 1:
         known = side_a.r, side_b.r
-        deltas.append(delta_of(tr("r with humans"), "agreement", *known, rated, match.units))
+        deltas.append(delta_of(R_WITH_HUMANS, "agreement", *known, rated, match.units))
     other = sorted(set(used_a) ^ set(used_b))
     warnings = list(_criterion_warnings(other, cells is not None))
     if rated > 1 and one.sums.reads != two.sums.reads:
         warnings.append(
             tr(
-                "The budgets differ, {reads} against {reads2} reads a score, and more reads alone raise "
-                "agreement with humans: r is that of means of {reads3} in both.",
-                reads=one.sums.reads,
-                reads2=two.sums.reads,
-                reads3=reads,
+                "The budgets differ, {first} against {second} reads a score, and more reads alone raise "
+                "agreement with humans: r is that of means of {reads} in both.",
+                first=one.sums.reads,
+                second=two.sums.reads,
+                reads=reads,
             )
         )
     every = judged(a, b, match.units, "text", deltas)
@@ -159,8 +162,8 @@ def _deltas(
     """Mean scores, over all criteria and of each."""
     (a, sums_a), (b, sums_b) = one, two
     items, n = min(len(match.at_a), len(match.at_b)), len(names)
-    whole: list[tuple[str, slice]] = [(tr("mean score"), slice(None))]
-    each = [(tr("mean score, {name}", name=name), slice(k, k + 1)) for k, name in enumerate(names)]
+    whole: list[tuple[str, slice]] = [(MEAN_SCORE, slice(None))]
+    each = [(measure_of(name), slice(k, k + 1)) for k, name in enumerate(names)]
     # Of each unit and criterion the sum of its scores and how many there are.
     places = a.sums[0].shape[-1]
     of_a, of_b = (
@@ -197,7 +200,7 @@ def _criterion_cells(
 def _criterion_warnings(other: Sequence[str], moved: bool) -> Iterator[str]:
     if other:
         listed = ", ".join(other[:6]) + (" …" if len(other) > 6 else "")
-        yield tr("Criteria that only one of the two scores are left out: {listed}.", listed=listed)
+        yield tr("Criteria that only one of the two scores are left out: {names}.", names=listed)
     if not moved:
         yield (
             tr(

@@ -14,6 +14,7 @@ from rubriclab.findings.frame import Bools
 from rubriclab.findings.matching import Matched
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many
 from rubriclab.stats import contrast as stats
 from rubriclab.stats.inference import Floats, Interval
 from rubriclab.stats.proportions import clopper_pearson
@@ -58,6 +59,29 @@ class Delta:
     def clear(self) -> bool:
         """Does the interval of all at once leave 0 out?"""
         return self.ci_all.low > 0 or self.ci_all.high < 0
+
+
+MEAN_SCORE, R_WITH_HUMANS, STRENGTH = msg("mean score"), msg("r with humans"), msg("V, noise taken out")
+_POSITION, _OF = "position ", ", "
+
+
+def measure_at(place: int) -> str:
+    """The name of how often a place (from 1) is picked."""
+    return f"{_POSITION}{place}"
+
+
+def measure_of(criterion: str) -> str:
+    """The name of a criterion's mean score."""
+    return f"{MEAN_SCORE}{_OF}{criterion}"
+
+
+def measure_said(measure: str) -> str:
+    """What a difference is of, in the reader's language."""
+    if measure.startswith(_POSITION):
+        return tr("position {place}", place=measure.removeprefix(_POSITION))
+    if measure.startswith(f"{MEAN_SCORE}{_OF}"):
+        return tr("mean score, {criterion}", criterion=measure.removeprefix(f"{MEAN_SCORE}{_OF}"))
+    return tr(measure)
 
 
 class Moved(NamedTuple):
@@ -225,7 +249,7 @@ def held(a: Side, b: Side, n_units: int, unit: str, delta: Delta) -> Delta:
         return delta
     why = unfinished(a.data) or unfinished(b.data)
     if n_units < FEW and (a.data.run, a.code) != (b.data.run, b.code):
-        why = why or tr("only {n_units} {unit}s carry it", n_units=n_units, unit=unit)
+        why = why or tr("only {units} {units:carries|carry} it", units=many(n_units, unit))
     interest = a.data.smallest_effect * step(a.arm.scores)
     made = effect(delta.delta, delta.ci_all, interest, unit=UNITS[delta.kind], why=why)
     return replace(delta, effect=made)
@@ -235,10 +259,10 @@ def _match_warnings(a: Side, b: Side, match: Matched, unit: str) -> Iterator[str
     if a.data.smallest_effect != b.data.smallest_effect:
         yield (
             tr(
-                "The runs name different smallest effects of interest, {smallest_effect:g} and "
-                "{smallest_effect2:g} steps of the scale: that of the first is used.",
-                smallest_effect=a.data.smallest_effect,
-                smallest_effect2=b.data.smallest_effect,
+                "The runs name different smallest effects of interest, {first:g} and "
+                "{second:g} steps of the scale: that of the first is used.",
+                first=a.data.smallest_effect,
+                second=b.data.smallest_effect,
             )
         )
     if not match.paired:
@@ -257,7 +281,9 @@ def _match_warnings(a: Side, b: Side, match: Matched, unit: str) -> Iterator[str
             )
         )
     if match.units < FEW:
-        yield tr("Only {units} {unit}s carry the intervals; read them with care.", units=match.units, unit=unit)
+        yield tr(
+            "Only {units} {units:carries|carry} the intervals; read them with care.", units=many(match.units, unit)
+        )
     if a.arm.simulated != b.arm.simulated:
         yield tr("One of the two is a simulated judge: the difference says nothing about a model.")
 
