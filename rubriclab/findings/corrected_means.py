@@ -17,7 +17,7 @@ from rubriclab.findings.corrected_means_results import (
     Rate,
     SystemMean,
 )
-from rubriclab.findings.corrected_means_words import cautions, cut_caution, sentences
+from rubriclab.findings.corrected_means_words import ALL, cautions, cut_caution, sentences
 from rubriclab.findings.effects import step
 from rubriclab.findings.frame import OptionRows, count_table, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
@@ -25,10 +25,10 @@ from rubriclab.findings.replacement_arms import orders_kept
 from rubriclab.findings.topic import DocumentPart, Json, Topic, arm_json
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import plural
 from rubriclab.stats import prediction_powered as stats
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Ints
 
-ALL = msg("all items")
 MOST_SYSTEMS = 30
 """Of more candidates (or criteria) than this no single one has a mean of its own."""
 CURVE = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 700, 1000, 1500, 2000, 3000)
@@ -40,7 +40,7 @@ def corrected_means(data: RunData, *, cut: float | None = None, seed: int = 0) -
     del seed
     human = data.items["human"].to_numpy().astype(np.float64)
     if not np.isfinite(human).any():
-        return CorrectedResult((), (NO_RATINGS,))
+        return CorrectedResult((), (tr(NO_RATINGS),))
     unit = units(data.items, data.unit)
     cases = [(code, arm, rows) for code, arm, rows in data.by_arm() if arm.axis == "options" and not rows.empty]
     cut = data.cut if cut is None else cut
@@ -139,10 +139,10 @@ def _system(of: str, judged: _Judged, tells: bool) -> SystemMean:
     few = found.rated_units < stats.FEWEST_RATED
     why = (
         tr(
-            "{rated_units} rated {resampled}s are too few, at least {fewest_rated}",
-            rated_units=found.rated_units,
-            resampled=judged.resampled,
-            fewest_rated=stats.FEWEST_RATED,
+            "{n} rated {units} are too few, at least {fewest}",
+            n=found.rated_units,
+            units=plural(judged.resampled, 2),
+            fewest=stats.FEWEST_RATED,
         )
         if few
         else ""
@@ -184,10 +184,8 @@ def _rate(judged: _Judged, n_units: int) -> Rate:
     """A mean rating passes at the cut; of the judge the share of an item's reads that do."""
     human = np.where(np.isfinite(judged.human), judged.human >= judged.cut, np.nan)
     found = stats.corrected_mean(human, judged.passing, judged.unit, share=True)
-    rogan, why = (
-        None,
-        tr("items share a {resampled}, and its interval counts them as independent", resampled=judged.resampled),
-    )
+    unit = plural(judged.resampled, 1)
+    rogan, why = None, tr("items share a {unit}, and its interval counts them as independent", unit=unit)
     if n_units == len(human):
         rogan = stats.rogan_gladen(human, np.asarray(judged.judge >= judged.cut, dtype=np.float64))
         why = "" if rogan else tr("too few rated items pass, or fail, or the judge does not tell them apart")

@@ -9,9 +9,18 @@ import numpy as np
 from rubriclab.findings.corrected_means_results import Buying, CorrectedArm, CorrectedResult, SystemMean
 from rubriclab.findings.topic import Sentence, clearest
 from rubriclab.model import Arm
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number, p_value
 from rubriclab.stats import prediction_powered as stats
+from rubriclab.stats.inference import Interval
+
+ALL = msg("all items")
+"""A mean of whatever was judged; every other one bears the name of its candidate or criterion."""
+
+
+def system_said(of: str) -> str:
+    """Of what a mean is, in the reader's language."""
+    return tr(ALL) if of == ALL else of
 
 
 def cautions(system: SystemMean, unread: int) -> Iterator[str]:
@@ -41,46 +50,48 @@ def cautions(system: SystemMean, unread: int) -> Iterator[str]:
 
 def cut_caution(arm: Arm, cut: float) -> str:
     low, high = min(arm.scores), max(arm.scores)
+    said = {"low": low, "high": high, "cut": cut}
+    if cut > high:
+        return tr(
+            "No score from {low} to {high} passes the cut {cut:g}, so there is no pass rate: name a cut above {low}, "
+            "at most {high}.",
+            **said,
+        )
     return tr(
-        "{value} score from {low} to {high} passes the cut {cut:g}, so there is no pass rate: name a cut "
-        "above {low}, at most {high}.",
-        value="No" if cut > high else "Every",
-        low=low,
-        high=high,
-        cut=cut,
+        "Every score from {low} to {high} passes the cut {cut:g}, so there is no pass rate: name a cut above {low}, "
+        "at most {high}.",
+        **said,
     )
 
 
 def corrected_sentence(arm: CorrectedArm, system: SystemMean) -> str:
     """The three means of a system, and how much of the judge's own was the order."""
-    who, unit = arm.arm.judge, "points"
-    plain_ = tr("{who}'s mean score of {of} is {plain:.2f}", who=who, of=system.of, plain=system.plain)
+    plain_ = tr(
+        "{who}'s mean score of {of} is {mean:.2f}", who=arm.arm.judge, of=system_said(system.of), mean=system.plain
+    )
     if system.why:
-        return tr("{plain}; it cannot be corrected: {why}.", plain=plain_, why=system.why)
-    corrected = f"{number(system.corrected, '.2f')} {interval(system.corrected_ci, '.2f', brackets=True)}"
-    bias = f"{number(system.bias, '+.2f')} {interval(system.bias_ci, '.2f', brackets=True)} {unit}"
+        return tr("{plain}; it cannot be corrected: {why}.", plain=plain_, why=tr(system.why))
+    said = {
+        "plain": plain_,
+        "corrected": _with_ends(system.corrected, system.corrected_ci, ".2f"),
+        "bias": _with_ends(system.bias, system.bias_ci, "+.2f"),
+        "order": order_sentence(system),
+    }
     if system.all_rated:
-        return tr(
-            "{plain}, people's {corrected}: {bias} apart. {order_sentence}",
-            plain=plain_,
-            corrected=corrected,
-            bias=bias,
-            order_sentence=order_sentence(system),
-        ).strip()
-    return (
-        tr(
-            "{plain}; corrected by {n_rated:,} rated of {items} it is {corrected} (ratings alone {rated} "
-            "{rated_ci}), so the judge errs by {bias}. {order_sentence}",
-            plain=plain_,
-            n_rated=system.n_rated,
-            items=many(system.n_items, "item"),
-            corrected=corrected,
-            rated=number(system.rated, ".2f"),
-            rated_ci=interval(system.rated_ci, ".2f", brackets=True),
-            bias=bias,
-            order_sentence=order_sentence(system),
-        )
+        return tr("{plain}, people's {corrected}: {bias} points apart. {order}", **said).strip()
+    return tr(
+        "{plain}; corrected by {n_rated:,} rated of {items} it is {corrected} (ratings alone {rated}), so the judge "
+        "errs by {bias} points. {order}",
+        n_rated=system.n_rated,
+        items=many(system.n_items, "item"),
+        rated=_with_ends(system.rated, system.rated_ci, ".2f"),
+        **said,
     ).strip()
+
+
+def _with_ends(value: float, ci: Interval, form: str) -> str:
+    """As “3.20 [3.05, 3.35]”."""
+    return f"{number(value, form)} {interval(ci, form, brackets=True)}"
 
 
 def order_sentence(system: SystemMean) -> str:
@@ -89,36 +100,36 @@ def order_sentence(system: SystemMean) -> str:
         return ""
     plain_, corrected = ([getattr(order, name) for order in system.orders] for name in ("plain", "corrected"))
     runs = tr(
-        "Over {orders} the judge's mean runs from {plain:.2f} to {plain2:.2f}",
+        "Over {orders} the judge's mean runs from {low:.2f} to {high:.2f}",
         orders=many(len(system.orders), "order"),
-        plain=min(plain_),
-        plain2=max(plain_),
+        low=min(plain_),
+        high=max(plain_),
     )
     if system.all_rated:
         return f"{runs}."
     low, high = system.corrected_ci
     inside = sum(low <= value <= high for value in corrected)
     return tr(
-        "{runs}, the corrected one from {corrected:.2f} to {corrected2:.2f}; {inside} of these lie in its interval.",
+        "{runs}, the corrected one from {low:.2f} to {high:.2f}; {inside} of these lie in its interval.",
         runs=runs,
-        corrected=min(corrected),
-        corrected2=max(corrected),
+        low=min(corrected),
+        high=max(corrected),
         inside=inside,
     )
 
 
 def buying_sentence(buying: Buying) -> str:
     """How many ratings a wanted half-width takes, with the judge's scores and without."""
-    alone = f"{buying.alone:,.0f} ({interval(buying.alone_ci, ',.0f')})"
+    alone = f"{number(buying.alone, ',.0f')} ({interval(buying.alone_ci, ',.0f')})"
     start = tr("To know the mean to within {half:g} points takes {alone} ratings alone", half=buying.half, alone=alone)
     if not np.isfinite(buying.judged):
         return tr("{start}; with so few judged items no number of ratings beside the judge is enough.", start=start)
     return tr(
-        "{start}, {judged:,.0f} ({value}) beside the judge's scores: one is then worth {one_is_worth:.1f}.",
+        "{start}, {judged:,.0f} ({ends}) beside the judge's scores: one is then worth {worth:.1f}.",
         start=start,
         judged=buying.judged,
-        value=interval((buying.judged_low, buying.judged_high), ",.0f"),
-        one_is_worth=buying.one_is_worth,
+        ends=interval((buying.judged_low, buying.judged_high), ",.0f"),
+        worth=buying.one_is_worth,
     )
 
 

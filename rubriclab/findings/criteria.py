@@ -168,7 +168,7 @@ def _warnings(rows: Rows, tests: Sequence[Friedman], moved: int, carried: Carryo
     if unread == rows.asked:
         yield tr(
             "None of {criterion_scores} could be read: the page Judgments has every reply word for word.",
-            criterion_scores=many(unread, tr("criterion score")),
+            criterion_scores=many(unread, "criterion score"),
         )
         return
     if unread:
@@ -290,7 +290,7 @@ def _alarming(result: CriteriaResult) -> Iterator[tuple[str, str]]:
         worst = min(rated, key=lambda a: np.nan_to_num(a.pearson.r, nan=1.0), default=None)
         if worst is not None and worst.pearson.ci.high < 0:
             r = worst.pearson
-            yield name, against_people(name, r.r, r.ci, worst.n_items, "scores")
+            yield name, against_people(name, r.r, r.ci, worst.n_items, "score")
 
 
 CRITERIA = Topic(

@@ -204,7 +204,7 @@ def compared(pair: _Pair) -> StrategyDifference:
     reads = pair.a.matrix.shape[1], pair.b.matrix.shape[1]
     warnings: tuple[str, ...] = ()
     if reads[0] != reads[1]:
-        warnings = (tr("The budgets differ: {reads} against {reads2} reads a text.", reads=reads[0], reads2=reads[1]),)
+        warnings = (tr("The budgets differ: {first} against {second} reads a text.", first=reads[0], second=reads[1]),)
     both = len(pair.at_a)
     return StrategyDifference(
         judge=pair.a.arm.judge,

@@ -26,6 +26,8 @@ ALPHA = 0.05
 MARGIN_STEPS, MARGIN_SHARE = 0.25, 0.05
 """Where nobody names a margin: a quarter of a step; of pairs one verdict in twenty."""
 MIN_UNITS, MOST_LEFT_OUT = 20, 0.2
+OF_VERDICTS = msg("of the verdicts")
+"""What a margin is in where the choice is between pairs."""
 METHOD = msg(
     "Items that were read in every order. Orders are chosen on two fifths of the units and measured "
     "on the others; a correction is learnt on four fifths and measured on the last fifth, in four "
@@ -92,21 +94,21 @@ class Choice:
         if self.chosen == self.best:
             return tr(
                 "{title} ({calls:g} calls an item): no cheaper way was shown to be within {margin:g} {unit} of "
-                "it{value}.",
+                "it{why}.",
                 title=way.title,
                 calls=way.calls,
                 margin=self.margin,
-                unit=self.unit,
-                value=": " + self.why if self.why else "",
+                unit=tr(self.unit),
+                why=f": {tr(self.why)}" if self.why else "",
             )
-        calls = tr("one call") if way.calls == 1 else f"{way.calls:g} calls"
+        calls = tr("one call") if way.calls == 1 else tr("{calls:g} calls", calls=way.calls)
         return tr(
             "{title} ({calls} an item): at most {bound:.2f} {unit} from the best way, within the margin of "
             "{margin:g}, on {items}.",
             title=way.title,
             calls=calls,
             bound=way.bound,
-            unit=self.unit,
+            unit=tr(self.unit),
             margin=self.margin,
             items=many(self.items, "item"),
         )
@@ -144,7 +146,7 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
         chosen=chosen.key,
         margin=size,
         margin_steps=None if pairs else size / step(reads.arm.scores),
-        unit=tr("of the verdicts") if pairs else "points",
+        unit=OF_VERDICTS if pairs else "points",
         confidence=1 - ALPHA,
         tested=tested,
         items=len(reads.unit),
@@ -159,15 +161,19 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
 def _too_little(reads: Reads, units: int) -> str:
     """Why nothing can be shown; empty where it can."""
     if units < MIN_UNITS:
-        return tr("{units} units are too few to say so; {min_units} are needed", units=units, min_units=MIN_UNITS)
+        return _few(units)
     items = len(reads.unit) + reads.left_out
     if reads.left_out > MOST_LEFT_OUT * items:
         return tr(
-            "{left_out:,} of {items} an unread reply, and the others need not be like them",
+            "{left_out:,} of {items} had an unread reply, and the others need not be like them",
             left_out=reads.left_out,
-            items=many(items, "item", "had"),
+            items=many(items, "item"),
         )
     return ""
+
+
+def _few(units: int) -> str:
+    return tr("{units} units are too few to say so; {least} are needed", units=units, least=MIN_UNITS)
 
 
 def _measured(reads: Reads, way: Way, best: Way, margin: float, alpha: float, *, enough: bool) -> Measured:
@@ -176,14 +182,7 @@ def _measured(reads: Reads, way: Way, best: Way, margin: float, alpha: float, *,
     seen = np.isfinite(loss)
     unit = np.unique(reads.unit[seen], return_inverse=True)[1].astype(np.int64)
     if enough and int(unit.max()) + 1 < MIN_UNITS:
-        enough, note = (
-            False,
-            tr(
-                "{value} units are too few to say so; {min_units} are needed",
-                value=int(unit.max()) + 1,
-                min_units=MIN_UNITS,
-            ),
-        )
+        enough, note = False, _few(int(unit.max()) + 1)
     more: Excess = excess(loss[seen], unit, alpha=alpha)
     root = _share if pairs else _root
     itself = way is best

@@ -166,9 +166,9 @@ def _chosen(reads: Reads, calls: int, choosing: Bools) -> Way:
     loss = np.where(choosing, np.nan, (estimate - value.mean(axis=1)) ** 2)
     title = tr("One call in the best order") if calls == 1 else tr("{calls} orders averaged", calls=calls)
     why = tr(
-        "nearest to the mean over all orders, chosen on {value:,} items and measured on the other {value2:,}",
-        value=int(choosing.sum()),
-        value2=int((~choosing).sum()),
+        "nearest to the mean over all orders, chosen on {chosen_on:,} items and measured on the other {measured_on:,}",
+        chosen_on=int(choosing.sum()),
+        measured_on=int((~choosing).sum()),
     )
     key = "best-order" if calls == 1 else f"orders-{calls}"
     return Way(key, title, why, calls, tuple(reads.orders[c] for c in columns), loss, estimate)

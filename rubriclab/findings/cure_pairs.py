@@ -102,7 +102,7 @@ def _way(
     note: str = "",
 ) -> PairWay:
     loss = np.abs(verdict - target)
-    return PairWay(key, title, why, calls, orders, loss, verdict, disagree=disagree, note=note)
+    return PairWay(key, tr(title), tr(why), calls, orders, loss, verdict, disagree=disagree, note=tr(note))
 
 
 def _third(thirds: list[Floats], target: Floats, share: float) -> PairWay:
