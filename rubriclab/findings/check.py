@@ -196,29 +196,25 @@ def _coverage_words(of_runs: Sequence[Check]) -> Iterator[str]:
         mine = [c for c in whole if c.n_items == items]
         held = sum(c.standing in ("holds", "cannot say") for c in mine)
         seldom = sum(c.standing == "misses" and c.value < COVERAGE_RANGE[0] for c in mine)
-        yield (
-            tr(
-                "{items} items: of {kinds} kinds of interval, each over all families in {fewest:,} to {most:,} "
-                "studies, {held} held the long-run value as often as promised within two errors, {seldom} "
-                "clearly too seldom, {often} clearly too often.",
-                items=items,
-                kinds=len(mine),
-                fewest=min(c.studies for c in mine),
-                most=max(c.studies for c in mine),
-                held=held,
-                seldom=seldom,
-                often=len(mine) - held - seldom,
-            )
+        yield tr(
+            "{items} items: of {kinds} kinds of interval, each over all families in {fewest:,} to {most:,} "
+            "studies, {held} held the long-run value as often as promised within two errors, {seldom} "
+            "clearly too seldom, {often} clearly too often.",
+            items=items,
+            kinds=len(mine),
+            fewest=min(c.studies for c in mine),
+            most=max(c.studies for c in mine),
+            held=held,
+            seldom=seldom,
+            often=len(mine) - held - seldom,
         )
     if single:
         seldom = sum(c.value < COVERAGE_RANGE[0] for c in single)
-        yield (
-            tr(
-                "In single settings (a family, a design, a size) {seldom} kinds of interval held the long-run "
-                "value clearly too seldom, {often} clearly too often.",
-                seldom=seldom,
-                often=len(single) - seldom,
-            )
+        yield tr(
+            "In single settings (a family, a design, a size) {seldom} kinds of interval held the long-run "
+            "value clearly too seldom, {often} clearly too often.",
+            seldom=seldom,
+            often=len(single) - seldom,
         )
 
 

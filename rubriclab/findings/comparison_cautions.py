@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,63 +49,51 @@ class Usable:
 def cautions_of(result: Mapping[str, Any]) -> tuple[str, ...]:
     """In plain words: what was left out and what a reader could mistake."""
     usable: Usable = result["usable"]
-    warnings = []
+    return (*_left_out(usable), *_repeats(usable), *_cautions(result, usable))
+
+
+def _left_out(usable: Usable) -> Iterator[str]:
     if usable.single_candidate:
-        warnings.append(
-            tr(
-                "{single_candidate} calls show one candidate only: nothing to compare.",
-                single_candidate=usable.single_candidate,
-            )
-        )
+        yield tr("{calls} calls show one candidate only: nothing to compare.", calls=usable.single_candidate)
     if usable.other_size:
-        warnings.append(
-            tr("{other_size} calls compare another number of candidates: left out.", other_size=usable.other_size)
-        )
+        yield tr("{calls} calls compare another number of candidates: left out.", calls=usable.other_size)
     if usable.incomplete:
-        warnings.append(
-            tr(
-                "{comparisons} in no class: {swapped_calls} missing.",
-                comparisons=many(usable.incomplete, "comparison"),
-                swapped_calls=many(usable.missing_calls, "swapped call"),
-            )
+        yield tr(
+            "{comparisons} in no class: {calls} missing.",
+            comparisons=many(usable.incomplete, "comparison"),
+            calls=many(usable.missing_calls, "swapped call"),
         )
     if usable.unreadable:
-        warnings.append(
-            tr(
-                "{unreadable:,} of {comparisons} in no class for a reply that cannot be read, but in the "
-                "denominator of PF.",
-                unreadable=usable.unreadable,
-                comparisons=many(usable.series, "comparison"),
-            )
+        yield tr(
+            "{unreadable:,} of {comparisons} in no class for a reply that cannot be read, but in the denominator of "
+            "PF.",
+            unreadable=usable.unreadable,
+            comparisons=many(usable.series, "comparison"),
         )
+
+
+def _repeats(usable: Usable) -> Iterator[str]:
     if usable.extra:
-        warnings.append(
-            tr(
-                "Repeats are unequal: PC and PF use each comparison's first repeat, {extra} further ones count "
-                "for RS only.",
-                extra=usable.extra,
-            )
+        yield tr(
+            "Repeats are unequal: PC and PF use each comparison's first repeat, {extra} further ones count for RS "
+            "only.",
+            extra=usable.extra,
         )
     if usable.unequal_repeats or (usable.queries and usable.asked_once):
-        warnings.append(
-            tr(
-                "RS rests on {queries} repeated queries; {unequal_repeats} have fewer repeats than the others "
-                "and {asked_once} were asked once and are left out.",
-                queries=usable.queries,
-                unequal_repeats=usable.unequal_repeats,
-                asked_once=usable.asked_once,
-            )
+        yield tr(
+            "RS rests on {queries} repeated queries; {unequal} have fewer repeats than the others and {once} were "
+            "asked once and are left out.",
+            queries=usable.queries,
+            unequal=usable.unequal_repeats,
+            once=usable.asked_once,
         )
     if usable.queries == 0:
-        warnings.append(tr("No query was repeated, so there is no RS."))
+        yield tr("No query was repeated, so there is no RS.")
     if usable.series == usable.unreadable:
-        warnings.append(
-            tr(
-                "No comparison was read in every order: there is no PC, no PF and no test of it, and which "
-                "questions lean to a side is not known."
-            )
+        yield tr(
+            "No comparison was read in every order: there is no PC, no PF and no test of it, and which questions lean "
+            "to a side is not known."
         )
-    return (*warnings, *_cautions(result, usable))
 
 
 def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:

@@ -202,11 +202,9 @@ def _criterion_warnings(other: Sequence[str], moved: bool) -> Iterator[str]:
         listed = ", ".join(other[:6]) + (" …" if len(other) > 6 else "")
         yield tr("Criteria that only one of the two scores are left out: {names}.", names=listed)
     if not moved:
-        yield (
-            tr(
-                "In one of the two every criterion stands at one place only, so there are no shifts to compare. "
-                "Use balanced, Williams or random orders."
-            )
+        yield tr(
+            "In one of the two every criterion stands at one place only, so there are no shifts to compare. "
+            "Use balanced, Williams or random orders."
         )
 
 

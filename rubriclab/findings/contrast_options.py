@@ -225,29 +225,22 @@ def _position_deltas(a: _Table, b: _Table, items: int, match: Matched) -> list[D
 
 def _option_warnings(one: _Options, two: _Options, moved: bool, whole: int) -> Iterator[str]:
     if not moved:
-        yield (
-            tr(
-                "One of the two kept to one order, so position and score cannot be told apart in it: positions "
-                "are not compared."
-            )
+        yield tr(
+            "One of the two kept to one order, so position and score cannot be told apart in it: positions "
+            "are not compared."
         )
     if whole > 1 and one.reads != two.reads:
-        yield (
-            tr(
-                "The budgets differ, {first} against {second} reads an item, and more reads alone raise "
-                "agreement with humans: r is that of means of {reads} in both.",
-                first=one.reads,
-                second=two.reads,
-                reads=min(one.reads, two.reads),
-            )
+        yield tr(
+            "The budgets differ, {first} against {second} reads an item, and more reads alone raise "
+            "agreement with humans: r is that of means of {reads} in both.",
+            first=one.reads,
+            second=two.reads,
+            reads=min(one.reads, two.reads),
         )
     unread = 1.0 - one.rows.ok.mean(), 1.0 - two.rows.ok.mean()
     if max(unread) > 0.05:
-        yield (
-            tr(
-                "Replies that could not be read are left out: {first:.0%} of the first arm, {second:.0%} of "
-                "the second.",
-                first=unread[0],
-                second=unread[1],
-            )
+        yield tr(
+            "Replies that could not be read are left out: {first:.0%} of the first arm, {second:.0%} of the second.",
+            first=unread[0],
+            second=unread[1],
         )

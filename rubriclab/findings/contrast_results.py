@@ -257,28 +257,21 @@ def held(a: Side, b: Side, n_units: int, unit: str, delta: Delta) -> Delta:
 
 def _match_warnings(a: Side, b: Side, match: Matched, unit: str) -> Iterator[str]:
     if a.data.smallest_effect != b.data.smallest_effect:
-        yield (
-            tr(
-                "The runs name different smallest effects of interest, {first:g} and "
-                "{second:g} steps of the scale: that of the first is used.",
-                first=a.data.smallest_effect,
-                second=b.data.smallest_effect,
-            )
+        yield tr(
+            "The runs name different smallest effects of interest, {first:g} and "
+            "{second:g} steps of the scale: that of the first is used.",
+            first=a.data.smallest_effect,
+            second=b.data.smallest_effect,
         )
     if not match.paired:
-        yield (
-            tr(
-                "The two arms have too few items in common to be compared item by item, so they are compared as "
-                "groups: a difference between their items is part of every difference."
-            )
+        yield tr(
+            "The two arms have too few items in common to be compared item by item, so they are compared as "
+            "groups: a difference between their items is part of every difference."
         )
     if match.changed:
-        yield (
-            tr(
-                "{changed} items have the same id in both runs but texts of another length: they count as "
-                "different items.",
-                changed=match.changed,
-            )
+        yield tr(
+            "{changed} items have the same id in both runs but texts of another length: they count as different items.",
+            changed=match.changed,
         )
     if match.units < FEW:
         yield tr(

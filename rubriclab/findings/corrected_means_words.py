@@ -31,20 +31,16 @@ def cautions(system: SystemMean, unread: int) -> Iterator[str]:
             "All judged items are rated: the corrected mean is the ratings' own, and the judge adds nothing to it."
         )
     else:
-        yield (
-            tr(
-                "The corrected mean takes the rated items for a random sample of the judged ones. Ratings of "
-                "items that were chosen for a reason (the doubtful, the first, the easy) correct nothing."
-            )
+        yield tr(
+            "The corrected mean takes the rated items for a random sample of the judged ones. Ratings of "
+            "items that were chosen for a reason (the doubtful, the first, the easy) correct nothing."
         )
     if system.unlike_p < stats.SIGNIFICANT:
-        yield (
-            tr(
-                "The rated items are not like the others: the judge scores them {unlike:+.2f} points "
-                "({unlike_p}). They do not look like a random sample; read the corrected mean with doubt.",
-                unlike=system.unlike,
-                unlike_p=p_value(system.unlike_p),
-            )
+        yield tr(
+            "The rated items are not like the others: the judge scores them {unlike:+.2f} points "
+            "({unlike_p}). They do not look like a random sample; read the corrected mean with doubt.",
+            unlike=system.unlike,
+            unlike_p=p_value(system.unlike_p),
         )
 
 

@@ -176,47 +176,41 @@ def _warnings(rows: Rows, tests: Sequence[Friedman], moved: int, carried: Carryo
             "{unread} of {asked} criterion scores could not be read and are left out.", unread=unread, asked=rows.asked
         )
     if moved == 0:
-        yield (
-            tr(
-                "Under this strategy every criterion stands at one position only: a position effect cannot be "
-                "seen. Use balanced, Williams or random orders."
-            )
+        yield tr(
+            "Under this strategy every criterion stands at one position only: a position effect cannot be seen. "
+            "Use balanced, Williams or random orders."
         )
     else:
-        if 2 * ((rows.counts > 0).sum(axis=2) == 1).sum() > (rows.counts.sum(axis=2) > 0).sum():
-            yield (
-                tr(
-                    "Most texts were read in one order each: what is said compares texts that were dealt different "
-                    "orders, and is right if these were dealt at random."
-                )
-            )
-        excluded = max(test.excluded for test in tests)
-        if excluded:
-            yield (
-                tr(
-                    "Up to {excluded} of {texts} texts are left out of the Friedman tests because a position is "
-                    "missing for them.",
-                    excluded=excluded,
-                    texts=rows.texts,
-                )
-            )
-        if carried.adjusted == "position":
-            yield (
-                tr(
-                    "The neighbour effect takes position as acting alike on all criteria: this design has too few "
-                    "orders to let it differ between them."
-                )
-            )
-        if not carried.separable:
-            yield (
-                tr(
-                    "This design cannot tell the criterion read just before from the position: some criteria never "
-                    "follow each other, or always at one place. Use orders in which each follows each (a Williams "
-                    "design)."
-                )
-            )
+        yield from _of_orders(rows, tests, carried)
     if rows.texts < FEW_TEXTS:
         yield tr("Only {texts} texts carry the intervals; read them with care.", texts=rows.texts)
+
+
+def _of_orders(rows: Rows, tests: Sequence[Friedman], carried: Carryover) -> Iterator[str]:
+    """What limits the findings about orders, where criteria moved at all."""
+    if 2 * ((rows.counts > 0).sum(axis=2) == 1).sum() > (rows.counts.sum(axis=2) > 0).sum():
+        yield tr(
+            "Most texts were read in one order each: what is said compares texts that were dealt different orders, "
+            "and is right if these were dealt at random."
+        )
+    excluded = max(test.excluded for test in tests)
+    if excluded:
+        yield tr(
+            "Up to {excluded} of {texts} texts are left out of the Friedman tests because a position is missing for "
+            "them.",
+            excluded=excluded,
+            texts=rows.texts,
+        )
+    if carried.adjusted == "position":
+        yield tr(
+            "The neighbour effect takes position as acting alike on all criteria: this design has too few orders to "
+            "let it differ between them."
+        )
+    if not carried.separable:
+        yield tr(
+            "This design cannot tell the criterion read just before from the position: some criteria never follow "
+            "each other, or always at one place. Use orders in which each follows each (a Williams design)."
+        )
 
 
 # ---------------------------------------------------------------- the topic

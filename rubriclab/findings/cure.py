@@ -125,12 +125,7 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
         raise LabError(tr("No way of asking is chosen yet: {why}.", why=why))
     reads = reads_of(data, arm, seed=seed)
     pairs = reads.arm.axis == "pairwise"
-    usual = MARGIN_SHARE if pairs else MARGIN_STEPS * step(reads.arm.scores)
-    size = usual if margin is None else margin
-    if not (math.isfinite(size) and size > 0):
-        raise LabError(
-            tr("The margin is {margin!r}; expected a number above 0, as {usual:g}.", margin=margin, usual=usual)
-        )
+    size = _margin(reads, margin)
     ways = ways_of(reads, seed=seed)
     n_units = int(reads.unit.max()) + 1
     why = _too_little(reads, n_units)
@@ -156,6 +151,17 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
         target=_target(reads),
         why=why,
     )
+
+
+def _margin(reads: Reads, margin: float | None) -> float:
+    """The margin named, else the usual one; raises LabError for what is no positive number."""
+    usual = MARGIN_SHARE if reads.arm.axis == "pairwise" else MARGIN_STEPS * step(reads.arm.scores)
+    size = usual if margin is None else margin
+    if not (math.isfinite(size) and size > 0):
+        raise LabError(
+            tr("The margin is {margin!r}; expected a number above 0, as {usual:g}.", margin=margin, usual=usual)
+        )
+    return size
 
 
 def _too_little(reads: Reads, units: int) -> str:
