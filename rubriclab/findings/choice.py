@@ -315,7 +315,8 @@ def _warnings(fit: ChoiceFit, unit: str) -> tuple[str, ...]:
     if fit.n_reads == 0:
         return (tr("No judgment of this arm could be read."),)
     if fit.separable.get("position") == "no":
-        return (tr(_DESIGN_WARNINGS["position", "no"]),)
+        one_order = _DESIGN_WARNINGS["position", "no"]
+        return (tr(one_order),)
     warnings = [
         tr(_DESIGN_WARNINGS[effect, answer])
         for effect, answer in fit.separable.items()
