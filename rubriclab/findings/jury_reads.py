@@ -10,6 +10,7 @@ import numpy as np
 from rubriclab.findings.cure_reads import Order, Reads, reads_of
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import tr
 from rubriclab.stats.inference import Floats, Ints
 
 
@@ -53,7 +54,7 @@ def _panel(data: RunData, codes: dict[str, int], seed: int) -> Panel | None:
         try:
             known[judge] = reads_of(data, code, seed=seed)
         except LabError as why:
-            unlike.append(f"{judge} is left out: {why}")
+            unlike.append(tr("{judge} is left out: {why}", judge=judge, why=why))
     if len(known) < 2:
         return None
     every = list(known.values())
