@@ -13,17 +13,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rubriclab.findings.drift_reads import Paired, Reads, arm_of, item_means, paired, reads_of_setting
+from rubriclab.findings.drift_reads import Paired, Reads, arm_of, cautions, item_means, paired, reads_of_setting
 from rubriclab.findings.effects import ALPHA, step, too_few_units, unfinished
 from rubriclab.findings.frame import units
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import many, plural
 from rubriclab.stats import drift as stat
-from rubriclab.stats.drift import MIN_PARTS, Parts, Split, Spread
+from rubriclab.stats.drift import Parts, Split, Spread
 from rubriclab.stats.inference import Floats, Interval, Ints
-from rubriclab.stats.shift import MIN_UNITS, Estimate
+from rubriclab.stats.shift import Estimate
 from rubriclab.stats.verdict import Effect, Verdict, effect, unknown
 
 MOST_UNREAD = 0.2
@@ -180,7 +179,7 @@ def _found(
         smallest=held.smallest,
         means=np.column_stack([np.nanmean(both.cells.then, axis=1), np.nanmean(both.cells.now, axis=1)]),
         item=both.item,
-        warnings=tuple(_warnings(held, later)),
+        warnings=tuple(cautions(both, first, later)),
     )
 
 
@@ -338,43 +337,6 @@ def _unit_names(reads: Reads, items: Ints) -> list[tuple[str, ...]]:
     return list(
         zip(frame["dataset"].astype(str), frame["item_id"].astype(str), frame["criterion"].astype(str), strict=True)
     )
-
-
-def _warnings(held: Held, later: Reads) -> list[str]:
-    both, said = held.both, []
-    if both.changed:
-        changed = many(both.changed, "item")
-        said.append(tr("{items} {items:has|have} another text than then and are left out.", items=changed))
-    if max(both.unread) > 0:
-        said.append(
-            tr(
-                "Unread replies: {then:.1%} then, {now:.1%} now; what was unread is left out.",
-                then=both.unread[0],
-                now=both.unread[1],
-            )
-        )
-    if held.first.arm.judge != later.arm.judge:
-        said.append(
-            tr("Two judges by name: “{then}” then, “{now}” now.", then=held.first.arm.judge, now=later.arm.judge)
-        )
-    if both.cells.n_units < MIN_UNITS:
-        said.append(
-            tr(
-                "{n} {units} are too few for an interval; {needed} are needed.",
-                n=both.cells.n_units,
-                units=plural(both.unit, 2),
-                needed=MIN_UNITS,
-            )
-        )
-    elif both.cells.n_units < MIN_PARTS:
-        said.append(
-            tr(
-                "Shares of the squared change and the correlation have an interval from {least} {units} on.",
-                least=MIN_PARTS,
-                units=plural(both.unit, 2),
-            )
-        )
-    return said
 
 
 # ---------------------------------------------------------------- as JSON

@@ -16,9 +16,10 @@ from rubriclab.findings.shift import GIVEN
 from rubriclab.findings.topic import about, clarity, setting
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.model.language import tr
-from rubriclab.stats.drift import Cells
+from rubriclab.model.wording import many, plural
+from rubriclab.stats.drift import MIN_PARTS, Cells
 from rubriclab.stats.inference import Floats, Ints, ratio
-from rubriclab.stats.shift import direction
+from rubriclab.stats.shift import MIN_UNITS, direction
 
 COLUMNS = 64
 """With more orders than that they were drawn item by item, and cells are laid out item by item."""
@@ -167,6 +168,42 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
         unread=_unread(sides),
         likely=which,
     )
+
+
+def cautions(both: Paired, first: Reads, later: Reads) -> list[str]:
+    """What must be known of the cells of two times."""
+    said = []
+    if both.changed:
+        changed = many(both.changed, "item")
+        said.append(tr("{items} {items:has|have} another text than then and are left out.", items=changed))
+    if max(both.unread) > 0:
+        said.append(
+            tr(
+                "Unread replies: {then:.1%} then, {now:.1%} now; what was unread is left out.",
+                then=both.unread[0],
+                now=both.unread[1],
+            )
+        )
+    if first.arm.judge != later.arm.judge:
+        said.append(tr("Two judges by name: “{then}” then, “{now}” now.", then=first.arm.judge, now=later.arm.judge))
+    if both.cells.n_units < MIN_UNITS:
+        said.append(
+            tr(
+                "{n} {units} are too few for an interval; {needed} are needed.",
+                n=both.cells.n_units,
+                units=plural(both.unit, 2),
+                needed=MIN_UNITS,
+            )
+        )
+    elif both.cells.n_units < MIN_PARTS:
+        said.append(
+            tr(
+                "Shares of the squared change and the correlation have an interval from {least} {units} on.",
+                least=MIN_PARTS,
+                units=plural(both.unit, 2),
+            )
+        )
+    return said
 
 
 def _cells(

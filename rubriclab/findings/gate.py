@@ -86,7 +86,7 @@ class Decision:
     @property
     def about(self) -> str:
         """Judge, data and setting; a simulated judge is called one."""
-        who = f"{self.judge} ({tr('simulated')})" if self.simulated else self.judge
+        who = tr("{judge} (simulated)", judge=self.judge) if self.simulated else self.judge
         return " · ".join(filter(None, (who, self.dataset, self.variant)))
 
 

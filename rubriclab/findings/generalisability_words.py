@@ -27,6 +27,7 @@ _OF_ITEMS: Mapping[str, str] = {
 }
 _WITHIN: Mapping[str, str] = {"order": msg("order moves scores"), "rater": msg("raters differ")}
 _TOGETHER = {3: msg("three together"), 4: msg("four together")}
+_ALL_TOGETHER = msg("all together")
 NOISE = (msg("same call, another score"), "noise")
 """Plain words, and the term. Rows of charts have room for 26 characters of either."""
 _TERMS = ("item", "judge", "wording", msg("labels"), "order", "rater", msg("noise"))
@@ -60,7 +61,7 @@ def _plain(parts: Sequence[Facet], *, noise: bool) -> str:
     if len(others) == 2:
         facets = listed([term_words(one) for one in others])
         return tr("{facets}, by text", facets=facets) if by_item else tr("{facets} together", facets=facets)
-    facets = tr(_TOGETHER.get(len(others), msg("all together")))
+    facets = tr(_TOGETHER.get(len(others), _ALL_TOGETHER))
     return tr("{facets}, by text", facets=facets) if by_item else facets
 
 

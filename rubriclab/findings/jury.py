@@ -20,7 +20,7 @@ from rubriclab.findings.cure import ALPHA, MARGIN_STEPS, MIN_UNITS, MOST_LEFT_OU
 from rubriclab.findings.cure_methods import choosing_items
 from rubriclab.findings.effects import SMALLEST_R, in_r, step, unfinished
 from rubriclab.findings.frame import Bools, units
-from rubriclab.findings.jury_reads import Panel, panels
+from rubriclab.findings.jury_reads import Panel, cautions, panels
 from rubriclab.findings.jury_results import Errors, Jury, JuryOf, Measured, Mix, Target, Together
 from rubriclab.findings.jury_words import document, limits, mix_words, sentences
 from rubriclab.findings.topic import Topic
@@ -114,7 +114,7 @@ def _of(
         order_votes=count / (1 + (count - 1) * value) if 1 + (count - 1) * value > 0 else nan,
         errors=_errors(panel, rated, few),
         targets=tuple(targets),
-        warnings=tuple(_warnings(data, panel)),
+        warnings=tuple(cautions(data, panel)),
     )
 
 
@@ -150,24 +150,6 @@ def _errors(panel: Panel, rated: Bools, few: bool) -> Errors | None:
     few = few or len(np.unique(panel.unit[rated])) < MIN_UNITS
     ends = [NO_INTERVAL if few else one.r_interval() for one in found]
     return Errors(found.within.value, ends[0], found.same.value, ends[1], found.other.value, ends[2])
-
-
-def _warnings(data: RunData, panel: Panel) -> list[str]:
-    told = list(panel.unlike)
-    if panel.left_out:
-        told.append(
-            tr(
-                "{left_out:,} items were not read by every judge in every order and are left out.",
-                left_out=panel.left_out,
-            )
-        )
-    if not panel.aligned:
-        told.append(
-            tr("The judges were not asked in the same orders: whether these pull them the same way is not known.")
-        )
-    if why := unfinished(data):
-        told.append(tr("No mix is recommended: {why}.", why=why))
-    return told
 
 
 # ---------------------------------------------------------------- every mix against one target
