@@ -69,9 +69,10 @@ def jury(
     in points; by default that of a judge card. Raises LabError for a budget or a margin that is no
     positive number, and for judges without a price.
     """
-    for name, value in ((msg("budget"), budget), (msg("margin"), margin)):
-        if value is not None and not (isfinite(value) and value > 0):
-            raise LabError(tr("The {name} is {value!r}; expected a number above 0.", name=tr(name), value=value))
+    if budget is not None and not (isfinite(budget) and budget > 0):
+        raise LabError(tr("The budget is {value!r}; expected a number above 0.", value=budget))
+    if margin is not None and not (isfinite(margin) and margin > 0):
+        raise LabError(tr("The margin is {value!r}; expected a number above 0.", value=margin))
     found = [_of(data, panel, budget, prices, margin, seed) for panel in panels(data, seed=seed)]
     return Jury(tuple(found))
 
