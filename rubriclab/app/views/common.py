@@ -15,6 +15,7 @@ from rubriclab.app import ui
 from rubriclab.findings.effects import words
 from rubriclab.findings.topic import Advice, Question
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.verdict import Effect
@@ -75,7 +76,7 @@ def cautions(*groups: Iterable[str]) -> None:
         for text in said:
             st.info(ui.plain(text), icon=":material/info:")
         return
-    with st.expander(f"Read with care: {len(said)} notes", icon=":material/info:"):
+    with st.expander(tr("Read with care: {said} notes", said=len(said)), icon=":material/info:"):
         st.markdown("\n".join(f"- {ui.plain(text)}" for text in said))
 
 
@@ -129,8 +130,8 @@ def _has_probabilities(data: RunData) -> bool:
 
 
 ARMS = Question("arms", _arms)
-USED_ARMS = Question("arms with judgments", _used_arms)
-HAS_PROBABILITIES = Question("has probabilities", _has_probabilities, probabilities=True)
+USED_ARMS = Question(msg("arms with judgments"), _used_arms)
+HAS_PROBABILITIES = Question(msg("has probabilities"), _has_probabilities, probabilities=True)
 
 
 def pick(

@@ -19,17 +19,18 @@ from rubriclab.findings.contrast import CONTRAST, contrast_words
 from rubriclab.findings.contrast_results import ALONE, FEW, Contrast
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.summary import ComparisonLine, Line, arm_result, moves, scales, short_names
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
 SECTIONS = {
-    "options": "Order of score options",
-    "criteria": "Order of criteria",
+    "options": msg("Order of score options"),
+    "criteria": msg("Order of criteria"),
     "pairwise": "Pairs",
     "listwise": "Lists",
 }
 
-NOTHING = "Nothing of these two can be compared: there is too little that could be read."
+NOTHING = msg("Nothing of these two can be compared: there is too little that could be read.")
 
 
 def simulated_note(chosen: Chosen) -> None:
@@ -38,7 +39,10 @@ def simulated_note(chosen: Chosen) -> None:
     if judges:
         listed = ", ".join(ui.plain(name) for name in judges)
         st.warning(
-            f"**Simulated**: {listed}. Their numbers show how the method works, not how any model behaves.",
+            tr(
+                "**Simulated**: {listed}. Their numbers show how the method works, not how any model behaves.",
+                listed=listed,
+            ),
             icon=":material/science:",
         )
 
@@ -52,7 +56,7 @@ def together(chosen: Chosen, told: Sequence[Line], axis: str) -> dict[str, Chart
     index = 0
     if len(groups) > 1:
         index = ui.choose(
-            "Scale",
+            tr("Scale"),
             list(range(len(groups))),
             key=f"compare-scale-{axis}",
             address=f"scale-{axis}",
@@ -60,7 +64,12 @@ def together(chosen: Chosen, told: Sequence[Line], axis: str) -> dict[str, Chart
             name=lambda i: _scale_name(groups[i][0]),
         )
         other = next(group for k, group in enumerate(groups) if k != index)
-        st.caption(f"Drawn apart, because they cannot be compared. {why_not(groups[index][0].arm, other[0].arm)}")
+        st.caption(
+            tr(
+                "Drawn apart, because they cannot be compared. {why_not}",
+                why_not=why_not(groups[index][0].arm, other[0].arm),
+            )
+        )
     group = groups[index]
     info = chosen.infos[group[0].run]
     tag = f"{axis}-{index}"
@@ -79,7 +88,7 @@ def _options_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag:
     _left_out(
         chosen,
         [line for line in group if line not in moved],
-        "kept to one order, so position and score cannot be told apart",
+        tr("kept to one order, so position and score cannot be told apart"),
     )
     if not moved:
         return {}
@@ -88,10 +97,13 @@ def _options_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag:
     left, right = st.columns(2, gap="large")
     with left:
         even = 1.0 / len(moved[0].arm.scores)
-        st.markdown(f"**Score × position** in per cent, one scale; even is {100 * even:.0f}", help=ui.about("table"))
+        st.markdown(
+            tr("**Score × position** in per cent, one scale; even is {even:.0f}", even=100 * even),
+            help=ui.about("table"),
+        )
         ui.chart(cells, key=f"compare-cells-{tag}", info=info)
     with right:
-        st.markdown("**Position selected**, 95 % intervals", help=ui.about("share"))
+        st.markdown(tr("**Position selected**, 95 % intervals"), help=ui.about("share"))
         ui.chart(lines_drawn, key=f"compare-shares-{tag}", info=info)
     return {"Score by position": cells, "Positions": lines_drawn}
 
@@ -102,11 +114,11 @@ def _judges(chosen: Chosen) -> list[str]:
 
 def _criteria_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag: str) -> dict[str, Chart]:
     moved = [line for line in group if moves(line)]
-    _left_out(chosen, [line for line in group if line not in moved], "kept every criterion at one place")
+    _left_out(chosen, [line for line in group if line not in moved], tr("kept every criterion at one place"))
     if not moved:
         return {}
     cells = draw.shift_heatmaps(_facets(chosen, moved))
-    st.markdown("**Criterion × position**, points from the criterion's mean, one scale", help=ui.about("shift"))
+    st.markdown(tr("**Criterion × position**, points from the criterion's mean, one scale"), help=ui.about("shift"))
     ui.chart(cells, key=f"compare-shifts-{tag}", info=info)
     return {"Criterion by position": cells}
 
@@ -122,7 +134,7 @@ def _facets(chosen: Chosen, told: Sequence[Line]) -> list[draw.Facet]:
 def _left_out(chosen: Chosen, told: Sequence[Line], why: str) -> None:
     if told:
         listed = "; ".join(ui.plain(chosen.label(line)) for line in told)
-        st.caption(f"Not drawn: {listed} ({why}).")
+        st.caption(tr("Not drawn: {listed} ({why}).", listed=listed, why=why))
 
 
 def _scale_name(line: Line) -> str:
@@ -130,9 +142,9 @@ def _scale_name(line: Line) -> str:
     if arm.axis == "options":
         return f"{many(len(arm.scores), 'option')}, {arm.scores[0]} to {arm.scores[-1]}"
     if arm.axis == "criteria":
-        scale = f", scores {arm.scores[0]} to {arm.scores[-1]}" if arm.scores else ""
+        scale = tr(", scores {scores} to {scores2}", scores=arm.scores[0], scores2=arm.scores[-1]) if arm.scores else ""
         return f"{arm.n_positions} criteria{scale}"
-    return f"lists of {arm.n_positions}"
+    return tr("lists of {n_positions}", n_positions=arm.n_positions)
 
 
 # ---------------------------------------------------------------- one difference
@@ -145,8 +157,10 @@ def difference(chosen: Chosen) -> tuple[dict[str, Chart], pd.DataFrame | None]:
     able = [code for code in by_code if partners[code]]
     if not able:
         st.caption(
-            "Choose two judges or strategies that can be compared: the same axis, the same "
-            "number of options and the same range of scores."
+            tr(
+                "Choose two judges or strategies that can be compared: the same axis, the same number of options "
+                "and the same range of scores."
+            )
         )
         return {}, None
     first = next((code for code in able if moves(by_code[code])), able[0])
@@ -207,19 +221,32 @@ def _refused(chosen: Chosen, a: Line) -> None:
         if why:
             whys.setdefault(why, []).append(ui.plain(chosen.label(line)))
     for why, names in whys.items():
-        st.caption(f"Not offered against it: {'; '.join(names)}. {why}")
+        st.caption(tr("Not offered against it: {names}. {why}", names="; ".join(names), why=why))
 
 
 def _basis(found: Contrast) -> str:
     """On how many items the difference rests, and how they were brought together."""
     what = "comparisons" if found.arm_a.axis in ("pairwise", "listwise") else "items"
     left = found.left_out_a, found.left_out_b
-    out = f" Left out: {left[0]:,} of a, {left[1]:,} of b." if any(left) else " None left out."
+    out = (
+        tr(" Left out: {left:,} of a, {left2:,} of b.", left=left[0], left2=left[1])
+        if any(left)
+        else tr(" None left out.")
+    )
     if found.paired:
-        how = f"Paired: both judged the same {found.n_a:,} {what}."
+        how = tr("Paired: both judged the same {n_a:,} {what}.", n_a=found.n_a, what=what)
     else:
-        how = f"Independent: {found.n_a:,} {what} of a against {found.n_b:,} others of b."
-    return f"{how}{out} Intervals resample {found.units:,} {found.unit}s, {found.n_boot:,} times."
+        how = tr(
+            "Independent: {n_a:,} {what} of a against {n_b:,} others of b.", n_a=found.n_a, what=what, n_b=found.n_b
+        )
+    return tr(
+        "{how}{out} Intervals resample {units:,} {unit}s, {n_boot:,} times.",
+        how=how,
+        out=out,
+        units=found.units,
+        unit=found.unit,
+        n_boot=found.n_boot,
+    )
 
 
 def _difference_charts(found: Contrast, a: Line, b: Line) -> dict[str, Chart]:
@@ -235,16 +262,22 @@ def _difference_charts(found: Contrast, a: Line, b: Line) -> dict[str, Chart]:
     drawn["Differences"] = forest
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**Cell by cell**, a less b in points", help=ui.about("simultaneous"))
+        st.markdown(tr("**Cell by cell**, a less b in points"), help=ui.about("simultaneous"))
         _two_ways(drawn["Difference by cell"], a, b, key=f"compare-difference-{tag}")
         st.caption(
-            f"Outlined: 0 lies outside the interval, those of all {found.cells.tested} cells taken "
-            f"at once ({int(found.cells.clear.sum())} here). Orange: more in a; blue: more in b. "
-            f"Without a colour: fewer than {FEW} {found.unit}s to go by in one of the two."
+            tr(
+                "Outlined: 0 lies outside the interval, those of all {tested} cells taken at once ({value} "
+                "here). Orange: more in a; blue: more in b. Without a colour: fewer than {FEW} {unit}s to go by "
+                "in one of the two.",
+                tested=found.cells.tested,
+                value=int(found.cells.clear.sum()),
+                FEW=FEW,
+                unit=found.unit,
+            )
         )
     with right:
         st.markdown(
-            "**Overall**, a less b with 95 % intervals", help=ui.about("arm_difference", also=("interval", "sesoi"))
+            tr("**Overall**, a less b with 95 % intervals"), help=ui.about("arm_difference", also=("interval", "sesoi"))
         )
         _two_ways(forest, a, b, key=f"compare-forest-{tag}")
         st.caption(_forest_words(found))
@@ -255,10 +288,12 @@ def _forest_words(found: Contrast) -> str:
     """What the colours and the band of a forest say, and what they do not."""
     held = next((one.effect for one in found.deltas if one.effect is not None), None)
     alone = any(one.kind in ALONE for one in found.deltas)
-    band = f" Band: less than the smallest effect of interest, {held.sesoi:g}." if held else ""
-    return (
-        f"Intervals hold all at once{', those of V and r each for itself' if alone else ''}.{band} "
-        "Grey: 0 or too little to matter is still possible, which does not show that the two are alike."
+    band = tr(" Band: less than the smallest effect of interest, {sesoi:g}.", sesoi=held.sesoi) if held else ""
+    return tr(
+        "Intervals hold all at once{value}.{band} Grey: 0 or too little to matter is still possible, "
+        "which does not show that the two are alike.",
+        value=tr(", those of V and r each for itself") if alone else "",
+        band=band,
     )
 
 
@@ -275,7 +310,7 @@ def _two_ways(shown: Chart, a: Line, b: Line, *, key: str) -> None:
             mine = replace(behind, arm=line.code, run=line.run)
             st.page_link(
                 "pages/judgments.py",
-                label=f"Judgments of {letter} behind this",
+                label=tr("Judgments of {letter} behind this", letter=letter),
                 icon=":material/arrow_forward:",
                 query_params=judgments_address(mine, line.run),
             )

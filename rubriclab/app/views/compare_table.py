@@ -12,6 +12,7 @@ from rubriclab.app import ui
 from rubriclab.app.views import common as uf
 from rubriclab.findings.ordering import UNIT, cost_said
 from rubriclab.findings.summary import ComparisonLine, CriteriaLine, Line, OptionsLine
+from rubriclab.model.language import tr
 from rubriclab.model.wording import arm_name, listed
 
 COST = f"Bias Cost ({UNIT})"
@@ -46,7 +47,7 @@ def _numbers(line: Line) -> dict[str, float]:
         return {
             "Reads": line.reads,
             "Mean score": line.mean_score,
-            **uf.with_ends("Shift", line.shift, line.shift_ci),
+            **uf.with_ends(tr("Shift"), line.shift, line.shift_ci),
             "Position 1": line.first,
             **uf.with_ends("V", line.v, line.v_ci),
             COST: line.bias_cost,
@@ -66,9 +67,9 @@ def _numbers(line: Line) -> dict[str, float]:
             **uf.with_ends("PC", line.pc, line.pc_ci),
             **uf.with_ends("PF", line.pf, line.pf_ci),
             **uf.with_ends("RS", line.rs, line.rs_ci),
-            **uf.with_ends("Unreadable", line.error, line.error_ci),
+            **uf.with_ends(tr("Unreadable"), line.error, line.error_ci),
         }
-    raise TypeError(f"no columns for {type(line).__name__}")
+    raise TypeError(tr("no columns for {name}", name=type(line).__name__))
 
 
 _TERMS = {
@@ -110,7 +111,7 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
     # Whole per cents, as everywhere else; the export keeps every digit.
     shares = [name for name in ("Position 1", "Read") if name in frame]
     shown = frame.drop(columns=idle).round(dict.fromkeys(shares, 2))
-    st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder="not defined")
+    st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder=tr("not defined"))
     if missing := missing_costs(told):
         st.caption(ui.plain(missing))
     return frame
@@ -124,4 +125,4 @@ def missing_costs(told: Sequence[Line]) -> str:
             name = arm_name(line.arm, simulated=False)
             whose.setdefault(cost_said(line.bias_cost, line.bias_cost_why), []).append(name)
     lines = "; ".join(f"{listed(names)} {why}" for why, names in whose.items())
-    return f"Bias Cost: {lines}." if lines else ""
+    return tr("Bias Cost: {lines}.", lines=lines) if lines else ""

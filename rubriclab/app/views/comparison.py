@@ -27,6 +27,7 @@ from rubriclab.findings.comparison import ComparisonResult, comparison_sentence,
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.comparison_together import JudgesTogether
 from rubriclab.model import Arm
+from rubriclab.model.language import tr
 from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.judges import Agreement
@@ -43,20 +44,25 @@ def _place_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
     first, excess = judge.first_place.effect, judge.order_excess
     known = excess.comparisons > 0
     by = judge.first_place.by_choices
-    choices = f"; by the choices {number(by.estimate, '+.2f')}" if by else ""
+    choices = tr("; by the choices {estimate}", estimate=number(by.estimate, "+.2f")) if by else ""
     changed, measured = beyond_noise_parts(excess.effect.estimate, "+.0%")
     ends = interval(excess.effect.interval, "+.0%")
     return [
         (
-            "Advantage of the first place",
+            tr("Advantage of the first place"),
             number(first.estimate, "+.2f"),
-            f"{interval(first.interval, '+.2f')}; of interest from {first.sesoi:g}{choices}",
+            tr(
+                "{interval}; of interest from {sesoi:g}{choices}",
+                interval=interval(first.interval, "+.2f"),
+                sesoi=first.sesoi,
+                choices=choices,
+            ),
             ui.about("advantage", also=("random_order",)),
         ),
         (
-            "Choices changed by the order alone",
+            tr("Choices changed by the order alone"),
             changed,
-            "; ".join(filter(None, (ends, measured))) if known else "no order asked twice",
+            "; ".join(filter(None, (ends, measured))) if known else tr("no order asked twice"),
             ui.about("order_excess"),
         ),
     ]
@@ -78,8 +84,14 @@ def headline(judge: JudgeComparison) -> None:
     }
     listed = " · ".join(f"{n:,} {name}" for name, n in classes.items() if n)
     st.caption(
-        f"As the papers define them, the judge's own noise included. {judge.first_place.units:,} {judge.unit}s, which "
-        f"intervals go by: {listed}. PF test: {test.note if math.isnan(test.p) else test.name}."
+        tr(
+            "As the papers define them, the judge's own noise included. {units:,} {unit}s, which intervals "
+            "go by: {listed}. PF test: {value}.",
+            units=judge.first_place.units,
+            unit=judge.unit,
+            listed=listed,
+            value=test.note if math.isnan(test.p) else test.name,
+        )
     )
     _places(judge)
 
@@ -89,21 +101,21 @@ def _paper_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
     stable = f"{interval(judge.rs_ci, '.0%')}; unbiased {number(judge.repeat_agreement, '.0%')}"
     return [
         (
-            "Consistency (PC)",
+            tr("Consistency (PC)"),
             number(judge.pc, ".1%"),
-            f"{interval(judge.pc_ci, '.0%')}; ± {number(judge.pc_sd, '.2f')} over cells",
+            tr("{pc_ci}; ± {pc_sd} over cells", pc_ci=interval(judge.pc_ci, ".0%"), pc_sd=number(judge.pc_sd, ".2f")),
             ui.about("pc"),
         ),
         (
-            "Fairness (PF)",
+            tr("Fairness (PF)"),
             number(judge.pf, "+.3f"),
             f"{interval(judge.pf_ci, '+.2f')}; {p_value(judge.pf_p_holm)}",
             ui.about("pf"),
         ),
         (
-            "Stability (RS)",
+            tr("Stability (RS)"),
             number(judge.rs, ".1%"),
-            stable if judge.usable.queries else "no query asked twice",
+            stable if judge.usable.queries else tr("no query asked twice"),
             ui.about("rs"),
         ),
         ("Unreadable", number(judge.error, ".1%"), f"{many(judge.usable.series, 'comparison')}", ui.about("error")),
@@ -125,10 +137,10 @@ def _places(judge: JudgeComparison) -> None:
         )
         for one in judge.first_place.places
     ]
-    names = ["place", "share of decided", "interval", "over even", "interval of it", "verdict"]
+    names = ["place", tr("share of decided"), "interval", tr("over even"), tr("interval of it"), "verdict"]
     frame = pd.DataFrame(rows, columns=names)
-    forms = {"%.3f": ["share of decided"], "%+.3f": ["over even"]}
-    st.markdown("**Each place**, intervals for all places at once", help=ui.about("advantage"))
+    forms = {"%.3f": [tr("share of decided")], "%+.3f": [tr("over even")]}
+    st.markdown(tr("**Each place**, intervals for all places at once"), help=ui.about("advantage"))
     uf.table(frame, key="comparison-places", forms=forms)
 
 
@@ -155,7 +167,7 @@ def _judge_row(judge: JudgeComparison) -> dict[str, object]:
         "PF p (Holm)": judge.pf_p_holm,
         **uf.with_ends("RS", judge.rs, judge.rs_ci),
         "RS ±": judge.rs_sd,
-        **uf.with_ends("repeat agreement", judge.repeat_agreement, judge.repeat_agreement_ci),
+        **uf.with_ends(tr("repeat agreement"), judge.repeat_agreement, judge.repeat_agreement_ci),
         **uf.with_ends("error", judge.error, judge.error_ci),
         "comparisons": judge.usable.series,
         "questions": judge.n_questions,
@@ -163,7 +175,7 @@ def _judge_row(judge: JudgeComparison) -> dict[str, object]:
 
 
 def _protocol(judge: JudgeComparison) -> str:
-    return "pairs" if judge.axis == "pairwise" else f"lists of {judge.n_positions}"
+    return "pairs" if judge.axis == "pairwise" else tr("lists of {n_positions}", n_positions=judge.n_positions)
 
 
 def show_judges(result: ComparisonResult) -> pd.DataFrame:
@@ -179,7 +191,7 @@ def show_judges(result: ComparisonResult) -> pd.DataFrame:
                 first.verdict,
                 _with_ends(judge.pc, judge.pc_ci, ".2f"),
                 _with_ends(judge.pf, judge.pf_ci, "+.2f"),
-                _with_ends(judge.rs, judge.rs_ci, ".2f") if judge.usable.queries else "not asked twice",
+                _with_ends(judge.rs, judge.rs_ci, ".2f") if judge.usable.queries else tr("not asked twice"),
                 number(judge.error, ".3f"),
                 judge.first_place.comparisons,
             )
@@ -199,7 +211,7 @@ def _with_ends(value: float, ends: Interval, form: str) -> str:
 def papers(info: RunInfo, result: ComparisonResult) -> dict[str, Chart]:
     """Charts of the papers' numbers, where any comparison was read in every order."""
     if not any(math.isfinite(judge.pc) for judge in result.judges):
-        st.caption("No comparison was read in every order: no consistency and no fairness to draw.")
+        st.caption(tr("No comparison was read in every order: no consistency and no fairness to draw."))
         return {}
     drawn = {"Consistency": consistency_bars(result), "Fairness": fairness_bars(result)}
     for place, name, about in zip(st.columns(2, gap="large"), drawn, ("pc", "pf"), strict=True):
@@ -209,15 +221,15 @@ def papers(info: RunInfo, result: ComparisonResult) -> dict[str, Chart]:
     left, right = st.columns(2, gap="large")
     drawn["Consistency and fairness"] = pc_against_pf(result, run_judges=uf.judges_of(info))
     with left:
-        st.markdown("**Consistency and fairness together**", help=ui.about("primacy"))
+        st.markdown(tr("**Consistency and fairness together**"), help=ui.about("primacy"))
         ui.chart(drawn["Consistency and fairness"], key="comparison-both", info=info)
     with right:
-        st.markdown("**Consistency by task**", help=ui.about("pc"))
+        st.markdown(tr("**Consistency by task**"), help=ui.about("pc"))
         if len({group.name for one in result.judges for group in one.by_task}) > 2:
             drawn["By task"] = task_radar(result, run_judges=uf.judges_of(info))
             ui.chart(drawn["By task"], key="comparison-radar", info=info)
         else:
-            st.caption("Three tasks or more make a radar; this run has fewer.")
+            st.caption(tr("Three tasks or more make a radar; this run has fewer."))
     return drawn
 
 
@@ -238,7 +250,7 @@ def candidate_frame(judge: JudgeComparison) -> pd.DataFrame:
                 rate.series,
             )
         )
-    names = ["candidate", "win rate", "low", "high", "PC", "PF", "error", "comparisons"]
+    names = ["candidate", tr("win rate"), "low", "high", "PC", "PF", "error", "comparisons"]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -248,14 +260,25 @@ def task_frame(result: ComparisonResult) -> pd.DataFrame:
         for judge in result.judges
         for group in judge.by_task
     ]
-    names = ["judge", "task", "PC", "PC low", "PC high", "PF", "PF low", "PF high", "error", "comparisons"]
+    names = [
+        "judge",
+        "task",
+        "PC",
+        tr("PC low"),
+        tr("PC high"),
+        "PF",
+        tr("PF low"),
+        tr("PF high"),
+        "error",
+        "comparisons",
+    ]
     return pd.DataFrame(rows, columns=names)
 
 
 def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
     """PC and PF of every cell against its candidate's overall win rate or the quality gap."""
     against = uf.toggle(
-        "Against", ("Win rate", "Quality gap"), key="comparison-x", address="against", about=ui.about("gap")
+        tr("Against"), (tr("Win rate"), tr("Quality gap")), key="comparison-x", address="against", about=ui.about("gap")
     )
     x: Literal["owr", "gap"] = "owr" if against == "Win rate" else "gap"
     every = uf.judges_of(info)
@@ -267,8 +290,10 @@ def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Cha
         with place:
             ui.chart(chart, key=f"comparison-{name}", info=info)
     st.caption(
-        "A point is a candidate on a task; the curve is a parabola fitted to a judge's points. It opens "
-        "upwards by arithmetic alone, so its curvature is held against chance: "
+        tr(
+            "A point is a candidate on a task; the curve is a parabola fitted to a judge's points. It opens "
+            "upwards by arithmetic alone, so its curvature is held against chance: "
+        )
         + ui.plain("; ".join(_curvature(judge) for judge in judges))
         + "."
     )
@@ -278,10 +303,13 @@ def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Cha
 def _curvature(judge: JudgeComparison) -> str:
     fit = judge.pc_parabola
     if not math.isfinite(fit.curvature):
-        return f"{judge.judge}: too few points for a curve of PC"
-    return (
-        f"{judge.judge}: PC {fit.curvature:+.1f}, chance alone {interval(fit.by_chance, '+.1f')} "
-        f"({p_value(fit.test.p)})"
+        return tr("{judge}: too few points for a curve of PC", judge=judge.judge)
+    return tr(
+        "{judge}: PC {curvature:+.1f}, chance alone {by_chance} ({p})",
+        judge=judge.judge,
+        curvature=fit.curvature,
+        by_chance=interval(fit.by_chance, "+.1f"),
+        p=p_value(fit.test.p),
     )
 
 
@@ -290,27 +318,37 @@ def _curvature(judge: JudgeComparison) -> str:
 
 def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[str, Chart]:
     """Agreement, disagreement, the majority's own scores, and the hardest calls, openable."""
-    ties = uf.toggle("Calls that a judge called a tie", ("Counted", "Left out"), key="comparison-ties", address="ties")
+    ties = uf.toggle(
+        tr("Calls that a judge called a tie"), ("Counted", tr("Left out")), key="comparison-ties", address="ties"
+    )
     drawn = {
         "Agreement of judges": agreement_heatmap(group, ties=ties == "Counted"),
         "Disagreement": disagreement_curve(group),
     }
     titles = (
-        ("How often two judges answer alike", "agreement"),
-        ("How many judges differ from the commonest answer", "disagreement"),
+        (tr("How often two judges answer alike"), "agreement"),
+        (tr("How many judges differ from the commonest answer"), "disagreement"),
     )
     for place, (title, key), (name, chart) in zip(st.columns(2, gap="large"), titles, drawn.items(), strict=True):
         with place:
             st.markdown(f"**{title}**", help=ui.about(key))
             ui.chart(chart, key=f"comparison-{name}")
     counted = group.with_ties if ties == "Counted" else group.without_ties
-    st.markdown("**Agreement beyond chance**", help=ui.about("beyond_chance"))
+    st.markdown(tr("**Agreement beyond chance**"), help=ui.about("beyond_chance"))
     uf.table(chance_frame(group, counted), key="comparison-chance")
     st.caption(
-        f"Majority vote of {many(len(group.judges), 'judge')}, scored like a judge: PC "
-        f"{number(group.majority_pc, '.3f')} ({interval(group.majority_pc_ci, '.3f')}), PF "
-        f"{number(group.majority_pf, '+.3f')} ({interval(group.majority_pf_ci, '+.3f')}). "
-        f"{many(group.n_instances, 'call', 'were')} read by two judges or more; {group.no_majority:,} have no majority."
+        tr(
+            "Majority vote of {judges}, scored like a judge: PC {majority_pc} ({majority_pc_ci}), PF "
+            "{majority_pf} ({majority_pf_ci}). {calls} read by two judges or more; {no_majority:,} have no "
+            "majority.",
+            judges=many(len(group.judges), "judge"),
+            majority_pc=number(group.majority_pc, ".3f"),
+            majority_pc_ci=interval(group.majority_pc_ci, ".3f"),
+            majority_pf=number(group.majority_pf, "+.3f"),
+            majority_pf_ci=interval(group.majority_pf_ci, "+.3f"),
+            calls=many(group.n_instances, "call", "were"),
+            no_majority=group.no_majority,
+        )
     )
     uf.cautions(group.warnings)
     _hardest(info, group, arms)
@@ -334,9 +372,9 @@ def chance_frame(group: JudgesTogether, counted: Agreement) -> pd.DataFrame:
 
 
 def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
-    st.markdown("**The calls judges disagree on most**", help=ui.about("disagreement"))
+    st.markdown(tr("**The calls judges disagree on most**"), help=ui.about("disagreement"))
     if not group.hardest:
-        st.caption("No call on which two judges disagree.")
+        st.caption(tr("No call on which two judges disagree."))
         return
     rows = [
         (hard.prompt, hard.task, " | ".join(hard.shown), hard.disagreement, *hard.choices.values())
@@ -359,9 +397,9 @@ def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
 
 def regressions(result: ComparisonResult) -> None:
     """Bidirectional stepwise regressions with the paper's removal table, and what they are worth."""
-    st.subheader("What goes with consistency and fairness", anchor=False, help=ui.about("predictors"))
+    st.subheader(tr("What goes with consistency and fairness"), anchor=False, help=ui.about("predictors"))
     for found in predictors(result):
-        kind = "pairs" if found.axis == "pairwise" else f"lists of {found.n_positions}"
+        kind = "pairs" if found.axis == "pairwise" else tr("lists of {n_positions}", n_positions=found.n_positions)
         st.info(POST_SELECTION, icon=":material/info:")
         rest = [*found.pc.warnings, *found.pf.warnings, *found.warnings]
         for name, fit in (("PC", found.pc), ("PF", found.pf)):
@@ -372,16 +410,28 @@ def regressions(result: ComparisonResult) -> None:
 def _regression(title: str, fit: Stepwise, *, key: str) -> None:
     st.markdown(f"**{title}**")
     if not fit.table:
-        st.caption("No model could be fitted to these cells.")
+        st.caption(tr("No model could be fitted to these cells."))
         return
     kept = ", ".join(fit.selected) or "nothing"
     st.caption(
-        f"Kept: {ui.plain(kept)}. Share explained (R²) {number(fit.r2, '.2f')} over {fit.n:,} cells. A row is the model "
-        "without that variable; the further its loss (AIC) rises, the more it is needed."
+        tr(
+            "Kept: {kept}. Share explained (R²) {r2} over {n:,} cells. A row is the model without that "
+            "variable; the further its loss (AIC) rises, the more it is needed.",
+            kept=ui.plain(kept),
+            r2=number(fit.r2, ".2f"),
+            n=fit.n,
+        )
     )
     rows = [
-        (row.variable if row.df else "nothing (the final model)", row.df, row.sum_sq, row.rss, row.aic, row.aic_change)
+        (
+            row.variable if row.df else tr("nothing (the final model)"),
+            row.df,
+            row.sum_sq,
+            row.rss,
+            row.aic,
+            row.aic_change,
+        )
         for row in fit.table
     ]
-    frame = pd.DataFrame(rows, columns=["without", "df", "sum of sq", "RSS", "AIC", "AIC rises by"])
-    uf.table(frame, key=key, forms={"%.3f": ["sum of sq", "RSS"], "%.1f": ["AIC"], "%+.1f": ["AIC rises by"]})
+    frame = pd.DataFrame(rows, columns=["without", "df", tr("sum of sq"), "RSS", "AIC", tr("AIC rises by")])
+    uf.table(frame, key=key, forms={"%.3f": [tr("sum of sq"), "RSS"], "%.1f": ["AIC"], "%+.1f": [tr("AIC rises by")]})

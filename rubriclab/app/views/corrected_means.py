@@ -12,23 +12,24 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.corrected_means import CORRECTED_MEANS
 from rubriclab.findings.corrected_means_results import CorrectedArm
 from rubriclab.findings.corrected_means_words import buying_sentence, corrected_sentence
+from rubriclab.model.language import msg, tr
 from rubriclab.store import RunInfo
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     """The means of one arm; the charts and tables to carry off."""
     found = ui.finding(info, CORRECTED_MEANS)
-    st.header("Corrected means", anchor=False, help=ui.about("ppi"))
+    st.header(tr("Corrected means"), anchor=False, help=ui.about("ppi"))
     uf.cautions(found.warnings)
     if not found.arms:
         return {}, {}
-    arm = uf.pick_arm("Judge and strategy for the means", found.arms, key=f"means-arm-{info.run}", address="means")
+    arm = uf.pick_arm(tr("Judge and strategy for the means"), found.arms, key=f"means-arm-{info.run}", address="means")
     whole = arm.systems[0]
     uf.answer(corrected_sentence(arm, whole))
     uf.cautions(arm.warnings)
     drawn = _means(info, arm) | _rates_and_ratings(info, arm)
     tables = {"Corrected means": frame(arm)}
-    with st.expander("All numbers of the means"):
+    with st.expander(tr("All numbers of the means")):
         uf.table(tables["Corrected means"], key="means-table", forms={"%.3f": POINTS})
     return drawn, tables
 
@@ -38,15 +39,15 @@ def _means(info: RunInfo, arm: CorrectedArm) -> dict[str, Chart]:
     drawn = {"Means": mean_forest(arm)}
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Plain, rated and corrected", anchor=False, help=ui.about("ppi", also=("ppi_weight",)))
+        st.subheader(tr("Plain, rated and corrected"), anchor=False, help=ui.about("ppi", also=("ppi_weight",)))
         ui.chart(drawn["Means"], key="means-forest", info=info)
     with right:
-        st.subheader("In each order", anchor=False, help=ui.about("ppi"))
+        st.subheader(tr("In each order"), anchor=False, help=ui.about("ppi"))
         if len(whole.orders) > 1:
             drawn["Means in each order"] = order_dots(arm, whole)
             ui.chart(drawn["Means in each order"], key="means-orders", info=info)
         else:
-            st.caption("Choose a strategy that shows every item in the same several orders.")
+            st.caption(tr("Choose a strategy that shows every item in the same several orders."))
     return drawn
 
 
@@ -57,12 +58,12 @@ def _rates_and_ratings(info: RunInfo, arm: CorrectedArm) -> dict[str, Chart]:
     drawn = {"Pass rates": rate_forest(_at_cut(info, arm))}
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Pass rates", anchor=False, help=ui.about("rogan_gladen"))
+        st.subheader(tr("Pass rates"), anchor=False, help=ui.about("rogan_gladen"))
         ui.chart(drawn["Pass rates"], key="means-rates", info=info)
     with right:
-        st.subheader("What ratings buy", anchor=False, help=ui.about("ratings_worth"))
+        st.subheader(tr("What ratings buy"), anchor=False, help=ui.about("ratings_worth"))
         if whole.buying is None:
-            st.caption("Where all ratings, or all scores, are alike, it cannot be said.")
+            st.caption(tr("Where all ratings, or all scores, are alike, it cannot be said."))
         else:
             st.caption(ui.plain(buying_sentence(whole.buying)))
             drawn["What ratings buy"] = buying_curves(whole.buying)
@@ -83,7 +84,7 @@ def _cut(cuts: list[float], default: float) -> float:
     """The lowest score that passes."""
     nearest = min(cuts, key=lambda cut: abs(cut - default))
     return ui.choose(
-        "Passes from a score of",
+        tr("Passes from a score of"),
         cuts,
         key="means-cut",
         address="cut",
@@ -95,7 +96,9 @@ def _cut(cuts: list[float], default: float) -> float:
 
 
 POINTS = [
-    f"{name}{end}" for name in ("judge's mean", "ratings alone", "corrected", "error") for end in ("", " low", " high")
+    f"{name}{end}"
+    for name in (msg("judge's mean"), msg("ratings alone"), "corrected", "error")
+    for end in ("", " low", " high")
 ]
 
 
@@ -107,8 +110,8 @@ def frame(arm: CorrectedArm) -> pd.DataFrame:
                 "of": one.of,
                 "items": one.n_items,
                 "rated": one.n_rated,
-                **uf.with_ends("judge's mean", one.plain, one.plain_ci),
-                **uf.with_ends("ratings alone", one.rated, one.rated_ci),
+                **uf.with_ends(tr("judge's mean"), one.plain, one.plain_ci),
+                **uf.with_ends(tr("ratings alone"), one.rated, one.rated_ci),
                 **uf.with_ends("corrected", one.corrected, one.corrected_ci),
                 **uf.with_ends("error", one.bias, one.bias_ci),
                 "weight of the judge": one.weight,

@@ -17,6 +17,7 @@ from rubriclab.figures.style import Behind, Chart
 from rubriclab.findings.criteria_order import noise_sentence, order_effect, order_sentence
 from rubriclab.findings.criteria_results import ArmCriteria, CriteriaResult, CriterionEffect
 from rubriclab.findings.effects import words
+from rubriclab.model.language import tr
 from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.store import RunInfo
 
@@ -28,7 +29,7 @@ def headline(arm: ArmCriteria) -> None:
     """The answer with the verdict it rests on, four numbers, and the same order twice."""
     uf.answer(order_sentence(arm))
     unread = bool(arm.scores) and arm.unread == arm.scores
-    name, found = order_effect(arm) if arm.varied else ("no score read" if unread else "never moved", None)
+    name, found = order_effect(arm) if arm.varied else (tr("no score read") if unread else tr("never moved"), None)
     if found is not None:
         st.markdown(
             f"{uf.BADGES[found.verdict]} :small[{ui.plain(name)}: {ui.plain(words(found))}]", help=ui.about("advice")
@@ -36,25 +37,25 @@ def headline(arm: ArmCriteria) -> None:
     r, rms = arm.alignment, arm.rms
     uf.metrics(
         (
-            "First less last place",
+            tr("First less last place"),
             f"{number(found.estimate, '+.2f')} points" if found else number(None, ""),
             f"{name}: {interval(found.interval, '.2f')}" if found else name,
             ui.about("first_less_last"),
         ),
         (
-            "Shift over places, less noise",
+            tr("Shift over places, less noise"),
             number(rms.value, ".2f") + (" points" if isfinite(rms.value) else ""),
             f"{interval(rms.ci, '.2f')}; Δ position {number(arm.delta_mean, '.2f')}",
             ui.about("rms_shift", also=("delta",)),
         ),
         (
-            "r with humans",
+            tr("r with humans"),
             number(r.pearson.r if r else None, ".3f"),
-            interval(r.pearson.ci, ".3f") if r else "no human ratings",
+            interval(r.pearson.ci, ".3f") if r else tr("no human ratings"),
             ui.about("macro"),
         ),
         (
-            "Scores read",
+            tr("Scores read"),
             number((arm.scores - arm.unread) / arm.scores if arm.scores else None, ".1%"),
             f"of {arm.scores:,}, {many(arm.texts, 'text')}",
             ui.about("criteria_read"),
@@ -66,17 +67,17 @@ def headline(arm: ArmCriteria) -> None:
 
 def heatmaps(info: RunInfo, arm: ArmCriteria, others: list[ArmCriteria]) -> Chart:
     """Shift by criterion and position, on one scale with a second arm if one is chosen."""
-    st.subheader("Where each criterion is scored higher or lower", anchor=False, help=ui.about("shift"))
-    st.caption("Points from the criterion's own mean. Click a cell to read its judgments.")
+    st.subheader(tr("Where each criterion is scored higher or lower"), anchor=False, help=ui.about("shift"))
+    st.caption(tr("Points from the criterion's own mean. Click a cell to read its judgments."))
     beside = None
     if others:
         by_code = {str(one.code): one for one in others}
         chosen = ui.choose(
-            "Compare with",
+            tr("Compare with"),
             ["", *by_code],
             key=f"criteria-beside-{info.run}",
             address="beside",
-            name=lambda code: arm_name(by_code[code].arm) if code else "nothing else",
+            name=lambda code: arm_name(by_code[code].arm) if code else tr("nothing else"),
         )
         beside = by_code.get(chosen)
     both = [arm] if beside is None else [arm, beside]
@@ -100,7 +101,9 @@ def read_cell(info: RunInfo, cell: Behind) -> None:
     frame = ui.store().judgments_behind(
         info.run, arm=cell.arm, criterion=cell.criterion, position=cell.position, limit=MOST
     )
-    st.markdown(f"**{ui.plain(cell.criterion or '')}, read at position {cell.position}**")
+    st.markdown(
+        tr("**{value}, read at position {position}**", value=ui.plain(cell.criterion or ""), position=cell.position)
+    )
     browse(info, frame, key=f"criteria-{cell.arm}-{cell.criterion}-{cell.position}")
 
 
@@ -146,14 +149,14 @@ def agreement(found: CriteriaResult) -> pd.DataFrame:
     ]
     names = [
         "judge",
-        "data set",
+        tr("data set"),
         "strategy",
         "macro r",
         "low",
         "high",
-        "macro rho",
-        "calls a text",
+        tr("macro rho"),
+        tr("calls a text"),
         "items",
-        "left out",
+        tr("left out"),
     ]
     return pd.DataFrame(rows, columns=names)

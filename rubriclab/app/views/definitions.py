@@ -8,13 +8,14 @@ from typing import Literal
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import msg, tr
 from rubriclab.report.definitions import TERMS, TOPICS, WHERE, Term
 from rubriclab.report.references import REFERENCES
 
-SYMBOLS = (
+SYMBOLS = msg(
     "In the formulas n is the number of score options (and so of positions), p a position, s a "
-    "score, N the number of readable judgments, m the number of items (or texts), K the number "
-    "of reads an item gets."
+    "score, N the number of readable judgments, m the number of items (or texts), K the number of "
+    "reads an item gets."
 )
 
 
@@ -34,14 +35,14 @@ def asked_for(key: str | None) -> Term | None:
 def asked(term: Term) -> None:
     """The term a link led to: alone in a frame, above all the others."""
     with st.container(border=True, key="definitions-asked"):
-        st.caption(f"{ui.plain(term.topic)} · the definition you asked for")
+        st.caption(tr("{topic} · the definition you asked for", topic=ui.plain(term.topic)))
         _entry(term, anchor=False)
 
 
 def topic_of(term: Term | None) -> str:
     """The topic shown: the one chosen, at first that of the term a link led to."""
     return ui.choose(
-        "Topic",
+        tr("Topic"),
         list(TOPICS),
         key="definitions-topic",
         address="topic",
@@ -58,7 +59,7 @@ def of_topic(topic: str, *, but: Term | None = None) -> None:
 
 def references() -> None:
     """The works that the sources name."""
-    with st.expander("The papers"):
+    with st.expander(tr("The papers")):
         st.markdown("\n".join(f"- **{ui.plain(one.cited[0])}** {ui.plain(one.full)}" for one in REFERENCES.values()))
 
 

@@ -11,48 +11,53 @@ from rubriclab.findings.drift import Drift, drift
 from rubriclab.findings.drift_words import markdown, sentences
 from rubriclab.findings.topic import about
 from rubriclab.model import Arm, LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.store import RunInfo, Store
 
-LEAD = (
-    "Scores change because the data changed, or because the judge did: a new version behind the same name, another "
-    "quantisation, a setting. The same items in the same orders, asked at two times, tell which."
+LEAD = msg(
+    "Scores change because the data changed, or because the judge did: a new version behind the same "
+    "name, another quantisation, a setting. The same items in the same orders, asked at two times, "
+    "tell which."
 )
-ASK = (
-    "To ask again, every night if you like (exit code 0: the same, 4: changed, 5: undecided). It asks as many items as "
-    "it takes, keeps the answers as a run of its own, and asks nothing twice."
+ASK = msg(
+    "To ask again, every night if you like (exit code 0: the same, 4: changed, 5: undecided). It "
+    "asks as many items as it takes, keeps the answers as a run of its own, and asks nothing twice."
 )
-COMMAND = "python -m rubriclab drift judge.card.json --against {run} --store {store}"
+COMMAND = msg("python -m rubriclab drift judge.card.json --against {run} --store {store}")
 
 
 def section(store: Store, info: RunInfo) -> None:
     """Which later run, which newer data, then what changed."""
-    with st.expander("Has the judge changed?", icon=":material/published_with_changes:"):
+    with st.expander(tr("Has the judge changed?"), icon=":material/published_with_changes:"):
         st.markdown(LEAD)
         others = {run: one for run, one in ui.judged_runs((info.axis,)).items() if run != info.run}
         if info.axis in ("listwise", "batch"):
-            st.info("Of lists of three or more and of batches this is not told.", icon=":material/info:")
+            st.info(tr("Of lists of three or more and of batches this is not told."), icon=":material/info:")
             return
         st.markdown(ASK)
         ui.verbatim(COMMAND.format(run=info.run, store=store.path))
         if not others:
-            st.caption("Once a later run about the same items is in the store, it is set beside this one here.")
+            st.caption(tr("Once a later run about the same items is in the store, it is set beside this one here."))
             return
         names = {run: ui.plain(ui.run_label(one)) for run, one in others.items()}
-        now = st.selectbox("Asked again in", list(others), format_func=names.__getitem__, key="drift-now")
+        now = st.selectbox(tr("Asked again in"), list(others), format_func=names.__getitem__, key="drift-now")
         left, right = st.columns(2)
         with left:
-            code = _setting(store, info.run, "Judge then", "then")
+            code = _setting(store, info.run, tr("Judge then"), "then")
         with right:
-            code_now = _setting(store, now, "Judge now", "now")
+            code_now = _setting(store, now, tr("Judge now"), "now")
         listed = ["", *(run for run in others if run != now)]
         new = st.selectbox(
-            "Newer data, asked now",
+            tr("Newer data, asked now"),
             listed,
             format_func=lambda run: names.get(run, "none"),
             key="drift-new",
-            help="A run of today's judge on other texts: the change of the mean is split into the judge's part and theirs.",
+            help=tr(
+                "A run of today's judge on other texts: the change of the mean is split into the judge's part "
+                "and theirs."
+            ),
         )
-        if st.button("Compare then and now", key="drift-compare", icon=":material/compare_arrows:"):
+        if st.button(tr("Compare then and now"), key="drift-compare", icon=":material/compare_arrows:"):
             _compared(store, info, now, new, code, code_now)
 
 
@@ -84,7 +89,7 @@ def _compared(store: Store, info: RunInfo, now: str, new: str, code: int, code_n
     if found.turns:
         st.dataframe(_orders(found), hide_index=True, width="stretch")
     st.download_button(
-        "These findings (Markdown)",
+        tr("These findings (Markdown)"),
         markdown(found),
         file_name=f"{now}.drift.md",
         mime="text/markdown",

@@ -6,20 +6,21 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import msg, tr
 from rubriclab.report.definitions import term
 from rubriclab.report.estimands import ESTIMANDS
 
 PARTS = {
-    "randomised": "Randomised, and so causal",
-    "assumes": "Assumes besides",
+    "randomised": msg("Randomised, and so causal"),
+    "assumes": msg("Assumes besides"),
     "interval": "Interval",
-    "cannot": "Does not say",
+    "cannot": msg("Does not say"),
 }
 
 
 def verdicts() -> None:
     """How an interval becomes one of three answers."""
-    st.subheader("From an interval to an answer", anchor=False)
+    st.subheader(tr("From an interval to an answer"), anchor=False)
     for key in ("advice", "sesoi", "same_order", "unit"):
         shown = term(key)
         with st.expander(ui.plain(shown.name), expanded=key == "advice"):
@@ -29,17 +30,19 @@ def verdicts() -> None:
 
 def table() -> None:
     """Every question with its estimand and unit."""
-    st.subheader("What each number is a number of", anchor=False)
+    st.subheader(tr("What each number is a number of"), anchor=False)
     rows = [(e.name, e.estimand, e.unit) for e in ESTIMANDS]
     st.table(pd.DataFrame(rows, columns=["Question", "Estimand", "Unit"]).set_index("Question"))
 
 
 def entries() -> None:
     """Each in full."""
-    st.subheader("Causes, assumptions, limits", anchor=False)
+    st.subheader(tr("Causes, assumptions, limits"), anchor=False)
     for shown in ESTIMANDS:
         with st.expander(ui.plain(shown.name), icon=":material/rule:"):
             for name, title in PARTS.items():
                 st.markdown(f"**{title}.** {ui.plain(getattr(shown, name))}")
             st.caption(f"Reference: {ui.plain(shown.reference)}")
-            st.page_link(f"pages/{shown.page}.py", label="The page with these numbers", icon=":material/arrow_forward:")
+            st.page_link(
+                f"pages/{shown.page}.py", label=tr("The page with these numbers"), icon=":material/arrow_forward:"
+            )

@@ -11,6 +11,7 @@ from rubriclab.app import ui
 from rubriclab.findings.gate import GATE, GateResult
 from rubriclab.model.gate import CONDITIONS
 from rubriclab.model.gate_limits import GateLimits
+from rubriclab.model.language import msg, tr
 from rubriclab.report.gate import (
     MARKS,
     bounds_note,
@@ -26,9 +27,10 @@ from rubriclab.report.gate import (
 )
 from rubriclab.store import RunInfo, Store
 
-LEAD = (
-    "A gate says of a judge that it **passes** its limits, **fails** them or **cannot tell**: by how far an interval "
-    "reaches, never by an estimate alone. In a pipeline `rubriclab gate` runs a study and ends with a code for each."
+LEAD = msg(
+    "A gate says of a judge that it **passes** its limits, **fails** them or **cannot tell**: by how "
+    "far an interval reaches, never by an estimate alone. In a pipeline `rubriclab gate` runs a "
+    "study and ends with a code for each."
 )
 SMALL, POINTS, LARGE = (
     (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
@@ -57,11 +59,11 @@ def section(store: Store, info: RunInfo) -> None:
     del store
     if info.axis not in DEFINED:
         return
-    with st.expander("Gate: hold the judge against limits", icon=":material/rule:"):
+    with st.expander(tr("Gate: hold the judge against limits"), icon=":material/rule:"):
         st.markdown(LEAD)
         limits = _limits(info.axis)
         if not limits.given():
-            st.info("Choose a condition.", icon=":material/info:")
+            st.info(tr("Choose a condition."), icon=":material/info:")
             return
         result: GateResult = ui.finding(info, GATE, limits=limits)
         _show(result)
@@ -72,13 +74,13 @@ def section(store: Store, info: RunInfo) -> None:
 def _limits(axis: str) -> GateLimits:
     known = DEFINED[axis]
     chosen = ui.choose_many(
-        "Conditions",
+        tr("Conditions"),
         known,
         key="gate-conditions",
         address="gate",
         default=ASKED[axis],
         name=lambda key: CONDITIONS[key].title,
-        about="All of them must be shown to hold for the gate to pass.",
+        about=tr("All of them must be shown to hold for the gate to pass."),
     )
     columns, limits = st.columns(3), {}
     for place, key in enumerate(chosen):
@@ -86,7 +88,7 @@ def _limits(axis: str) -> GateLimits:
         unit = f", in {condition.unit}" if condition.unit else ""
         with columns[place % 3]:
             limits[key] = ui.slide(
-                f"{condition.title}, {'at least' if condition.least else 'at most'}{unit}",
+                f"{condition.title}, {tr('at least') if condition.least else tr('at most')}{unit}",
                 _offered(key),
                 key=f"gate-{key}",
                 address=key,
@@ -124,18 +126,21 @@ def _show(result: GateResult) -> None:
 def _files(info: RunInfo, result: GateResult) -> None:
     left, right = st.columns(2)
     for place, label, text, name in (
-        (left, "Summary (Markdown)", gate_markdown(result), f"{info.run}.gate.md"),
-        (right, "JUnit XML", gate_junit(result, at=info.changed), f"{info.run}.gate.xml"),
+        (left, tr("Summary (Markdown)"), gate_markdown(result), f"{info.run}.gate.md"),
+        (right, tr("JUnit XML"), gate_junit(result, at=info.changed), f"{info.run}.gate.xml"),
     ):
         with place:
             st.download_button(label, text, file_name=name, key=f"gate-{name[-2:]}", on_click="ignore")
 
 
 def _copy(info: RunInfo, limits: GateLimits) -> None:
-    st.markdown("**In the study file**: limits that stay beside what they are about. Then, in a terminal:")
+    st.markdown(tr("**In the study file**: limits that stay beside what they are about. Then, in a terminal:"))
     ui.verbatim(table_toml(limits))
     ui.verbatim(
-        f"rubriclab gate {info.run} --store lab.duckdb --limits study.toml\nrubriclab gate study.toml --store lab.duckdb"
+        tr(
+            "rubriclab gate {run} --store lab.duckdb --limits study.toml\nrubriclab gate study.toml --store lab.duckdb",
+            run=info.run,
+        )
     )
-    st.markdown("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:")
+    st.markdown(tr("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:"))
     ui.verbatim(workflow())

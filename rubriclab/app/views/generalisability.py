@@ -16,49 +16,50 @@ from rubriclab.findings.decision_study import Ranked, curves, ranked_mixes
 from rubriclab.findings.facets import PLURAL
 from rubriclab.findings.generalisability import GENERALISABILITY, best_words, study_sentence
 from rubriclab.findings.generalisability_results import GStudy
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many
 from rubriclab.store import RunInfo
 
 CALLS = (*range(1, 21), 25, 30, 40, 50, 60)
 NAMED = ("judge", "wording", "labels")
-ORDER, SCORE = "put texts in order", "stand by themselves"
-ASSUMES = """
-- **Texts are a sample** of texts like these; intervals leave one out after the other. Judges, orders and
-  wordings are those of the run: the intervals are not about others, and where there are fewer than five
-  of a kind, none is given for what these alone do.
-- **A judge, an order or a wording that is added is like those of the run**, and every added call is made
-  under the same conditions. Choose “only those of this run” where no other is meant.
-- **Every text meets every judge in the same orders**, unless each judge gets orders of its own.
-- Effects add up, and are as large on one text as on the next, on average. Scores count as numbers.
-- “, e” behind a part: noise is in it, since nothing was read twice under the same conditions.
-- Parts estimated below 0 count as 0 (Brennan 2001).
-"""
+ORDER, SCORE = msg("put texts in order"), msg("stand by themselves")
+ASSUMES = msg(
+    "\n- **Texts are a sample** of texts like these; intervals leave one out after the other. Judges, "
+    "orders and\n  wordings are those of the run: the intervals are not about others, and where there "
+    "are fewer than five\n  of a kind, none is given for what these alone do.\n- **A judge, an order "
+    "or a wording that is added is like those of the run**, and every added call is made\n  under the "
+    "same conditions. Choose “only those of this run” where no other is meant.\n- **Every text meets "
+    "every judge in the same orders**, unless each judge gets orders of its own.\n- Effects add up, "
+    "and are as large on one text as on the next, on average. Scores count as numbers.\n- “, e” "
+    "behind a part: noise is in it, since nothing was read twice under the same conditions.\n- Parts "
+    "estimated below 0 count as 0 (Brennan 2001).\n"
+)
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     """All of a run's reliability; the charts and tables to carry off."""
     studies = ui.finding(info, GENERALISABILITY).studies
     if not studies:
-        st.info("No reply of this run gave a score.", icon=":material/info:")
+        st.info(tr("No reply of this run gave a score."), icon=":material/info:")
         return {}, {}
     places = list(range(len(studies)))
-    at = uf.pick("Whose scores", places, key="reliability-study", address="of", name=lambda k: studies[k].name)
+    at = uf.pick(tr("Whose scores"), places, key="reliability-study", address="of", name=lambda k: studies[k].name)
     study = studies[at]
     uf.answer(study_sentence(study))
     uf.cautions(study.warnings)
     drawn: dict[str, Chart] = {}
     tables = {"Parts of the variance": source_frame(study)}
     if study.sources:
-        st.subheader("What scores vary with", anchor=False, help=ui.about("variance_component"))
+        st.subheader(tr("What scores vary with"), anchor=False, help=ui.about("variance_component"))
         drawn["What scores vary with"] = component_bars(study)
         ui.chart(drawn["What scores vary with"], key=f"reliability-parts-{at}", info=info)
     if study.plans:
         more, mixes = _decision(info, study, at)
         drawn |= more
         tables["Mixes"] = mix_frame(mixes)
-    with st.expander("What this assumes"):
+    with st.expander(tr("What this assumes")):
         st.markdown(ASSUMES)
-    with st.expander("All numbers"):
+    with st.expander(tr("All numbers")):
         for name, table in tables.items():
             uf.table(table, key=f"reliability-{name}-{at}", forms={"%.3f": ["variance", "share", "reliability"]})
     return drawn, tables
@@ -66,16 +67,16 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
 
 def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], tuple[Ranked, ...]]:
     """What more calls would buy, and the best mixes of the chosen budget."""
-    st.subheader("What more calls buy", anchor=False, help=ui.about("decision_study"))
+    st.subheader(tr("What more calls buy"), anchor=False, help=ui.about("decision_study"))
     what = "Ratings" if study.people else "Calls"
-    calls = ui.slide(f"{what} an item", CALLS, key=f"reliability-calls-{at}", address="calls", default=10)
+    calls = ui.slide(tr("{what} an item", what=what), CALLS, key=f"reliability-calls-{at}", address="calls", default=10)
     absolute, fixed, own = _choices(study, at)
     st.caption(_price(info, study, calls))
     lines = curves(study, most=max(30, calls), fixed=fixed, own=own)
     drawn = {"What more calls buy": design_curves(lines, calls=calls, absolute=absolute)}
     ui.chart(drawn["What more calls buy"], key=f"reliability-curves-{at}", info=info)
     mixes = ranked_mixes(study, calls, absolute=absolute, fixed=fixed, own=own)
-    st.subheader(f"{many(calls, 'call')} an item, best spent", anchor=False, help=ui.about("best_mix"))
+    st.subheader(tr("{calls} an item, best spent", calls=many(calls, "call")), anchor=False, help=ui.about("best_mix"))
     st.markdown(f"**{ui.plain(best_words(study, mixes))}**")
     drawn["Mixes of the budget"] = mix_forest(mixes, absolute=absolute)
     ui.chart(drawn["Mixes of the budget"], key=f"reliability-mixes-{at}", info=info)
@@ -85,13 +86,17 @@ def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], 
 def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
     """(absolute error?, fixed facets, orders of their own?)"""
     used = ui.choose(
-        "The scores are to", [ORDER, SCORE], key=f"reliability-use-{at}", address="use", about=ui.about("dependability")
+        tr("The scores are to"),
+        [ORDER, SCORE],
+        key=f"reliability-use-{at}",
+        address="use",
+        about=ui.about("dependability"),
     )
     named = [key for key in study.numbered if key in NAMED]
     fixed: list[str] = []
     if named:
         fixed = ui.choose_many(
-            "Only those of this run, and no others",
+            tr("Only those of this run, and no others"),
             named,
             key=f"reliability-fixed-{at}",
             address="only",
@@ -101,9 +106,9 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
     own = False
     if named and "order" in study.numbered:
         own = st.toggle(
-            "Each gets orders of its own",
+            tr("Each gets orders of its own"),
             key=f"reliability-own-{at}",
-            help="Instead of the same orders for every judge, wording and label set: as many calls, more orders.",
+            help=tr("Instead of the same orders for every judge, wording and label set: as many calls, more orders."),
         )
     return used == SCORE, tuple(fixed), own
 
@@ -124,7 +129,7 @@ def mix_frame(mixes: Sequence[Ranked]) -> pd.DataFrame:
             interval(one.plan.relative_ci, ".2f"),
             one.plan.absolute,
             interval(one.plan.absolute_ci, ".2f"),
-            "the best" if not place else "not told apart" if one.open else "less",
+            tr("the best") if not place else tr("not told apart") if one.open else "less",
         )
         for place, one in enumerate(mixes)
     ]
@@ -134,8 +139,8 @@ def mix_frame(mixes: Sequence[Ranked]) -> pd.DataFrame:
         "reliability",
         "interval",
         "dependability",
-        "interval of dependability",
-        "against the best",
+        tr("interval of dependability"),
+        tr("against the best"),
     ]
     return pd.DataFrame(rows, columns=names)
 
@@ -144,10 +149,16 @@ def _price(info: RunInfo, study: GStudy, calls: int) -> str:
     """What the budget comes to: calls for the texts of this run, and money where prices are known."""
     total = calls * study.n_items
     if study.people:
-        return f"{many(total, 'rating')} for the {many(study.n_items, 'item')} of this run."
-    told = f"{many(total, 'call')} for the {many(study.n_items, 'item')} of this run"
+        return tr(
+            "{ratings} for the {items} of this run.", ratings=many(total, "rating"), items=many(study.n_items, "item")
+        )
+    told = tr("{calls} for the {items} of this run", calls=many(total, "call"), items=many(study.n_items, "item"))
     one = price_of_call(info)
-    return f"{told}, about {total * one:,.2f} at the prices of its study." if math.isfinite(one) else f"{told}."
+    return (
+        tr("{told}, about {one:,.2f} at the prices of its study.", told=told, one=total * one)
+        if math.isfinite(one)
+        else f"{told}."
+    )
 
 
 def price_of_call(info: RunInfo) -> float:

@@ -16,6 +16,7 @@ from rubriclab.app.views.judgments_table import FORMATS, detail, reads_frame, wi
 from rubriclab.figures.reads import reads_strip
 from rubriclab.findings.reads import Read, reads_of, running_mean
 from rubriclab.model import Arm
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name, many
 from rubriclab.store import Condition, ItemText, RunInfo
 from rubriclab.store.behind import UNREAD, Sort, order_name
@@ -24,7 +25,11 @@ PAGE, STRIP, STRIPS = 50, 30, 8
 ON, BACK = "N", "P"
 """Keys for the next and the previous, where a page has one list to go through."""
 """Items on a page, reads in a strip, strips of an item."""
-SORTS: dict[Sort, str] = {"data": "as in the data", "spread": "most moved first", "judgments": "most judged first"}
+SORTS: dict[Sort, str] = {
+    "data": msg("as in the data"),
+    "spread": msg("most moved first"),
+    "judgments": msg("most judged first"),
+}
 
 
 # ---------------------------------------------------------------- the items behind a filter
@@ -34,7 +39,7 @@ def items(info: RunInfo, asked: Condition) -> None:
     """The items that have such judgments, a page at a time; a chosen row opens the item."""
     sorts = _sorts(info)
     sort = ui.choose(
-        "Items in order",
+        tr("Items in order"),
         sorts,
         key="judgments-sort",
         address="sort",
@@ -45,19 +50,23 @@ def items(info: RunInfo, asked: Condition) -> None:
     first = _first_of_page((info.run, asked, sort))
     found = ui.store().items_behind(info.run, asked, sort=sort, limit=PAGE, offset=first)
     if not found.items:
-        st.info("No judgment meets all of this. Take a filter back.", icon=":material/filter_alt:")
+        st.info(tr("No judgment meets all of this. Take a filter back."), icon=":material/filter_alt:")
         return
     if first >= found.items or not st.query_params.get("page", "1").isdecimal():
         page, pages = ui.plain(st.query_params.get("page", "")), math.ceil(found.items / PAGE)
-        _not_there(f"page “{page}” of {pages:,}.", "the first one")
+        _not_there(tr("page “{page}” of {pages:,}.", page=page, pages=pages), tr("the first one"))
         _go(page=None)
         first = 0
     st.markdown(
-        f"**{many(found.items, 'item')}** with {many(found.judgments, 'judgment')}. Choose a row to read the item."
+        tr(
+            "**{items}** with {judgments}. Choose a row to read the item.",
+            items=many(found.items, "item"),
+            judgments=many(found.judgments, "judgment"),
+        )
     )
     shown = _items_frame(found.page, info)
     key = f"judgments-items-{first}-{sort}"
-    forms = {name: st.column_config.NumberColumn(format="%.2f") for name in ("mean score", "humans")}
+    forms = {name: st.column_config.NumberColumn(format="%.2f") for name in (tr("mean score"), "humans")}
     _openable(shown, partial(_open_item, found.page["item"].tolist(), key), key, height=640, forms=forms)
     _pager(first, found.items)
     ui.export_row({}, {"Items of this page": shown}, info=info, key="judgments")
@@ -89,7 +98,7 @@ def _items_frame(page: pd.DataFrame, info: RunInfo) -> pd.DataFrame:
         "criterion": "criterion",
         "candidate": "candidate",
         "judgments": "judgments",
-        "mean": "mean score",
+        "mean": tr("mean score"),
         "low": "lowest",
         "high": "highest",
         "human": "humans",
@@ -118,7 +127,10 @@ def _pager(first: int, items: int) -> None:
     page, pages = first // PAGE + 1, math.ceil(items / PAGE)
     with st.container(horizontal=True, vertical_alignment="center"):
         _step("Previous", "judgments-page-back", None if page == 1 else {"page": page - 1}, shortcut=BACK)
-        st.markdown(f"{first + 1:,} to {min(first + PAGE, items):,} of {items:,}", width="content")
+        st.markdown(
+            tr("{first:,} to {items:,} of {items2:,}", first=first + 1, items=min(first + PAGE, items), items2=items),
+            width="content",
+        )
         _step("Next", "judgments-page-on", None if page == pages else {"page": page + 1}, on=True, shortcut=ON)
 
 
@@ -139,7 +151,9 @@ def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = Fals
 
 def _not_there(what: str, instead: str) -> None:
     """A part of the link that cannot be followed, and what is shown."""
-    st.warning(f"The link asks for {what} Shown instead: {instead}.", icon=":material/link_off:")
+    st.warning(
+        tr("The link asks for {what} Shown instead: {instead}.", what=what, instead=instead), icon=":material/link_off:"
+    )
 
 
 def _go(**parts: Any) -> None:
@@ -167,7 +181,7 @@ def chosen_item(info: RunInfo) -> ItemText | None:
         return None
     found = ui.store().item_text(info.run, int(wanted)) if wanted.isdecimal() else None
     if found is None:
-        _not_there(f"item “{ui.plain(wanted)}”, which this run does not have.", "all items")
+        _not_there(tr("item “{wanted}”, which this run does not have.", wanted=ui.plain(wanted)), tr("all items"))
         _go(item=None, call=None)
     return found
 
@@ -176,7 +190,7 @@ def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
     """An item's text, its strips across orders, one read word for word, all its judgments."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "All items",
+            tr("All items"),
             icon=":material/arrow_back:",
             on_click=_go,
             key="judgments-all",
@@ -188,7 +202,7 @@ def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
     every = ui.store().judgments_behind(info.run, item=about.item, limit=MOST)
     frame = every if asked.arm is None else every[every["arm"] == asked.arm]
     if frame.empty:
-        st.info("No judgment of this item under this judge and strategy.")
+        st.info(tr("No judgment of this item under this judge and strategy."))
         return
     frame = frame.reset_index(drop=True)
     arms = offered(info, None).arms
@@ -206,8 +220,8 @@ def _neighbours(info: RunInfo, asked: Condition, item: int) -> None:
     if beside is None or beside.items == 1:
         return
     before, after = (None if code is None else {"item": code, "call": None} for code in (beside.before, beside.after))
-    _step("Previous item", "judgments-item-back", before, shortcut=BACK)
-    _step("Next item", "judgments-item-on", after, on=True, shortcut=ON)
+    _step(tr("Previous item"), "judgments-item-back", before, shortcut=BACK)
+    _step(tr("Next item"), "judgments-item-on", after, on=True, shortcut=ON)
     st.caption(f"{beside.place:,} of {beside.items:,}", width="content")
 
 
@@ -215,15 +229,15 @@ def _about(about: ItemText) -> None:
     told = [
         ("criterion", about.criterion),
         ("candidate", about.candidate),
-        ("humans", None if about.human is None else f"{about.human:.2f} on average"),
+        ("humans", None if about.human is None else tr("{human:.2f} on average", human=about.human)),
     ]
     st.caption(" · ".join(f"{name}: {ui.plain(value)}" for name, value in told if value))
     texts = [("Instruction", about.instruction), ("Response", about.response), *about.answers]
     texts = [(name, text) for name, text in texts if text]
     if not texts:
-        st.caption("The texts of this item were not imported.")
+        st.caption(tr("The texts of this item were not imported."))
         return
-    with st.expander("What was judged", icon=":material/article:"):
+    with st.expander(tr("What was judged"), icon=":material/article:"):
         for name, text in texts:
             ui.verbatim(text, label=ui.plain(name))
 
@@ -249,7 +263,9 @@ def _read_at(frame: pd.DataFrame, every: pd.DataFrame, fits: pd.Series[bool]) ->
         if len(here):
             return int(here[0])
         if wanted not in set(every["call"].astype(str)):
-            _not_there(f"judgment “{ui.plain(wanted)}”, which this item does not have.", "its first one")
+            _not_there(
+                tr("judgment “{wanted}”, which this item does not have.", wanted=ui.plain(wanted)), tr("its first one")
+            )
         _go(call=None)
     return int(fits.to_numpy().argmax())
 
@@ -260,7 +276,7 @@ def _read_at(frame: pd.DataFrame, every: pd.DataFrame, fits: pd.Series[bool]) ->
 def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) -> None:
     """The item's reads in the order they were asked, one strip an arm."""
     codes = list(dict.fromkeys(frame["arm"].tolist()))
-    st.markdown("**Across all orders**", help=ui.about("ordering"))
+    st.markdown(tr("**Across all orders**"), help=ui.about("ordering"))
     st.caption(_legend(info.axis))
     if len(codes) == 1:
         _strip(frame, arms[codes[0]], at, alone=True)
@@ -273,24 +289,25 @@ def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) ->
                 st.markdown(ui.plain(arm_name(arms[code])))
                 _strip(frame[frame["arm"] == code], arms[code], at, alone=False)
     if len(codes) > len(shown):
-        st.caption(f"{len(codes) - len(shown)} more judges and strategies: choose one above.")
+        st.caption(tr("{shown} more judges and strategies: choose one above.", shown=len(codes) - len(shown)))
 
 
 def _legend(axis: str) -> str:
     if axis == "batch":
-        return (
-            "Each column is one call: the responses from the first shown to the last, this one framed. "
-            "Click a column to read the call."
+        return tr(
+            "Each column is one call: the responses from the first shown to the last, this one framed. Click "
+            "a column to read the call."
         )
     if axis == "criteria":
-        return (
-            "Each column is one call: the criteria from the first shown to the last, this one "
-            "framed. Click a column to read the call."
+        return tr(
+            "Each column is one call: the criteria from the first shown to the last, this one framed. Click "
+            "a column to read the call."
         )
     what = "scores" if axis == "options" else "candidates"
-    return (
-        f"Each column is one call: the {what} from the first shown to the last, the chosen one "
-        "framed, darker where the judge found it likelier. Click a column to read the call."
+    return tr(
+        "Each column is one call: the {what} from the first shown to the last, the chosen one framed, "
+        "darker where the judge found it likelier. Click a column to read the call.",
+        what=what,
     )
 
 
@@ -302,7 +319,9 @@ def _strip(frame: pd.DataFrame, arm: Arm, at: int, *, alone: bool) -> None:
     part = frame.iloc[start : start + STRIP]
     reads = reads_of(part)
     if len(frame) > STRIP:
-        st.caption(f"Calls {start + 1} to {start + len(part)} of {len(frame):,}.")
+        st.caption(
+            tr("Calls {start} to {part} of {frame:,}.", start=start + 1, part=start + len(part), frame=len(frame))
+        )
     mean = running_mean([read.score for read in reads]) if alone and arm.scores else None
     key = f"judgments-strip-{part['arm'].iat[0]}-{part['call'].iat[0]}"
     ui.chart(
@@ -333,7 +352,7 @@ def _one_read(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) 
     row = {str(name): value for name, value in frame.iloc[at].items()}
     calls = frame["call"].tolist()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Judgment {at + 1:,} of {len(frame):,}**", width="content")
+        st.markdown(tr("**Judgment {at:,} of {frame:,}**", at=at + 1, frame=len(frame)), width="content")
         _step("Previous", "judgments-back", None if at == 0 else {"call": calls[at - 1]})
         _step("Next", "judgments-on", None if at + 1 == len(frame) else {"call": calls[at + 1]}, on=True)
     st.markdown(_in_words(reads_of(frame.iloc[[at]])[0], arms[int(row["arm"])], row))
@@ -345,9 +364,9 @@ def _in_words(read: Read, arm: Arm, row: Mapping[str, Any]) -> str:
     told = [arm_name(arm), f"shown: {' '.join(read.shown)}"]
     told.append(_answer(read, arm.axis))
     if read.probabilities and read.position:
-        told.append(f"with probability {read.probabilities[read.position - 1]:.0%}")
+        told.append(tr("with probability {probabilities:.0%}", probabilities=read.probabilities[read.position - 1]))
     if read.expected is not None:
-        told.append(f"expected score {read.expected:.2f}")
+        told.append(tr("expected score {expected:.2f}", expected=read.expected))
     if row["repeat"]:
         told.append(f"repeat {int(row['repeat']) + 1}")
     return " · ".join(ui.plain(part) for part in told)
@@ -355,26 +374,30 @@ def _in_words(read: Read, arm: Arm, row: Mapping[str, Any]) -> str:
 
 def _answer(read: Read, axis: str) -> str:
     if read.position is None:
-        return f"no answer could be read ({read.status})"
+        return tr("no answer could be read ({status})", status=read.status)
     if axis in ("criteria", "batch"):
-        return f"score {read.score:g} at position {read.position}" if read.score is not None else ""
+        return (
+            tr("score {score:g} at position {position}", score=read.score, position=read.position)
+            if read.score is not None
+            else ""
+        )
     if read.position == 0:
         return "a tie"
     what = "score" if axis == "options" else "chose"
-    return f"{what} {winner_of(read)} at position {read.position}"
+    return tr("{what} {winner_of} at position {position}", what=what, winner_of=winner_of(read), position=read.position)
 
 
 def _all_reads(frame: pd.DataFrame, arms: Sequence[Arm], fits: pd.Series[bool], asked: Condition) -> None:
     """All judgments of the item as a table; a chosen row is read above."""
-    st.markdown("**All judgments of this item**")
+    st.markdown(tr("**All judgments of this item**"))
     shown = reads_frame(frame, arms)
     narrowed = any(
         (asked.score is not None, asked.position is not None, asked.status is not None, asked.ordering is not None)
     )
     if narrowed:
-        shown.insert(0, "meets the filters", fits.to_numpy())
-    none = " No judgment of this item meets all the filters." if not fits.any() else ""
-    st.caption(f"Choose a row to read it above.{none}")
+        shown.insert(0, tr("meets the filters"), fits.to_numpy())
+    none = tr(" No judgment of this item meets all the filters.") if not fits.any() else ""
+    st.caption(tr("Choose a row to read it above.{none}", none=none))
     key = f"judgments-reads-{frame['item'].iat[0]}"
     _openable(shown, partial(_open_row, frame["call"].tolist(), key), key, height=420, forms=FORMATS)
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name
 from rubriclab.store import Condition, Offered, RunInfo
 from rubriclab.store.behind import UNREAD
@@ -21,11 +22,11 @@ MOST = 3_000
 ORDERS = 1_000
 """From so many orders on a list of them helps nobody."""
 POSITION = {
-    "options": "Position chosen",
-    "criteria": "Position of the criterion",
-    "pairwise": "Place that won",
-    "listwise": "Place that won",
-    "batch": "Place in the batch",
+    "options": msg("Position chosen"),
+    "criteria": msg("Position of the criterion"),
+    "pairwise": msg("Place that won"),
+    "listwise": msg("Place that won"),
+    "batch": msg("Place in the batch"),
 }
 
 
@@ -37,7 +38,7 @@ def filters(info: RunInfo) -> Condition:
     every = offered(info, None)
     left, right = st.columns([3, 2])
     with left:
-        arm = _any("Judge and strategy", every.used, "arm", name=lambda code: arm_name(every.arms[code]))
+        arm = _any(tr("Judge and strategy"), every.used, "arm", name=lambda code: arm_name(every.arms[code]))
     here = offered(info, arm)
     with right:
         find = ui.search("Item", key="judgments-find", address="find", hint="part of its name") or None
@@ -46,10 +47,10 @@ def filters(info: RunInfo) -> Condition:
         position = _any(POSITION[info.axis], here.positions, "position", name=lambda p: "a tie" if p == 0 else str(p))
         outcomes = [*here.statuses, *([UNREAD] if here.statuses != ("ok",) else [])]
         status = _any(
-            "Outcome", outcomes, "status", name=lambda s: "not read, for whatever reason" if s == UNREAD else s
+            "Outcome", outcomes, "status", name=lambda s: tr("not read, for whatever reason") if s == UNREAD else s
         )
         criterion = _any("Criterion", here.criteria, "criterion")
-        ordering = _any("Order shown", _few(here.orderings), "ordering")
+        ordering = _any(tr("Order shown"), _few(here.orderings), "ordering")
     return Condition(
         arm=arm, score=score, position=position, status=status, criterion=criterion, ordering=ordering, find=find
     )

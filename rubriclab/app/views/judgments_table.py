@@ -13,6 +13,7 @@ from rubriclab.app import ui
 from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, offered
 from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Arm
+from rubriclab.model.language import tr
 from rubriclab.store import RunInfo
 from rubriclab.study.plan import Plan
 from rubriclab.study.plan import plan as make_plan
@@ -73,9 +74,9 @@ def judgments_of(info: RunInfo, items: Sequence[int], arms: Sequence[int], *, ke
 def browse(info: RunInfo, frame: pd.DataFrame, *, key: str) -> None:
     """Judgments as a table where a finding is shown; the chosen one word for word."""
     if frame.empty:
-        st.caption("No judgment here.")
+        st.caption(tr("No judgment here."))
         return
-    st.caption("Choose a row to read what was sent and what came back.")
+    st.caption(tr("Choose a row to read what was sent and what came back."))
     shown = reads_frame(frame, offered(info, None).arms)
     event = st.dataframe(
         shown,
@@ -93,7 +94,7 @@ def browse(info: RunInfo, frame: pd.DataFrame, *, key: str) -> None:
         detail(info, row)
         st.page_link(
             "pages/judgments.py",
-            label="This item across all orders",
+            label=tr("This item across all orders"),
             icon=":material/arrow_forward:",
             query_params={"run": info.run, "arm": str(row["arm"]), "item": str(row["item"]), "call": str(row["call"])},
         )
@@ -103,13 +104,13 @@ def detail(info: RunInfo, row: Mapping[str, Any]) -> None:
     """One judgment: what the judge was sent, word for word, and what it wrote."""
     left, right = st.columns(2, gap="large")
     with left:
-        ui.verbatim(prompt_of(info, _text(row["key"]), row), label="Sent to the judge")
+        ui.verbatim(prompt_of(info, _text(row["key"]), row), label=tr("Sent to the judge"))
     with right:
         words = _text(row["text"]) or _text(row["error"])
-        ui.verbatim(words or "No words were kept with this judgment.", label=f"Reply · {row['status']}")
+        ui.verbatim(words or tr("No words were kept with this judgment."), label=f"Reply · {row['status']}")
         took = row["latency"]
         told = [
-            ui.plain(_text(row["model"]) or "model unknown"),
+            ui.plain(_text(row["model"]) or tr("model unknown")),
             f"{took:.2f} s" if took is not None and math.isfinite(took) else "",
             _origin(row),
             ui.plain(_text(row.get("note"))),
@@ -121,7 +122,7 @@ def _origin(row: Mapping[str, Any]) -> str:
     """Which call it was: by its key, or by its record in the log that it was read from."""
     line = row.get("line")
     if line is not None and pd.notna(line):
-        return f"record {int(line):,} of the log"
+        return tr("record {line:,} of the log", line=int(line))
     return f"call `{_text(row['key']) or 'imported'}`"
 
 
@@ -134,11 +135,11 @@ def prompt_of(info: RunInfo, key: str, row: Mapping[str, Any]) -> str:
     if _text(row.get("prompt_sent")):
         return _text(row["prompt_sent"])
     if info.state == "imported":
-        return "This judgment was imported; the lab did not send its prompt."
+        return tr("This judgment was imported; the lab did not send its prompt.")
     prepared = _plan((ui.store().path, info.run))
     call = prepared.find(key, item=int(row["item"]), arm=int(row["arm"]))
     if call is None:
-        return "The prompt cannot be made again: templates or settings have changed since this run."
+        return tr("The prompt cannot be made again: templates or settings have changed since this run.")
     return "\n\n".join(f"[{m['role']}]\n{m['content']}" for m in call.messages)
 
 
