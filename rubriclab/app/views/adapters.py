@@ -65,7 +65,7 @@ def section(store: Store, info: RunInfo) -> None:
     with st.expander(
         tr("In your evaluation tool: inspect-ai, DeepEval, promptfoo, lm-eval"), icon=":material/extension:"
     ):
-        st.markdown(LEAD)
+        st.markdown(tr(LEAD))
         ui.verbatim(made.code.replace("RUN", info.run).replace(made.card, card))
         st.caption(
             tr(
@@ -78,7 +78,12 @@ def section(store: Store, info: RunInfo) -> None:
         for tab, tool in zip(st.tabs([tool.title for tool in made.tools]), made.tools, strict=True):
             with tab:
                 st.markdown(
-                    tr("{lead} Tested with {title} {version}.", lead=tool.lead, title=tool.title, version=tool.version)
+                    tr(
+                        "{lead} Tested with {title} {version}.",
+                        lead=tr(tool.lead),
+                        title=tool.title,
+                        version=tool.version,
+                    )
                 )
                 for name, text in tool.files:
                     st.caption(f"`{name}`")

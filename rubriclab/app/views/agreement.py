@@ -16,7 +16,7 @@ from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement, Coefficients, OfMeans, Panel
 from rubriclab.findings.agreement_words import agreement_sentence, averaging_sentence
 from rubriclab.findings.topic import setting
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.agreement_intervals import Estimated
 from rubriclab.store import RunInfo
@@ -34,12 +34,14 @@ def section(info: RunInfo, code: int) -> tuple[dict[str, Chart], dict[str, pd.Da
     _numbers(arm)
     uf.cautions(arm.warnings)
     drawn = _charts(info, found, arm)
-    tables = {"Chance-corrected agreement": frame(found), "Agreement inside the run": between_frame(found)}
+    tables = {msg("Chance-corrected agreement"): frame(found), msg("Agreement inside the run"): between_frame(found)}
     with st.expander(tr("All numbers of agreement")):
         uf.table(tables["Chance-corrected agreement"], key="agreement-table", forms={"%.3f": ENDS})
         if found.between:
             st.caption(tr("Between judges, orders, repeats and wordings of the prompt."))
-            uf.table(tables["Agreement inside the run"], key="agreement-between", forms={"%.3f": ENDS})
+            uf.table(
+                tables["Agreement inside the run"], key="agreement-between", forms={"%.3f": ENDS}, said=["between"]
+            )
     return drawn, tables
 
 
@@ -64,9 +66,9 @@ def _numbers(arm: ArmAgreement) -> None:
         tr(
             "Exact share, kappa and AC2 are of a single read with a single rating, averaged over both; ICC "
             "and the difference (judge less people) are of the mean over reads with the mean rating. 95 % of "
-            "items lie between {value} and {value2} points.",
-            value=number(means.limit_low.value, "+.2f"),
-            value2=number(means.limit_high.value, "+.2f"),
+            "items lie between {low} and {high} points.",
+            low=number(means.limit_low.value, "+.2f"),
+            high=number(means.limit_high.value, "+.2f"),
         ),
         help=ui.about("single_read", also=("interval",)),
     )
@@ -89,16 +91,16 @@ def _charts(info: RunInfo, found: AgreementResult, arm: ArmAgreement) -> dict[st
     with left:
         st.subheader(tr("By strategy"), anchor=False, help=ui.about("raters_own"))
         st.caption(tr("Bars in the background: people among themselves."))
-        drawn["Coefficients of agreement"] = coefficient_dots(beside)
+        drawn[msg("Coefficients of agreement")] = coefficient_dots(beside)
         ui.chart(drawn["Coefficients of agreement"], key="agreement-dots", info=info)
     with right:
         st.subheader(tr("Who gave what"), anchor=False, help=ui.about("confusion"))
         st.caption(tr("Items by people's rating and judge's score. Click a cell to read the judgments of its score."))
-        drawn["Who gave what"] = confusion_cells(arm)
+        drawn[msg("Who gave what")] = confusion_cells(arm)
         ui.chart(drawn["Who gave what"], key="agreement-cells", info=info)
     if len(arm.orderings) > 1:
         st.subheader(tr("Each order by itself"), anchor=False, help=ui.about("kappa"))
-        drawn["Agreement by order"] = order_dots(arm, run_judges=uf.judges_of(info))
+        drawn[msg("Agreement by order")] = order_dots(arm, run_judges=uf.judges_of(info))
         ui.chart(drawn["Agreement by order"], key="agreement-orders", info=info)
     return drawn
 
@@ -115,14 +117,14 @@ def frame(found: AgreementResult) -> pd.DataFrame:
 
 
 def _rows(arm: ArmAgreement) -> Iterator[dict[str, object]]:
-    about = {"judge": arm.arm.judge, "data set": arm.arm.dataset, "strategy": arm.arm.strategy}
-    about["setting"] = str(arm.arm.variant)
-    yield {**about, "of": tr("single reads, means"), "items": arm.n_items, **_cells(arm.one_read, arm.means)}
+    about = {msg("judge"): arm.arm.judge, msg("data set"): arm.arm.dataset, msg("strategy"): arm.arm.strategy}
+    about[msg("setting")] = str(arm.arm.variant)
+    yield {**about, msg("of"): tr("single reads, means"), msg("items"): arm.n_items, **_cells(arm.one_read, arm.means)}
     yield {**about, "of": tr("mean at its nearest option"), "items": arm.n_items, **_cells(arm.averaged, OfMeans())}
     if arm.raters_own is not None:
-        yield {**about, "of": "people", "items": arm.raters_own.n_items, **_panel_cells(arm.raters_own)}
+        yield {**about, "of": tr("people"), "items": arm.raters_own.n_items, **_panel_cells(arm.raters_own)}
     for order in arm.orderings:
-        name = f"order {' '.join(map(str, order.ordering))}"
+        name = tr("order {order}", order=" ".join(map(str, order.ordering)))
         yield {**about, "of": name, "items": order.n_items, **_cells(order.one_read, order.means)}
 
 
@@ -131,7 +133,7 @@ def between_frame(found: AgreementResult) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "between": one.kind,
+                msg("between"): one.kind,
                 "judge": one.judge,
                 "data set": one.dataset,
                 "strategy": one.strategy,

@@ -13,7 +13,7 @@ from rubriclab.findings.alignment import AlignmentResult, alignment_sentence
 from rubriclab.findings.alignment_advice import budget_sentence
 from rubriclab.findings.alignment_arms import ArmAlignment
 from rubriclab.findings.topic import setting
-from rubriclab.model.language import tr
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.store import RunInfo
 
@@ -48,7 +48,7 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
             else tr("one rating an item"),
             ui.about("one_rater", also=("alpha",)),
         ),
-        ("Items", f"{arm.n_items:,}", tr("{excluded:,} left out", excluded=arm.excluded), ui.about("used")),
+        (tr("Items"), figure(arm.n_items, ","), tr("{excluded:,} left out", excluded=arm.excluded), ui.about("used")),
     )
     if arm.expected is not None:
         st.caption(
@@ -75,7 +75,7 @@ def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
             address="measure",
             about=ui.about("spearman"),
         )
-        drawn["By strategy"] = forest(found.arms, measure="pearson" if measure == "Pearson" else "spearman")
+        drawn[msg("By strategy")] = forest(found.arms, measure="pearson" if measure == "Pearson" else "spearman")
         ui.chart(drawn["By strategy"], key="alignment-forest", info=info)
     with right:
         st.subheader(tr("Difference at equal reads"), anchor=False, help=ui.about("paired"))
@@ -83,7 +83,7 @@ def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
             st.caption(tr("Two strategies of one judge are needed to compare them."))
             return drawn
         st.caption(tr("Right of the line the first-named strategy agrees better; same items, same number of reads."))
-        drawn["Differences"] = difference_forest(found.comparisons)
+        drawn[msg("Differences")] = difference_forest(found.comparisons)
         ui.chart(drawn["Differences"], key="alignment-differences")
     return drawn
 
@@ -98,12 +98,12 @@ def orders(info: RunInfo, arm: ArmAlignment, found: AlignmentResult) -> dict[str
         if mine:
             view = uf.toggle(
                 tr("Measure"),
-                ("Dependability", tr("r with humans")),
+                (msg("Dependability"), msg("r with humans")),
                 key="alignment-buys",
                 address="buys",
                 about=ui.about("reliability"),
             )
-            drawn["Dependability"], drawn["Budget"] = reliability_curves(mine), budget_curves(mine)
+            drawn[msg("Dependability")], drawn[msg("Budget")] = reliability_curves(mine), budget_curves(mine)
             if view == "Dependability":
                 st.caption(tr("Of the mean over so many reads, with its interval; the line is the target."))
                 ui.chart(drawn["Dependability"], key="alignment-reliability", info=info)
@@ -126,7 +126,7 @@ def orders(info: RunInfo, arm: ArmAlignment, found: AlignmentResult) -> dict[str
                     "once; ◆ is the usual order."
                 )
             )
-            drawn["Single orders"] = ordering_dots(arm)
+            drawn[msg("Single orders")] = ordering_dots(arm)
             ui.chart(drawn["Single orders"], key="alignment-orders", info=info)
         else:
             st.caption(tr("Choose a strategy that shows every item in the same several orders."))
@@ -139,12 +139,12 @@ def frame(found: AlignmentResult) -> pd.DataFrame:
 
 def _row(arm: ArmAlignment) -> dict[str, object]:
     return {
-        "judge": arm.arm.judge,
-        "data set": arm.arm.dataset,
-        "strategy": arm.arm.strategy,
-        "setting": str(arm.arm.variant),
+        msg("judge"): arm.arm.judge,
+        msg("data set"): arm.arm.dataset,
+        msg("strategy"): arm.arm.strategy,
+        msg("setting"): str(arm.arm.variant),
         **uf.with_ends("r", arm.pearson.r, arm.pearson.ci),
         **uf.with_ends("rho", arm.spearman.r, arm.spearman.ci),
-        "items": arm.n_items,
-        "left out": arm.excluded,
+        msg("items"): arm.n_items,
+        msg("left out"): arm.excluded,
     }

@@ -21,7 +21,7 @@ from rubriclab.findings.batch_words import (
     savings_sentence,
 )
 from rubriclab.findings.criteria_order import noise_sentence
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.verdict import Effect
 from rubriclab.store import RunInfo
@@ -36,7 +36,7 @@ def headline(arm: ArmBatch) -> None:
     if arm.scores == arm.unread:
         return
     where, place = place_effect(arm)
-    uf.verdict(place, f"Place, {where}.", ui.about("batch_place"))
+    uf.verdict(place, tr("Place, {where}.", where=where), ui.about("batch_place"))
     uf.verdict(arm.contrast, contrast_sentence(arm), ui.about("batch_contrast"))
     if arm.single is not None:
         uf.verdict(arm.single.level, level_sentence(arm), ui.about("batch_level"))
@@ -106,7 +106,7 @@ def savings(arm: ArmBatch) -> pd.DataFrame:
     """What a score takes in calls and tokens, together and alone, as measured in this run."""
     st.subheader(tr("What a batch saves"), anchor=False, help=ui.about("batch_saves"))
     st.markdown(ui.plain(savings_sentence(arm)))
-    asked = (("together", arm.cost, arm.size), ("alone", arm.cost_alone, 1))
+    asked = ((tr("together"), arm.cost, arm.size), (tr("alone"), arm.cost_alone, 1))
     rows = [
         (name, size, cost.calls, cost.tokens_in, cost.tokens_out, cost.seconds)
         for name, cost, size in asked
@@ -115,31 +115,41 @@ def savings(arm: ArmBatch) -> pd.DataFrame:
     frame = pd.DataFrame(
         rows,
         columns=[
-            "asked",
-            tr("responses a call"),
-            tr("calls a score"),
-            tr("tokens in a score"),
-            tr("tokens out a score"),
-            tr("seconds a score"),
+            msg("asked"),
+            msg("responses a call"),
+            msg("calls a score"),
+            msg("tokens in a score"),
+            msg("tokens out a score"),
+            msg("seconds a score"),
         ],
     )
     if np.isfinite(less := arm.tokens_saved):
-        side = "less" if less >= 0 else "more"
         st.caption(
-            tr("{less:.0%} {side} tokens in for each score; money follows the tokens.", less=abs(less), side=side)
+            tr("{share:.0%} less tokens in for each score; money follows the tokens.", share=abs(less))
+            if less >= 0
+            else tr("{share:.0%} more tokens in for each score; money follows the tokens.", share=abs(less))
         )
-    forms = {
-        "%.2f": [tr("calls a score"), tr("seconds a score")],
-        "%.0f": [tr("tokens in a score"), tr("tokens out a score")],
-    }
+    forms = {"%.2f": ["calls a score", "seconds a score"], "%.0f": ["tokens in a score", "tokens out a score"]}
     uf.table(frame, key="batch-savings", forms=forms)
     return frame
+
+
+EFFECT_COLUMNS = [
+    msg("effect"),
+    msg("estimate"),
+    msg("low"),
+    msg("high"),
+    msg("unit"),
+    msg("confidence"),
+    msg("verdict"),
+    msg("why open"),
+]
 
 
 def effects(arm: ArmBatch) -> pd.DataFrame:
     """Every effect of the arm, one a row."""
     rows: list[tuple[str, Effect]] = [(tr("last place less first"), arm.drift)]
-    rows += [(f"place {one.place}", one.shift) for one in arm.places]
+    rows += [(tr("place {place}", place=one.place), one.shift) for one in arm.places]
     rows += [
         (tr("a point more just before"), arm.contrast),
         (tr("a point more just before, by people"), arm.contrast_people),
@@ -154,7 +164,7 @@ def effects(arm: ArmBatch) -> pd.DataFrame:
     rows.append((tr("two reads in other orders, less the same order"), arm.repeats.excess))
     return pd.DataFrame(
         [(name, one.estimate, one.low, one.high, one.unit, one.confidence, one.verdict, one.why) for name, one in rows],
-        columns=["effect", "estimate", "low", "high", "unit", "confidence", "verdict", tr("why open")],
+        columns=EFFECT_COLUMNS,
     )
 
 
@@ -169,5 +179,13 @@ def correlations(arm: ArmBatch) -> str:
         (tr("a batch with people"), single.people),
         (tr("a single call with people"), single.people_alone),
     ]
-    told = [f"{name} {one.r:.3f} {interval(one.ci, '.3f', brackets=True)}" for name, one in parts if np.isfinite(one.r)]
-    return tr("r of one score: {told}. {items:,} items.", told="; ".join(told), items=single.items) if told else ""
+    told = [
+        f"{name} {number(one.r, '.3f')} {interval(one.ci, '.3f', brackets=True)}"
+        for name, one in parts
+        if np.isfinite(one.r)
+    ]
+    return (
+        tr("r of one score: {correlations}. {items:,} items.", correlations="; ".join(told), items=single.items)
+        if told
+        else ""
+    )

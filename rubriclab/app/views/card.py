@@ -9,11 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import common as uf
 from rubriclab.findings.cure import MARGIN_SHARE, MARGIN_STEPS
 from rubriclab.findings.effects import step
 from rubriclab.findings.topic import about
 from rubriclab.model import Arm, LabError
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import language, msg, tr
+from rubriclab.model.wording import interval, number
 from rubriclab.runs.card import card_text, judge_card
 from rubriclab.store import RunInfo, Store
 
@@ -27,7 +29,7 @@ LEAD = msg(
 def section(store: Store, info: RunInfo) -> None:
     """Which judge, which margin, then what was measured and the file."""
     with st.expander(tr("Judge card: take the way of asking with you"), icon=":material/badge:"):
-        st.markdown(LEAD)
+        st.markdown(tr(LEAD))
         arms = _settings(store, info)
         left, right = st.columns(2)
         with left:
@@ -39,7 +41,7 @@ def section(store: Store, info: RunInfo) -> None:
             return
         try:
             with st.spinner(tr("Measuring on held-out items …")):
-                text = _card(store, store.path, info.run, store.revision(info.run), code, margin)
+                text = _card(store, store.path, info.run, store.revision(info.run), code, margin, language())
         except LabError as fault:
             st.info(ui.plain(str(fault)), icon=":material/info:")
             return
@@ -57,9 +59,8 @@ def _settings(store: Store, info: RunInfo) -> dict[int, Arm]:
 def _margin(arm: Arm) -> float:
     pairs = arm.axis in ("pairwise", "listwise")
     usual = MARGIN_SHARE if pairs else MARGIN_STEPS * step(arm.scores)
-    unit = tr("a share of the verdicts") if pairs else tr("score points")
     return st.number_input(
-        tr("Margin, in {unit}", unit=unit),
+        tr("Margin, in a share of the verdicts") if pairs else tr("Margin, in score points"),
         min_value=usual / 25,
         value=usual,
         step=usual / 5,
@@ -69,16 +70,23 @@ def _margin(arm: Arm) -> float:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _card(_store: Store, path: str, run: str, revision: str, code: int, margin: float) -> str:
-    del path, revision  # part of what the answer is kept by
+def _card(_store: Store, path: str, run: str, revision: str, code: int, margin: float, spoken: str) -> str:
+    del path, revision, spoken  # part of what the answer is kept by
     return card_text(judge_card(_store, run, arm=code, margin=margin))
 
 
 def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
     st.markdown(f"**{ui.plain(made['choice']['sentence'])}**")
-    st.dataframe(_table(made), hide_index=True, width="stretch")
+    table = _table(made)
+    st.dataframe(table, hide_index=True, width="stretch", column_config=uf.headings(table))
     st.caption(
-        ui.plain(tr("Distance from {made}. {made2}", made=made["choice"]["target"], made2=made["choice"]["method"]))
+        ui.plain(
+            tr(
+                "Distance from {target}. {method}",
+                target=tr(made["choice"]["target"]),
+                method=tr(made["choice"]["method"]),
+            )
+        )
     )
     for note in made["notes"]:
         st.caption(ui.plain(note))
@@ -99,17 +107,17 @@ def _table(made: dict[str, Any]) -> pd.DataFrame:
     rows = []
     for cure in made["cures"]:
         agreement, far = cure["agreement"], cure["distance"]
-        ends = "" if far["low"] is None else f" [{far['low']:.2f}, {far['high']:.2f}]"
+        ends = "" if far["low"] is None else f" {interval((far['low'], far['high']), '.2f', brackets=True)}"
         rows.append(
             {
-                "": "chosen" if cure["key"] == made["cure"] else "",
-                "Way of asking": cure["title"],
-                "Calls": cure["calls"],
-                "Distance": f"{far['value']:.2f}{ends}",
-                "Within the margin": "yes" if cure["not_worse"] else tr("not shown"),
-                "r with people": None if agreement is None else agreement["value"],
-                "Money for 1,000": cure["money_per_1000"],
-                "Note": cure["note"],
+                "": tr("chosen") if cure["key"] == made["cure"] else "",
+                msg("Way of asking"): tr(cure["title"]),
+                msg("Calls"): cure["calls"],
+                msg("Distance"): f"{number(far['value'], '.2f')}{ends}",
+                msg("Within the margin"): tr("yes") if cure["not_worse"] else tr("not shown"),
+                msg("r with people"): None if agreement is None else agreement["value"],
+                msg("Money for 1,000"): cure["money_per_1000"],
+                msg("Note"): tr(cure["note"]),
             }
         )
     return pd.DataFrame(rows)

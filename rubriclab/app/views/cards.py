@@ -7,36 +7,42 @@ from collections.abc import Mapping
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import tr
 from rubriclab.report.cards import cards_html, picture
 from rubriclab.report.showing import Showing
 
 _PNG = st.components.v2.component(
     "rubriclab_picture",
-    html='<button type="button" class="copy">Copy the picture</button> '
-    '<button type="button" class="save">Save it as PNG</button> <span role="status"></span>',
-    css=msg(
-        "button { font: inherit; font-size: .9rem; color: var(--st-text-color); background: transparent; "
-        "border: 1px solid var(--st-border-color); border-radius: .5rem; padding: .35rem .8rem; cursor: "
-        "pointer; } button:hover { border-color: var(--st-primary-color); } span { font-size: .85rem; "
-        "color: var(--st-text-color); }"
-    ),
-    js=msg(
-        "\nexport default ({data, parentElement}) => {\n  const drawn = async () => {\n    const image = "
-        'new Image();\n    image.src = "data:image/svg+xml;charset=utf-8," + '
-        "encodeURIComponent(data.svg);\n    await image.decode();\n    const canvas = "
-        'document.createElement("canvas");\n    canvas.width = 2 * image.width; canvas.height = 2 * '
-        'image.height;\n    const pen = canvas.getContext("2d"); pen.scale(2, 2); pen.drawImage(image, 0, '
-        '0);\n    return new Promise(done => canvas.toBlob(done, "image/png"));\n  };\n  const say = text '
-        '=> { parentElement.querySelector("span").textContent = text; };\n  '
-        'parentElement.querySelector(".copy").onclick = async () => {\n    try { await '
-        'navigator.clipboard.write([new ClipboardItem({"image/png": drawn()})]); say("Copied."); }\n    '
-        'catch { say("This browser does not let a page copy pictures: save it."); }\n  };\n  '
-        'parentElement.querySelector(".save").onclick = async () => {\n    const link = '
-        'document.createElement("a");\n    link.href = URL.createObjectURL(await drawn()); link.download '
-        '= data.name + ".png"; link.click();\n    setTimeout(() => URL.revokeObjectURL(link.href), '
-        "10000);\n  };\n};\n"
-    ),
+    html='<button type="button" class="copy"></button> '
+    '<button type="button" class="save"></button> <span role="status"></span>',
+    css="button { font: inherit; font-size: .9rem; color: var(--st-text-color); background: transparent; "
+    "border: 1px solid var(--st-border-color); border-radius: .5rem; padding: .35rem .8rem; cursor: pointer; } "
+    "button:hover { border-color: var(--st-primary-color); } span { font-size: .85rem; color: var(--st-text-color); }",
+    js="""
+export default ({data, parentElement}) => {
+  const drawn = async () => {
+    const image = new Image();
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(data.svg);
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = 2 * image.width; canvas.height = 2 * image.height;
+    const pen = canvas.getContext("2d"); pen.scale(2, 2); pen.drawImage(image, 0, 0);
+    return new Promise(done => canvas.toBlob(done, "image/png"));
+  };
+  parentElement.querySelector(".copy").textContent = data.copy;
+  parentElement.querySelector(".save").textContent = data.save;
+  const say = text => { parentElement.querySelector("span").textContent = text; };
+  parentElement.querySelector(".copy").onclick = async () => {
+    try { await navigator.clipboard.write([new ClipboardItem({"image/png": drawn()})]); say(data.copied); }
+    catch { say(data.refused); }
+  };
+  parentElement.querySelector(".save").onclick = async () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await drawn()); link.download = data.name + ".png"; link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+};
+""",
 )
 """Draws the SVG on a canvas in the browser: as an image nothing in it can run."""
 
@@ -58,7 +64,7 @@ def copy(shown: Showing | None, sentence: str, *, address: Mapping[str, str], ke
         if shown is not None:
             drawn = picture(shown, sentence)
             st.caption(tr("The cards as a picture"))
-            _PNG(key=f"{key}-png", data={"svg": drawn, "name": shown.run})
+            _PNG(key=f"{key}-png", data={"svg": drawn, "name": shown.run, **_said()})
             st.download_button(
                 tr("Save it as SVG"),
                 drawn,
@@ -67,6 +73,16 @@ def copy(shown: Showing | None, sentence: str, *, address: Mapping[str, str], ke
                 key=f"{key}-svg",
                 on_click="ignore",
             )
+
+
+def _said() -> dict[str, str]:
+    """What the component's buttons say, and what they answer."""
+    return {
+        "copy": tr("Copy the picture"),
+        "save": tr("Save it as PNG"),
+        "copied": tr("Copied."),
+        "refused": tr("This browser does not let a page copy pictures: save it."),
+    }
 
 
 def present_link(run: str, judge: str | None = None) -> None:

@@ -17,23 +17,38 @@ from rubriclab.findings.choice_words import choice_sentence, ends_said, odds_sai
 from rubriclab.findings.debiasing import DEBIASING_OF_ARMS
 from rubriclab.findings.debiasing_results import BreakEven, Debiased, Debiasing, gain_sentence
 from rubriclab.findings.topic import setting
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
 
 def even_words(even: BreakEven) -> str:
-    one = tr("call in the usual order") if even.against == "fixed" else f"{even.against} call"
-    many = one.replace("call", "calls", 1)
+    if even.against == "fixed":
+        return _usual_words(even)
     if not math.isfinite(even.calls):
         return tr(
-            "No number of {many} up to {most_calls} comes as near to the mean over all orders as one corrected call.",
-            many=many,
-            most_calls=even.most_calls,
+            "No number of {strategy} calls up to {most} comes as near to the mean over all orders as one corrected call.",
+            strategy=even.against,
+            most=even.most_calls,
         )
     if even.calls <= 1:
-        return tr("One {one} is as near already: against it the correction buys nothing here.", one=one)
-    return tr("One corrected call is worth {calls:.1f} {many}.", calls=even.calls, many=many)
+        return tr(
+            "One {strategy} call is as near already: against it the correction buys nothing here.",
+            strategy=even.against,
+        )
+    return tr("One corrected call is worth {calls:.1f} {strategy} calls.", calls=even.calls, strategy=even.against)
+
+
+def _usual_words(even: BreakEven) -> str:
+    if not math.isfinite(even.calls):
+        return tr(
+            "No number of calls in the usual order up to {most} comes as near to the mean over all orders as one "
+            "corrected call.",
+            most=even.most_calls,
+        )
+    if even.calls <= 1:
+        return tr("One call in the usual order is as near already: against it the correction buys nothing here.")
+    return tr("One corrected call is worth {calls:.1f} calls in the usual order.", calls=even.calls)
 
 
 def cures(info: RunInfo, found: Debiasing, mine: list[Debiased]) -> dict[str, Chart]:
@@ -68,7 +83,7 @@ def cures(info: RunInfo, found: Debiasing, mine: list[Debiased]) -> dict[str, Ch
         st.caption(tr("No corrected call could be made here: the probe gave no position prior."))
     curve = debiasing_curve(mine)
     ui.chart(curve, info=info, key=f"choice-curve-{one.judge}-{one.variant}-{one.source}")
-    return {"Calls and distance": curve}
+    return {msg("Calls and distance"): curve}
 
 
 def frame(entries: list[Debiased]) -> pd.DataFrame:
@@ -77,15 +92,15 @@ def frame(entries: list[Debiased]) -> pd.DataFrame:
         for e in entries
     ]
     names = [
-        "method",
-        tr("calls per item"),
-        "distance",
-        "low",
-        "high",
-        tr("r with humans"),
-        "items",
-        tr("calls in all"),
-        tr("against the debiaser"),
+        msg("method"),
+        msg("calls per item"),
+        msg("distance"),
+        msg("low"),
+        msg("high"),
+        msg("r with humans"),
+        msg("items"),
+        msg("calls in all"),
+        msg("against the debiaser"),
     ]
     return pd.DataFrame(rows, columns=names)
 
@@ -109,14 +124,15 @@ def correction(info: RunInfo, model: ChoiceModel, source: str) -> tuple[dict[str
     drawn: dict[str, Chart] = {}
     if mine:
         drawn = cures(info, found, mine)
-    thin = [f"{e.method}, {e.calls_per_item} calls" for e in every if e not in mine]
+    thin = [tr("{method}, {calls} calls", method=e.method, calls=e.calls_per_item) for e in every if e not in mine]
     uf.cautions(
         [tr("Not drawn, because under half of the items have them: {thin}.", thin=", ".join(thin))] if thin else [],
         found.warnings,
     )
     if every:
         with st.expander(tr("All numbers")):
-            uf.table(frame(every), key="choice-table", forms={"%.3f": ["distance", "low", "high", tr("r with humans")]})
+            forms = {"%.3f": ["distance", "low", "high", "r with humans"]}
+            uf.table(frame(every), key="choice-table", forms=forms, said=["against the debiaser"])
     return drawn, frame(every)
 
 
@@ -133,9 +149,9 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
     """The level of an effect with the most pull: its odds, then its interval and test."""
     test = {"position": model.position_test, "label": model.label_test, "neighbour": model.neighbour_test}[name]
     by_name: dict[str, list[tuple[str, Level | PositionLevel]]] = {
-        "position": [(tr("at position {position}", position=v.position), v) for v in model.position],
-        "label": [(tr("with label {name}", name=v.name), v) for v in model.label],
-        "neighbour": [(tr("after score {name}", name=v.name), v) for v in model.neighbour],
+        "position": [(tr("Odds at position {position}", position=v.position), v) for v in model.position],
+        "label": [(tr("Odds with label {name}", name=v.name), v) for v in model.label],
+        "neighbour": [(tr("Odds after score {name}", name=v.name), v) for v in model.neighbour],
     }
     known = [(where, v) for where, v in by_name[name] if math.isfinite(v.log_odds)]
     if not known or test is None:
@@ -143,19 +159,19 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
             title,
             tr("not defined"),
             tr("not seen apart"),
-            ui.about(TERM[name], UNSEEN.get(str(model.identified.get(name)), "")),
+            ui.about(TERM[name], tr(UNSEEN.get(str(model.identified.get(name)), ""))),
         )
     where, top = max(known, key=lambda pair: pair[1].log_odds)
     return (
-        f"Odds {where}",
+        where,
         odds_said(model, top.odds, short=True),
         p_said(model, test),
         ui.about(
             TERM[name],
             tr(
-                "95 % interval: {ends_said}. The p-value is of no effect at any level: {name}.",
-                ends_said=ends_said(model, top.ci),
-                name=test.name,
+                "95 % interval: {ends}. The p-value is of no effect at any level: {test}.",
+                ends=ends_said(model, top.ci),
+                test=test.name,
             ),
         ),
     )
@@ -164,13 +180,13 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
 def headline(model: ChoiceModel) -> None:
     uf.answer(choice_sentence(model))
     uf.metrics(
-        strongest("Position", "position", model),
-        strongest("Label", "label", model),
+        strongest(tr("Position"), "position", model),
+        strongest(tr("Label"), "label", model),
         strongest(tr("Score read just before"), "neighbour", model),
         (
             tr("Pairs of reads"),
-            f"{model.n_pairs:,}",
-            f"of {model.n_informative:,} {model.unit}s",
+            figure(model.n_pairs, ","),
+            tr("of {units}", units=many(model.n_informative, model.unit)),
             ui.about("informative_pairs"),
         ),
     )
@@ -179,38 +195,35 @@ def headline(model: ChoiceModel) -> None:
         st.caption(
             tr(
                 "Items lean to places by themselves, with a standard deviation of {leaning:.1f} in log-odds. One "
-                "effect for all items would say {odds_said} at position {position}.",
+                "effect for all items would say {odds} at position {position}.",
                 leaning=model.leaning,
-                odds_said=odds_said(model, pooled.odds),
+                odds=odds_said(model, pooled.odds),
                 position=pooled.position,
             )
         )
-    left_out = ", ".join(f"{n:,} {why}" for why, n in model.excluded.items())
-    st.caption(
-        tr(
-            "Of {reads} of {items} the model learns from the pairs that answered differently under different "
-            "orders.{value}",
-            reads=many(model.n_reads, "read"),
-            items=many(model.n_items, "item"),
-            value=tr(" Left out: ") + left_out + "." if left_out else "",
-        )
+    learns = tr(
+        "Of {reads} of {items} the model learns from the pairs that answered differently under different orders.",
+        reads=many(model.n_reads, "read"),
+        items=many(model.n_items, "item"),
     )
+    left_out = ", ".join(f"{figure(n, ',')} {tr(why)}" for why, n in model.excluded.items())
+    st.caption(learns + (tr(" Left out: {reads}.", reads=left_out) if left_out else ""))
 
 
 def odds(info: RunInfo, model: ChoiceModel) -> dict[str, Chart]:
     """One forest an effect; where the design cannot show it, why."""
     drawn: dict[str, Chart] = {}
     effects = (
-        ("Position", position_odds, model.position, "position"),
-        ("Label", label_odds, model.label, "label"),
-        (tr("Score read just before"), neighbour_odds, model.neighbour, "neighbour"),
+        (msg("Position"), position_odds, model.position, "position"),
+        (msg("Label"), label_odds, model.label, "label"),
+        (msg("Score read just before"), neighbour_odds, model.neighbour, "neighbour"),
     )
     for place, (title, draw, levels, name) in zip(st.columns(3, gap="medium"), effects, strict=True):
         with place:
-            st.markdown(f"**{title}**", help=ui.about(TERM[name]))
+            st.markdown(f"**{tr(title)}**", help=ui.about(TERM[name]))
             if levels:
                 drawn[title] = draw([model], run_judges=uf.judges_of(info))
                 ui.chart(drawn[title], info=info, key=f"choice-{name}-{model.arm}-{model.source}")
             else:
-                st.caption(UNSEEN.get(str(model.identified.get(name)), "This design cannot show it."))
+                st.caption(tr(UNSEEN.get(str(model.identified.get(name)), msg("This design cannot show it."))))
     return drawn

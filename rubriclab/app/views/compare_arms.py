@@ -79,7 +79,7 @@ def _say_missing(address: str, offered: Sequence[str]) -> None:
     lost = [ui.plain(code) for code in st.query_params.get_all(address) if code not in offered]
     if lost:
         st.warning(
-            tr("The link asks for {lost}, which cannot be chosen here.", lost=", ".join(lost)),
+            tr("The link asks for {codes}, which cannot be chosen here.", codes=", ".join(lost)),
             icon=":material/link_off:",
         )
 

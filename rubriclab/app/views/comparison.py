@@ -27,8 +27,8 @@ from rubriclab.findings.comparison import ComparisonResult, comparison_sentence,
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.comparison_together import JudgesTogether
 from rubriclab.model import Arm
-from rubriclab.model.language import tr
-from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value
+from rubriclab.model.language import figure, msg, tr
+from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value, plural
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.judges import Agreement
 from rubriclab.stats.stepwise import POST_SELECTION, Stepwise
@@ -52,9 +52,9 @@ def _place_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
             tr("Advantage of the first place"),
             number(first.estimate, "+.2f"),
             tr(
-                "{interval}; of interest from {sesoi:g}{choices}",
-                interval=interval(first.interval, "+.2f"),
-                sesoi=first.sesoi,
+                "{ends}; of interest from {smallest:g}{choices}",
+                ends=interval(first.interval, "+.2f"),
+                smallest=first.sesoi,
                 choices=choices,
             ),
             ui.about("advantage", also=("random_order",)),
@@ -75,22 +75,21 @@ def headline(judge: JudgeComparison) -> None:
     uf.metrics(*_paper_metrics(judge))
     used, test = judge.usable, judge.pf_test
     classes = {
-        "consistent": used.consistent,
-        "the first wins": used.primacy,
-        "the last wins": used.recency,
-        "neither": used.neutral,
-        "unreadable": used.unreadable,
-        "incomplete": used.incomplete,
+        tr("consistent"): used.consistent,
+        tr("the first wins"): used.primacy,
+        tr("the last wins"): used.recency,
+        tr("neither"): used.neutral,
+        tr("unreadable"): used.unreadable,
+        tr("incomplete"): used.incomplete,
     }
-    listed = " · ".join(f"{n:,} {name}" for name, n in classes.items() if n)
+    listed = " · ".join(f"{figure(n, ',')} {name}" for name, n in classes.items() if n)
     st.caption(
         tr(
-            "As the papers define them, the judge's own noise included. {units:,} {unit}s, which intervals "
-            "go by: {listed}. PF test: {value}.",
-            units=judge.first_place.units,
-            unit=judge.unit,
-            listed=listed,
-            value=test.note if math.isnan(test.p) else test.name,
+            "As the papers define them, the judge's own noise included. {units}, which intervals "
+            "go by: {classes}. PF test: {test}.",
+            units=f"{figure(judge.first_place.units, ',')} {plural(judge.unit, 2)}",
+            classes=listed,
+            test=tr(test.note if math.isnan(test.p) else test.name),
         )
     )
     _places(judge)
@@ -98,12 +97,13 @@ def headline(judge: JudgeComparison) -> None:
 
 def _paper_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
     """Consistency, fairness, stability and what could not be read, as the papers define them."""
-    stable = f"{interval(judge.rs_ci, '.0%')}; unbiased {number(judge.repeat_agreement, '.0%')}"
+    alike = number(judge.repeat_agreement, ".0%")
+    stable = tr("{ends}; unbiased {share}", ends=interval(judge.rs_ci, ".0%"), share=alike)
     return [
         (
             tr("Consistency (PC)"),
             number(judge.pc, ".1%"),
-            tr("{pc_ci}; ± {pc_sd} over cells", pc_ci=interval(judge.pc_ci, ".0%"), pc_sd=number(judge.pc_sd, ".2f")),
+            tr("{ends}; ± {sd} over cells", ends=interval(judge.pc_ci, ".0%"), sd=number(judge.pc_sd, ".2f")),
             ui.about("pc"),
         ),
         (
@@ -118,7 +118,7 @@ def _paper_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
             stable if judge.usable.queries else tr("no query asked twice"),
             ui.about("rs"),
         ),
-        ("Unreadable", number(judge.error, ".1%"), f"{many(judge.usable.series, 'comparison')}", ui.about("error")),
+        (tr("Unreadable"), number(judge.error, ".1%"), many(judge.usable.series, "comparison"), ui.about("error")),
     ]
 
 
@@ -137,9 +137,9 @@ def _places(judge: JudgeComparison) -> None:
         )
         for one in judge.first_place.places
     ]
-    names = ["place", tr("share of decided"), "interval", tr("over even"), tr("interval of it"), "verdict"]
+    names = [msg("place"), msg("share of decided"), msg("interval"), msg("over even"), msg("interval of it"), "verdict"]
     frame = pd.DataFrame(rows, columns=names)
-    forms = {"%.3f": [tr("share of decided")], "%+.3f": [tr("over even")]}
+    forms = {"%.3f": ["share of decided"], "%+.3f": ["over even"]}
     st.markdown(tr("**Each place**, intervals for all places at once"), help=ui.about("advantage"))
     uf.table(frame, key="comparison-places", forms=forms)
 
@@ -152,14 +152,14 @@ def judge_frame(result: ComparisonResult) -> pd.DataFrame:
 def _judge_row(judge: JudgeComparison) -> dict[str, object]:
     first, excess = judge.first_place.effect, judge.order_excess.effect
     return {
-        "judge": judge.judge,
-        "data set": judge.dataset,
-        "protocol": _protocol(judge),
-        **uf.with_ends("advantage", first.estimate, first.interval),
-        "verdict": first.verdict,
-        "changed by order": excess.estimate,
-        "changed low": excess.low,
-        "changed high": excess.high,
+        msg("judge"): judge.judge,
+        msg("data set"): judge.dataset,
+        msg("protocol"): _protocol(judge),
+        **uf.with_ends(msg("advantage"), first.estimate, first.interval),
+        msg("verdict"): first.verdict,
+        msg("changed by order"): excess.estimate,
+        msg("changed low"): excess.low,
+        msg("changed high"): excess.high,
         **uf.with_ends("PC", judge.pc, judge.pc_ci),
         "PC ±": judge.pc_sd,
         **uf.with_ends("PF", judge.pf, judge.pf_ci),
@@ -167,15 +167,15 @@ def _judge_row(judge: JudgeComparison) -> dict[str, object]:
         "PF p (Holm)": judge.pf_p_holm,
         **uf.with_ends("RS", judge.rs, judge.rs_ci),
         "RS ±": judge.rs_sd,
-        **uf.with_ends(tr("repeat agreement"), judge.repeat_agreement, judge.repeat_agreement_ci),
-        **uf.with_ends("error", judge.error, judge.error_ci),
-        "comparisons": judge.usable.series,
-        "questions": judge.n_questions,
+        **uf.with_ends(msg("repeat agreement"), judge.repeat_agreement, judge.repeat_agreement_ci),
+        **uf.with_ends(msg("error"), judge.error, judge.error_ci),
+        msg("comparisons"): judge.usable.series,
+        msg("questions"): judge.n_questions,
     }
 
 
 def _protocol(judge: JudgeComparison) -> str:
-    return "pairs" if judge.axis == "pairwise" else tr("lists of {n_positions}", n_positions=judge.n_positions)
+    return tr("pairs") if judge.axis == "pairwise" else tr("lists of {places}", places=judge.n_positions)
 
 
 def show_judges(result: ComparisonResult) -> pd.DataFrame:
@@ -213,20 +213,20 @@ def papers(info: RunInfo, result: ComparisonResult) -> dict[str, Chart]:
     if not any(math.isfinite(judge.pc) for judge in result.judges):
         st.caption(tr("No comparison was read in every order: no consistency and no fairness to draw."))
         return {}
-    drawn = {"Consistency": consistency_bars(result), "Fairness": fairness_bars(result)}
+    drawn = {msg("Consistency"): consistency_bars(result), msg("Fairness"): fairness_bars(result)}
     for place, name, about in zip(st.columns(2, gap="large"), drawn, ("pc", "pf"), strict=True):
         with place:
-            st.markdown(f"**{name}**", help=ui.about(about))
+            st.markdown(f"**{tr(name)}**", help=ui.about(about))
             ui.chart(drawn[name], key=f"comparison-{name}", info=info)
     left, right = st.columns(2, gap="large")
-    drawn["Consistency and fairness"] = pc_against_pf(result, run_judges=uf.judges_of(info))
+    drawn[msg("Consistency and fairness")] = pc_against_pf(result, run_judges=uf.judges_of(info))
     with left:
         st.markdown(tr("**Consistency and fairness together**"), help=ui.about("primacy"))
         ui.chart(drawn["Consistency and fairness"], key="comparison-both", info=info)
     with right:
         st.markdown(tr("**Consistency by task**"), help=ui.about("pc"))
         if len({group.name for one in result.judges for group in one.by_task}) > 2:
-            drawn["By task"] = task_radar(result, run_judges=uf.judges_of(info))
+            drawn[msg("By task")] = task_radar(result, run_judges=uf.judges_of(info))
             ui.chart(drawn["By task"], key="comparison-radar", info=info)
         else:
             st.caption(tr("Three tasks or more make a radar; this run has fewer."))
@@ -250,7 +250,7 @@ def candidate_frame(judge: JudgeComparison) -> pd.DataFrame:
                 rate.series,
             )
         )
-    names = ["candidate", tr("win rate"), "low", "high", "PC", "PF", "error", "comparisons"]
+    names = [msg("candidate"), msg("win rate"), "low", "high", "PC", "PF", "error", "comparisons"]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -260,31 +260,29 @@ def task_frame(result: ComparisonResult) -> pd.DataFrame:
         for judge in result.judges
         for group in judge.by_task
     ]
-    names = [
-        "judge",
-        "task",
-        "PC",
-        tr("PC low"),
-        tr("PC high"),
-        "PF",
-        tr("PF low"),
-        tr("PF high"),
-        "error",
-        "comparisons",
-    ]
+    names = ["judge", msg("task"), "PC", "PC low", "PC high", "PF", "PF low", "PF high", "error", "comparisons"]
     return pd.DataFrame(rows, columns=names)
 
 
 def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
     """PC and PF of every cell against its candidate's overall win rate or the quality gap."""
     against = uf.toggle(
-        tr("Against"), (tr("Win rate"), tr("Quality gap")), key="comparison-x", address="against", about=ui.about("gap")
+        tr("Against"),
+        (msg("Win rate"), msg("Quality gap")),
+        key="comparison-x",
+        address="against",
+        about=ui.about("gap"),
     )
     x: Literal["owr", "gap"] = "owr" if against == "Win rate" else "gap"
     every = uf.judges_of(info)
+    names = (
+        (msg("PC by win rate"), msg("PF by win rate"))
+        if x == "owr"
+        else (msg("PC by quality gap"), msg("PF by quality gap"))
+    )
     drawn = {
-        f"PC by {against.lower()}": against_win_rate(judges, measure="pc", x=x, run_judges=every),
-        f"PF by {against.lower()}": against_win_rate(judges, measure="pf", x=x, run_judges=every),
+        names[0]: against_win_rate(judges, measure="pc", x=x, run_judges=every),
+        names[1]: against_win_rate(judges, measure="pf", x=x, run_judges=every),
     }
     for place, (name, chart) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):
         with place:
@@ -292,10 +290,9 @@ def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Cha
     st.caption(
         tr(
             "A point is a candidate on a task; the curve is a parabola fitted to a judge's points. It opens "
-            "upwards by arithmetic alone, so its curvature is held against chance: "
+            "upwards by arithmetic alone, so its curvature is held against chance: {judges}.",
+            judges=ui.plain("; ".join(_curvature(judge) for judge in judges)),
         )
-        + ui.plain("; ".join(_curvature(judge) for judge in judges))
-        + "."
     )
     return drawn
 
@@ -319,11 +316,11 @@ def _curvature(judge: JudgeComparison) -> str:
 def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[str, Chart]:
     """Agreement, disagreement, the majority's own scores, and the hardest calls, openable."""
     ties = uf.toggle(
-        tr("Calls that a judge called a tie"), ("Counted", tr("Left out")), key="comparison-ties", address="ties"
+        tr("Calls that a judge called a tie"), (msg("Counted"), msg("Left out")), key="comparison-ties", address="ties"
     )
     drawn = {
-        "Agreement of judges": agreement_heatmap(group, ties=ties == "Counted"),
-        "Disagreement": disagreement_curve(group),
+        msg("Agreement of judges"): agreement_heatmap(group, ties=ties == "Counted"),
+        msg("Disagreement"): disagreement_curve(group),
     }
     titles = (
         (tr("How often two judges answer alike"), "agreement"),
@@ -338,15 +335,15 @@ def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[
     uf.table(chance_frame(group, counted), key="comparison-chance")
     st.caption(
         tr(
-            "Majority vote of {judges}, scored like a judge: PC {majority_pc} ({majority_pc_ci}), PF "
-            "{majority_pf} ({majority_pf_ci}). {calls} read by two judges or more; {no_majority:,} have no "
+            "Majority vote of {judges}, scored like a judge: PC {pc} ({pc_ends}), PF {pf} ({pf_ends}). "
+            "{calls} {calls:was|were} read by two judges or more; {no_majority:,} have no "
             "majority.",
             judges=many(len(group.judges), "judge"),
-            majority_pc=number(group.majority_pc, ".3f"),
-            majority_pc_ci=interval(group.majority_pc_ci, ".3f"),
-            majority_pf=number(group.majority_pf, "+.3f"),
-            majority_pf_ci=interval(group.majority_pf_ci, "+.3f"),
-            calls=many(group.n_instances, "call", "were"),
+            pc=number(group.majority_pc, ".3f"),
+            pc_ends=interval(group.majority_pc_ci, ".3f"),
+            pf=number(group.majority_pf, "+.3f"),
+            pf_ends=interval(group.majority_pf_ci, "+.3f"),
+            calls=many(group.n_instances, "call"),
             no_majority=group.no_majority,
         )
     )
@@ -363,11 +360,11 @@ def chance_frame(group: JudgesTogether, counted: Agreement) -> pd.DataFrame:
         cells += [(c.value[i, j], c.low[i, j], c.high[i, j]) for c in counted.beyond_chance]
         told = [f"{number(v, '.2f')} {interval((lo, hi), '.2f', brackets=True)}" for v, lo, hi in cells]
         rows.append((f"{group.judges[i]} · {group.judges[j]}", *told, int(counted.n[i, j])))
-    names = ["judges", "alike", *(one.name for one in counted.beyond_chance), "calls"]
+    names = [msg("judges"), msg("alike"), *(one.name for one in counted.beyond_chance), msg("calls")]
     if len(group.judges) > 2:
         whole = f"{number(counted.alpha, '.2f')} {interval(counted.alpha_ci, '.2f', brackets=True)}"
         gaps = ["–"] * len(counted.beyond_chance)
-        rows.append(("all", *gaps, whole, int(group.n_instances)))
+        rows.append((tr("all"), *gaps, whole, int(group.n_instances)))
     return pd.DataFrame(rows, columns=names)
 
 
@@ -380,7 +377,7 @@ def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
         (hard.prompt, hard.task, " | ".join(hard.shown), hard.disagreement, *hard.choices.values())
         for hard in group.hardest
     ]
-    frame = pd.DataFrame(rows, columns=["prompt", "task", "shown", "differ", *group.judges])
+    frame = pd.DataFrame(rows, columns=[msg("prompt"), "task", msg("shown"), msg("differ"), *group.judges])
     chosen = uf.table(frame, key="comparison-hardest", select=True)
     if chosen and chosen[0] < len(group.hardest):
         hard = group.hardest[chosen[0]]
@@ -399,11 +396,12 @@ def regressions(result: ComparisonResult) -> None:
     """Bidirectional stepwise regressions with the paper's removal table, and what they are worth."""
     st.subheader(tr("What goes with consistency and fairness"), anchor=False, help=ui.about("predictors"))
     for found in predictors(result):
-        kind = "pairs" if found.axis == "pairwise" else tr("lists of {n_positions}", n_positions=found.n_positions)
-        st.info(POST_SELECTION, icon=":material/info:")
+        pairs = found.axis == "pairwise"
+        kind = tr("pairs") if pairs else tr("lists of {places}", places=found.n_positions)
+        st.info(tr(POST_SELECTION), icon=":material/info:")
         rest = [*found.pc.warnings, *found.pf.warnings, *found.warnings]
         for name, fit in (("PC", found.pc), ("PF", found.pf)):
-            _regression(f"{name}, {kind}", fit, key=f"comparison-{kind}-{name}")
+            _regression(f"{name}, {kind}", fit, key=f"comparison-{found.axis}-{found.n_positions}-{name}")
         uf.cautions(text for text in rest if text != POST_SELECTION)
 
 
@@ -412,19 +410,19 @@ def _regression(title: str, fit: Stepwise, *, key: str) -> None:
     if not fit.table:
         st.caption(tr("No model could be fitted to these cells."))
         return
-    kept = ", ".join(fit.selected) or "nothing"
+    kept = ", ".join(map(tr, fit.selected)) or tr("nothing")
     st.caption(
         tr(
-            "Kept: {kept}. Share explained (R²) {r2} over {n:,} cells. A row is the model without that "
+            "Kept: {kept}. Share explained (R²) {share} over {cells:,} cells. A row is the model without that "
             "variable; the further its loss (AIC) rises, the more it is needed.",
             kept=ui.plain(kept),
-            r2=number(fit.r2, ".2f"),
-            n=fit.n,
+            share=number(fit.r2, ".2f"),
+            cells=fit.n,
         )
     )
     rows = [
         (
-            row.variable if row.df else tr("nothing (the final model)"),
+            tr(row.variable) if row.df else tr("nothing (the final model)"),
             row.df,
             row.sum_sq,
             row.rss,
@@ -433,5 +431,5 @@ def _regression(title: str, fit: Stepwise, *, key: str) -> None:
         )
         for row in fit.table
     ]
-    frame = pd.DataFrame(rows, columns=["without", "df", tr("sum of sq"), "RSS", "AIC", tr("AIC rises by")])
-    uf.table(frame, key=key, forms={"%.3f": [tr("sum of sq"), "RSS"], "%.1f": ["AIC"], "%+.1f": [tr("AIC rises by")]})
+    frame = pd.DataFrame(rows, columns=[msg("without"), "df", msg("sum of sq"), "RSS", "AIC", msg("AIC rises by")])
+    uf.table(frame, key=key, forms={"%.3f": ["sum of sq", "RSS"], "%.1f": ["AIC"], "%+.1f": ["AIC rises by"]})
