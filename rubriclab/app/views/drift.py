@@ -6,12 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import common as uf
 from rubriclab.figures.drift import then_and_now
 from rubriclab.findings.drift import Drift, drift
 from rubriclab.findings.drift_words import markdown, sentences
 from rubriclab.findings.topic import about
 from rubriclab.model import Arm, LabError
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import language, msg, tr
 from rubriclab.store import RunInfo, Store
 
 LEAD = msg(
@@ -23,18 +24,18 @@ ASK = msg(
     "To ask again, every night if you like (exit code 0: the same, 4: changed, 5: undecided). It "
     "asks as many items as it takes, keeps the answers as a run of its own, and asks nothing twice."
 )
-COMMAND = msg("python -m rubriclab drift judge.card.json --against {run} --store {store}")
+COMMAND = "python -m rubriclab drift judge.card.json --against {run} --store {store}"
 
 
 def section(store: Store, info: RunInfo) -> None:
     """Which later run, which newer data, then what changed."""
     with st.expander(tr("Has the judge changed?"), icon=":material/published_with_changes:"):
-        st.markdown(LEAD)
+        st.markdown(tr(LEAD))
         others = {run: one for run, one in ui.judged_runs((info.axis,)).items() if run != info.run}
         if info.axis in ("listwise", "batch"):
             st.info(tr("Of lists of three or more and of batches this is not told."), icon=":material/info:")
             return
-        st.markdown(ASK)
+        st.markdown(tr(ASK))
         ui.verbatim(COMMAND.format(run=info.run, store=store.path))
         if not others:
             st.caption(tr("Once a later run about the same items is in the store, it is set beside this one here."))
@@ -50,7 +51,7 @@ def section(store: Store, info: RunInfo) -> None:
         new = st.selectbox(
             tr("Newer data, asked now"),
             listed,
-            format_func=lambda run: names.get(run, "none"),
+            format_func=lambda run: names.get(run, tr("none")),
             key="drift-new",
             help=tr(
                 "A run of today's judge on other texts: the change of the mean is split into the judge's part "
@@ -75,9 +76,9 @@ def _setting(store: Store, run: str, label: str, tag: str) -> int:
 
 def _compared(store: Store, info: RunInfo, now: str, new: str, code: int, code_now: int) -> None:
     try:
-        with st.spinner("Comparing …"):
+        with st.spinner(tr("Comparing …")):
             revisions = tuple(store.revision(run) for run in (info.run, now, new) if run)
-            found = _drift(store, store.path, info.run, now, new, code, code_now, revisions)
+            found = _drift(store, store.path, info.run, now, new, code, code_now, (*revisions, language()))
     except LabError as fault:
         st.info(ui.plain(str(fault)), icon=":material/info:")
         return
@@ -87,7 +88,8 @@ def _compared(store: Store, info: RunInfo, now: str, new: str, code: int, code_n
     for text in rest:
         st.markdown(f"- {ui.plain(text)}")
     if found.turns:
-        st.dataframe(_orders(found), hide_index=True, width="stretch")
+        turns = _orders(found)
+        st.dataframe(turns, hide_index=True, width="stretch", column_config=uf.headings(turns))
     st.download_button(
         tr("These findings (Markdown)"),
         markdown(found),
@@ -103,7 +105,7 @@ def _compared(store: Store, info: RunInfo, now: str, new: str, code: int, code_n
 def _drift(
     _store: Store, path: str, run: str, now: str, new: str, code: int, code_now: int, revisions: tuple[str, ...]
 ) -> Drift:
-    del path, revisions  # part of what the answer is kept by
+    del path, revisions  # what they hold, the language too, is part of what the answer is kept by
     frames = [_store.frame(one, probabilities=True) for one in (run, now)]
     newer = _store.frame(new, probabilities=True) if new else None
     return drift(frames[0], frames[1], new=newer, arm=code, arm_now=code_now)
@@ -112,10 +114,10 @@ def _drift(
 def _orders(found: Drift) -> pd.DataFrame:
     rows = [
         {
-            "What the order does": turn.name,
-            "Change, points": turn.change,
-            "from": turn.ci_all.low,
-            "to": turn.ci_all.high,
+            msg("What the order does"): tr(turn.name),
+            msg("Change, points"): turn.change,
+            msg("from"): turn.ci_all.low,
+            msg("to"): turn.ci_all.high,
         }
         for turn in found.turns
     ]

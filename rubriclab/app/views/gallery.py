@@ -24,7 +24,7 @@ from rubriclab.findings.gallery import (
 )
 from rubriclab.findings.position import POSITION
 from rubriclab.model import DataError
-from rubriclab.model.language import tr
+from rubriclab.model.language import figure, language, msg, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.gallery import open_public, read_public
 from rubriclab.store import RunInfo
@@ -46,7 +46,7 @@ def choose_judge(recorded: bool) -> PublicLogs | None:
         key="gallery-judge",
         address="judge",
         default=here,
-        name=lambda key: tr("Two small models, recorded with this lab") if key == RECORDED else GALLERY[key].title,
+        name=lambda key: tr("Two small models, recorded with this lab") if key == RECORDED else tr(GALLERY[key].title),
     )
     return GALLERY.get(key)
 
@@ -67,13 +67,13 @@ def recorded_example(info: RunInfo) -> None:
 
 def logs(public: PublicLogs) -> None:
     """What the logs that are here say; what is not here can be fetched."""
-    st.markdown(ui.plain(public.about))
+    st.markdown(ui.plain(tr(public.about)))
     st.caption(
         tr(
             "From {source}, commit {commit} · licence: {licence}",
-            source=ui.plain(public.source),
+            source=ui.plain(tr(public.source)),
             commit=public.commit[:7],
-            licence=ui.plain(public.licence),
+            licence=ui.plain(tr(public.licence)),
         )
     )
     here = public.here()
@@ -102,12 +102,11 @@ def _to_fetch(public: PublicLogs, here: Sequence[str]) -> None:
         if not here:
             st.markdown(
                 tr(
-                    "**Nothing of it is here yet.** {logs}, about {size:,.0f} MB, would come from `{host}`. "
-                    "{checked_words}",
+                    "**Nothing of it is here yet.** {logs}, about {size:,.0f} MB, would come from `{host}`. {checked}",
                     logs=many(len(missing), "log"),
                     size=size,
                     host=public.host,
-                    checked_words=_checked_words(public, missing),
+                    checked=_checked_words(public, missing),
                 )
             )
         else:
@@ -129,28 +128,28 @@ def _all_words(public: PublicLogs) -> str:
 def _counted(public: PublicLogs, here: Sequence[str]) -> str:
     known = [file.name for file in public.files]
     more = len([name for name in here if name not in known])
-    also = tr(" and {more} more", more=more) if more else ""
-    return tr("{more} of {logs}{also} here", more=len(here) - more, logs=many(len(known), "log"), also=also)
+    first, logs = len(here) - more, many(len(known), "log")
+    if more:
+        return tr("{first} of {logs} and {more} more here", first=first, logs=logs, more=more)
+    return tr("{first} of {logs} here", first=first, logs=logs)
 
 
 def _checked_words(public: PublicLogs, names: Sequence[str]) -> str:
     """By what a file is known to be the right one."""
     known = sum(public.file(name).sha256 is not None for name in names)
     unknown = len(names) - known
-    trusted = tr("its hash is written down at the first fetch, and only that file is used from then on")
     if not unknown:
         return tr("Checked by known hashes.")
-    if not known:
+    trusted = tr("its hash is written down at the first fetch, and only that file is used from then on")
+    if known:
         return tr(
-            "No hash of {value} is known beforehand: {trusted}.",
-            value="it" if unknown == 1 else "these",
+            "{known} checked by known hashes; of the others none is known beforehand: {trusted}.",
+            known=known,
             trusted=trusted,
         )
-    return tr(
-        "{known} checked by known hashes; of the others none is known beforehand: {trusted}.",
-        known=known,
-        trusted=trusted,
-    )
+    if unknown == 1:
+        return tr("No hash of it is known beforehand: {trusted}.", trusted=trusted)
+    return tr("No hash of these is known beforehand: {trusted}.", trusted=trusted)
 
 
 def _fetch(public: PublicLogs, names: Sequence[str]) -> None:
@@ -161,11 +160,11 @@ def _fetch(public: PublicLogs, names: Sequence[str]) -> None:
         bar.progress(
             (done + part) / of,
             text=tr(
-                "{done} of {of}: {short}, {MB:.1f} MB",
+                "{done} of {files}: {file}, {size:.1f} MB",
                 done=done + 1,
-                of=of,
-                short=ui.plain(public.short(name)),
-                MB=got / _MB,
+                files=of,
+                file=ui.plain(public.short(name)),
+                size=got / _MB,
             ),
         )
 
@@ -186,32 +185,33 @@ def _read(public: PublicLogs, names: Sequence[str]) -> tuple[list[LoggedAdvantag
     """(rows of all logs, why some cannot be read), each read once while it stays the same file."""
     rows: list[LoggedAdvantage] = []
     faults: dict[str, str] = {}
-    with st.spinner(f"Reading {many(len(names), 'log')} …"):
+    with st.spinner(tr("Reading {logs} …", logs=many(len(names), "log"))):
         for name in names:
             known = public.path(name).stat()
             try:
-                rows += _rows(public.key, name, known.st_mtime_ns, known.st_size)
+                rows += _rows(public.key, name, known.st_mtime_ns, known.st_size, language())
             except DataError as fault:
                 faults[name] = str(fault)
     return rows, faults
 
 
 @st.cache_resource(show_spinner=False, max_entries=400)
-def _rows(key: str, name: str, _changed: int, _size: int) -> tuple[LoggedAdvantage, ...]:
+def _rows(key: str, name: str, _changed: int, _size: int, spoken: str) -> tuple[LoggedAdvantage, ...]:
+    del spoken  # part of what the answer is kept by
     return read_public(GALLERY[key], name)
 
 
 def _told(public: PublicLogs, result: GalleryResult) -> None:
     missing = st.session_state.pop("gallery-missing", None)
     if missing:
-        st.info(tr("Not at that commit: {missing}.", missing=ui.plain(", ".join(missing))), icon=":material/info:")
-    uf.answer(pooled_sentence(result, public.title))
+        st.info(tr("Not at that commit: {logs}.", logs=ui.plain(", ".join(missing))), icon=":material/info:")
+    uf.answer(pooled_sentence(result, tr(public.title)))
     if result.pooled is not None:
         st.caption(ui.plain(spread_sentence(result)))
     silent = [row for row in result.rows if row.value != row.value]
     if silent:
-        why = "; ".join(f"{public.short(row.name)} ({row.first.effect.why})" for row in silent)
-        st.info(tr("Nothing can be said from {why}.", why=ui.plain(why)), icon=":material/info:")
+        why = "; ".join(f"{public.short(row.name)} ({tr(row.first.effect.why)})" for row in silent)
+        st.info(tr("Nothing can be said from {logs}.", logs=ui.plain(why)), icon=":material/info:")
     st.markdown(
         tr("**Points more wins for the answer shown first** (left of 0: shown second), with intervals"),
         help=ui.about("advantage", also=("pooled",)),
@@ -223,7 +223,8 @@ def _told(public: PublicLogs, result: GalleryResult) -> None:
         st.caption(ui.plain(gap_sentence(result)))
     _one(public, result)
     with st.expander(tr("All numbers"), icon=":material/table:"):
-        st.dataframe(_frame(result), hide_index=True, width="stretch", key="gallery-table")
+        table = uf.in_words(_frame(result), ("Verdict", "Design"))
+        st.dataframe(table, hide_index=True, width="stretch", key="gallery-table", column_config=uf.headings(table))
 
 
 def _one(public: PublicLogs, result: GalleryResult) -> None:
@@ -250,16 +251,16 @@ def _frame(result: GalleryResult) -> pd.DataFrame:
     """A row a log, in points."""
     rows = [
         {
-            "Log": row.name,
-            "Judge": row.judge,
-            "Points": POINTS * row.value,
-            "low": POINTS * row.first.effect.low,
-            "high": POINTS * row.first.effect.high,
+            msg("Log"): row.name,
+            msg("Judge"): row.judge,
+            msg("Points"): POINTS * row.value,
+            msg("low"): POINTS * row.first.effect.low,
+            msg("high"): POINTS * row.first.effect.high,
             "p": row.first.test.p,
-            "Verdict": row.first.effect.verdict,
-            "Comparisons": row.first.comparisons,
-            "Design": row.first.design,
-            "Win rate": row.win_rate,
+            msg("Verdict"): row.first.effect.verdict,
+            msg("Comparisons"): row.first.comparisons,
+            msg("Design"): row.first.design,
+            msg("Win rate"): row.win_rate,
         }
         for row in result.rows
     ]
@@ -273,14 +274,15 @@ def stock() -> None:
         missing = [file.name for file in public.files if file.name not in public.here()]
         rows.append(
             {
-                "Judge": public.title,
-                "Here": f"{len(public.files) - len(missing)} of {len(public.files)}",
-                "To fetch": f"{public.bytes_of(missing) / _MB:,.0f} MB" if missing else "nothing",
-                "From": public.host,
-                "Licence": public.licence,
+                msg("Judge"): tr(public.title),
+                msg("Here"): tr("{here} of {files}", here=len(public.files) - len(missing), files=len(public.files)),
+                msg("To fetch"): f"{figure(public.bytes_of(missing) / _MB, ',.0f')} MB" if missing else tr("nothing"),
+                msg("From"): public.host,
+                msg("Licence"): tr(public.licence),
             }
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", key="gallery-stock")
+    table = pd.DataFrame(rows)
+    st.dataframe(table, hide_index=True, width="stretch", key="gallery-stock", column_config=uf.headings(table))
 
 
 def _way_to(run: str) -> None:

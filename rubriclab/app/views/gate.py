@@ -8,10 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import common as uf
 from rubriclab.findings.gate import GATE, GateResult
-from rubriclab.model.gate import CONDITIONS
+from rubriclab.model.gate import CONDITIONS, Condition
 from rubriclab.model.gate_limits import GateLimits
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.report.gate import (
     MARKS,
     bounds_note,
@@ -60,7 +61,7 @@ def section(store: Store, info: RunInfo) -> None:
     if info.axis not in DEFINED:
         return
     with st.expander(tr("Gate: hold the judge against limits"), icon=":material/rule:"):
-        st.markdown(LEAD)
+        st.markdown(tr(LEAD))
         limits = _limits(info.axis)
         if not limits.given():
             st.info(tr("Choose a condition."), icon=":material/info:")
@@ -79,24 +80,42 @@ def _limits(axis: str) -> GateLimits:
         key="gate-conditions",
         address="gate",
         default=ASKED[axis],
-        name=lambda key: CONDITIONS[key].title,
+        name=lambda key: tr(CONDITIONS[key].title),
         about=tr("All of them must be shown to hold for the gate to pass."),
     )
     columns, limits = st.columns(3), {}
     for place, key in enumerate(chosen):
         condition = CONDITIONS[key]
-        unit = f", in {condition.unit}" if condition.unit else ""
         with columns[place % 3]:
             limits[key] = ui.slide(
-                f"{condition.title}, {tr('at least') if condition.least else tr('at most')}{unit}",
+                _label(condition),
                 _offered(key),
                 key=f"gate-{key}",
                 address=key,
                 default=USUAL.get(key, 0.6 if condition.least else 0.1),
+                name=lambda value: figure(value, ""),
                 code=lambda value: f"{value:g}",
-                about=f"{condition.about[0].upper()}{condition.about[1:]}.",
+                about=_about(condition),
             )
     return GateLimits(**limits)
+
+
+def _label(condition: Condition) -> str:
+    title, unit = tr(condition.title), tr(condition.unit)
+    if not unit:
+        return (
+            tr("{condition}, at least", condition=title)
+            if condition.least
+            else tr("{condition}, at most", condition=title)
+        )
+    if condition.least:
+        return tr("{condition}, at least, in {unit}", condition=title, unit=unit)
+    return tr("{condition}, at most, in {unit}", condition=title, unit=unit)
+
+
+def _about(condition: Condition) -> str:
+    about = tr(condition.about)
+    return f"{about[0].upper()}{about[1:]}."
 
 
 def _offered(key: str) -> Sequence[float]:
@@ -104,21 +123,22 @@ def _offered(key: str) -> Sequence[float]:
 
 
 def _show(result: GateResult) -> None:
-    colour = {"passes": st.success, "fails": st.error, "cannot tell": st.warning}[result.outcome]
+    colour = {msg("passes"): st.success, msg("fails"): st.error, msg("cannot tell"): st.warning}[result.outcome]
     colour(f"**{headline(result)}**")
     rows = [
         {
-            "": f"{MARKS[one.outcome]} {one.outcome}",
-            "Judge": one.about,
-            "Condition": one.title,
-            "Estimate": number_words(one),
-            "Bounds": bounds_words(one),
-            "Limit": limit_words(one),
-            "Why": reason(one),
+            "": f"{MARKS[one.outcome]} {tr(one.outcome)}",
+            msg("Judge"): one.about,
+            msg("Condition"): one.title,
+            msg("Estimate"): number_words(one),
+            msg("Bounds"): bounds_words(one),
+            msg("Limit"): limit_words(one),
+            msg("Why"): reason(one),
         }
         for one in result.decisions
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    table = pd.DataFrame(rows)
+    st.dataframe(table, hide_index=True, width="stretch", column_config=uf.headings(table))
     for note in (bounds_note(result), *result.notes):
         st.caption(ui.plain(note))
 
@@ -137,10 +157,8 @@ def _copy(info: RunInfo, limits: GateLimits) -> None:
     st.markdown(tr("**In the study file**: limits that stay beside what they are about. Then, in a terminal:"))
     ui.verbatim(table_toml(limits))
     ui.verbatim(
-        tr(
-            "rubriclab gate {run} --store lab.duckdb --limits study.toml\nrubriclab gate study.toml --store lab.duckdb",
-            run=info.run,
-        )
+        f"rubriclab gate {info.run} --store lab.duckdb --limits study.toml\n"
+        "rubriclab gate study.toml --store lab.duckdb"
     )
     st.markdown(tr("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:"))
     ui.verbatim(workflow())

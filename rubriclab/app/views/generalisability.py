@@ -23,17 +23,17 @@ from rubriclab.store import RunInfo
 CALLS = (*range(1, 21), 25, 30, 40, 50, 60)
 NAMED = ("judge", "wording", "labels")
 ORDER, SCORE = msg("put texts in order"), msg("stand by themselves")
-ASSUMES = msg(
-    "\n- **Texts are a sample** of texts like these; intervals leave one out after the other. Judges, "
-    "orders and\n  wordings are those of the run: the intervals are not about others, and where there "
-    "are fewer than five\n  of a kind, none is given for what these alone do.\n- **A judge, an order "
-    "or a wording that is added is like those of the run**, and every added call is made\n  under the "
-    "same conditions. Choose “only those of this run” where no other is meant.\n- **Every text meets "
-    "every judge in the same orders**, unless each judge gets orders of its own.\n- Effects add up, "
-    "and are as large on one text as on the next, on average. Scores count as numbers.\n- “, e” "
-    "behind a part: noise is in it, since nothing was read twice under the same conditions.\n- Parts "
-    "estimated below 0 count as 0 (Brennan 2001).\n"
-)
+ASSUMES = msg("""
+- **Texts are a sample** of texts like these; intervals leave one out after the other. Judges, orders and
+  wordings are those of the run: the intervals are not about others, and where there are fewer than five
+  of a kind, none is given for what these alone do.
+- **A judge, an order or a wording that is added is like those of the run**, and every added call is made
+  under the same conditions. Choose “only those of this run” where no other is meant.
+- **Every text meets every judge in the same orders**, unless each judge gets orders of its own.
+- Effects add up, and are as large on one text as on the next, on average. Scores count as numbers.
+- “, e” behind a part: noise is in it, since nothing was read twice under the same conditions.
+- Parts estimated below 0 count as 0 (Brennan 2001).
+""")
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
@@ -48,37 +48,38 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     uf.answer(study_sentence(study))
     uf.cautions(study.warnings)
     drawn: dict[str, Chart] = {}
-    tables = {"Parts of the variance": source_frame(study)}
+    tables = {msg("Parts of the variance"): source_frame(study)}
     if study.sources:
         st.subheader(tr("What scores vary with"), anchor=False, help=ui.about("variance_component"))
-        drawn["What scores vary with"] = component_bars(study)
+        drawn[msg("What scores vary with")] = component_bars(study)
         ui.chart(drawn["What scores vary with"], key=f"reliability-parts-{at}", info=info)
     if study.plans:
         more, mixes = _decision(info, study, at)
         drawn |= more
-        tables["Mixes"] = mix_frame(mixes)
+        tables[msg("Mixes")] = mix_frame(mixes)
     with st.expander(tr("What this assumes")):
-        st.markdown(ASSUMES)
+        st.markdown(tr(ASSUMES))
     with st.expander(tr("All numbers")):
         for name, table in tables.items():
-            uf.table(table, key=f"reliability-{name}-{at}", forms={"%.3f": ["variance", "share", "reliability"]})
+            forms = {"%.3f": ["variance", "share", "reliability"]}
+            uf.table(table, key=f"reliability-{name}-{at}", forms=forms, said=["what", "note", "against the best"])
     return drawn, tables
 
 
 def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], tuple[Ranked, ...]]:
     """What more calls would buy, and the best mixes of the chosen budget."""
     st.subheader(tr("What more calls buy"), anchor=False, help=ui.about("decision_study"))
-    what = "Ratings" if study.people else "Calls"
-    calls = ui.slide(tr("{what} an item", what=what), CALLS, key=f"reliability-calls-{at}", address="calls", default=10)
+    what = tr("Ratings an item") if study.people else tr("Calls an item")
+    calls = ui.slide(what, CALLS, key=f"reliability-calls-{at}", address="calls", default=10)
     absolute, fixed, own = _choices(study, at)
     st.caption(_price(info, study, calls))
     lines = curves(study, most=max(30, calls), fixed=fixed, own=own)
-    drawn = {"What more calls buy": design_curves(lines, calls=calls, absolute=absolute)}
+    drawn = {msg("What more calls buy"): design_curves(lines, calls=calls, absolute=absolute)}
     ui.chart(drawn["What more calls buy"], key=f"reliability-curves-{at}", info=info)
     mixes = ranked_mixes(study, calls, absolute=absolute, fixed=fixed, own=own)
     st.subheader(tr("{calls} an item, best spent", calls=many(calls, "call")), anchor=False, help=ui.about("best_mix"))
     st.markdown(f"**{ui.plain(best_words(study, mixes))}**")
-    drawn["Mixes of the budget"] = mix_forest(mixes, absolute=absolute)
+    drawn[msg("Mixes of the budget")] = mix_forest(mixes, absolute=absolute)
     ui.chart(drawn["Mixes of the budget"], key=f"reliability-mixes-{at}", info=info)
     return drawn, mixes
 
@@ -90,6 +91,7 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
         [ORDER, SCORE],
         key=f"reliability-use-{at}",
         address="use",
+        name=tr,
         about=ui.about("dependability"),
     )
     named = [key for key in study.numbered if key in NAMED]
@@ -100,7 +102,7 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
             named,
             key=f"reliability-fixed-{at}",
             address="only",
-            name=lambda key: PLURAL[key],
+            name=lambda key: tr(PLURAL[key]),
             about=ui.about("fixed_facet"),
         )
     own = False
@@ -113,11 +115,14 @@ def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
     return used == SCORE, tuple(fixed), own
 
 
+SOURCE_COLUMNS = [msg("what"), msg("term"), msg("variance"), msg("share"), msg("interval"), msg("note")]
+
+
 def source_frame(study: GStudy) -> pd.DataFrame:
     rows = [
         (one.name, one.key, one.variance, one.share, interval(one.share_ci, ".3f"), one.why) for one in study.sources
     ]
-    return pd.DataFrame(rows, columns=["what", "term", "variance", "share", "interval", "note"])
+    return pd.DataFrame(rows, columns=SOURCE_COLUMNS)
 
 
 def mix_frame(mixes: Sequence[Ranked]) -> pd.DataFrame:
@@ -129,18 +134,18 @@ def mix_frame(mixes: Sequence[Ranked]) -> pd.DataFrame:
             interval(one.plan.relative_ci, ".2f"),
             one.plan.absolute,
             interval(one.plan.absolute_ci, ".2f"),
-            tr("the best") if not place else tr("not told apart") if one.open else "less",
+            msg("the best") if not place else msg("not told apart") if one.open else msg("less"),
         )
         for place, one in enumerate(mixes)
     ]
     names = [
-        "mix",
-        "calls",
-        "reliability",
-        "interval",
-        "dependability",
-        tr("interval of dependability"),
-        tr("against the best"),
+        msg("mix"),
+        msg("calls"),
+        msg("reliability"),
+        msg("interval"),
+        msg("dependability"),
+        msg("interval of dependability"),
+        msg("against the best"),
     ]
     return pd.DataFrame(rows, columns=names)
 
@@ -152,12 +157,14 @@ def _price(info: RunInfo, study: GStudy, calls: int) -> str:
         return tr(
             "{ratings} for the {items} of this run.", ratings=many(total, "rating"), items=many(study.n_items, "item")
         )
-    told = tr("{calls} for the {items} of this run", calls=many(total, "call"), items=many(study.n_items, "item"))
-    one = price_of_call(info)
-    return (
-        tr("{told}, about {one:,.2f} at the prices of its study.", told=told, one=total * one)
-        if math.isfinite(one)
-        else f"{told}."
+    asked, items, one = many(total, "call"), many(study.n_items, "item"), price_of_call(info)
+    if not math.isfinite(one):
+        return tr("{calls} for the {items} of this run.", calls=asked, items=items)
+    return tr(
+        "{calls} for the {items} of this run, about {money:,.2f} at the prices of its study.",
+        calls=asked,
+        items=items,
+        money=total * one,
     )
 
 
