@@ -53,9 +53,9 @@ def two_cards(info: RunInfo, code: int, arm: Arm) -> None:
     st.caption(f"{ui.plain(arm.judge)}. {ui.plain(shown.control.sentence)} {ui.plain(shown.chosen)}")
     helps = averaging(found, arm.judge)
     left, right = st.columns(2, gap="large")
-    left.markdown(tr("**Over all answers.** {over_all}", over_all=ui.plain(over_all)))
+    left.markdown(tr("**Over all answers.** {sentence}", sentence=ui.plain(over_all)))
     if helps:
-        right.markdown(tr("**What helps.** {helps}", helps=ui.plain(helps)))
+        right.markdown(tr("**What helps.** {sentence}", sentence=ui.plain(helps)))
     with st.container(horizontal=True, vertical_alignment="center"):
         cards.copy(shown, over_all, address={"judge": arm.judge}, key="guide-copy")
         cards.present_link(info.run, arm.judge)
@@ -116,11 +116,11 @@ def descriptions(info: RunInfo) -> dict[str, str | None]:
 def _jump(reads: tuple[Read, ...]) -> str:
     known = [read.score for read in reads if read.score is not None]
     return tr(
-        "Lowest score **{known:g}**, highest **{known2:g}**, for the very same answer. (It is shown "
+        "Lowest score **{low:g}**, highest **{high:g}**, for the very same answer. (It is shown "
         "because its scores lie farthest apart: the last picture has the others.) Did the order do that, "
         "or does the judge waver by itself?",
-        known=min(known),
-        known2=max(known),
+        low=min(known),
+        high=max(known),
     )
 
 
@@ -157,8 +157,8 @@ def _beside_noise(one: OrderBesideNoise) -> str:
         said = tr("the order adds **{excess:.0f} points** ({held})", excess=100 * one.excess, held=held)
     elif math.isfinite(low):
         said = tr(
-            "whether the order adds to that is undecided: {value} ({held})",
-            value=beyond_noise(100 * one.excess, "+.0f", "points"),
+            "whether the order adds to that is undecided: {excess} ({held})",
+            excess=beyond_noise(100 * one.excess, "+.0f", "points"),
             held=held,
         )
     else:
@@ -200,36 +200,36 @@ def places(info: RunInfo) -> None:
     if items == most:
         arms = ui.finding(info, POSITION).arms
         tested = [a for a in arms if a.arm in [one.arm for one in whole]]
-        st.markdown(f"{_tested(tested)}", help=ui.about("average_effect"))
+        st.markdown(_tested(tested), help=ui.about("average_effect"))
 
 
 def _leaning(one: PickedPositions) -> str:
     top = int(one.share.argmax())
     return tr(
-        "**{judge}** chose position {top} in {share:.0%} of {judgments}; even would be {share2:.0%}.",
+        "**{judge}** chose position {position} in {share:.0%} of {judgments}; even would be {even:.0%}.",
         judge=ui.plain(one.arm.judge),
-        top=top + 1,
+        position=top + 1,
         share=one.share[top],
         judgments=many(one.read, "judgment"),
-        share2=1 / len(one.share),
+        even=1 / len(one.share),
     )
 
 
 def _tested(arms: list[PositionArm]) -> str:
     told = "; ".join(
         tr(
-            "{judge} {p_holm}, Cramér's V {v} without noise",
+            "{judge} {p}, Cramér's V {v} without noise",
             judge=ui.plain(a.arm.judge),
-            p_holm=p_value(a.position.p_holm),
+            p=p_value(a.position.p_holm),
             v=number(a.position.v, ".2f"),
         )
         for a in arms
     )
     return tr(
-        "A test that knows that scores of one answer belong together: {told}. One in twenty judges that "
+        "A test that knows that scores of one answer belong together: {judges}. One in twenty judges that "
         "no place moves has a p below 0.05 too: it is no verdict. How much places matter is for V, and "
         "verdicts, in points, stand on the results page.",
-        told=told,
+        judges=told,
     )
 
 
@@ -277,11 +277,11 @@ def _price(found: MeansOfReads) -> str:
             reads=found.reads,
             calls=calls,
         )
-    word = tr("one order") if found.k == 1 else f"{found.k} orders"
+    word = tr("one order") if found.k == 1 else tr("{orders} orders", orders=found.k)
     return tr(
-        "With **{word}** a score is typically **{distance:.2f} points** away from the mean over all "
+        "With **{orders}** a score is typically **{distance:.2f} points** away from the mean over all "
         "{reads}, noise included. It costs {calls}.",
-        word=word,
+        orders=word,
         distance=found.distance,
         reads=found.reads,
         calls=calls,

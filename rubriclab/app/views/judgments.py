@@ -11,8 +11,9 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, offered
-from rubriclab.app.views.judgments_table import FORMATS, detail, reads_frame, winner_of
+from rubriclab.app.views import common as uf
+from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, offered
+from rubriclab.app.views.judgments_table import detail, formats, reads_frame, winner_of
 from rubriclab.figures.reads import reads_strip
 from rubriclab.findings.reads import Read, reads_of, running_mean
 from rubriclab.model import Arm
@@ -43,7 +44,7 @@ def items(info: RunInfo, asked: Condition) -> None:
         sorts,
         key="judgments-sort",
         address="sort",
-        name=lambda s: SORTS[s],
+        name=lambda s: tr(SORTS[s]),
         code=lambda s: "" if s == "data" else s,
         segments=True,
     )
@@ -54,7 +55,9 @@ def items(info: RunInfo, asked: Condition) -> None:
         return
     if first >= found.items or not st.query_params.get("page", "1").isdecimal():
         page, pages = ui.plain(st.query_params.get("page", "")), math.ceil(found.items / PAGE)
-        _not_there(tr("page “{page}” of {pages:,}.", page=page, pages=pages), tr("the first one"))
+        _not_there(
+            tr("The link asks for page “{page}” of {pages:,}. Shown instead: the first one.", page=page, pages=pages)
+        )
         _go(page=None)
         first = 0
     st.markdown(
@@ -66,10 +69,10 @@ def items(info: RunInfo, asked: Condition) -> None:
     )
     shown = _items_frame(found.page, info)
     key = f"judgments-items-{first}-{sort}"
-    forms = {name: st.column_config.NumberColumn(format="%.2f") for name in (tr("mean score"), "humans")}
+    forms = {name: st.column_config.NumberColumn(uf.heading(name), format="%.2f") for name in ("mean score", "humans")}
     _openable(shown, partial(_open_item, found.page["item"].tolist(), key), key, height=640, forms=forms)
     _pager(first, found.items)
-    ui.export_row({}, {"Items of this page": shown}, info=info, key="judgments")
+    ui.export_row({}, {msg("Items of this page"): shown}, info=info, key="judgments")
 
 
 def _openable(
@@ -84,7 +87,7 @@ def _openable(
         selection_mode="single-row",
         on_select=opened,
         height=min(36 * len(shown) + 40, height),
-        column_config=forms,
+        column_config={**uf.headings(shown), **forms},
     )
 
 
@@ -94,15 +97,15 @@ def _sorts(info: RunInfo) -> list[Sort]:
 
 def _items_frame(page: pd.DataFrame, info: RunInfo) -> pd.DataFrame:
     names = {
-        "item_id": "item",
-        "criterion": "criterion",
-        "candidate": "candidate",
-        "judgments": "judgments",
-        "mean": tr("mean score"),
-        "low": "lowest",
-        "high": "highest",
-        "human": "humans",
-        "chosen": "answers",
+        "item_id": msg("item"),
+        "criterion": msg("criterion"),
+        "candidate": msg("candidate"),
+        "judgments": msg("judgments"),
+        "mean": msg("mean score"),
+        "low": msg("lowest"),
+        "high": msg("highest"),
+        "human": msg("humans"),
+        "chosen": msg("answers"),
     }
     shown = page[list(names)].rename(columns=names)
     empty = [name for name in shown if name != "item" and shown[name].isna().all()]
@@ -126,12 +129,12 @@ def _pager(first: int, items: int) -> None:
         return
     page, pages = first // PAGE + 1, math.ceil(items / PAGE)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _step("Previous", "judgments-page-back", None if page == 1 else {"page": page - 1}, shortcut=BACK)
+        _step(tr("Previous"), "judgments-page-back", None if page == 1 else {"page": page - 1}, shortcut=BACK)
         st.markdown(
-            tr("{first:,} to {items:,} of {items2:,}", first=first + 1, items=min(first + PAGE, items), items2=items),
+            tr("{first:,} to {last:,} of {items:,}", first=first + 1, last=min(first + PAGE, items), items=items),
             width="content",
         )
-        _step("Next", "judgments-page-on", None if page == pages else {"page": page + 1}, on=True, shortcut=ON)
+        _step(tr("Next"), "judgments-page-on", None if page == pages else {"page": page + 1}, on=True, shortcut=ON)
 
 
 def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = False, shortcut: str | None = None) -> None:
@@ -149,11 +152,9 @@ def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = Fals
     )
 
 
-def _not_there(what: str, instead: str) -> None:
-    """A part of the link that cannot be followed, and what is shown."""
-    st.warning(
-        tr("The link asks for {what} Shown instead: {instead}.", what=what, instead=instead), icon=":material/link_off:"
-    )
+def _not_there(said: str) -> None:
+    """A part of the link cannot be followed: what, and what is shown."""
+    st.warning(said, icon=":material/link_off:")
 
 
 def _go(**parts: Any) -> None:
@@ -181,7 +182,12 @@ def chosen_item(info: RunInfo) -> ItemText | None:
         return None
     found = ui.store().item_text(info.run, int(wanted)) if wanted.isdecimal() else None
     if found is None:
-        _not_there(tr("item “{wanted}”, which this run does not have.", wanted=ui.plain(wanted)), tr("all items"))
+        _not_there(
+            tr(
+                "The link asks for item “{item}”, which this run does not have. Shown instead: all items.",
+                item=ui.plain(wanted),
+            )
+        )
         _go(item=None, call=None)
     return found
 
@@ -222,17 +228,17 @@ def _neighbours(info: RunInfo, asked: Condition, item: int) -> None:
     before, after = (None if code is None else {"item": code, "call": None} for code in (beside.before, beside.after))
     _step(tr("Previous item"), "judgments-item-back", before, shortcut=BACK)
     _step(tr("Next item"), "judgments-item-on", after, on=True, shortcut=ON)
-    st.caption(f"{beside.place:,} of {beside.items:,}", width="content")
+    st.caption(tr("{place:,} of {items:,}", place=beside.place, items=beside.items), width="content")
 
 
 def _about(about: ItemText) -> None:
     told = [
-        ("criterion", about.criterion),
-        ("candidate", about.candidate),
-        ("humans", None if about.human is None else tr("{human:.2f} on average", human=about.human)),
+        (tr("criterion"), about.criterion),
+        (tr("candidate"), about.candidate),
+        (tr("humans"), None if about.human is None else tr("{rating:.2f} on average", rating=about.human)),
     ]
     st.caption(" · ".join(f"{name}: {ui.plain(value)}" for name, value in told if value))
-    texts = [("Instruction", about.instruction), ("Response", about.response), *about.answers]
+    texts = [(tr("Instruction"), about.instruction), (tr("Response"), about.response), *about.answers]
     texts = [(name, text) for name, text in texts if text]
     if not texts:
         st.caption(tr("The texts of this item were not imported."))
@@ -264,7 +270,10 @@ def _read_at(frame: pd.DataFrame, every: pd.DataFrame, fits: pd.Series[bool]) ->
             return int(here[0])
         if wanted not in set(every["call"].astype(str)):
             _not_there(
-                tr("judgment “{wanted}”, which this item does not have.", wanted=ui.plain(wanted)), tr("its first one")
+                tr(
+                    "The link asks for judgment “{judgment}”, which this item does not have. Shown instead: its first one.",
+                    judgment=ui.plain(wanted),
+                )
             )
         _go(call=None)
     return int(fits.to_numpy().argmax())
@@ -289,7 +298,7 @@ def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) ->
                 st.markdown(ui.plain(arm_name(arms[code])))
                 _strip(frame[frame["arm"] == code], arms[code], at, alone=False)
     if len(codes) > len(shown):
-        st.caption(tr("{shown} more judges and strategies: choose one above.", shown=len(codes) - len(shown)))
+        st.caption(tr("{left} more judges and strategies: choose one above.", left=len(codes) - len(shown)))
 
 
 def _legend(axis: str) -> str:
@@ -303,11 +312,14 @@ def _legend(axis: str) -> str:
             "Each column is one call: the criteria from the first shown to the last, this one framed. Click "
             "a column to read the call."
         )
-    what = "scores" if axis == "options" else "candidates"
+    if axis == "options":
+        return tr(
+            "Each column is one call: the scores from the first shown to the last, the chosen one framed, darker where "
+            "the judge found it likelier. Click a column to read the call."
+        )
     return tr(
-        "Each column is one call: the {what} from the first shown to the last, the chosen one framed, "
-        "darker where the judge found it likelier. Click a column to read the call.",
-        what=what,
+        "Each column is one call: the candidates from the first shown to the last, the chosen one framed, darker where "
+        "the judge found it likelier. Click a column to read the call."
     )
 
 
@@ -320,7 +332,7 @@ def _strip(frame: pd.DataFrame, arm: Arm, at: int, *, alone: bool) -> None:
     reads = reads_of(part)
     if len(frame) > STRIP:
         st.caption(
-            tr("Calls {start} to {part} of {frame:,}.", start=start + 1, part=start + len(part), frame=len(frame))
+            tr("Calls {first} to {last} of {calls:,}.", first=start + 1, last=start + len(part), calls=len(frame))
         )
     mean = running_mean([read.score for read in reads]) if alone and arm.scores else None
     key = f"judgments-strip-{part['arm'].iat[0]}-{part['call'].iat[0]}"
@@ -352,39 +364,40 @@ def _one_read(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) 
     row = {str(name): value for name, value in frame.iloc[at].items()}
     calls = frame["call"].tolist()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(tr("**Judgment {at:,} of {frame:,}**", at=at + 1, frame=len(frame)), width="content")
-        _step("Previous", "judgments-back", None if at == 0 else {"call": calls[at - 1]})
-        _step("Next", "judgments-on", None if at + 1 == len(frame) else {"call": calls[at + 1]}, on=True)
+        st.markdown(
+            tr("**Judgment {number:,} of {judgments:,}**", number=at + 1, judgments=len(frame)), width="content"
+        )
+        _step(tr("Previous"), "judgments-back", None if at == 0 else {"call": calls[at - 1]})
+        _step(tr("Next"), "judgments-on", None if at + 1 == len(frame) else {"call": calls[at + 1]}, on=True)
     st.markdown(_in_words(reads_of(frame.iloc[[at]])[0], arms[int(row["arm"])], row))
     detail(info, row)
 
 
 def _in_words(read: Read, arm: Arm, row: Mapping[str, Any]) -> str:
     """What one judgment came to, in a line."""
-    told = [arm_name(arm), f"shown: {' '.join(read.shown)}"]
+    told = [arm_name(arm), tr("shown: {order}", order=" ".join(read.shown))]
     told.append(_answer(read, arm.axis))
     if read.probabilities and read.position:
-        told.append(tr("with probability {probabilities:.0%}", probabilities=read.probabilities[read.position - 1]))
+        told.append(tr("with probability {probability:.0%}", probability=read.probabilities[read.position - 1]))
     if read.expected is not None:
-        told.append(tr("expected score {expected:.2f}", expected=read.expected))
+        told.append(tr("expected score {score:.2f}", score=read.expected))
     if row["repeat"]:
-        told.append(f"repeat {int(row['repeat']) + 1}")
+        told.append(tr("repeat {number}", number=int(row["repeat"]) + 1))
     return " · ".join(ui.plain(part) for part in told)
 
 
 def _answer(read: Read, axis: str) -> str:
     if read.position is None:
-        return tr("no answer could be read ({status})", status=read.status)
+        return tr("no answer could be read ({status})", status=tr(OUTCOMES[read.status]))
     if axis in ("criteria", "batch"):
-        return (
-            tr("score {score:g} at position {position}", score=read.score, position=read.position)
-            if read.score is not None
-            else ""
-        )
+        if read.score is None:
+            return ""
+        return tr("score {score:g} at position {position}", score=read.score, position=read.position)
     if read.position == 0:
-        return "a tie"
-    what = "score" if axis == "options" else "chose"
-    return tr("{what} {winner_of} at position {position}", what=what, winner_of=winner_of(read), position=read.position)
+        return tr("a tie")
+    if axis == "options":
+        return tr("score {score} at position {position}", score=winner_of(read), position=read.position)
+    return tr("chose {answer} at position {position}", answer=winner_of(read), position=read.position)
 
 
 def _all_reads(frame: pd.DataFrame, arms: Sequence[Arm], fits: pd.Series[bool], asked: Condition) -> None:
@@ -395,11 +408,11 @@ def _all_reads(frame: pd.DataFrame, arms: Sequence[Arm], fits: pd.Series[bool], 
         (asked.score is not None, asked.position is not None, asked.status is not None, asked.ordering is not None)
     )
     if narrowed:
-        shown.insert(0, tr("meets the filters"), fits.to_numpy())
+        shown.insert(0, msg("meets the filters"), fits.to_numpy())
     none = tr(" No judgment of this item meets all the filters.") if not fits.any() else ""
-    st.caption(tr("Choose a row to read it above.{none}", none=none))
+    st.caption(tr("Choose a row to read it above.") + none)
     key = f"judgments-reads-{frame['item'].iat[0]}"
-    _openable(shown, partial(_open_row, frame["call"].tolist(), key), key, height=420, forms=FORMATS)
+    _openable(shown, partial(_open_row, frame["call"].tolist(), key), key, height=420, forms=formats(shown))
 
 
 def _open_row(calls: Sequence[int], key: str) -> None:

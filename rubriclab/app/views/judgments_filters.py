@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -28,6 +28,14 @@ POSITION = {
     "listwise": msg("Place that won"),
     "batch": msg("Place in the batch"),
 }
+OUTCOMES: Mapping[str, str] = {
+    "ok": msg("ok"),
+    "unparsed": msg("unparsed"),
+    "refused": msg("refused"),
+    "truncated": msg("truncated"),
+    "error": msg("error"),
+}
+"""What came of a call, by its status."""
 
 
 # ---------------------------------------------------------------- what is looked for
@@ -41,15 +49,20 @@ def filters(info: RunInfo) -> Condition:
         arm = _any(tr("Judge and strategy"), every.used, "arm", name=lambda code: arm_name(every.arms[code]))
     here = offered(info, arm)
     with right:
-        find = ui.search("Item", key="judgments-find", address="find", hint="part of its name") or None
+        find = ui.search(tr("Item"), key="judgments-find", address="find", hint=tr("part of its name")) or None
     with st.container(horizontal=True):
-        score = _any("Score", here.scores, "score")
-        position = _any(POSITION[info.axis], here.positions, "position", name=lambda p: "a tie" if p == 0 else str(p))
+        score = _any(tr("Score"), here.scores, "score")
+        position = _any(
+            tr(POSITION[info.axis]), here.positions, "position", name=lambda p: tr("a tie") if p == 0 else str(p)
+        )
         outcomes = [*here.statuses, *([UNREAD] if here.statuses != ("ok",) else [])]
         status = _any(
-            "Outcome", outcomes, "status", name=lambda s: tr("not read, for whatever reason") if s == UNREAD else s
+            tr("Outcome"),
+            outcomes,
+            "status",
+            name=lambda s: tr("not read, for whatever reason") if s == UNREAD else tr(OUTCOMES[s]),
         )
-        criterion = _any("Criterion", here.criteria, "criterion")
+        criterion = _any(tr("Criterion"), here.criteria, "criterion")
         ordering = _any(tr("Order shown"), _few(here.orderings), "ordering")
     return Condition(
         arm=arm, score=score, position=position, status=status, criterion=criterion, ordering=ordering, find=find
@@ -64,7 +77,7 @@ def _any(label: str, options: Sequence[T], address: str, *, name: Callable[[T], 
 
     def named(code: str) -> str:
         option = by_code[code]
-        return "all" if option is None else name(option)
+        return tr("all") if option is None else name(option)
 
     chosen = ui.choose(label, list(by_code), key=f"judgments-{address}", address=address, name=named)
     return by_code[chosen]

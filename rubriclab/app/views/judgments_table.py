@@ -10,10 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, offered
+from rubriclab.app.views import common as uf
+from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, offered
 from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Arm
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import number
 from rubriclab.store import RunInfo
 from rubriclab.study.plan import Plan
 from rubriclab.study.plan import plan as make_plan
@@ -23,13 +25,17 @@ def winner_of(read: Read) -> str | None:
     """What stood at the place that was chosen; None where nothing was."""
     if read.position is None or read.position > len(read.shown):
         return None
-    return read.shown[read.position - 1] if read.position else "a tie"
+    return read.shown[read.position - 1] if read.position else tr("a tie")
 
 
-FORMATS = {
-    "expected": st.column_config.NumberColumn(format="%.2f", help=ui.about("expected")),
-    "probability": st.column_config.NumberColumn(format="%.0f %%"),
-}
+def formats(shown: pd.DataFrame) -> dict[str, Any]:
+    """What stands above each column of such a table, and how its numbers are written."""
+    above = uf.headings(shown)
+    return {
+        **above,
+        "expected": st.column_config.NumberColumn(above.get("expected"), format="%.2f", help=ui.about("expected")),
+        "probability": st.column_config.NumberColumn(above.get("probability"), format="%.0f %%"),
+    }
 
 
 def reads_frame(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
@@ -38,22 +44,22 @@ def reads_frame(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
     compared = bool(reads) and arms[reads[0].arm].axis in COMPARISONS
     shown = pd.DataFrame(
         {
-            "item": frame["item_id"].to_numpy(),
-            "criterion": frame["criterion"].to_numpy(),
-            "judge": [arms[read.arm].judge for read in reads],
-            "strategy": [arms[read.arm].strategy for read in reads],
-            "setting": [str(arms[read.arm].variant) for read in reads],
-            "order shown": [" ".join(read.shown) for read in reads],
-            "answer": [winner_of(read) if compared else None for read in reads],
-            "score": [read.score for read in reads],
-            "position": [read.position for read in reads],
-            "probability": [
+            msg("item"): frame["item_id"].to_numpy(),
+            msg("criterion"): frame["criterion"].to_numpy(),
+            msg("judge"): [arms[read.arm].judge for read in reads],
+            msg("strategy"): [arms[read.arm].strategy for read in reads],
+            msg("setting"): [str(arms[read.arm].variant) for read in reads],
+            msg("order shown"): [" ".join(read.shown) for read in reads],
+            msg("answer"): [winner_of(read) if compared else None for read in reads],
+            msg("score"): [read.score for read in reads],
+            msg("position"): [read.position for read in reads],
+            msg("probability"): [
                 100 * read.probabilities[read.position - 1] if read.probabilities and read.position else None
                 for read in reads
             ],
-            "expected": [read.expected for read in reads],
-            "outcome": [read.status for read in reads],
-            "reply": frame["text"].to_numpy(),
+            msg("expected"): [read.expected for read in reads],
+            msg("outcome"): [tr(OUTCOMES[read.status]) for read in reads],
+            msg("reply"): frame["text"].to_numpy(),
         }
     )
     same = ("item", "criterion", "judge", "strategy", "setting", "outcome")
@@ -86,7 +92,7 @@ def browse(info: RunInfo, frame: pd.DataFrame, *, key: str) -> None:
         on_select="rerun",
         selection_mode="single-row",
         height=min(36 * len(shown) + 40, 320),
-        column_config=FORMATS,
+        column_config=formats(shown),
     )
     rows = event.selection.rows
     if rows and rows[0] < len(frame):
@@ -107,11 +113,14 @@ def detail(info: RunInfo, row: Mapping[str, Any]) -> None:
         ui.verbatim(prompt_of(info, _text(row["key"]), row), label=tr("Sent to the judge"))
     with right:
         words = _text(row["text"]) or _text(row["error"])
-        ui.verbatim(words or tr("No words were kept with this judgment."), label=f"Reply · {row['status']}")
+        ui.verbatim(
+            words or tr("No words were kept with this judgment."),
+            label=tr("Reply · {outcome}", outcome=tr(OUTCOMES[row["status"]])),
+        )
         took = row["latency"]
         told = [
             ui.plain(_text(row["model"]) or tr("model unknown")),
-            f"{took:.2f} s" if took is not None and math.isfinite(took) else "",
+            f"{number(took, '.2f')} s" if took is not None and math.isfinite(took) else "",
             _origin(row),
             ui.plain(_text(row.get("note"))),
         ]
@@ -123,7 +132,7 @@ def _origin(row: Mapping[str, Any]) -> str:
     line = row.get("line")
     if line is not None and pd.notna(line):
         return tr("record {line:,} of the log", line=int(line))
-    return f"call `{_text(row['key']) or 'imported'}`"
+    return tr("call `{key}`", key=_text(row["key"]) or tr("imported"))
 
 
 def _text(value: Any) -> str:
