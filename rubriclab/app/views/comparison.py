@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Literal
 
 import pandas as pd
@@ -12,7 +11,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
-from rubriclab.app.views.judgments_table import judgments_of
+from rubriclab.app.views.comparison_calls import chance_frame, hardest
 from rubriclab.figures.comparison import (
     against_win_rate,
     agreement_heatmap,
@@ -30,7 +29,6 @@ from rubriclab.model import Arm
 from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value, plural
 from rubriclab.stats.inference import Interval
-from rubriclab.stats.judges import Agreement
 from rubriclab.stats.stepwise import POST_SELECTION, Stepwise
 from rubriclab.store import RunInfo
 
@@ -348,45 +346,8 @@ def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[
         )
     )
     uf.cautions(group.warnings)
-    _hardest(info, group, arms)
+    hardest(info, group, arms)
     return drawn
-
-
-def chance_frame(group: JudgesTogether, counted: Agreement) -> pd.DataFrame:
-    """Two judges a row: the share answered alike and the coefficients that take chance away."""
-    rows = []
-    for i, j in combinations(range(len(group.judges)), 2):
-        cells = [(counted.share[i, j], counted.low[i, j], counted.high[i, j])]
-        cells += [(c.value[i, j], c.low[i, j], c.high[i, j]) for c in counted.beyond_chance]
-        told = [f"{number(v, '.2f')} {interval((lo, hi), '.2f', brackets=True)}" for v, lo, hi in cells]
-        rows.append((f"{group.judges[i]} · {group.judges[j]}", *told, int(counted.n[i, j])))
-    names = [msg("judges"), msg("alike"), *(one.name for one in counted.beyond_chance), msg("calls")]
-    if len(group.judges) > 2:
-        whole = f"{number(counted.alpha, '.2f')} {interval(counted.alpha_ci, '.2f', brackets=True)}"
-        gaps = ["–"] * len(counted.beyond_chance)
-        rows.append((tr("all"), *gaps, whole, int(group.n_instances)))
-    return pd.DataFrame(rows, columns=names)
-
-
-def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
-    st.markdown(tr("**The calls judges disagree on most**"), help=ui.about("disagreement"))
-    if not group.hardest:
-        st.caption(tr("No call on which two judges disagree."))
-        return
-    rows = [
-        (hard.prompt, hard.task, " | ".join(hard.shown), hard.disagreement, *hard.choices.values())
-        for hard in group.hardest
-    ]
-    frame = pd.DataFrame(rows, columns=[msg("prompt"), "task", msg("shown"), msg("differ"), *group.judges])
-    chosen = uf.table(frame, key="comparison-hardest", select=True)
-    if chosen and chosen[0] < len(group.hardest):
-        hard = group.hardest[chosen[0]]
-        codes = [
-            code
-            for code, arm in enumerate(arms)
-            if arm.judge in group.judges and arm.dataset == group.dataset and arm.axis == group.axis
-        ]
-        judgments_of(info, [hard.item], codes, key=f"comparison-hard-{chosen[0]}")
 
 
 # ---------------------------------------------------------------- what predicts PC and PF

@@ -12,20 +12,20 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
-from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, offered
+from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, go, offered
+from rubriclab.app.views.judgments_strips import strips
 from rubriclab.app.views.judgments_table import detail, formats, reads_frame, winner_of
-from rubriclab.figures.reads import reads_strip
-from rubriclab.findings.reads import Read, reads_of, running_mean
+from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Arm
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name, many
 from rubriclab.store import Condition, ItemText, RunInfo
 from rubriclab.store.behind import UNREAD, Sort, order_name
 
-PAGE, STRIP, STRIPS = 50, 30, 8
+PAGE = 50
+"""Items on a page."""
 ON, BACK = "N", "P"
 """Keys for the next and the previous, where a page has one list to go through."""
-"""Items on a page, reads in a strip, strips of an item."""
 SORTS: dict[Sort, str] = {
     "data": msg("as in the data"),
     "spread": msg("most moved first"),
@@ -58,7 +58,7 @@ def items(info: RunInfo, asked: Condition) -> None:
         _not_there(
             tr("The link asks for page “{page}” of {pages:,}. Shown instead: the first one.", page=page, pages=pages)
         )
-        _go(page=None)
+        go(page=None)
         first = 0
     st.markdown(
         tr(
@@ -146,7 +146,7 @@ def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = Fals
         icon=f":material/chevron_{side}:",
         icon_position=side,
         disabled=to is None,
-        on_click=_go,
+        on_click=go,
         kwargs=dict(to or {}),
         shortcut=shortcut,
     )
@@ -157,19 +157,10 @@ def _not_there(said: str) -> None:
     st.warning(said, icon=":material/link_off:")
 
 
-def _go(**parts: Any) -> None:
-    """Write parts of the address; None takes a part away."""
-    for name, value in parts.items():
-        if value is not None:
-            st.query_params[name] = str(value)
-        elif name in st.query_params:
-            del st.query_params[name]
-
-
 def _open_item(codes: Sequence[int], key: str) -> None:
     rows = st.session_state[key].selection.rows
     if rows and rows[0] < len(codes):
-        _go(item=codes[rows[0]], call=None)
+        go(item=codes[rows[0]], call=None)
 
 
 # ---------------------------------------------------------------- one item
@@ -188,7 +179,7 @@ def chosen_item(info: RunInfo) -> ItemText | None:
                 item=ui.plain(wanted),
             )
         )
-        _go(item=None, call=None)
+        go(item=None, call=None)
     return found
 
 
@@ -198,7 +189,7 @@ def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
         st.button(
             tr("All items"),
             icon=":material/arrow_back:",
-            on_click=_go,
+            on_click=go,
             key="judgments-all",
             kwargs={"item": None, "call": None},
         )
@@ -214,7 +205,7 @@ def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
     arms = offered(info, None).arms
     fits = _fits(frame, asked)
     at = _read_at(frame, every, fits)
-    _strips(info, frame, arms, at)
+    strips(info, frame, arms, at)
     _one_read(info, frame, arms, at)
     _all_reads(frame, arms, fits, asked)
 
@@ -275,85 +266,8 @@ def _read_at(frame: pd.DataFrame, every: pd.DataFrame, fits: pd.Series[bool]) ->
                     judgment=ui.plain(wanted),
                 )
             )
-        _go(call=None)
+        go(call=None)
     return int(fits.to_numpy().argmax())
-
-
-# ---------------------------------------------------------------- strips
-
-
-def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) -> None:
-    """The item's reads in the order they were asked, one strip an arm."""
-    codes = list(dict.fromkeys(frame["arm"].tolist()))
-    st.markdown(tr("**Across all orders**"), help=ui.about("ordering"))
-    st.caption(_legend(info.axis))
-    if len(codes) == 1:
-        _strip(frame, arms[codes[0]], at, alone=True)
-        return
-    current = frame["arm"].tolist()[at]
-    shown = codes[:STRIPS] if current in codes[:STRIPS] else [*codes[: STRIPS - 1], current]
-    for start in range(0, len(shown), 2):
-        for place, code in zip(st.columns(2, gap="large"), shown[start : start + 2], strict=False):
-            with place:
-                st.markdown(ui.plain(arm_name(arms[code])))
-                _strip(frame[frame["arm"] == code], arms[code], at, alone=False)
-    if len(codes) > len(shown):
-        st.caption(tr("{left} more judges and strategies: choose one above.", left=len(codes) - len(shown)))
-
-
-def _legend(axis: str) -> str:
-    if axis == "batch":
-        return tr(
-            "Each column is one call: the responses from the first shown to the last, this one framed. Click "
-            "a column to read the call."
-        )
-    if axis == "criteria":
-        return tr(
-            "Each column is one call: the criteria from the first shown to the last, this one framed. Click "
-            "a column to read the call."
-        )
-    if axis == "options":
-        return tr(
-            "Each column is one call: the scores from the first shown to the last, the chosen one framed, darker where "
-            "the judge found it likelier. Click a column to read the call."
-        )
-    return tr(
-        "Each column is one call: the candidates from the first shown to the last, the chosen one framed, darker where "
-        "the judge found it likelier. Click a column to read the call."
-    )
-
-
-def _strip(frame: pd.DataFrame, arm: Arm, at: int, *, alone: bool) -> None:
-    """The reads around the chosen one, so many as a screen can show."""
-    places = frame.index.to_list()
-    mine = places.index(at) if at in places else 0
-    start = mine // STRIP * STRIP
-    part = frame.iloc[start : start + STRIP]
-    reads = reads_of(part)
-    if len(frame) > STRIP:
-        st.caption(
-            tr("Calls {first} to {last} of {calls:,}.", first=start + 1, last=start + len(part), calls=len(frame))
-        )
-    mean = running_mean([read.score for read in reads]) if alone and arm.scores else None
-    key = f"judgments-strip-{part['arm'].iat[0]}-{part['call'].iat[0]}"
-    ui.chart(
-        reads_strip(
-            reads,
-            running=mean if mean and mean.read else None,
-            scores=arm.scores,
-            marked=mine - start if at in places else None,
-        ),
-        key=key,
-        select=partial(_open_read, part["call"].tolist(), key),
-    )
-
-
-def _open_read(calls: Sequence[int], key: str) -> None:
-    """The columns of a strip stand at 1, 2, .. for its reads."""
-    points = st.session_state[key].selection.points
-    index = round(float(points[0]["x"])) - 1 if points else -1
-    if 0 <= index < len(calls):
-        _go(call=calls[index])
 
 
 # ---------------------------------------------------------------- one judgment, all judgments
@@ -418,4 +332,4 @@ def _all_reads(frame: pd.DataFrame, arms: Sequence[Arm], fits: pd.Series[bool], 
 def _open_row(calls: Sequence[int], key: str) -> None:
     rows = st.session_state[key].selection.rows
     if rows and rows[0] < len(calls):
-        _go(call=calls[rows[0]])
+        go(call=calls[rows[0]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -81,6 +81,15 @@ def _any(label: str, options: Sequence[T], address: str, *, name: Callable[[T], 
 
     chosen = ui.choose(label, list(by_code), key=f"judgments-{address}", address=address, name=named)
     return by_code[chosen]
+
+
+def go(**parts: Any) -> None:
+    """Write parts of the address; None takes a part away."""
+    for name, value in parts.items():
+        if value is not None:
+            st.query_params[name] = str(value)
+        elif name in st.query_params:
+            del st.query_params[name]
 
 
 def _few(orderings: Sequence[str]) -> Sequence[str]:
