@@ -20,8 +20,23 @@ from rubriclab.store import RunInfo
 
 def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
     uf.answer(alignment_sentence(found, arm))
+    uf.metrics(*_numbers(arm))
+    if arm.expected is not None:
+        st.caption(
+            tr(
+                "With expected scores from token probabilities r is {r} ({ci}).",
+                r=number(arm.expected.r, ".3f"),
+                ci=interval(arm.expected.ci, ".3f"),
+            )
+        )
+    if arm.reads > 1:
+        st.caption(ui.plain(budget_sentence(arm)))
+
+
+def _numbers(arm: ArmAlignment) -> list[tuple[str, str, str, str]]:
+    """The judge's correlations, and what can be expected of any judge and of one rater."""
     ceiling, raters = arm.ceiling, arm.raters
-    uf.metrics(
+    return [
         (
             tr("Linear (Pearson r)"),
             number(arm.pearson.r, ".3f"),
@@ -49,17 +64,7 @@ def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
             ui.about("one_rater", also=("alpha",)),
         ),
         (tr("Items"), figure(arm.n_items, ","), tr("{excluded:,} left out", excluded=arm.excluded), ui.about("used")),
-    )
-    if arm.expected is not None:
-        st.caption(
-            tr(
-                "With expected scores from token probabilities r is {r} ({ci}).",
-                r=number(arm.expected.r, ".3f"),
-                ci=interval(arm.expected.ci, ".3f"),
-            )
-        )
-    if arm.reads > 1:
-        st.caption(ui.plain(budget_sentence(arm)))
+    ]
 
 
 def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
@@ -90,46 +95,55 @@ def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
 
 def orders(info: RunInfo, arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
     """What averaging more orders buys, and how single orders fare."""
-    drawn: dict[str, Chart] = {}
     mine = [a for a in found.arms if setting(a.arm) == setting(arm.arm) and len(a.budget) > 1]
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader(tr("What more orders buy"), anchor=False, help=ui.about("budget"))
-        if mine:
-            view = uf.toggle(
-                tr("Measure"),
-                (msg("Dependability"), msg("r with humans")),
-                key="alignment-buys",
-                address="buys",
-                about=ui.about("reliability"),
-            )
-            drawn[msg("Dependability")], drawn[msg("Budget")] = reliability_curves(mine), budget_curves(mine)
-            if view == "Dependability":
-                st.caption(tr("Of the mean over so many reads, with its interval; the line is the target."))
-                ui.chart(drawn["Dependability"], key="alignment-reliability", info=info)
-            else:
-                st.caption(
-                    tr(
-                        "The papers' curve: mean r over choices of k reads of items read in full; the band holds 95 % of "
-                        "the choices."
-                    )
-                )
-                ui.chart(drawn["Budget"], key="alignment-budget", info=info)
-        else:
-            st.caption(tr("Every item was read once, so there is no curve."))
+        drawn = _more_orders(info, mine)
     with right:
-        st.subheader(tr("Single orders"), anchor=False, help=ui.about("order_rank"))
-        if len(arm.ordering_rank) > 1:
-            st.caption(
-                tr(
-                    "Each order by itself against the humans, with the ranks and intervals that hold for all at "
-                    "once; ◆ is the usual order."
-                )
+        drawn |= _single_orders(info, arm)
+    return drawn
+
+
+def _more_orders(info: RunInfo, mine: list[ArmAlignment]) -> dict[str, Chart]:
+    st.subheader(tr("What more orders buy"), anchor=False, help=ui.about("budget"))
+    if not mine:
+        st.caption(tr("Every item was read once, so there is no curve."))
+        return {}
+    view = uf.toggle(
+        tr("Measure"),
+        (msg("Dependability"), msg("r with humans")),
+        key="alignment-buys",
+        address="buys",
+        about=ui.about("reliability"),
+    )
+    drawn = {msg("Dependability"): reliability_curves(mine), msg("Budget"): budget_curves(mine)}
+    if view == "Dependability":
+        st.caption(tr("Of the mean over so many reads, with its interval; the line is the target."))
+        ui.chart(drawn["Dependability"], key="alignment-reliability", info=info)
+    else:
+        st.caption(
+            tr(
+                "The papers' curve: mean r over choices of k reads of items read in full; the band holds 95 % of the "
+                "choices."
             )
-            drawn[msg("Single orders")] = ordering_dots(arm)
-            ui.chart(drawn["Single orders"], key="alignment-orders", info=info)
-        else:
-            st.caption(tr("Choose a strategy that shows every item in the same several orders."))
+        )
+        ui.chart(drawn["Budget"], key="alignment-budget", info=info)
+    return drawn
+
+
+def _single_orders(info: RunInfo, arm: ArmAlignment) -> dict[str, Chart]:
+    st.subheader(tr("Single orders"), anchor=False, help=ui.about("order_rank"))
+    if len(arm.ordering_rank) < 2:
+        st.caption(tr("Choose a strategy that shows every item in the same several orders."))
+        return {}
+    st.caption(
+        tr(
+            "Each order by itself against the humans, with the ranks and intervals that hold for all at once; ◆ is the "
+            "usual order."
+        )
+    )
+    drawn = {msg("Single orders"): ordering_dots(arm)}
+    ui.chart(drawn["Single orders"], key="alignment-orders", info=info)
     return drawn
 
 

@@ -12,6 +12,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
 from rubriclab.app.views.comparison_calls import chance_frame, hardest
+from rubriclab.app.views.comparison_fit import regression
 from rubriclab.figures.comparison import (
     against_win_rate,
     agreement_heatmap,
@@ -29,7 +30,7 @@ from rubriclab.model import Arm
 from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value, plural
 from rubriclab.stats.inference import Interval
-from rubriclab.stats.stepwise import POST_SELECTION, Stepwise
+from rubriclab.stats.stepwise import POST_SELECTION
 from rubriclab.store import RunInfo
 
 
@@ -150,14 +151,14 @@ def judge_frame(result: ComparisonResult) -> pd.DataFrame:
 def _judge_row(judge: JudgeComparison) -> dict[str, object]:
     first, excess = judge.first_place.effect, judge.order_excess.effect
     return {
-        msg("judge"): judge.judge,
-        msg("data set"): judge.dataset,
-        msg("protocol"): _protocol(judge),
-        **uf.with_ends(msg("advantage"), first.estimate, first.interval),
-        msg("verdict"): first.verdict,
-        msg("changed by order"): excess.estimate,
-        msg("changed low"): excess.low,
-        msg("changed high"): excess.high,
+        "judge": judge.judge,
+        "data set": judge.dataset,
+        "protocol": _protocol(judge),
+        **uf.with_ends("advantage", first.estimate, first.interval),
+        "verdict": first.verdict,
+        "changed by order": excess.estimate,
+        "changed low": excess.low,
+        "changed high": excess.high,
         **uf.with_ends("PC", judge.pc, judge.pc_ci),
         "PC ±": judge.pc_sd,
         **uf.with_ends("PF", judge.pf, judge.pf_ci),
@@ -165,10 +166,10 @@ def _judge_row(judge: JudgeComparison) -> dict[str, object]:
         "PF p (Holm)": judge.pf_p_holm,
         **uf.with_ends("RS", judge.rs, judge.rs_ci),
         "RS ±": judge.rs_sd,
-        **uf.with_ends(msg("repeat agreement"), judge.repeat_agreement, judge.repeat_agreement_ci),
-        **uf.with_ends(msg("error"), judge.error, judge.error_ci),
-        msg("comparisons"): judge.usable.series,
-        msg("questions"): judge.n_questions,
+        **uf.with_ends("repeat agreement", judge.repeat_agreement, judge.repeat_agreement_ci),
+        **uf.with_ends("error", judge.error, judge.error_ci),
+        "comparisons": judge.usable.series,
+        "questions": judge.n_questions,
     }
 
 
@@ -194,7 +195,17 @@ def show_judges(result: ComparisonResult) -> pd.DataFrame:
                 judge.first_place.comparisons,
             )
         )
-    names = ["judge", "protocol", "advantage", "verdict", "PC", "PF", "RS", "error", "comparisons"]
+    names = [
+        msg("judge"),
+        msg("protocol"),
+        msg("advantage"),
+        msg("verdict"),
+        "PC",
+        "PF",
+        "RS",
+        msg("error"),
+        msg("comparisons"),
+    ]
     shown = pd.DataFrame(rows, columns=names)
     if shown["protocol"].nunique() == 1:
         shown = shown.drop(columns="protocol")
@@ -362,35 +373,5 @@ def regressions(result: ComparisonResult) -> None:
         st.info(tr(POST_SELECTION), icon=":material/info:")
         rest = [*found.pc.warnings, *found.pf.warnings, *found.warnings]
         for name, fit in (("PC", found.pc), ("PF", found.pf)):
-            _regression(f"{name}, {kind}", fit, key=f"comparison-{found.axis}-{found.n_positions}-{name}")
+            regression(f"{name}, {kind}", fit, key=f"comparison-{found.axis}-{found.n_positions}-{name}")
         uf.cautions(text for text in rest if text != POST_SELECTION)
-
-
-def _regression(title: str, fit: Stepwise, *, key: str) -> None:
-    st.markdown(f"**{title}**")
-    if not fit.table:
-        st.caption(tr("No model could be fitted to these cells."))
-        return
-    kept = ", ".join(map(tr, fit.selected)) or tr("nothing")
-    st.caption(
-        tr(
-            "Kept: {kept}. Share explained (R²) {share} over {cells:,} cells. A row is the model without that "
-            "variable; the further its loss (AIC) rises, the more it is needed.",
-            kept=ui.plain(kept),
-            share=number(fit.r2, ".2f"),
-            cells=fit.n,
-        )
-    )
-    rows = [
-        (
-            tr(row.variable) if row.df else tr("nothing (the final model)"),
-            row.df,
-            row.sum_sq,
-            row.rss,
-            row.aic,
-            row.aic_change,
-        )
-        for row in fit.table
-    ]
-    frame = pd.DataFrame(rows, columns=[msg("without"), "df", msg("sum of sq"), "RSS", "AIC", msg("AIC rises by")])
-    uf.table(frame, key=key, forms={"%.3f": ["sum of sq", "RSS"], "%.1f": ["AIC"], "%+.1f": ["AIC rises by"]})
