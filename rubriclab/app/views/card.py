@@ -79,15 +79,8 @@ def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
     st.markdown(f"**{ui.plain(made['choice']['sentence'])}**")
     table = _table(made)
     st.dataframe(table, hide_index=True, width="stretch", column_config=uf.headings(table))
-    st.caption(
-        ui.plain(
-            tr(
-                "Distance from {target}. {method}",
-                target=tr(made["choice"]["target"]),
-                method=tr(made["choice"]["method"]),
-            )
-        )
-    )
+    target, method = made["choice"]["target"], made["choice"]["method"]
+    st.caption(ui.plain(tr("Distance from {target}. {method}", target=tr(target), method=tr(method))))
     for note in made["notes"]:
         st.caption(ui.plain(note))
     st.download_button(
@@ -107,17 +100,18 @@ def _table(made: dict[str, Any]) -> pd.DataFrame:
     rows = []
     for cure in made["cures"]:
         agreement, far = cure["agreement"], cure["distance"]
+        title, note = cure["title"], cure["note"]
         ends = "" if far["low"] is None else f" {interval((far['low'], far['high']), '.2f', brackets=True)}"
         rows.append(
             {
                 "": tr("chosen") if cure["key"] == made["cure"] else "",
-                msg("Way of asking"): tr(cure["title"]),
+                msg("Way of asking"): tr(title),
                 msg("Calls"): cure["calls"],
                 msg("Distance"): f"{number(far['value'], '.2f')}{ends}",
                 msg("Within the margin"): tr("yes") if cure["not_worse"] else tr("not shown"),
                 msg("r with people"): None if agreement is None else agreement["value"],
                 msg("Money for 1,000"): cure["money_per_1000"],
-                msg("Note"): tr(cure["note"]),
+                msg("Note"): tr(note),
             }
         )
     return pd.DataFrame(rows)

@@ -225,5 +225,6 @@ def odds(info: RunInfo, model: ChoiceModel) -> dict[str, Chart]:
                 drawn[title] = draw([model], run_judges=uf.judges_of(info))
                 ui.chart(drawn[title], info=info, key=f"choice-{name}-{model.arm}-{model.source}")
             else:
-                st.caption(tr(UNSEEN.get(str(model.identified.get(name)), msg("This design cannot show it."))))
+                why = UNSEEN.get(str(model.identified.get(name)))
+                st.caption(tr(why) if why else tr("This design cannot show it."))
     return drawn

@@ -112,10 +112,10 @@ def detail(info: RunInfo, row: Mapping[str, Any]) -> None:
     with left:
         ui.verbatim(prompt_of(info, _text(row["key"]), row), label=tr("Sent to the judge"))
     with right:
+        outcome = OUTCOMES[row["status"]]
         words = _text(row["text"]) or _text(row["error"])
         ui.verbatim(
-            words or tr("No words were kept with this judgment."),
-            label=tr("Reply · {outcome}", outcome=tr(OUTCOMES[row["status"]])),
+            words or tr("No words were kept with this judgment."), label=tr("Reply · {outcome}", outcome=tr(outcome))
         )
         took = row["latency"]
         told = [
