@@ -128,12 +128,16 @@ def _rows(arm: ArmAgreement) -> Iterator[dict[str, object]]:
         yield {**about, "of": name, "items": order.n_items, **_cells(order.one_read, order.means)}
 
 
+PANELS = {"judges": msg("judges"), "orders": msg("orders"), "repeats": msg("repeats"), "prompts": msg("prompts")}
+"""What the members of a panel are, by its kind."""
+
+
 def between_frame(found: AgreementResult) -> pd.DataFrame:
     """Every panel of the run, a row each."""
     return pd.DataFrame(
         [
             {
-                msg("between"): one.kind,
+                msg("between"): PANELS.get(one.kind, one.kind),
                 "judge": one.judge,
                 "data set": one.dataset,
                 "strategy": one.strategy,

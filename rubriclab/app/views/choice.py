@@ -9,6 +9,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
+from rubriclab.app.views.judgments_filters import OUTCOMES
 from rubriclab.figures.choice import label_odds, neighbour_odds, position_odds
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.style import Chart
@@ -136,6 +137,8 @@ def correction(info: RunInfo, model: ChoiceModel, source: str) -> tuple[dict[str
     return drawn, frame(every)
 
 
+LEFT_OUT = {**OUTCOMES, "off scale": msg("off scale"), "without probabilities": msg("without probabilities")}
+"""Reads that a model does not learn from, by why."""
 TERM = {"position": "odds", "label": "label_odds", "neighbour": "neighbour_odds"}
 UNSEEN = {
     "no": msg("Every item was read in one order, so this cannot be told from the content."),
@@ -171,7 +174,7 @@ def strongest(title: str, name: str, model: ChoiceModel) -> tuple[str, str, str,
             tr(
                 "95 % interval: {ends}. The p-value is of no effect at any level: {test}.",
                 ends=ends_said(model, top.ci),
-                test=test.name,
+                test=tr(test.name),
             ),
         ),
     )
@@ -206,7 +209,7 @@ def headline(model: ChoiceModel) -> None:
         reads=many(model.n_reads, "read"),
         items=many(model.n_items, "item"),
     )
-    left_out = ", ".join(f"{figure(n, ',')} {tr(why)}" for why, n in model.excluded.items())
+    left_out = ", ".join(f"{figure(n, ',')} {tr(LEFT_OUT.get(why, why))}" for why, n in model.excluded.items())
     st.caption(learns + (tr(" Left out: {reads}.", reads=left_out) if left_out else ""))
 
 

@@ -158,7 +158,7 @@ def _beside_noise(one: OrderBesideNoise) -> str:
     elif math.isfinite(low):
         said = tr(
             "whether the order adds to that is undecided: {excess} ({held})",
-            excess=beyond_noise(100 * one.excess, "+.0f", "points"),
+            excess=beyond_noise(100 * one.excess, "+.0f", tr("points")),
             held=held,
         )
     else:
@@ -277,11 +277,18 @@ def _price(found: MeansOfReads) -> str:
             reads=found.reads,
             calls=calls,
         )
-    word = tr("one order") if found.k == 1 else tr("{orders} orders", orders=found.k)
+    if found.k == 1:
+        return tr(
+            "With **one order** a score is typically **{distance:.2f} points** away from the mean over all {reads}, "
+            "noise included. It costs {calls}.",
+            distance=found.distance,
+            reads=found.reads,
+            calls=calls,
+        )
     return tr(
-        "With **{orders}** a score is typically **{distance:.2f} points** away from the mean over all "
-        "{reads}, noise included. It costs {calls}.",
-        orders=word,
+        "With **{orders} orders** a score is typically **{distance:.2f} points** away from the mean over all {reads}, "
+        "noise included. It costs {calls}.",
+        orders=found.k,
         distance=found.distance,
         reads=found.reads,
         calls=calls,
