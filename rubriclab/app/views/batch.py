@@ -163,7 +163,10 @@ def effects(arm: ArmBatch) -> pd.DataFrame:
         ]
     rows.append((tr("two reads in other orders, less the same order"), arm.repeats.excess))
     return pd.DataFrame(
-        [(name, one.estimate, one.low, one.high, one.unit, one.confidence, one.verdict, one.why) for name, one in rows],
+        [
+            (name, one.estimate, one.low, one.high, tr(one.unit), one.confidence, one.verdict, tr(one.why))
+            for name, one in rows
+        ],
         columns=EFFECT_COLUMNS,
     )
 

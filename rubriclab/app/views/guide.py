@@ -156,11 +156,8 @@ def _beside_noise(one: OrderBesideNoise) -> str:
     if low > 0:
         said = tr("the order adds **{excess:.0f} points** ({held})", excess=100 * one.excess, held=held)
     elif math.isfinite(low):
-        said = tr(
-            "whether the order adds to that is undecided: {excess} ({held})",
-            excess=beyond_noise(100 * one.excess, "+.0f", tr("points")),
-            held=held,
-        )
+        excess = beyond_noise(100 * one.excess, "+.0f", tr("points"))
+        said = tr("whether the order adds to that is undecided: {excess} ({held})", excess=excess, held=held)
     else:
         said = tr("{items} answers are too few to say what the order adds", items=one.items)
     return tr(
