@@ -253,7 +253,7 @@ def formats() -> dict[str, Any]:
 
 def named(checks: pd.DataFrame) -> pd.DataFrame:
     """A table of checks in the reader's language."""
-    said = {column: checks[column].map(lambda word: tr(_WORDS[word])) for column in _SAID if column in checks}
+    said = {column: checks[column].map(lambda word: tr(_WORDS.get(word, word))) for column in _SAID if column in checks}
     return checks.assign(**said).rename(columns=tr)
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, judge_label, kept_dataset, known_judges, rubric_sentence
+from rubriclab.app.forms.data_names import data_names
 from rubriclab.app.views import prompt as views
 from rubriclab.datasets.sample import DEFAULT_JUDGE, sample_dataset, sample_rubrics
 from rubriclab.model import (
@@ -87,11 +88,7 @@ def _sample() -> Dataset:
 
 
 def _data() -> Dataset:
-    table = ui.store().datasets()
-    names = {
-        str(row["dataset"]): tr("{name} · {n:,} {kind}", name=row["name"], n=row["n_items"], kind=tr(row["kind"]))
-        for row in table.to_dict("records")
-    }
+    names = data_names()
     if _sample().id not in names:
         names = {SAMPLE: tr("Sample · {n:,} items, comes with the lab", n=len(_sample())), **names}
     code = ui.choose(

@@ -10,6 +10,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, facts, judge_label, kept_dataset, known_judges, rubric_sentence
+from rubriclab.app.forms.data_names import data_names
 from rubriclab.app.forms.study_design import CHOICE, REMEMBERED, design_step, kept_choice, strategy_step
 from rubriclab.app.forms.study_opened import (
     FROM_RUN,
@@ -175,11 +176,7 @@ def _dataset(code: str) -> Dataset:
 
 def _data_step() -> tuple[str, int | None, int | None]:
     """(data set, how many texts, seed of a draw): kept data sets, and the sample in any case."""
-    table = ui.store().datasets()
-    names = {
-        str(row["dataset"]): tr("{name} · {n:,} {kind}", name=row["name"], n=row["n_items"], kind=tr(row["kind"]))
-        for row in table.to_dict("records")
-    }
+    names = data_names()
     if _sample().id not in names:
         names[SAMPLE] = tr("Sample · {n:,} items, comes with the lab", n=len(_sample()))
     names = offered_data(names)
