@@ -30,14 +30,7 @@ def embedded_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
     if path.startswith(PREFIX):
         model = path
     elif not path:
-        names = list(CATALOGUE)
-        held = names.index(judge.model) if judge and judge.model in names else 0
-        model = st.selectbox(tr("Model"), names, index=held, key=f"{tag}-model")
-        held_by = CATALOGUE[model]
-        st.caption(
-            ui.plain(tr("{about} Made by {upstream}. ", about=tr(held_by.about), upstream=held_by.upstream))
-            + ui.plain(held_by.sources)
-        )
+        model = _of_catalogue(judge, tag)
     left, right = st.columns(2)
     context = left.number_input(
         tr("Context, tokens"),
@@ -62,6 +55,19 @@ def embedded_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
         "options": own,
         "temperature": "default" if temperature is None else temperature,
     }
+
+
+def _of_catalogue(judge: Judge | None, tag: str) -> str:
+    """A model of the catalogue by its name, with what there is to know of it."""
+    names = list(CATALOGUE)
+    held = names.index(judge.model) if judge and judge.model in names else 0
+    model = st.selectbox(tr("Model"), names, index=held, key=f"{tag}-model")
+    known = CATALOGUE[model]
+    st.caption(
+        ui.plain(tr("{about} Made by {upstream}. ", about=tr(known.about), upstream=known.upstream))
+        + ui.plain(known.sources)
+    )
+    return model
 
 
 def _path(held: str, tag: str) -> str:
