@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, tr
+from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, language, tr
 
 CHOSEN = "lang"
 """The name of the choice in the session and in the address."""
@@ -17,6 +17,11 @@ def language_now() -> str:
         return ""
     known = (st.session_state.get(CHOSEN), st.query_params.get(CHOSEN), (st.context.locale or "")[:2].lower())
     return next((str(code) for code in known if code in LANGUAGES), SOURCE)
+
+
+def inside(label: str) -> str:
+    """A label within a sentence: English writes it small there; another language leaves its nouns as they are."""
+    return label.lower() if language() == SOURCE else label
 
 
 def language_chooser() -> None:
