@@ -4,39 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
 from functools import partial
 
 import streamlit as st
 
-from rubriclab.app.ui.address import choose, choose_many, pick_day, search
+from rubriclab.app.ui.asked_runs import counted, tags_of, wanted_runs
 from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import announce, empty_state, faults, plain, secrets
 from rubriclab.app.ui.remedies import dropped_judges, remedies
 from rubriclab.app.ui.runs import STATE_COLORS, STATES, done_of, manager, open_findings, run_parquet, store
 from rubriclab.model import TRIAL_ORIGIN, LabError
-from rubriclab.model.language import figure, msg, tr
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
-from rubriclab.runs.listed import TRIAL, RunFilter, Shelf, local, shelf_of
+from rubriclab.runs.listed import local, shelf_of
 from rubriclab.runs.runner import AGENDA_DONE
 from rubriclab.store import RunInfo
 from rubriclab.store.archive_writing import write_archive
 from rubriclab.store.listing import MAX_TAG, MAX_TAGS, MAX_TITLE
-from rubriclab.study.protocols import PROTOCOLS
 
 AT_ONCE = 20
 """Runs that are drawn before more are asked for: each has a menu."""
-PERIODS = {
-    "": msg("Any time"),
-    "1": msg("Today"),
-    "7": msg("The last 7 days"),
-    "30": msg("The last 30 days"),
-    "365": msg("The last 365 days"),
-}
-SHELF_NAMES: dict[Shelf, str] = {"listed": msg("In the list"), "archived": msg("Archived"), "deleted": msg("Deleted")}
-FILTERS = ("search", "state", "kind", "tag", "made", "since", "until")
-"""Parts of the address that say which runs are shown."""
-MOVED = {"archived": msg("**{name}** is archived."), "deleted": msg("**{name}** is deleted.")}
+_ASIDE = {"archived": msg("**{name}** is archived."), "deleted": msg("**{name}** is deleted.")}
 _UNDO, _REFUSED = "runs-moved-last", "runs-refused"
 
 
@@ -56,15 +44,15 @@ def run_shelves(*, key: str) -> None:
     if not every:
         _nothing_yet()
         return
-    wanted = _filter(every, key)
+    wanted = wanted_runs(every, key)
     runs = wanted.found(every, store().judges_by_run())
     _undo(key)
-    _counted(len(runs), wanted, key)
+    counted(len(runs), wanted, key)
     if wanted.shelf == "deleted" and runs:
         _empty_shelf(key)
     asked = st.query_params.get("shown", "")
     shown = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else AT_ONCE
-    tags = _tags_of(every)
+    tags = tags_of(every)
     for info in runs[:shown]:
         _card(info, key, tags)
     left = len(runs) - shown
@@ -92,81 +80,6 @@ def _as_it_goes(info: RunInfo) -> RunInfo:
     if info.origin == TRIAL_ORIGIN and state == "paused" and info.reason.startswith(AGENDA_DONE):
         state = "finished"  # a trial asks a part of its study, and that is all of it
     return replace(info, state=state, done=max(shown.done, info.done) if shown else info.done)
-
-
-# ---------------------------------------------------------------- which runs
-
-
-def _filter(every: Sequence[RunInfo], key: str) -> RunFilter:
-    """What the widgets on top of the list ask for; all of it is in the address."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        hint = tr("title, tag, judge, data set …")
-        words = search(tr("Search"), key=f"{key}-search", address="search", hint=hint)
-        with st.popover(tr("Filter"), icon=":material/tune:"):
-            states = {"": tr("Any state"), **{state: tr(state).capitalize() for state in STATES.values()}}
-            state = choose(tr("State"), list(states), key=f"{key}-state", address="state", name=states.__getitem__)
-            axes: dict[str, str] = {axis: tr(protocol.title) for axis, protocol in PROTOCOLS.items()}
-            kinds = {"": tr("Anything"), **axes, TRIAL: tr("One text, tried")}
-            kind = choose(
-                tr("What changes places"), list(kinds), key=f"{key}-kind", address="kind", name=kinds.__getitem__
-            )
-            since, until = _made(key)
-            tags: list[str] = []
-            if known := _tags_of(every):
-                tags = choose_many(tr("Tags"), known, key=f"{key}-tag", address="tag")
-    shelves = {shelf: sum(shelf_of(info) == shelf for info in every) for shelf in SHELF_NAMES}
-    shelf: Shelf = "listed"
-    if shelves["archived"] or shelves["deleted"] or "shelf" in st.query_params:
-        shelf = choose(
-            tr("Which runs"),
-            list(shelves),
-            key=f"{key}-shelf",
-            address="shelf",
-            name=lambda one: f"{tr(SHELF_NAMES[one])} {figure(shelves[one], ',')}",
-            code=lambda one: "" if one == "listed" else one,
-            segments=True,
-        )
-    return RunFilter(words, tags, (state,) if state else (), (kind,) if kind else (), since, until, shelf)
-
-
-def _made(key: str) -> tuple[date | None, date | None]:
-    """The first and the last day on which a run was made; a period and days that are both chosen both hold."""
-    made = choose(tr("Made"), list(PERIODS), key=f"{key}-made", address="made", name=lambda period: tr(PERIODS[period]))
-    first, last = st.columns(2)
-    with first:
-        since = pick_day(tr("From"), key=f"{key}-since", address="since", about=tr("Made on that day or later."))
-    with last:
-        until = pick_day(tr("To"), key=f"{key}-until", address="until", about=tr("Made on that day or before."))
-    if since and until and since > until:
-        st.caption(tr("No day lies between: {since} comes after {until}.", since=since, until=until))
-    if made:
-        begun = date.today() - timedelta(days=int(made) - 1)
-        since = begun if since is None else max(since, begun)
-    return since, until
-
-
-def _tags_of(runs: Sequence[RunInfo]) -> list[str]:
-    return sorted({tag for info in runs for tag in info.tags}, key=str.casefold)
-
-
-def _counted(found: int, wanted: RunFilter, key: str) -> None:
-    """How many runs a search has found, and the way back to all of them."""
-    if not any((wanted.words, wanted.tags, wanted.states, wanted.kinds, wanted.since, wanted.until)):
-        if not found:
-            st.caption(
-                {"archived": tr("No run is archived."), "deleted": tr("No run is deleted.")}.get(
-                    wanted.shelf, tr("No run.")
-                )
-            )
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(tr("{runs} found.", runs=many(found, "run")) if found else tr("No run is found."))
-        if st.button(tr("Show all"), key=f"{key}-all", type="tertiary", icon=":material/close:"):
-            for part in FILTERS:
-                st.query_params.pop(part, None)
-                for name in (f"{key}-{part}", f"{key}-{part}@told"):
-                    st.session_state.pop(name, None)
-            st.rerun()
 
 
 # ---------------------------------------------------------------- one run
@@ -358,7 +271,7 @@ def _undo(key: str) -> None:
         st.session_state.pop(_UNDO, None)
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(tr(MOVED[done], name=plain(info.name)), width="stretch")
+        st.markdown(tr(_ASIDE[done], name=plain(info.name)), width="stretch")
         if st.button(tr("Undo"), key=f"{key}-undo", icon=":material/undo:"):
             with faults():
                 if done == "deleted":
