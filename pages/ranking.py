@@ -47,6 +47,11 @@ def headline(pair: RankReversal) -> None:
             ui.about("bestof"),
         ),
     )
+    picks(pair)
+
+
+def picks(pair: RankReversal) -> None:
+    """What people say of the texts that are picked."""
     best = pair.best_of
     if best.human_a is not None and best.human_b is not None:
         st.caption(

@@ -48,16 +48,7 @@ def choose(
     wanted = st.query_params.get(address, nothing)
     fits = _follow(key, options, first, wanted, code)
     if not fits and wanted != st.session_state.get(_told_by(key, address)):
-        st.warning(
-            tr(
-                "The link asks for {label} “{wanted}”, which is not among what can be chosen here. Shown "
-                "instead: {name}.",
-                label=plain(inside(label)),
-                wanted=plain(str(wanted)),
-                name=plain(name(first)),
-            ),
-            icon=":material/link_off:",
-        )
+        _not_on_offer(label, str(wanted), name(first))
     if segments:
         chosen = st.segmented_control(label, options, key=key, format_func=name, required=True, help=about or None)
     else:
@@ -168,6 +159,18 @@ def _follow(key: str, options: Sequence[T], first: T, wanted: str | None, code: 
             st.session_state[key] = first
         return bool(asked) or wanted is None
     return True
+
+
+def _not_on_offer(label: str, wanted: str, shown: str) -> None:
+    st.warning(
+        tr(
+            "The link asks for {label} “{wanted}”, which is not among what can be chosen here. Shown instead: {name}.",
+            label=plain(inside(label)),
+            wanted=plain(wanted),
+            name=plain(shown),
+        ),
+        icon=":material/link_off:",
+    )
 
 
 def _told_by(key: str, address: str) -> str:
