@@ -68,12 +68,11 @@ def one_scale(moved: list[PositionArm], info: RunInfo) -> list[PositionArm]:
 
 def overview(found: PositionResult, moved: list[PositionArm], judges: tuple[str, ...]) -> dict[str, Chart]:
     """The charts that show all arms at once."""
-    bars = draw.selection_bars(moved or list(found.arms), run_judges=judges)
     costed = moved or list(found.arms)
     smallest = max((arm.shift.mean.sesoi for arm in costed), default=0.1)
     return {
         msg("Shifts"): draw.shift_forest(costed, smallest),
-        msg("Positions"): bars,
+        msg("Positions"): draw.selection_bars(costed, run_judges=judges),
         msg("Scores given"): draw.score_distribution(list(found.arms), run_judges=judges),
         msg("Bias Cost"): bias_cost(
             {draw.arm_name(a, costed): a.bias_cost for a in costed},

@@ -249,8 +249,8 @@ def recipe_form() -> None:
     st.caption(
         tr(
             "From {source} · licence {licence} · {files}",
-            source=ui.plain(chosen.source),
-            licence=ui.plain(chosen.licence),
+            source=ui.plain(tr(chosen.source)),
+            licence=ui.plain(tr(chosen.licence)),
             files=listing([file.name for file in chosen.files]),
         )
     )
