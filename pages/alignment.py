@@ -36,9 +36,10 @@ with ui.page("alignment", msg("Human alignment"), LEAD):
         )
         st.stop()
     arm = uf.pick_arm(tr("Judge and strategy"), found.arms, key=f"alignment-arm-{info.run}", address="arm")
-    views.headline(found, arm)
-    ordinal.line(info, arm.code, "people")
-    uf.cautions(arm.warnings, found.warnings)
+    with st.container():  # of any length: what follows keeps its place, and is not drawn again
+        views.headline(found, arm)
+        ordinal.line(info, arm.code, "people")
+        uf.cautions(arm.warnings, found.warnings)
     drawn = views.strategies(info, found) | views.orders(info, arm, found)
     said: dict[str, str] = {}
     for factor in factors(tuple(a.arm for a in found.arms)):
@@ -61,6 +62,7 @@ with ui.page("alignment", msg("Human alignment"), LEAD):
         )
     tables = {msg("Agreement"): views.frame(found)}
     for section in (partial(agreement.section, code=arm.code), replacement.section, corrected_means.section):
-        more, numbers = section(info)
+        with st.container():
+            more, numbers = section(info)
         drawn, tables = drawn | more, tables | numbers
     ui.export_row(drawn, tables, info=info, key="alignment", said=said)

@@ -19,7 +19,7 @@ from rubriclab.datasets.remarks import remarks
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.datasets.tables import MAX_UPLOAD_MB, read_table, table_notes
 from rubriclab.model import Dataset
-from rubriclab.model.language import language, tr
+from rubriclab.model.language import language, msg, tr
 from rubriclab.model.wording import many
 
 UPLOADS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json", "parquet", "xlsx", "xlsm", "gz"]
@@ -56,7 +56,7 @@ def _kept_row(row: dict[str, Any]) -> None:
             origin = f"{ui.plain(str(row['origin']))} · " if row["origin"] else ""
             st.markdown(
                 f"**{ui.plain(str(row['name']))}**{own}  \n"
-                f":small[{counted} · {origin}{tr('{day:%d %b %Y}', day=row['created'])}]",
+                f":small[{counted} · {origin}{ui.dated(row['created'], msg('%d %b %Y'))}]",
                 width="stretch",
             )
             with st.container(horizontal=True, width="content"):

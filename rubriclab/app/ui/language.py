@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, language, tr
+from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, language, speak, tr
 
 CHOSEN = "lang"
 """The name of the choice in the session and in the address."""
@@ -22,6 +24,16 @@ def language_now() -> str:
 def inside(label: str) -> str:
     """A label within a sentence: English writes it small there; another language leaves its nouns as they are."""
     return label.lower() if language() == SOURCE else label
+
+
+def dated(moment: datetime, form: str) -> str:
+    """A moment as ``strftime`` writes it; ``form`` is marked with ``msg``, for each language writes days its way."""
+    return moment.strftime(tr(form))
+
+
+def speak_as_chosen() -> None:
+    """Called by app.py before anything is said: a thread may have spoken another language before."""
+    speak(language_now())
 
 
 def language_chooser() -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from rubriclab.app.ui.asked_runs import counted, tags_of, wanted_runs
 from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import announce, empty_state, faults, plain, secrets
+from rubriclab.app.ui.language import dated
 from rubriclab.app.ui.remedies import dropped_judges, remedies
 from rubriclab.app.ui.runs import STATE_COLORS, STATES, done_of, manager, open_findings, run_parquet, store
 from rubriclab.model import TRIAL_ORIGIN, LabError
@@ -127,8 +128,10 @@ def _about(info: RunInfo, *, whole: bool) -> str:
         calls: str = many(info.done if whole else info.planned, "call")
     else:
         calls = done_of(info.done, info.planned)
-    when = tr("{moment:%d %b %Y, %H:%M}", moment=local(info.created))
-    gone = tr(" · deleted {moment:%d %b, %H:%M}", moment=local(info.deleted)) if info.deleted is not None else ""
+    when = dated(local(info.created), msg("%d %b %Y, %H:%M"))
+    gone = ""
+    if info.deleted is not None:
+        gone = tr(" · deleted {moment}", moment=dated(local(info.deleted), msg("%d %b, %H:%M")))
     return f":small[{plain(info.dataset)} · {calls} · {when}{gone} · `{info.run}`]"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from rubriclab.app.ui.frame import duration, faults, plain
+from rubriclab.app.ui.language import dated
 from rubriclab.app.ui.remedies import remedies
 from rubriclab.app.ui.stores import store_now
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
@@ -195,7 +196,7 @@ def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunIn
 def run_label(info: RunInfo) -> str:
     mark = f" · {tr('simulated')}" if info.simulated else ""
     mark += "" if shelf_of(info) == "listed" else f" · {tr(SHELVES[shelf_of(info)])}"
-    moment = tr("{moment:%d %b %H:%M}", moment=local(info.created))
+    moment = dated(local(info.created), msg("%d %b %H:%M"))
     # A run that nobody named is called after its data, which would then fill the field twice.
     named = re.search(rf"(?<!\w){re.escape(info.dataset)}(?!\w)", info.name)
     data = "" if named else f" · {info.dataset}"

@@ -17,8 +17,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rubriclab.app.ui.frame import KEPT_ACROSS_STORES, announce, faults, plain
+from rubriclab.app.ui.language import dated
 from rubriclab.judges.serving import served, why_missing
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
 from rubriclab.store import Store
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
@@ -157,7 +158,7 @@ def store_chooser() -> None:
 def _when(path: Path) -> str:
     moment = _changed(path)
     return (
-        tr("Last written {moment:%d %b %Y, %H:%M}", moment=datetime.fromtimestamp(moment))
+        tr("Last written {moment}", moment=dated(datetime.fromtimestamp(moment), msg("%d %b %Y, %H:%M")))
         if moment
         else tr("Not written yet")
     )
