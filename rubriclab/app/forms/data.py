@@ -52,13 +52,10 @@ def _kept_row(row: dict[str, Any]) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             counted = many(int(row["n_items"]), "comparison" if row["kind"] == "comparisons" else "item")
-            own = f" :blue-badge[{tr('own rubric')}]" if row["own_rubric"] else ""
+            own = tr(" :blue-badge[own rubric]") if row["own_rubric"] else ""
             origin = f"{ui.plain(str(row['origin']))} · " if row["origin"] else ""
-            st.markdown(
-                f"**{ui.plain(str(row['name']))}**{own}  \n"
-                f":small[{counted} · {origin}{ui.dated(row['created'], msg('%d %b %Y'))}]",
-                width="stretch",
-            )
+            day = ui.dated(row["created"], msg("%d %b %Y"))
+            st.markdown(f"**{ui.plain(str(row['name']))}**{own}  \n:small[{counted} · {origin}{day}]", width="stretch")
             with st.container(horizontal=True, width="content"):
                 if st.button(
                     tr("Close") if shown else tr("Look"), key=f"data-look-{code}", icon=":material/visibility:"

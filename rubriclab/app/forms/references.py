@@ -199,7 +199,7 @@ def attempts(code: str) -> None:
     counts = " · ".join(
         f"{figure(n, ',')} {tr(STATUSES.get(name, name))}" for name, n in frame["status"].value_counts().items()
     )
-    st.markdown(f"**{tr('Attempts')}**  \n:small[{counts}]")
+    st.markdown(tr("**Attempts**  \n:small[{counts}]", counts=counts))
     chosen = st.dataframe(
         frame[list(COLUMNS)].assign(status=[tr(STATUSES.get(status, status)) for status in frame["status"]]),
         hide_index=True,

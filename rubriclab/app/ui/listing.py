@@ -95,8 +95,8 @@ def _card(info: RunInfo, key: str, tags: Sequence[str] | None = None) -> None:
         widths = [5, 1] if tags is None else [4, 3] if three else [5, 2]
         left, right = st.columns(widths, vertical_alignment="center")
         with left:
-            mark = f" :orange-badge[{tr('simulated')}]" if info.simulated else ""
-            mark += f" :blue-badge[{tr('one text')}]" if info.origin == TRIAL_ORIGIN else ""
+            mark = tr(" :orange-badge[simulated]") if info.simulated else ""
+            mark += tr(" :blue-badge[one text]") if info.origin == TRIAL_ORIGIN else ""
             mark += "".join(f" :gray-badge[:material/label: {plain(tag)}]" for tag in info.tags)
             badge = f":{STATE_COLORS.get(info.state, 'gray')}-badge[{tr(STATES.get(info.state, info.state))}]"
             st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, whole=whole)}")
@@ -131,7 +131,8 @@ def _about(info: RunInfo, *, whole: bool) -> str:
     when = dated(local(info.created), msg("%d %b %Y, %H:%M"))
     gone = ""
     if info.deleted is not None:
-        gone = tr(" · deleted {moment}", moment=dated(local(info.deleted), msg("%d %b, %H:%M")))
+        moment = dated(local(info.deleted), msg("%d %b, %H:%M"))
+        gone = tr(" · deleted {moment}", moment=moment)
     return f":small[{plain(info.dataset)} · {calls} · {when}{gone} · `{info.run}`]"
 
 

@@ -145,7 +145,7 @@ def run_progress(run: Run) -> None:
     """One run that is going: bar, rate, what came of the calls so far, pause and cancel."""
     shown = run.snapshot()
     with st.container(border=True):
-        mark = f" :orange-badge[{tr('simulated')}]" if run.info.simulated else ""
+        mark = tr(" :orange-badge[simulated]") if run.info.simulated else ""
         st.markdown(f"**{plain(shown.name)}**{mark}  \n:small[`{shown.run}`]")
         share = shown.done / shown.planned if shown.planned else 1.0
         waiting = tr(" · starting: the first answer takes longest") if not shown.done else ""
@@ -194,7 +194,7 @@ def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunIn
 
 
 def run_label(info: RunInfo) -> str:
-    mark = f" · {tr('simulated')}" if info.simulated else ""
+    mark = tr(" · simulated") if info.simulated else ""
     mark += "" if shelf_of(info) == "listed" else f" · {tr(SHELVES[shelf_of(info)])}"
     moment = dated(local(info.created), msg("%d %b %H:%M"))
     # A run that nobody named is called after its data, which would then fill the field twice.

@@ -156,12 +156,11 @@ def store_chooser() -> None:
 
 
 def _when(path: Path) -> str:
-    moment = _changed(path)
-    return (
-        tr("Last written {moment}", moment=dated(datetime.fromtimestamp(moment), msg("%d %b %Y, %H:%M")))
-        if moment
-        else tr("Not written yet")
-    )
+    changed = _changed(path)
+    if not changed:
+        return tr("Not written yet")
+    moment = dated(datetime.fromtimestamp(changed), msg("%d %b %Y, %H:%M"))
+    return tr("Last written {moment}", moment=moment)
 
 
 def _go(name: str) -> None:
