@@ -6,7 +6,9 @@ that are gone are let go, and new ones stand there without a translation, to be 
 
 from __future__ import annotations
 
+import ast
 import io
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -17,6 +19,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
 from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
+from rubriclab.report import definitions, estimands
 
 ROOT = Path(__file__).parents[2]
 KEYWORDS = {"tr": (1,), "msg": (1,), "noun": (1, 2)}
@@ -24,13 +27,46 @@ HEADER = "# The words of rubriclab. Written anew by: python -m tests.languages.c
 
 
 def modules() -> list[Path]:
-    return sorted([ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "rubriclab").rglob("*.py")])
+    """All that speaks: code, and the templates of reports."""
+    package = ROOT / "rubriclab"
+    return sorted(
+        [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *package.rglob("*.py"), *package.rglob("*.html.jinja")]
+    )
+
+
+def of_statistics(path: Path) -> Iterator[str]:
+    """Names and notes of tests, which a module of ``stats`` gives without knowing any language: texts of two words
+    and more that are neither documentation nor an error's nor part of another."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    left = [node for node in ast.walk(tree) if isinstance(node, ast.Raise | ast.JoinedStr | ast.Expr | ast.Call)]
+    inside = {
+        id(part)
+        for node in left
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") == "join"
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            yield from re.findall(r".*\w+'?\w* \w.*", node.value)
 
 
 def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
-    """The texts of one module; a noun with both its forms."""
-    for _, message, _, _ in extract_from_file("python", path, keywords=KEYWORDS):
+    """The texts of one module or template; a noun with both its forms."""
+    if path.parent.name == "stats":
+        yield from of_statistics(path)
+        return
+    how = ("jinja2", {"trim_blocks": "true"}) if path.suffix == ".jinja" else ("python", None)
+    for _, message, _, _ in extract_from_file(how[0], path, keywords=KEYWORDS, options=how[1]):
         yield message if isinstance(message, str) else (message[0], message[1])
+
+
+def glossary() -> Iterator[tuple[str, str]]:
+    """The texts of the definitions and of the assumptions, each with the file that it stands in."""
+    for file, entries, words in (
+        ("definitions.toml", definitions.TERMS, definitions.WORDS),
+        ("estimands.toml", estimands.ESTIMANDS, estimands.WORDS),
+    ):
+        yield from ((f"rubriclab/report/{file}", getattr(one, word)) for one in entries for word in words)
 
 
 @cache
@@ -40,6 +76,8 @@ def source() -> Catalog:
     for path in modules():
         for message in messages_of(path):
             found.add(message, locations=[(path.relative_to(ROOT).as_posix(), 0)])
+    for file, text in glossary():
+        found.add(text, locations=[(file, 0)])
     return found
 
 
@@ -56,7 +94,7 @@ def renewed(code: str) -> bytes:
     """The catalogue of a language with the texts of today, as a file."""
     kept = read(code) if path_of(code).exists() else Catalog(locale=code)
     told = {one.id: one.string for one in kept if one.id and not one.fuzzy}
-    new = Catalog(locale=code, header_comment=HEADER, fuzzy=False)
+    new = Catalog(locale=code, header_comment=HEADER, fuzzy=False, project="rubriclab", version="")
     for one in source():
         if one.id:
             new.add(one.id, told.get(one.id, ""), locations=sorted(set(one.locations)))
