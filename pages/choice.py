@@ -12,11 +12,11 @@ from rubriclab.store import RunInfo
 LEAD = msg(
     "What pulls the judge: the place, the label beside it, or the score read just before? And what takes it out?"
 )
+# What an answer counts as, by its name: what the model is fitted to, and what is corrected.
 COUNTED: dict[str, tuple[Source, str]] = {
     msg("The score named"): ("choices", "counts"),
     msg("Token probabilities"): ("probabilities", "probabilities"),
 }
-"""What an answer counts as: by the name of it, what the model is fitted to and what is corrected."""
 ONE_ORDER = ("fixed", "descending")
 
 
