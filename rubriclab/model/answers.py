@@ -100,13 +100,13 @@ def check_rule(rule: AnswerRule) -> None:
 def answer_words(rule: AnswerRule) -> str:
     """How an answer is read, in a few words."""
     where = {
-        "json": f"JSON at “{rule.path}”",
-        "regex": f"what {rule.pattern!r} matches",
-        "tag": f"the tag “{rule.tag}”",
-        "last_label": "the last label in the reply",
-        "label": "a label that is the whole reply",
+        "json": tr("JSON at “{path}”", path=rule.path),
+        "regex": tr("what {pattern!r} matches", pattern=rule.pattern),
+        "tag": tr("the tag “{tag}”", tag=rule.tag),
+        "last_label": tr("the last label in the reply"),
+        "label": tr("a label that is the whole reply"),
     }[rule.read]
-    return f"{where}, asked for by a {rule.ask}" if rule.ask else where
+    return tr("{where}, asked for by a {ask}", where=where, ask=rule.ask) if rule.ask else where
 
 
 _EXAMPLES = {"json": '"verdict.score"', "regex": "'Score: (\\S+)'", "tag": '"score"'}

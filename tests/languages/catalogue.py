@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 TABLES = (
     ("rubriclab/app/adapters.toml", "tools", ("lead",)),
     ("rubriclab/datasets/gallery.toml", "", ("title", "about", "source", "licence")),
+    ("rubriclab/datasets/recipes.toml", "", ("title", "about", "source", "licence")),
 )
 """Files with texts, the table of them that has entries (none: the file is such a table), and its fields that are
 said."""
