@@ -87,18 +87,12 @@ def confusion_cells(arm: ArmAgreement) -> Chart:
     share = np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
 
     def hover(row: int, column: int) -> str:
-        return tr(
-            "people {rated}, judge {scored}<br>{count:.1f} items<br>{share:.0%} of those rated {rated}",
-            rated=values[row],
-            scored=values[column],
-            count=counts[row, column],
-            share=share[row, column],
-        )
+        return _cell_hover(values[row], values[column], counts[row, column], share[row, column])
 
     def behind(row: int, column: int) -> Behind:
         del row
-        title = tr("{arm}, scored {scored}", arm=arm.arm, scored=values[column])
-        return Behind(title, arm=arm.code, score=int(shown.values[column]))
+        name = tr("{arm}, scored {scored}", arm=arm.arm, scored=values[column])
+        return Behind(name, arm=arm.code, score=int(shown.values[column]))
 
     drawing = Drawing(x=tr("Judge's score"), y=tr("People's rating"), height=120 + 44 * max(2, len(values)))
     drawing.cells(
@@ -119,6 +113,16 @@ def confusion_cells(arm: ArmAgreement) -> Chart:
             alike=alike,
             items=many(arm.n_items, "item"),
         )
+    )
+
+
+def _cell_hover(rated: str, scored: str, count: float, share: float) -> str:
+    return tr(
+        "people {rated}, judge {scored}<br>{count:.1f} items<br>{share:.0%} of those rated {rated}",
+        rated=rated,
+        scored=scored,
+        count=count,
+        share=share,
     )
 
 

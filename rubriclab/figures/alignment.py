@@ -13,9 +13,9 @@ from rubriclab.findings.alignment import StrategyDifference, Sweep
 from rubriclab.findings.alignment_arms import ArmAlignment, OrderingRank
 from rubriclab.model import Arm
 from rubriclab.model.language import tr
-from rubriclab.model.wording import many, number
+from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.alignment import BudgetPoint, Correlation
-from rubriclab.stats.inference import NO_INTERVAL
+from rubriclab.stats.inference import NO_INTERVAL, Interval
 from rubriclab.stats.reliability import TARGET
 
 ROW = 30
@@ -53,19 +53,14 @@ def forest(arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearma
         drawing.dots(mine, name=strategy, color=judge_color(index))
     drawing.rows(rows)
     drawing.figure.update_layout(showlegend=len(strategies) > 1)
-    parts = [
-        tr(
-            "{strategy} on {place} {r}",
-            strategy=f.arm.strategy,
-            place=_place(f.arm),
-            r=number(getattr(f, measure).r, ".2f"),
-        )
-        for f in arms[:8]
-    ]
-    told = listed(parts, of=len(arms))
+    told = listed([_correlated(arm, getattr(arm, measure).r) for arm in arms[:8]], of=len(arms))
     if measure == "pearson":
         return drawing.chart(tr("Linear correlation of mean scores with human ratings: {told}.", told=told))
     return drawing.chart(tr("Agreement correlation of mean scores with human ratings: {told}.", told=told))
+
+
+def _correlated(arm: ArmAlignment, r: float) -> str:
+    return tr("{strategy} on {place} {r}", strategy=arm.arm.strategy, place=_place(arm.arm), r=number(r, ".2f"))
 
 
 def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
@@ -121,22 +116,7 @@ def reliability_curves(arms: Sequence[ArmAlignment]) -> Chart:
         if all(map(isfinite, sure.noise_ci)):
             lows, highs = [ci.low for *_, ci in curve], [ci.high for *_, ci in curve]
             drawing.band(reads, lows, highs, color=color, legendgroup=str(index))
-        marks = [
-            Mark(
-                k,
-                value,
-                NO_INTERVAL,
-                tr(
-                    "{k} reads: {dependable:.2f} [{low:.2f}, {high:.2f}]",
-                    k=k,
-                    dependable=value,
-                    low=ci.low,
-                    high=ci.high,
-                ),
-                _arm_behind(arm),
-            )
-            for k, value, ci in curve
-        ]
+        marks = [Mark(k, value, NO_INTERVAL, _reads_hover(k, value, ci), _arm_behind(arm)) for k, value, ci in curve]
         drawing.dots(marks, name=name, color=color, upright=True, joined=True, legendgroup=str(index))
         parts.append(
             tr(
@@ -152,6 +132,11 @@ def reliability_curves(arms: Sequence[ArmAlignment]) -> Chart:
     drawing.figure.update_yaxes(range=[0, 1.02])
     told = listed(parts[:6], of=len(parts))
     return drawing.chart(tr("Dependability by number of reads: {told}.", told=told))
+
+
+def _reads_hover(k: int, value: float, ci: Interval) -> str:
+    ends = interval(ci, ".2f", brackets=True)
+    return tr("{k} reads: {dependable:.2f} {ends}", k=k, dependable=value, ends=ends)
 
 
 def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
@@ -222,23 +207,22 @@ def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
         },
     )
     drawing.rows([f"{_ranks(o)}. {order}" for o, order in zip(shown, orders, strict=True)])
-    canonical_words = ""
-    if canonical and canonical.rank_low is None:
-        canonical_words = tr(
-            "The usual order is number {rank} of {ranked} as read; its rank is not known.",
-            rank=canonical.rank,
-            ranked=len(ranked),
-        )
-    elif canonical:
-        canonical_words = tr("The usual order ranks {ranks} of {ranked}.", ranks=_ranks(canonical), ranked=len(ranked))
     best = (
         tr("Highest as read, which chance decides too: {orders} with r = {r:.3f}. ", orders=orders[0], r=shown[0].r)
         if shown
         else tr("No ordering. ")
     )
-    return drawing.chart(
-        tr("Correlation with humans of each single ordering. {best}{usual}", best=best, usual=canonical_words)
-    )
+    usual = _usual_rank(canonical, len(ranked))
+    return drawing.chart(tr("Correlation with humans of each single ordering. {best}{usual}", best=best, usual=usual))
+
+
+def _usual_rank(canonical: OrderingRank | None, ranked: int) -> str:
+    if canonical is None:
+        return ""
+    if canonical.rank_low is None:
+        known = {"rank": canonical.rank, "ranked": ranked}
+        return tr("The usual order is number {rank} of {ranked} as read; its rank is not known.", **known)
+    return tr("The usual order ranks {ranks} of {ranked}.", ranks=_ranks(canonical), ranked=ranked)
 
 
 def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:

@@ -9,6 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from rubriclab.figures.comparison_names import judge_names as judge_names
+from rubriclab.figures.comparison_names import names as _names
 from rubriclab.figures.marks import Drawing, Mark, Scale, folded, verdict_said
 from rubriclab.figures.style import (
     ACCENT,
@@ -24,7 +26,7 @@ from rubriclab.figures.style import (
     with_behind,
 )
 from rubriclab.findings.comparison import ComparisonResult
-from rubriclab.findings.comparison_judge import JudgeComparison
+from rubriclab.findings.comparison_judge import JudgeComparison, Point
 from rubriclab.findings.comparison_together import JudgesTogether
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many, number, p_value, plural
@@ -40,21 +42,16 @@ _ROOM = 24
 
 def advantage_bars(result: ComparisonResult) -> Chart:
     """How far the first place wins by judge, with the band of what is of no interest."""
-    marks = []
-    for row, judge in enumerate(result.judges):
-        shown = judge.first_place.effect
-        hover = tr(
-            "{judge}<br>{advantage} ({low} to {high}): {verdict}<br>{comparisons} comparisons, {units} {things}",
-            judge=escape(judge.judge),
-            advantage=_number(shown.estimate),
-            low=_number(shown.low),
-            high=_number(shown.high),
-            verdict=verdict_said(shown.verdict),
-            comparisons=judge.first_place.comparisons,
-            units=judge.first_place.units,
-            things=plural(judge.first_place.unit, 2),
+    marks = [
+        Mark(
+            row,
+            judge.first_place.effect.estimate,
+            judge.first_place.effect.interval,
+            _advantage_hover(judge),
+            _behind(judge),
         )
-        marks.append(Mark(row, shown.estimate, shown.interval, hover, _behind(judge)))
+        for row, judge in enumerate(result.judges)
+    ]
     drawing = Drawing(x=tr("Wins of the first place less wins of the last"), height=110 + 38 * max(len(marks), 1))
     drawing.bars(marks, color=[UNDER if mark.value < 0 else OVER for mark in marks])
     drawing.rows(_names(result.judges))
@@ -82,6 +79,21 @@ def advantage_bars(result: ComparisonResult) -> Chart:
             sesoi=sesoi,
             words=words or tr("none"),
         )
+    )
+
+
+def _advantage_hover(judge: JudgeComparison) -> str:
+    first, shown = judge.first_place, judge.first_place.effect
+    return tr(
+        "{judge}<br>{advantage} ({low} to {high}): {verdict}<br>{comparisons} comparisons, {units} {things}",
+        judge=escape(judge.judge),
+        advantage=_number(shown.estimate),
+        low=_number(shown.low),
+        high=_number(shown.high),
+        verdict=verdict_said(shown.verdict),
+        comparisons=first.comparisons,
+        units=first.units,
+        things=plural(first.unit, 2),
     )
 
 
@@ -177,15 +189,8 @@ def against_win_rate(
     names, looks = _names(judges), _looks(judges, run_judges)
     for index, (judge, look) in enumerate(zip(judges, looks, strict=True)):
         known = [point for point in judge.points if np.isfinite(point.owr)]
-        marks = []
-        for point in known:
-            at, value = getattr(point, x), getattr(point, measure)
-            hover = (
-                f"{escape(f'{point.candidate}, {point.task}')}<br>{number(at, '.2f')}{tr(', ')}{number(value, '.2f')}"
-            )
-            marks.append(Mark(at, value, hover=hover, behind=_behind(judge)))
         drawing.dots(
-            marks,
+            [_cell_mark(judge, point, getattr(point, x), getattr(point, measure)) for point in known],
             color=look.color,
             upright=True,
             marker={"size": 6, "opacity": 0.45, "symbol": look.symbol},
@@ -199,13 +204,16 @@ def against_win_rate(
     drawing.figure.update_xaxes(range=[-0.03, 1.03])  # both are shares
     if measure == "pc":
         drawing.figure.update_yaxes(range=[-0.03, 1.03])
-    told = {
-        "title": tr(_TITLES[measure]),
-        "words": "; ".join(_parabola_words(judge, measure) for judge in judges) or tr("No judge"),
-    }
+    told = {"title": tr(_TITLES[measure])}
+    told["words"] = "; ".join(_parabola_words(judge, measure) for judge in judges) or tr("No judge")
     if x == "owr":
         return drawing.chart(tr("{title} against overall win rate by cell. {words}.", **told))
     return drawing.chart(tr("{title} against quality gap |win rate − 1/p| by cell. {words}.", **told))
+
+
+def _cell_mark(judge: JudgeComparison, cell: Point, x: float, y: float) -> Mark:
+    name = escape(f"{cell.candidate}, {cell.task}")
+    return Mark(x, y, hover=f"{name}<br>{number(x, '.2f')}{tr(', ')}{number(y, '.2f')}", behind=_behind(judge))
 
 
 def _fitted(drawing: Drawing, fit: Parabola, reach: tuple[float, float], name: str, group: str, look: Look) -> None:
@@ -356,31 +364,6 @@ def _looks(judges: Sequence[JudgeComparison], run_judges: Sequence[str]) -> list
 
 def _behind(judge: JudgeComparison) -> Behind:
     return Behind(f"{judge.judge} · {judge.dataset} · {judge.strategy}", arm=judge.code)
-
-
-def judge_names(judges: Sequence[JudgeComparison]) -> list[str]:
-    """Escaped short names that differ: what tells two arms of one judge apart is added."""
-    return [escape(name) for name in _names(judges)]
-
-
-def _names(judges: Sequence[JudgeComparison]) -> list[str]:
-    plain = [judge.judge for judge in judges]
-    parts = [_name_parts(judge) for judge in judges]
-    differing = [k for k in range(4) if len({row[k] for row in parts}) > 1]
-    named = []
-    for judge, mine in zip(judges, parts, strict=True):
-        name = judge.judge
-        if plain.count(judge.judge) > 1:
-            more = [mine[k] for k in differing]
-            name = " · ".join([name, *(part for part in more if part)])
-        named.append(name)
-    return [name if named.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(named)]
-
-
-def _name_parts(judge: JudgeComparison) -> tuple[str, str, str, str]:
-    """What can tell two arms of one judge apart."""
-    protocol = tr("{n} shown", n=judge.n_positions) if judge.axis == "listwise" else tr("pairs")
-    return judge.dataset, judge.strategy, protocol, judge.variant or ""
 
 
 def _hover(judge: JudgeComparison, interval: Interval) -> str:

@@ -49,16 +49,14 @@ def then_and_now(found: Drift) -> Chart:
     drawing.level(x=0, place=below)
     drawing.rows([tr(one.title) for one in known], place=below)
     figure.update_xaxes(title_text=tr("Change, {unit}; intervals hold at once", unit=unit), **below)
-    higher = int((now > then).sum())
     words = "; ".join(_alt(one) for one in known) or tr("no change could be worked out")
-    return drawing.chart(
-        tr(
-            "{items} then and now, {higher:,} of them higher now. Changes with intervals that hold at once: {words}.",
-            items=many(len(then), "item"),
-            higher=higher,
-            words=words,
-        )
-    )
+    return drawing.chart(_higher(found) + tr("Changes with intervals that hold at once: {words}.", words=words))
+
+
+def _higher(found: Drift) -> str:
+    then, now = found.means.T
+    items = many(len(then), "item")
+    return tr("{items} then and now, {higher:,} of them higher now. ", items=items, higher=int((now > then).sum()))
 
 
 def _behind(found: Drift, item: int, then: float, now: float) -> Behind:

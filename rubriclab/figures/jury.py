@@ -42,16 +42,18 @@ def budget_curves(of: JuryOf, found: Measured, *, shared: bool = False) -> Chart
         )
         within = [mix for mix in line if mix.affordable]
         if within:
-            best = within[-1]
-            words = {"judges": name, "orders": many(best.orders, "order")}
-            if people:
-                told.append(tr("{judges}: r {r} in {orders}", r=number(best.agreement, ".2f"), **words))
-            else:
-                told.append(tr("{judges}: {error} points in {orders}", error=number(best.error, ".2f"), **words))
+            told.append(_best(name, within[-1], people))
     drawing.figure.update_xaxes(rangemode="tozero")
     if people:
         return drawing.chart(tr("Agreement with people by budget. {told}.", told=listed(told)))
     return drawing.chart(tr("Error by budget. {told}.", told=listed(told)))
+
+
+def _best(judges: str, best: Mix, people: bool) -> str:
+    words = {"judges": judges, "orders": many(best.orders, "order")}
+    if people:
+        return tr("{judges}: r {r} in {orders}", r=number(best.agreement, ".2f"), **words)
+    return tr("{judges}: {error} points in {orders}", error=number(best.error, ".2f"), **words)
 
 
 def curve(found: Measured, size: int, *, shared: bool, every: int) -> list[Mix]:

@@ -90,13 +90,8 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
     scores = [str(FAILED), *map(str, group.scores)]
 
     def hover(r: int, c: int) -> str:
-        return tr(
-            "{name}, score {score}: {share:.1%} ({count:,})",
-            name=escape(rows[r][0]),
-            score=scores[c],
-            share=share[r, c],
-            count=int(table[r, c]),
-        )
+        cell = tr("{name}, score {score}", name=escape(rows[r][0]), score=scores[c])
+        return f"{cell}: {number(share[r, c], '.1%')} ({number(int(table[r, c]), ',')})"
 
     def behind(r: int, c: int) -> Behind | None:
         if r < gold:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, listed, verdict_said
 from rubriclab.figures.style import EVEN_LINE, Behind, Chart, judge_color
-from rubriclab.findings.pulls import PullsGroup, pull_sentence
+from rubriclab.findings.pulls import Pull, PullsGroup, pull_sentence
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many
 
@@ -29,26 +29,7 @@ def pulls_bars(group: PullsGroup) -> Chart:
     drawing.room(group.order.sesoi)
     drawing.level(x=0.0)
     drawing.bars(
-        [
-            Mark(
-                row,
-                one.effect.estimate,
-                one.effect.interval,
-                tr(
-                    "{title}: {estimate:+.2f} points<br>{ends}<br>{verdict}, {arms}",
-                    title=escape(tr(one.title)),
-                    estimate=one.effect.estimate,
-                    ends=interval(one.effect.interval, "+.2f"),
-                    verdict=verdict_said(one.effect.verdict),
-                    arms=many(len(one.arms), "arm"),
-                ),
-                Behind(
-                    tr("{title}: one of its {arms}", title=tr(one.title), arms=many(len(one.arms), "arm")),
-                    arm=one.arms[0],
-                ),
-            )
-            for row, one in shown
-        ],
+        [Mark(row, one.effect.estimate, one.effect.interval, _hover(one), _behind(one)) for row, one in shown],
         color=[judge_color(0) if one.effect.verdict == "effect" else QUIET for _, one in shown],
     )
     # What the order does at all, to hold the changes against: a change of minus this takes it away.
@@ -64,3 +45,19 @@ def pulls_bars(group: PullsGroup) -> Chart:
             told=listed(told[:5], of=len(told)),
         )
     )
+
+
+def _hover(one: Pull) -> str:
+    return tr(
+        "{title}: {estimate:+.2f} points<br>{ends}<br>{verdict}, {arms}",
+        title=escape(tr(one.title)),
+        estimate=one.effect.estimate,
+        ends=interval(one.effect.interval, "+.2f"),
+        verdict=verdict_said(one.effect.verdict),
+        arms=many(len(one.arms), "arm"),
+    )
+
+
+def _behind(one: Pull) -> Behind:
+    arms = many(len(one.arms), "arm")
+    return Behind(tr("{title}: one of its {arms}", title=tr(one.title), arms=arms), arm=one.arms[0])

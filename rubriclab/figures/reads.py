@@ -67,11 +67,8 @@ def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Char
     """
     calls = list(dict.fromkeys(read.call for read in reads))
     names = list(min(reads, key=lambda read: read.call).shown) if reads else []
-    by_cell = {
-        (names.index(read.shown[read.place - 1]), calls.index(read.call)): read
-        for read in reads
-        if read.place is not None
-    }
+    placed = [(read.shown[read.place - 1], read) for read in reads if read.place is not None]
+    by_cell = {(names.index(name), calls.index(read.call)): read for name, read in placed}
     grid = np.full((len(names), len(calls)), np.nan)
     for at, read in by_cell.items():
         grid[at] = np.nan if read.score is None else read.score
@@ -83,21 +80,20 @@ def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Char
         score = tr("no score") if read.score is None else number(read.score, "g")
         return tr("{name}: {score}<br>shown at position {place}", name=escape(names[r]), score=score, place=read.place)
 
+    def behind(r: int, c: int) -> Behind | None:
+        title = tr("{name}, order {order}", name=names[r], order=c + 1)
+        return _behind(by_cell[r, c], title) if (r, c) in by_cell else None
+
     drawing = Drawing(height=90 + ROW * max(1, len(names)))
     drawing.cells(
         grid,
         Scale(SEQUENTIAL, *((min(scores), max(scores)) if scores else (1, 5))),
         text=lambda r, c: number(grid[r, c], "g"),
         hover=hover,
-        behind=lambda r, c: (
-            _behind(by_cell[r, c], tr("{name}, order {order}", name=names[r], order=c + 1))
-            if (r, c) in by_cell
-            else None
-        ),
+        behind=behind,
     )
     drawing.rows([cut(name, 24) for name in names])
-    step = 1 if len(calls) <= 15 else 5
-    drawing.figure.update_xaxes(title_text=tr("Order asked"), dtick=step, showgrid=False)
+    drawing.figure.update_xaxes(title_text=tr("Order asked"), dtick=1 if len(calls) <= 15 else 5, showgrid=False)
     drawing.figure.update_layout(showlegend=False, clickmode="event+select")
     return Chart(drawing.figure, _criteria_alt(names, grid), drawing.behind)
 

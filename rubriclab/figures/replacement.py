@@ -6,7 +6,7 @@ from html import escape
 
 from rubriclab.figures.marks import Drawing, Mark, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart, judge_color
-from rubriclab.findings.replacement_arms import ReplacementArm, Version
+from rubriclab.findings.replacement_arms import Annotator, ReplacementArm, Version
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number, p_value
 from rubriclab.stats.replacement import FALSE_DISCOVERIES
@@ -23,15 +23,7 @@ def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
     for index, version in enumerate(versions):
         marks, symbols = [], []
         for row, one in enumerate(version.annotators[:most]):
-            hover = tr(
-                "{annotator}, {way}<br>judge {judge:.2f}, annotator {human:.2f}<br>{items}, {p_by} corrected",
-                annotator=escape(one.name),
-                way=escape(tr(version.name)),
-                judge=one.judge,
-                human=one.human,
-                items=many(one.n_items, "item"),
-                p_by=p_value(one.p_by),
-            )
+            hover = _annotator_hover(version, one)
             behind = Behind(tr("{judge} against {annotator}", judge=arm.arm.judge, annotator=one.name), arm=arm.code)
             marks.append(Mark(row + 0.16 * (2 * index - 1), one.human - one.judge, hover=hover, behind=behind))
             symbols.append("circle" if one.beaten else "circle-open")
@@ -53,6 +45,18 @@ def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
             false_discoveries=FALSE_DISCOVERIES,
             told=listed(told, of=len(names)),
         )
+    )
+
+
+def _annotator_hover(version: Version, one: Annotator) -> str:
+    return tr(
+        "{annotator}, {way}<br>judge {judge:.2f}, annotator {human:.2f}<br>{items}, {p_by} corrected",
+        annotator=escape(one.name),
+        way=escape(tr(version.name)),
+        judge=one.judge,
+        human=one.human,
+        items=many(one.n_items, "item"),
+        p_by=p_value(one.p_by),
     )
 
 

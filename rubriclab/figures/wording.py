@@ -9,7 +9,7 @@ import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, listed, verdict_said
 from rubriclab.figures.style import JUDGE_COLORS, Chart, judge_color
-from rubriclab.findings.wording import NAMES, WordingGroup
+from rubriclab.findings.wording import NAMES, WordingGroup, WordingShift
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
 
@@ -98,18 +98,20 @@ def wording_forest(group: WordingGroup) -> Chart:
     )
     drawing.rows([one.wording for one in group.shifts])
     drawing.figure.update_layout(showlegend=False)
-    told = [
-        tr(
-            "{wording} {estimate:+.2f} points, {verdict}",
-            wording=one.wording,
-            estimate=one.effect.estimate,
-            verdict=verdict_said(one.effect.verdict),
-        )
-        for _, one in shown
-    ]
+    told = [_shifted(one) for _, one in shown]
     first = group.wordings[0]
     return drawing.chart(
         tr("Mean score of each wording less that of “{first}”. {told}.", first=first, told=listed(told))
+    )
+
+
+def _shifted(one: WordingShift) -> str:
+    verdict = verdict_said(one.effect.verdict)
+    return tr(
+        "{wording} {estimate:+.2f} points, {verdict}",
+        wording=one.wording,
+        estimate=one.effect.estimate,
+        verdict=verdict,
     )
 
 
