@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 
-from rubriclab.model.language import language, tr
+from rubriclab.model.language import tr
 from rubriclab.report.source import Source
 
 
@@ -28,7 +27,7 @@ def _rows(of: Source) -> Iterator[tuple[str, str]]:
     if of.dataset:
         yield tr("Data set"), of.dataset
     if of.created is not None:
-        yield tr("In this store since"), _when(of.created)
+        yield tr("In this store since"), of.created.strftime(tr("%d %B %Y, %H:%M UTC"))
     if of.planned:
         yield tr("Calls"), tr("{done:,} of {planned:,}", done=of.done, planned=of.planned)
     yield from _spent(of)
@@ -57,12 +56,6 @@ def _rows(of: Source) -> Iterator[tuple[str, str]]:
         yield tr("Packages"), ", ".join(f"{name} {version}" for name, version in versions.items())
     for note in known.get("notes", ()):
         yield tr("Note"), str(note)
-
-
-def _when(created: datetime) -> str:
-    """A day and a time in UTC, the month in words where the language is English."""
-    day = f"{created:%d.%m.%Y, %H:%M}" if language() == "de" else f"{created:%d %B %Y, %H:%M}"
-    return f"{day} UTC"
 
 
 def _spent(of: Source) -> Iterator[tuple[str, str]]:

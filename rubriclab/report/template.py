@@ -14,6 +14,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rubriclab.findings.effects import words
+from rubriclab.model.language import language, tr
+from rubriclab.model.wording import many
 
 HERE = Path(__file__).parent
 
@@ -48,7 +50,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals["effect_words"] = words
+    made.globals |= {"effect_words": words, "tr": tr, "many": many, "language": language}
     return made
 
 

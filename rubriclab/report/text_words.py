@@ -1,0 +1,44 @@
+"""How lines for a terminal write rows, names and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rubriclab.model.language import tr
+from rubriclab.model.wording import arm_name, interval, number
+
+Json = Mapping[str, Any]
+
+
+def row(label: str, text: str) -> str:
+    """A line of an arm: what it is about, then what is said."""
+    return f"  {label:<14} {text}"
+
+
+def notes(texts: Iterable[str]) -> Iterator[str]:
+    """What an arm warns of, a line each."""
+    return (row(tr("note"), tr(text)) for text in texts)
+
+
+def named(of: Json, *, strategy: bool = True) -> str:
+    """An arm's name without the mark of a simulated judge, which the head of the text has."""
+    return arm_name(of, strategy=strategy, simulated=False)
+
+
+def stated(value: float | None, form: str = ".1%") -> str:
+    """A number as text; it says so where there is none."""
+    return number(value, form, unknown=tr("unknown"))
+
+
+def effect_line(shown: Json) -> str:
+    """An effect with its interval and its verdict, or why it is unknown."""
+    if shown["estimate"] is None:
+        return tr("unknown ({why})", why=tr(shown["why"]))
+    ends = span([shown["low"], shown["high"]])
+    return f"{stated(shown['estimate'], '+.3f')} {ends}, {tr(shown['verdict'])}"
+
+
+def span(ci: Sequence[float | None]) -> str:
+    """An interval in brackets."""
+    return interval(ci, ".3f", brackets=True)
