@@ -34,7 +34,8 @@ from rubriclab.stats.comparison import Parabola
 from rubriclab.stats.inference import Interval
 
 Measure = Literal["pc", "pf"]
-_TITLES = {"pc": msg("Position consistency (PC)"), "pf": msg("Preference fairness (PF)")}
+_PC = msg("Position consistency (PC)")
+_TITLES = {"pc": _PC, "pf": msg("Preference fairness (PF)")}
 _PF = msg("PF (primacy < 0 < recency)")
 _ROOM = 24
 """Characters of judges' names side by side for which a phone has room below cells; else they are numbered."""
@@ -143,7 +144,7 @@ def _bars(judges: Sequence[JudgeComparison], measure: Measure) -> Chart:
 def pc_against_pf(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> Chart:
     """Each judge's PF over its PC (large), with its cells behind it (small)."""
     looks = _looks(result.judges, run_judges)
-    drawing = Drawing(x=tr(_TITLES["pc"]), y=tr(_PF), height=400)
+    drawing = Drawing(x=tr(_PC), y=tr(_PF), height=400)
     for index, (judge, name) in enumerate(zip(result.judges, _names(result.judges), strict=True)):
         behind, group, look = _behind(judge), str(index), looks[index]
         cells = [
@@ -213,7 +214,7 @@ def against_win_rate(
 
 def _cell_mark(judge: JudgeComparison, cell: Point, x: float, y: float) -> Mark:
     name = escape(f"{cell.candidate}, {cell.task}")
-    return Mark(x, y, hover=f"{name}<br>{number(x, '.2f')}{tr(', ')}{number(y, '.2f')}", behind=_behind(judge))
+    return Mark(x, y, hover=tr("{name}<br>{x:.2f}, {y:.2f}", name=name, x=x, y=y), behind=_behind(judge))
 
 
 def _fitted(drawing: Drawing, fit: Parabola, reach: tuple[float, float], name: str, group: str, look: Look) -> None:

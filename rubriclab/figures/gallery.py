@@ -71,7 +71,7 @@ def _reach(rows: Sequence[LoggedAdvantage], result: GalleryResult) -> list[float
 def _name_rows(drawing: Drawing, names: Sequence[str], foot: float | None, count: int) -> None:
     ticks, texts = [float(k) for k in range(len(names))], [escape(cut(name, LONGEST)) for name in names]
     if foot is not None:
-        ticks, texts = [*ticks, foot], [*texts, f"<b>{tr('All, pooled')}</b>"]
+        ticks, texts = [*ticks, foot], [*texts, tr("<b>All, pooled</b>")]
     end = count - 0.4 if foot is None else foot + (foot - count + 0.5)
     drawing.figure.update_yaxes(tickvals=ticks, ticktext=texts, range=[end, -0.7], showgrid=False)
     drawing.figure.update_xaxes(showgrid=True, gridcolor="rgba(128,128,128,0.18)", ticksuffix="")
@@ -102,7 +102,7 @@ def by_gap(result: GalleryResult) -> Chart:
         else tr(" A line through them falls or rises by {slope:+.1f} for 10 points.", slope=POINTS * line.slope / 10)
     )
     told = [
-        f"{row.name} {number(POINTS * row.gap, '.0f')}{tr(', ')}{number(POINTS * row.value, '+.1f')}"
+        tr("{name} {gap:.0f}, {advantage:+.1f}", name=row.name, gap=POINTS * row.gap, advantage=POINTS * row.value)
         for row in rows[:12]
     ]
     return drawing.chart(

@@ -197,7 +197,7 @@ def share_hover(arm: PositionArm, score: int, place: int) -> str:
         "{head}: {share:.1%} of this score's choices{ends}<br>{counts}",
         head=head,
         share=table.share[score, place],
-        ends=ends and f"{ends}{tr(' (all cells at once)')}",
+        ends=ends and ends + tr(" (all cells at once)"),
         counts=counts,
     )
 

@@ -32,8 +32,9 @@ def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
     drawing.level(x=0)
     drawing.rows(names)
     drawing.figure.update_xaxes(range=[-1.05, 1.05])
+    beaten, not_beaten = tr("beaten"), tr("not beaten")
     told = [
-        f"{one.name}: {number(one.human - one.judge, '+.2f')}, {tr('beaten') if one.beaten else tr('not beaten')}"
+        f"{one.name}: {number(one.human - one.judge, '+.2f')}, {beaten if one.beaten else not_beaten}"
         for one in arm.single.annotators[:8]
     ]
     return drawing.chart(
@@ -78,10 +79,8 @@ def advantage_dots(arm: ReplacementArm) -> Chart:
         [tr(one.name) if row < len(ways) else tr("order {order}", order=one.name) for row, one in enumerate(versions)]
     )
     drawing.level(x=0.5)
-    told = [
-        f"{tr(one.name)} {number(one.advantage, '.2f')} {tr('passes') if one.passes else tr('does not pass')}"
-        for one in versions
-    ]
+    passes, fails = tr("passes"), tr("does not pass")
+    told = [f"{tr(one.name)} {number(one.advantage, '.2f')} {passes if one.passes else fails}" for one in versions]
     return drawing.chart(
         tr(
             "Advantage of {judge} by way of use and by order: {told}.",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rubriclab.findings.ordering import cost_said
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import UNKNOWN, arm_name, interval, number
+from rubriclab.report.text_words import spoken
 
 Json = Mapping[str, Any]
 UNRATED = msg("no ratings")
@@ -126,7 +127,7 @@ def _with_effect(shown: Json) -> str:
     if shown["estimate"] is None:
         return UNKNOWN
     cell = _with_ci(shown["estimate"], [shown["low"], shown["high"]], "+.3f")
-    return f"{cell}\n{tr(shown['verdict'])}"
+    return f"{cell}\n{spoken(shown, 'verdict')}"
 
 
 # ---------------------------------------------------------------- the tables
@@ -144,7 +145,7 @@ OPTIONS = KeyTable(
     msg("Order of the score options"),
     (
         ARM,
-        Column(msg("Moves the mean score"), lambda arm: tr(arm["shift"]["mean"]["verdict"]), number=False),
+        Column(msg("Moves the mean score"), lambda arm: spoken(arm["shift"]["mean"], "verdict"), number=False),
         Column(msg("Ascending less descending, points"), _shift),
         Column(msg("Picks at position 1 (even)"), _first_position),
         Column(msg("V without noise"), _cramers_v),

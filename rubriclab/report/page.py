@@ -187,8 +187,12 @@ def _of_run(run: _Run, wanted: Collection[str]) -> Iterator[_Part]:
     if "charts" in wanted:
         yield from _chart_parts(sections(run.findings))
     if "shown" in wanted:
-        yield _Part("shown", tr(PARTS["shown"]), {"source": run.source, "criteria": _criteria(run)})
+        yield _Part("shown", _called("shown"), {"source": run.source, "criteria": _criteria(run)})
     yield _Part("care", tr("Read with care"), _notes(run))
+
+
+def _called(part: str) -> str:
+    return tr(PARTS[part])
 
 
 def _facts(run: _Run, *, marked: bool = False) -> list[str]:
@@ -288,9 +292,9 @@ def _comparison(runs: Sequence[_Run], wanted: Collection[str]) -> _Part:
 def _ending(runs: Sequence[_Run], wanted: Collection[str], terms: Collection[str]) -> Iterator[_Part]:
     """What is said once for all runs: methods, references, provenance, all numbers."""
     if "methods" in wanted:
-        yield _Part("methods", tr(PARTS["methods"]), by_topic(terms))
+        yield _Part("methods", _called("methods"), by_topic(terms))
         yield _Part("references", tr("References"), references(terms))
     if "provenance" in wanted:
-        yield _Part("provenance", tr(PARTS["provenance"]), runs)
+        yield _Part("provenance", _called("provenance"), runs)
     if "numbers" in wanted:
-        yield _Part("text", tr(PARTS["numbers"]), [(run.title, as_text(run.body)) for run in runs])
+        yield _Part("text", _called("numbers"), [(run.title, as_text(run.body)) for run in runs])

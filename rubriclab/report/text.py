@@ -18,7 +18,7 @@ from rubriclab.report.text_beside import (
 )
 from rubriclab.report.text_ratings import mean_lines, replacement_lines
 from rubriclab.report.text_reliability import jury_lines, pull_lines, ranks_line, ruler_lines, study_lines
-from rubriclab.report.text_words import Json, effect_line, named, notes, row, span, stated
+from rubriclab.report.text_words import Json, effect_line, named, notes, row, span, spoken, stated
 
 
 def as_text(document: Json) -> str:
@@ -73,7 +73,7 @@ def _advice_lines(advice: Sequence[Json]) -> Iterator[str]:
         if name != about:
             about = name
             yield from ("", name)
-        yield f"  {tr(line['question']) + ':':<16} {tr(line['verdict'])}. {tr(line['answer'])}"
+        yield f"  {spoken(line, 'question') + ':':<16} {spoken(line, 'verdict')}. {spoken(line, 'answer')}"
 
 
 # ---------------------------------------------------------------- score options
@@ -116,7 +116,7 @@ def _position_lines(arm: Json) -> Iterator[str]:
         v=stated(where["v"], ".3f"),
         ends=span(where["v_ci"]),
         plain=stated(where["cramers_v"], ".3f"),
-        test=tr(test["name"]),
+        test=spoken(test, "name"),
         p=lone_p(test["p"]),
     )
     yield row(tr("V less noise"), v)
@@ -164,7 +164,7 @@ def _outcome(shift: Json) -> str:
 def _shift_lines(shift: Json) -> Iterator[str]:
     mean, by = shift["mean"], shift["mean_by"]
     verdict = tr(
-        ": {verdict} (smallest effect of interest {sesoi:g})", verdict=tr(mean["verdict"]), sesoi=mean["sesoi"]
+        ": {verdict} (smallest effect of interest {sesoi:g})", verdict=spoken(mean, "verdict"), sesoi=mean["sesoi"]
     )
     moved = tr(
         "{shift} points {ends} ascending less descending",
@@ -188,7 +188,7 @@ def _shift_lines(shift: Json) -> Iterator[str]:
 
 def _single_score(single: Json, one: Json) -> str:
     permuted = tr(", by permuting scores over orders") if one["verdict"] == "effect" and one["why"] else ""
-    told = {"verdict": tr(one["verdict"]), "permuted": permuted}
+    told = {"verdict": spoken(one, "verdict"), "permuted": permuted}
     if single["source"]:
         size = beyond_noise(single["excess"], ".2f", tr("points"))
         return tr(
@@ -227,7 +227,7 @@ def _alignment_lines(arm: Json) -> Iterator[str]:
     if sure:
         yield row(tr("dependability"), _dependable(sure))
     if ceiling and ceiling["why"]:
-        yield row(tr("ceiling"), tr("unknown: {why}", why=tr(ceiling["why"])))
+        yield row(tr("ceiling"), tr("unknown: {why}", why=spoken(ceiling, "why")))
     elif ceiling:
         r, ends = stated(ceiling["r"], ".3f"), span(ceiling["ci"])
         yield row(tr("ceiling"), tr("r {r} {ends}, the root of the mean rating's reliability", r=r, ends=ends))
@@ -284,7 +284,7 @@ def _criteria_lines(arm: Json) -> Iterator[str]:
 def _moved(line: Json) -> dict[str, str]:
     """Of an effect its number, its interval and its verdict, as text."""
     ends = span([line["low"], line["high"]])
-    return {"shift": stated(line["estimate"], "+.2f"), "ends": ends, "verdict": tr(line["verdict"])}
+    return {"shift": stated(line["estimate"], "+.2f"), "ends": ends, "verdict": spoken(line, "verdict")}
 
 
 def _criterion_shift(arm: Json) -> str:
@@ -319,7 +319,8 @@ def _judge_lines(judge: Json) -> Iterator[str]:
         yield row(tr("order alone"), change)
     for place in judge["first_place"]["places"] if judge["axis"] == "listwise" else []:
         share = tr("{effect}, {share} of decided", effect=effect_line(place["effect"]), share=stated(place["share"]))
-        yield f"    {tr('place {place}', place=place['place']):<14} {share}"
+        where = tr("place {place}", place=place["place"])
+        yield f"    {where:<14} {share}"
     yield from _consistency_lines(judge)
     if judge["error"] is not None:
         yield row(tr("error"), f"{stated(judge['error'], '.4f')} {span(judge['error_ci'])}")
@@ -351,7 +352,7 @@ def _consistency_lines(judge: Json) -> Iterator[str]:
         readable=used["series"] - used["unreadable"],
     )
     yield row("PC", tr("unknown") if judge["pc"] is None else spread)
-    tested = f"{tr(test['name'])} {p_value(test['p'])}" if test["p"] is not None else tr(test["note"])
+    tested = f"{spoken(test, 'name')} {p_value(test['p'])}" if test["p"] is not None else spoken(test, "note")
     pf, ends = stated(judge["pf"], "+.4f"), span(judge["pf_ci"])
     yield row("PF", tr("{pf} {ends}, {tested} (primacy < 0 < recency)", pf=pf, ends=ends, tested=tested))
     stable = tr(
@@ -367,7 +368,7 @@ def _consistency_lines(judge: Json) -> Iterator[str]:
 
 def _by(first: Json) -> str:
     """The design and what stands behind it, where it is not simply both orders."""
-    design = "" if first["design"] == "both orders" else f", {tr(first['design'])}"
+    design = "" if first["design"] == "both orders" else f", {spoken(first, 'design')}"
     if first["by_choices"] is None:
         return design
     choices = stated(first["by_choices"]["estimate"], "+.2f")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
-from rubriclab.report.text_words import Json, notes, row
+from rubriclab.report.text_words import Json, notes, row, spoken
 
 
 def batch_lines(arm: Json) -> Iterator[str]:
@@ -28,7 +28,7 @@ def batch_lines(arm: Json) -> Iterator[str]:
     before = tr(
         "{contrast}, by {by}; by people {people}",
         contrast=_effect(arm["contrast"]),
-        by=tr(arm["contrast_by"]),
+        by=spoken(arm, "contrast_by"),
         people=_effect(arm["contrast_people"]),
     )
     yield row(tr("just before"), before)
@@ -55,4 +55,4 @@ def _beside_single(single: Json) -> Iterator[str]:
 
 def _effect(shown: Json) -> str:
     ends = interval((shown["low"], shown["high"]), ".2f", brackets=True)
-    return f"{number(shown['estimate'], '+.2f')} {ends} ({tr(shown['verdict'])})"
+    return f"{number(shown['estimate'], '+.2f')} {ends} ({spoken(shown, 'verdict')})"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many
-from rubriclab.report.text_words import Json, named, span, stated
+from rubriclab.report.text_words import Json, named, span, spoken, stated
 
 
 def compared_line(pair: Json) -> str:
@@ -23,7 +23,9 @@ def compared_line(pair: Json) -> str:
 
 def _equal_reads(pair: Json) -> str:
     orders = pair.get("orders")
-    return tr(", {reads} reads each: {verdict}", reads=pair["reads"], verdict=tr(orders["verdict"])) if orders else ""
+    return (
+        tr(", {reads} reads each: {verdict}", reads=pair["reads"], verdict=spoken(orders, "verdict")) if orders else ""
+    )
 
 
 def reversal_line(reversal: Json) -> str:
@@ -36,7 +38,7 @@ def reversal_line(reversal: Json) -> str:
         b=reversal["b"],
         share=stated(noise["changed"]["value"]),
         control=tr("no order read twice") if noise["calls"] else control,
-        verdict=tr(noise["excess"]["verdict"]),
+        verdict=spoken(noise["excess"], "verdict"),
     )
     if reversal["excluded"] == reversal["prompts"]:
         prompts = many(reversal["prompts"], "prompt")
@@ -57,16 +59,16 @@ def one_call_lines(document: Json) -> Iterator[str]:
         yield tr(
             "  {name} ({source}): nearer than one call drawn towards the mean by {shift} points {ends}: {verdict}",
             name=named(gain, strategy=False),
-            source=tr(gain["source"]),
+            source=spoken(gain, "source"),
             shift=stated(shown["estimate"], "+.2f"),
             ends=span([shown["low"], shown["high"]]),
-            verdict=tr(shown["verdict"]),
+            verdict=spoken(shown, "verdict"),
         )
     yield from (_break_even(one) for one in document.get("break_even", []) if one["claimed"])
 
 
 def _break_even(gain: Json) -> str:
-    name, against = f"  {named(gain, strategy=False)} ({tr(gain['source'])})", tr(gain["against"])
+    name, against = f"  {named(gain, strategy=False)} ({spoken(gain, 'source')})", spoken(gain, "against")
     if gain["calls"] is None:
         return tr(
             "{name}: as near to the mean of all orders as no number of {against} calls tried (up to {most})",
@@ -87,9 +89,9 @@ def form_lines(forms: Json | None) -> Iterator[str]:
         for form in group["perturbations"]:
             shift = form["shift"]
             change = tr("the baseline") if shift is None else _form_moved(shift)
-            yield f"  {group['judge']} · {tr(form['name'])}: {change}"
+            yield f"  {group['judge']} · {spoken(form, 'name')}: {change}"
         for name in ("most_stable", "best_agreement"):
-            yield f"  {group['judge']}: {tr(group[name]['sentence'])}"
+            yield f"  {group['judge']}: {spoken(group[name], 'sentence')}"
     for followed in (forms or {}).get("position_or_label", []):
         yield f"  {followed['judge']}: {followed['sentence']}"
 
@@ -99,7 +101,7 @@ def _form_moved(shift: Json) -> str:
     own = tr("noise included") if noise is None else tr("{share} by chance", share=stated(noise))
     return tr(
         "{verdict}, mean shift {shift} {ends} points, flips {flips} ({own})",
-        verdict=tr(moved["verdict"]),
+        verdict=spoken(moved, "verdict"),
         shift=stated(moved["estimate"], "+.2f"),
         ends=span([moved["low"], moved["high"]]),
         flips=stated(shift["flips"]),
@@ -118,14 +120,15 @@ def wording_lines(groups: Sequence[Json]) -> Iterator[str]:
         yield f"  {group['judge']} · {group['dataset']}: {same}"
         for one in group["components"]:
             share, ends = stated(one["share"]), interval(one["ci"], ".1%", brackets=True)
-            yield f"    {tr(one['name']):<26} {tr('{share} {ends} of the variance', share=share, ends=ends)}"
+            of_whole = tr("{share} {ends} of the variance", share=share, ends=ends)
+            yield f"    {spoken(one, 'name'):<26} {of_whole}"
         for one in group["shifts"]:
             moved = one["effect"]
             shift = tr(
                 "{shift} points {ends}: {verdict}",
                 shift=stated(moved["estimate"], "+.2f"),
                 ends=span([moved["low"], moved["high"]]),
-                verdict=tr(moved["verdict"]),
+                verdict=spoken(moved, "verdict"),
             )
             yield f"    {one['wording']}: {shift}"
         yield from (tr("    note: {text}", text=tr(text)) for text in group["warnings"])
@@ -140,7 +143,7 @@ def together_line(group: Json) -> str:
             one=judges[i],
             other=judges[j],
             share=stated(agreement["share"][i][j]),
-            kappa=tr(kappa["name"]),
+            kappa=spoken(kappa, "name"),
             beyond=stated(kappa["value"][i][j], ".2f"),
         )
         for i in range(len(judges))

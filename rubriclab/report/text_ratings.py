@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name, interval, many, number
-from rubriclab.report.text_words import Json, notes, row
+from rubriclab.report.text_words import Json, notes, row, spoken
 
 
 def replacement_lines(test: Json | None) -> Iterator[str]:
@@ -14,7 +14,7 @@ def replacement_lines(test: Json | None) -> Iterator[str]:
     if test is None:
         return
     if test["passes"] is None:
-        yield row(tr("as a rater"), tr("no verdict: {why}", why=tr(test["why"])))
+        yield row(tr("as a rater"), tr("no verdict: {why}", why=spoken(test, "why")))
         return
     ways = ((tr("one read"), test), (tr("mean"), test["averaged"]), (tr("corrected"), test["corrected"]))
     told = "; ".join(f"{name} {_stands_in(way)}" for name, way in ways if way is not None)
@@ -68,7 +68,7 @@ def _all_rated(name: str, entry: Json) -> str:
         items=many(entry["n_items"], "item"),
         judge=told["judge"],
         ratings=told["ratings"],
-        apart=apart if entry["bias"]["value"] is not None else tr("not compared: {why}", why=tr(entry["why"])),
+        apart=apart if entry["bias"]["value"] is not None else tr("not compared: {why}", why=spoken(entry, "why")),
     )
 
 
@@ -77,7 +77,7 @@ def _mean_line(name: str, entry: Json, why: str) -> str:
     return tr(
         "  {name}, {of}: {told} points; {rated:,} of {items:,} rated{why}",
         name=name,
-        of=tr(entry["of"]),
+        of=spoken(entry, "of"),
         told=", ".join(f"{tr(NAMES[key])} {value}" for key, value in _values(entry)),
         rated=entry["n_rated"],
         items=entry["n_items"],

@@ -7,26 +7,26 @@ from collections.abc import Iterator, Sequence
 from rubriclab.findings.ordinal import CONCLUSIONS
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, listed, many, number, p_value
-from rubriclab.report.text_words import Json
+from rubriclab.report.text_words import Json, spoken
 
 
 def study_lines(study: Json) -> Iterator[str]:
     """One study of ``generalisability``: its parts, one call, the run's own design, the best mixes."""
     who = " · ".join(filter(None, (listed(study["judges"]), study["dataset"], study["variant"])))
     spread = "" if study["sd"] is None else tr(", sd {sd} points", sd=number(study["sd"], ".2f"))
-    yield f"  {who}: {tr(study['design'])}{spread}"
+    yield f"  {who}: {spoken(study, 'design')}{spread}"
     for one in study["components"]:
         ends = interval(one["share_ci"], ".1%", brackets=True)
         yield tr(
             "    {name} ({key}): {share} of the variance {ends}",
-            name=tr(one["name"]),
+            name=spoken(one, "name"),
             key=one["key"],
             share=number(one["share"], ".1%"),
-            ends=tr("[no interval: {why}]", why=tr(one["why"])) if one["why"] else ends,
+            ends=tr("[no interval: {why}]", why=spoken(one, "why")) if one["why"] else ends,
         )
     alone = tr("one rating") if study["people"] else tr("one call")
     for one in study["plans"]:
-        what = alone if one["key"] == "one call" else f"{tr(one['key'])}, {tr(one['name'])}"
+        what = alone if one["key"] == "one call" else f"{spoken(one, 'key')}, {spoken(one, 'name')}"
         yield f"    {what}: {_reliable(one)}"
     for one in study["best"]:
         yield _best_spent(one, "rating" if study["people"] else "call")
@@ -60,11 +60,11 @@ def jury_lines(of: Json) -> Iterator[str]:
     orders, items = many(of["orders"], "order"), many(of["n_items"], "item")
     yield tr("  {name}: {orders} each, {items}", name=name, orders=orders, items=items)
     if of["targets"][0]["target"] == "people":
-        yield f"    {tr(of['targets'][0]['gain']['verdict'])}: {tr(of['sentence'])}"
+        yield f"    {spoken(of['targets'][0]['gain'], 'verdict')}: {spoken(of, 'sentence')}"
     else:
-        yield f"    {tr(of['sentence'])}"
+        yield f"    {spoken(of, 'sentence')}"
     for one in of["targets"]:
-        told = tr(one["sentence"])
+        told = spoken(one, "sentence")
         people = one["target"] == "people"
         yield (
             tr("    held against people: {told}", told=told)
@@ -124,6 +124,7 @@ ASKED = {"order": msg("order"), "place": msg("place"), "people": msg("people"), 
 def ranks_line(line: Json) -> str:
     """One question answered with scores as numbers, then as ranks, each with its interval and unit."""
     name = " · ".join(filter(None, (line["judge"], line["dataset"], line["strategy"], line["variant"])))
+    question, conclusion = ASKED[line["asked"]], CONCLUSIONS[line["answer"]]
     first, unit, second, rank_unit = UNITS[line["asked"]]
     if line["asked"] == "place":
         sure = f"({p_value(line['p'])})"
@@ -133,12 +134,12 @@ def ranks_line(line: Json) -> str:
     return tr(
         "  {name}, {asked}: {estimate} {sure} {unit}; as ranks {ranks}: {conclusion}",
         name=name,
-        asked=tr(ASKED[line["asked"]]),
+        asked=tr(question),
         estimate=number(line[first], "+.2f"),
         sure=sure,
         unit=tr(unit),
         ranks=ranks,
-        conclusion=tr(CONCLUSIONS[line["answer"]]),
+        conclusion=tr(conclusion),
     )
 
 
@@ -152,5 +153,5 @@ def pull_lines(groups: Sequence[Json]) -> Iterator[str]:
             calls=group["n_calls"],
         )
         yield f"  {group['judge']} · {group['dataset']} · {group['rubric']}: {found}"
-        yield from (f"    {tr(one['sentence'])}" for one in group["changes"])
+        yield from (f"    {spoken(one, 'sentence')}" for one in group["changes"])
         yield from _notes(group["warnings"])

@@ -11,6 +11,11 @@ from rubriclab.model.wording import arm_name, interval, number
 Json = Mapping[str, Any]
 
 
+def spoken(of: Json, key: str) -> str:
+    """What a part of the document says under ``key``, in the reader's language."""
+    return tr(of[key])
+
+
 def row(label: str, text: str) -> str:
     """A line of an arm: what it is about, then what is said."""
     return f"  {label:<14} {text}"
@@ -34,9 +39,9 @@ def stated(value: float | None, form: str = ".1%") -> str:
 def effect_line(shown: Json) -> str:
     """An effect with its interval and its verdict, or why it is unknown."""
     if shown["estimate"] is None:
-        return tr("unknown ({why})", why=tr(shown["why"]))
+        return tr("unknown ({why})", why=spoken(shown, "why"))
     ends = span([shown["low"], shown["high"]])
-    return f"{stated(shown['estimate'], '+.3f')} {ends}, {tr(shown['verdict'])}"
+    return f"{stated(shown['estimate'], '+.3f')} {ends}, {spoken(shown, 'verdict')}"
 
 
 def span(ci: Sequence[float | None]) -> str:
