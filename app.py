@@ -12,6 +12,7 @@ from rubriclab.model.language import tr
 
 
 def frame() -> None:
+    ui.speak_as_chosen()
     st.set_page_config(page_title=ui.tab_title(), page_icon=str(places.MARK), layout="wide")
     st.logo(str(places.LOGO), icon_image=str(places.MARK), size="large")
     pages = {

@@ -35,9 +35,10 @@ with ui.page("alignment", "Human alignment", LEAD):
         )
         st.stop()
     arm = uf.pick_arm("Judge and strategy", found.arms, key=f"alignment-arm-{info.run}", address="arm")
-    views.headline(found, arm)
-    ordinal.line(info, arm.code, "people")
-    uf.cautions(arm.warnings, found.warnings)
+    with st.container():  # of any length: what follows keeps its place, and is not drawn again
+        views.headline(found, arm)
+        ordinal.line(info, arm.code, "people")
+        uf.cautions(arm.warnings, found.warnings)
     drawn = views.strategies(info, found) | views.orders(info, arm, found)
     for factor in factors(tuple(a.arm for a in found.arms)):
         title = factor.replace("_", " ")
@@ -58,6 +59,7 @@ with ui.page("alignment", "Human alignment", LEAD):
         )
     tables = {"Agreement": views.frame(found)}
     for section in (partial(agreement.section, code=arm.code), replacement.section, corrected_means.section):
-        more, numbers = section(info)
+        with st.container():
+            more, numbers = section(info)
         drawn, tables = drawn | more, tables | numbers
     ui.export_row(drawn, tables, info=info, key="alignment")

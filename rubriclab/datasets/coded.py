@@ -5,7 +5,8 @@ Only the different values of a column are looked at one by one; every row is a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ Floats = NDArray[np.float64]
 Value = TypeVar("Value")
 MAX_WHOLE = 32_767
 """Of repeats: as the store keeps them."""
+_ONE_NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,13 @@ class CodedTable:
             raise DataError(f"{self.at(int(blank[0]), name)} is blank{more}; every row needs one.")
         return Coded(name, code, tuple(found))
 
+    def numeric(self, name: str) -> Coded:
+        """A column of numbers as codes; decimal commas (6,5) are points in a column that has them."""
+        column = self.coded(name)
+        if not has_decimal_commas(column.texts):
+            return column
+        return Coded(name, column.code, tuple(text.replace(",", ".") for text in column.texts))
+
     def at(self, row: int, name: str) -> str:
         """Where a cell stands, for messages."""
         return place(self.frame, row, self._column[name])
@@ -94,7 +103,7 @@ class CodedTable:
 
     def numbers(self, name: str) -> Floats:
         """A column of numbers, NaN for blanks. Raises DataError naming the first other cell."""
-        column = self.coded(name)
+        column = self.numeric(name)
         values = self.parsed(column, number, "a number")
         return np.append(np.asarray(values, dtype=np.float64), np.nan)[column.code]
 
@@ -158,6 +167,12 @@ def labels(column: Coded) -> pd.Series[str]:
     """The texts of a column of codes as an object series, None for blanks."""
     table = np.array([*column.texts, None], dtype=object)
     return pd.Series(table[column.code], dtype=object)
+
+
+def has_decimal_commas(texts: Iterable[str]) -> bool:
+    """Is every text one number, and some with a comma for its point? Of “4,5,3” none is."""
+    known = list(texts)
+    return any("," in text for text in known) and all(map(_ONE_NUMBER.fullmatch, known))
 
 
 def number(text: str) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from rubriclab.datasets.coded import has_decimal_commas
 from rubriclab.datasets.limits import reading
 from rubriclab.datasets.mapping import ColumnMapping, cell_text, is_blank
 from rubriclab.datasets.plain import json_value
@@ -23,8 +23,6 @@ from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
 from rubriclab.model.data import MAX_RATING
 from rubriclab.model.wording import did_you_mean, listed, many
-
-_ONE_NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
 def build_dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_empty: bool = False) -> Dataset:
@@ -96,7 +94,7 @@ class _Columns:
         self.mapping = mapping
         self._cells = {column: frame[column].tolist() for column in set(mapping.columns())}
         rated = (*mapping.human, *(column for _, wide in mapping.human_by_criterion for column in wide))
-        self.with_commas = [column for column in rated if _has_decimal_commas(self._cells[column])]
+        self.with_commas = [column for column in rated if has_decimal_commas(_texts(self._cells[column]))]
         for column in self.with_commas:
             self._cells[column] = [c.replace(",", ".") if isinstance(c, str) else c for c in self._cells[column]]
         self._raters = column_raters(mapping)
@@ -122,10 +120,8 @@ class _Columns:
         return rater_name(self._cells[self.mapping.rater][row]) if names is None else tuple(map(rater_name, names))
 
 
-def _has_decimal_commas(cells: Sequence[Any]) -> bool:
-    """Is every text of the column one number, and some with a comma for its point? Of “4,5,3” none is."""
-    texts = [cell for cell in cells if isinstance(cell, str) and not is_blank(cell)]
-    return any("," in text for text in texts) and all(map(_ONE_NUMBER.fullmatch, texts))
+def _texts(cells: Sequence[Any]) -> Iterator[str]:
+    return (cell for cell in cells if isinstance(cell, str) and not is_blank(cell))
 
 
 def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:

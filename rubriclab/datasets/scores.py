@@ -42,7 +42,8 @@ def read_scores(frame: pd.DataFrame, *, name: str) -> RunData:
     Columns ``judge, dataset, item_id, ordering, score`` and optional ``criterion, block,
     prompt, candidate, task, human`` (or ``human_1``, ``human_2``, ... one a rater; or ``rating_1``,
     ``rating_2``, ... where it is not known whose they are), ``repeat, strategy``. ``ordering`` is the shown order, as ``3 1 2 5 4``; ``score`` is the
-    canonical score, blank where the reply could not be read (status unparsed).
+    canonical score, blank where the reply could not be read (status unparsed). Numbers may have
+    decimal commas.
 
     An item is one item_id x criterion of a data set; a judge's rows on one data set under one
     strategy and one set of options are an arm. Without ``strategy`` the design is recognised
@@ -215,7 +216,7 @@ def _human(table: CodedTable, item: Ints, n: int) -> dict[str, Any]:
     ratings = np.full((n, max(1, len(columns))), np.nan)
     for i, column in enumerate(columns):
         one = table.of_items(column, item, n)
-        whole = table.coded(column)
+        whole = table.numeric(column)
         values = table.parsed(whole, _rating, "a number from -1e9 to 1e9; leave the cell blank where there is none")
         ratings[:, i] = np.append(np.asarray(values, dtype=np.float64), np.nan)[one.code]
     given = np.isfinite(ratings)

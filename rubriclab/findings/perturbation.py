@@ -21,9 +21,10 @@ from rubriclab.findings.frame import side_by_side, units
 from rubriclab.findings.perturbation_groups import group_result
 from rubriclab.findings.perturbation_results import Followed, Perturbation, PerturbationGroup, PerturbationResult, Shift
 from rubriclab.findings.plain import picked, plain
-from rubriclab.findings.prompt_forms import Form, forms_of, gold_of, varies_form
+from rubriclab.findings.prompt_forms import Form, form_said, forms_of, gold_of, varies_form
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import listed
 from rubriclab.stats import perturbation as stat
 from rubriclab.stats.inference import Floats, Test, holm
@@ -58,9 +59,9 @@ def perturbation(
 
     groups = side_by_side(result, work)
     followed = _followed(data, seed)
-    warnings = [] if groups else ["This run has no judgments of score options to compare."]
+    warnings = [] if groups else [tr("This run has no judgments of score options to compare.")]
     if groups and all(len(group.perturbations) == 1 for group in groups):
-        warnings.append("This run has one form of the prompt only: there is nothing to compare.")
+        warnings.append(tr("This run has one form of the prompt only: there is nothing to compare."))
     corrected, n_tests = _corrected(groups)
     return PerturbationResult(corrected, followed, n_tests, n_boot, seed, tuple(warnings))
 
@@ -150,13 +151,16 @@ def _shown(p: float) -> Verdict:
 
 def _follow_sentence(judge: str, position: Verdict, label: Verdict, more: bool) -> str:
     if position == label == "effect":
-        which = "position" if more else "label"
-        return f"{judge} follows both the place of an option and the label beside it, the {which} more."
+        if more:
+            return tr(
+                "{judge} follows both the place of an option and the label beside it, the position more.", judge=judge
+            )
+        return tr("{judge} follows both the place of an option and the label beside it, the label more.", judge=judge)
     if position == "effect":
-        return f"{judge} follows the place of an option; the label is not shown to move it."
+        return tr("{judge} follows the place of an option; the label is not shown to move it.", judge=judge)
     if label == "effect":
-        return f"{judge} follows the label; the place of an option is not shown to move it."
-    return f"Neither the place nor the label is shown to move {judge}, and neither is ruled out."
+        return tr("{judge} follows the label; the place of an option is not shown to move it.", judge=judge)
+    return tr("Neither the place nor the label is shown to move {judge}, and neither is ruled out.", judge=judge)
 
 
 # ---------------------------------------------------------------- the topic
@@ -164,53 +168,79 @@ def _follow_sentence(judge: str, position: Verdict, label: Verdict, more: bool) 
 
 def perturbation_sentence(group: PerturbationGroup) -> str:
     """What the forms of the prompt do to this judge's mean score."""
-    who, shifts = group.judge, [(form.name, form.shift) for form in group.perturbations if form.shift]
+    who = group.judge
+    shifts = [(form_said(form.name), form.shift) for form in group.perturbations if form.shift]
     by = {
         verdict: [(name, shift.effect) for name, shift in shifts if shift.effect.verdict == verdict]
         for verdict in ("effect", "equivalent", "undecided")
     }
     parts = []
     if by["effect"]:
-        moved = [f"{name} ({moving.estimate:+.2f} points)" for name, moving in by["effect"]]
-        parts.append(f"{who}'s scores shift with {listed(moved)}.")
+        moved = [
+            tr("{name} ({estimate:+.2f} points)", name=name, estimate=moving.estimate) for name, moving in by["effect"]
+        ]
+        parts.append(tr("{who}'s scores shift with {moved}.", who=who, moved=listed(moved)))
     if by["equivalent"]:
-        names, size = [name for name, _ in by["equivalent"]], by["equivalent"][0][1].sesoi
-        subject = "They do" if parts else f"{who}'s scores do"
-        parts.append(f"{subject} not move by as much as {size:g} points with {listed(names)}.")
-    if by["undecided"]:
-        names = [name for name, _ in by["undecided"]]
-        with_ = f"with {listed(names)}"
+        names, size = listed([name for name, _ in by["equivalent"]]), by["equivalent"][0][1].sesoi
         parts.append(
-            f"Whether they shift {with_} is not settled."
+            tr("They do not move by as much as {size:g} points with {names}.", size=size, names=names)
             if parts
-            else f"Whether {who}'s scores shift {with_} is not settled."
+            else tr(
+                "{who}'s scores do not move by as much as {size:g} points with {names}.",
+                who=who,
+                size=size,
+                names=names,
+            )
+        )
+    if by["undecided"]:
+        names = listed([name for name, _ in by["undecided"]])
+        parts.append(
+            tr("Whether they shift with {names} is not settled.", names=names)
+            if parts
+            else tr("Whether {who}'s scores shift with {names} is not settled.", who=who, names=names)
         )
     return " ".join(parts)
 
 
 def form_answer(judge: str, name: str, shift: Shift) -> str:
     """One form against the usual one, in points."""
-    mean = shift.effect
+    mean, name = shift.effect, form_said(name)
     if not np.isfinite(mean.estimate):
-        return f"No item got a score both with {name} and in the usual form."
+        return tr("No item got a score both with {name} and in the usual form.", name=name)
     if mean.verdict == "effect":
-        side = "higher" if mean.estimate > 0 else "lower"
-        return f"Yes: with {name} {judge} scores {abs(mean.estimate):.2f} points {side}."
+        said = (
+            msg("Yes: with {name} {judge} scores {estimate:.2f} points higher.")
+            if mean.estimate > 0
+            else msg("Yes: with {name} {judge} scores {estimate:.2f} points lower.")
+        )
+        return tr(said, name=name, judge=judge, estimate=abs(mean.estimate))
     if mean.verdict == "equivalent":
-        return f"No: with {name} {judge}'s mean score moves by less than {mean.sesoi:g} points."
-    return f"Not settled for {name}{still_possible(mean)}. More items would settle it."
+        return tr(
+            "No: with {name} {judge}'s mean score moves by less than {sesoi:g} points.",
+            name=name,
+            judge=judge,
+            sesoi=mean.sesoi,
+        )
+    return tr("Not settled for {name}{reach}. More items would settle it.", name=name, reach=still_possible(mean))
 
 
 def single_answer(name: str, shift: Shift) -> str:
     """What the form does to single items, beyond the judge's own noise."""
+    name = form_said(name)
     if not np.isfinite(shift.single.estimate):
-        return (
-            f"{shift.flips:.0%} of scores differ with {name}, the judge's own noise included: repeat "
-            "the reads to take it off."
+        return tr(
+            "{flips:.0%} of scores differ with {name}, the judge's own noise included: repeat the reads to "
+            "take it off.",
+            flips=shift.flips,
+            name=name,
         )
-    return (
-        f"{shift.flips:.0%} of scores differ with {name} where {shift.own_flips:.0%} differ between "
-        f"two reads of the usual form; beyond noise they move {shift.single.estimate:+.2f} points apart."
+    return tr(
+        "{flips:.0%} of scores differ with {name} where {own_flips:.0%} differ between two reads of the "
+        "usual form; beyond noise they move {estimate:+.2f} points apart.",
+        flips=shift.flips,
+        name=name,
+        own_flips=shift.own_flips,
+        estimate=shift.single.estimate,
     )
 
 
@@ -220,11 +250,11 @@ def _advice(result: PerturbationResult) -> Iterator[Advice]:
         for form in group.perturbations:
             if form.shift is None:
                 continue
-            key, shift = f"form: {form.name}", form.shift
+            key, shift, name = f"form: {form.name}", form.shift, form_said(form.name)
             yield Advice(
                 of,
                 key,
-                f"Does the form “{form.name}” move scores?",
+                tr("Does the form “{name}” move scores?", name=name),
                 form_answer(group.judge, form.name, shift),
                 shift.effect,
                 primary=True,
@@ -233,13 +263,13 @@ def _advice(result: PerturbationResult) -> Iterator[Advice]:
                 yield Advice(
                     of,
                     f"{key}, single items",
-                    f"Does “{form.name}” move single items?",
+                    tr("Does “{name}” move single items?", name=name),
                     single_answer(form.name, shift),
                     shift.single,
                 )
         for key, title, one in (
-            ("stable form", "Is another form more stable?", group.most_stable),
-            ("best form", "Does another form agree better?", group.best_agreement),
+            ("stable form", tr("Is another form more stable?"), group.most_stable),
+            ("best form", tr("Does another form agree better?"), group.best_agreement),
         ):
             if one.form is not None:
                 yield Advice(of, key, title, one.sentence, one.gain)
@@ -288,7 +318,7 @@ def _group_json(group: PerturbationGroup) -> Json:
 PERTURBATION = Topic(
     "perturbation",
     perturbation,
-    title="Scoring bias: the form of the prompt",
+    title=msg("Scoring bias: the form of the prompt"),
     axes=frozenset({"options"}),
     applies=varies_form,
     document=_document,

@@ -14,8 +14,9 @@ import numpy as np
 
 from rubriclab.findings.effects import SMALLEST_R, in_points, step, unfinished
 from rubriclab.findings.perturbation_results import Recommendation
-from rubriclab.findings.prompt_forms import Form
+from rubriclab.findings.prompt_forms import Form, form_said
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, listed
 from rubriclab.stats import form_choice, shift
 from rubriclab.stats import perturbation as stat
@@ -25,22 +26,41 @@ from rubriclab.stats.verdict import Effect, effect, unknown
 
 SHARED = 0.5
 """A form takes part where it was read for at least this share of items."""
-NOT_COMPARED = "the usual form and another one are not read on the same items"
-TOO_FEW = "too few units for an interval of every form's gain"
+NOT_COMPARED = msg("the usual form and another one are not read on the same items")
+TOO_FEW = msg("too few units for an interval of every form's gain")
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """One such question: ``better`` in words, and what its values are measured in."""
+    """One such question in the words of its four sentences; of their values the largest is best, or the smallest."""
 
-    better: str
-    first: str
-    unit: str
+    too_little: str
+    shown: str
+    not_shown: str
+    here: str
     largest: bool
 
 
-STABLE = _Asked("more stable", "nearest to all others", "points from the others", False)
-AGREES = _Asked("better in agreement with the yardstick", "first in r", "Pearson r", True)
+STABLE = _Asked(
+    msg("Too little data to say whether a form is more stable: fewer than two can be compared."),
+    msg("{shown} is shown to be more stable than the usual form: the best form gains {gain:+.2f} {unit} {ends}."),
+    msg("No form is shown to be more stable than the usual one."),
+    msg(" Here {form} is nearest to all others ({value:.2f} points from the others), which some form always is."),
+    False,
+)
+AGREES = _Asked(
+    msg(
+        "Too little data to say whether a form is better in agreement with the yardstick: fewer than two can be "
+        "compared."
+    ),
+    msg(
+        "{shown} is shown to be better in agreement with the yardstick than the usual form: the best form gains "
+        "{gain:+.2f} {unit} {ends}."
+    ),
+    msg("No form is shown to be better in agreement with the yardstick than the usual one."),
+    msg(" Here {form} is first in r ({value:.2f} Pearson r), which some form always is."),
+    True,
+)
 
 
 def most_stable(data: RunData, labels: Sequence[str], forms: Sequence[Form], draws: stat.Draws) -> Recommendation:
@@ -60,7 +80,7 @@ def most_stable(data: RunData, labels: Sequence[str], forms: Sequence[Form], dra
     gain = form_choice.best_gain(bands) if 0 in chosen else None
     n = int(np.isfinite(rows).all(axis=1).sum()) if chosen else 0
     if gain is None:
-        shown = unknown(data.smallest_effect * step(arm.scores), _lacking(chosen, n))
+        shown = unknown(data.smallest_effect * step(arm.scores), tr(_lacking(chosen, n)))
     else:
         shown = in_points(data, arm, gain.value, gain.interval)
     best = None if gain is None else others[gain.form]
@@ -72,8 +92,8 @@ def best_agreement(
 ) -> Recommendation:
     """By Pearson r with gold, on the items that all compared forms share; ``scores`` (forms, items)."""
     if not np.isfinite(gold).any():
-        nothing = unknown(SMALLEST_R, "there is no yardstick to agree with", unit="r")
-        why = "There is no yardstick to agree with, so no form can be preferred for it."
+        nothing = unknown(SMALLEST_R, tr("there is no yardstick to agree with"), unit="r")
+        why = tr("There is no yardstick to agree with, so no form can be preferred for it.")
         return Recommendation(None, float("nan"), nothing, False, (), (), tuple(labels), 0, why)
     chosen = _compared(scores)
     whole = np.isfinite(scores[chosen]).all(axis=0)
@@ -87,7 +107,7 @@ def best_agreement(
     gain = form_choice.best_gain(bands) if 0 in chosen and np.isfinite(fit.r[0]) else None
     n = int((whole & np.isfinite(gold)).sum()) if chosen else 0
     if gain is None:
-        shown = unknown(SMALLEST_R, _lacking(chosen, n), unit="r")
+        shown = unknown(SMALLEST_R, tr(_lacking(chosen, n)), unit="r")
     else:
         shown = effect(gain.value, gain.interval, SMALLEST_R, unit="r", why=unfinished(data))
     best = None if gain is None else others[gain.form]
@@ -120,8 +140,7 @@ def _recommendation(
     skipped = tuple(name for i, name in enumerate(labels) if i not in chosen)
     choice = form_choice.best_of(values, draws, largest=asked.largest)
     if choice is None:
-        sentence = f"Too little data to say whether a form is {asked.better}: fewer than two can be compared."
-        return Recommendation(None, float("nan"), gain, False, (), (), skipped, n_items, sentence)
+        return Recommendation(None, float("nan"), gain, False, (), (), skipped, n_items, tr(asked.too_little))
     tied = tuple(names[i] for i in choice.tied)
     known = [i for i in range(len(names)) if np.isfinite(values[i])]
     worse = tuple(names[i] for i in known if i != choice.form and i not in choice.tied)
@@ -136,22 +155,17 @@ def _sentence(
 ) -> str:
     if gain.verdict == "effect":
         ends = interval(gain.interval, ".2f", brackets=True)
-        sentence = (
-            f"{shown} is shown to be {asked.better} than the usual form: the best form gains "
-            f"{gain.estimate:+.2f} {gain.unit} {ends}."
-        )
+        sentence = tr(asked.shown, shown=form_said(shown), gain=gain.estimate, unit=tr(gain.unit), ends=ends)
     else:
-        sentence = f"No form is shown to be {asked.better} than the usual one."
+        sentence = tr(asked.not_shown)
         if gain.verdict == "equivalent":
-            sentence += f" None gains as much as {gain.sesoi:g} {gain.unit}."
-        sentence += (
-            f" Here {_called([best])[0]} is {asked.first} ({value:.2f} {asked.unit}), which some form always is."
-        )
+            sentence += tr(" None gains as much as {sesoi:g} {unit}.", sesoi=gain.sesoi, unit=tr(gain.unit))
+        sentence += tr(asked.here, form=_called([best])[0], value=value)
     if tied:
-        sentence += f" As good may be: {listed(_called(tied))}."
-    return f"{sentence} Ruled out: {listed(_called(worse))}." if worse else sentence
+        sentence += tr(" As good may be: {forms}.", forms=listed(_called(tied)))
+    return sentence + tr(" Ruled out: {forms}.", forms=listed(_called(worse))) if worse else sentence
 
 
 def _called(names: Sequence[str]) -> list[str]:
     """Forms as sentences call them."""
-    return ["the usual form" if name == "Baseline" else name for name in names]
+    return [tr("the usual form") if name == "Baseline" else form_said(name) for name in names]

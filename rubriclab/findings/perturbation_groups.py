@@ -21,6 +21,7 @@ from rubriclab.findings.perturbation_results import (
 )
 from rubriclab.findings.prompt_forms import Form, FormName, Gold, form_name, gold_counts
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats import form_choice, shift
 from rubriclab.stats import perturbation as stat
@@ -30,8 +31,8 @@ from rubriclab.stats.verdict import Effect, effect, unknown
 
 FAILED = -1
 FEW_UNITS = 30
-UNREAD = "no item was read under both forms"
-READ_ONCE = "one read an item: the judge's own noise is in it, repeat the reads to take it off"
+UNREAD = msg("no item was read under both forms")
+READ_ONCE = msg("one read an item: the judge's own noise is in it, repeat the reads to take it off")
 
 
 def group_result(
@@ -209,7 +210,7 @@ def _moved(
 ) -> Effect:
     """The mean of ``points`` (items,) over units; ``why`` there is none where there is none."""
     mean = _over_units(points, unit, size=step(base.arm.scores), level=level)
-    why = too_few_units(mean) if np.isfinite(mean.value) else why
+    why = too_few_units(mean) if np.isfinite(mean.value) else tr(why)
     return in_points(data, base.arm, mean.value, mean.interval, confidence=level, why=why, excess=excess)
 
 
@@ -249,9 +250,9 @@ def _reference_curve(
 
 def _pull(data: RunData, slopes: Floats, unit: Ints) -> Effect:
     mean = mean_of(slopes[:, None], unit)
-    value, sesoi, name = float(mean.estimate[0]), data.smallest_effect, "points a point"
+    value, sesoi, name = float(mean.estimate[0]), data.smallest_effect, msg("points a point")
     if not np.isfinite(value):
-        return unknown(sesoi, "references of fewer than two scores", unit=name)
+        return unknown(sesoi, tr("references of fewer than two scores"), unit=name)
     # One item more copied a reference from one end of the scale to the other, one shunned it.
     (ends,) = intervals(mean, least=1.0)
     return effect(value, ends, sesoi, unit=name, why=unfinished(data))
@@ -263,37 +264,45 @@ def _pull(data: RunData, slopes: Floats, unit: Ints) -> Effect:
 def _form_warnings(form: Form, base: Form, agreement: Agreement, shift: Shift | None) -> Iterator[str]:
     failed = form.judgments["total"] - int(form.counts.sum())
     if failed == form.judgments["total"]:
-        yield "Not one judgment of this form could be read."
+        yield tr("Not one judgment of this form could be read.")
     elif failed:
-        yield f"{failed:,} of {many(form.judgments['total'], 'judgment')} failed and count as -1."
+        yield tr(
+            "{failed:,} of {judgments} failed and count as -1.",
+            failed=failed,
+            judgments=many(form.judgments["total"], "judgment"),
+        )
     if agreement.incomplete:
-        yield f"{agreement.incomplete} items are left out of the agreement: a read gave no score."
+        yield tr("{n} items are left out of the agreement: a read gave no score.", n=agreement.incomplete)
     if agreement.n_items > 1 and not np.isfinite(agreement.pearson.r):
-        yield "This form (or the yardstick) has the same score for every item: no correlation is defined."
+        yield tr("This form (or the yardstick) has the same score for every item: no correlation is defined.")
     if shift is None:
         return
     if shift.n_excluded:
-        yield f"{shift.n_excluded} items are left out of the shift: one of the forms has no score."
+        yield tr("{n} items are left out of the shift: one of the forms has no score.", n=shift.n_excluded)
     if form.reads != base.reads:
-        yield (
-            f"This form has {form.reads} reads an item, the baseline {base.reads}: more reads alone raise agreement."
+        yield tr(
+            "This form has {reads} reads an item, the baseline {usual}: more reads alone raise agreement.",
+            reads=form.reads,
+            usual=base.reads,
         )
     if not np.isfinite(shift.excess):
-        yield ("One read an item: flips cannot be told from the judge's own randomness. Repeat the reads to see it.")
+        yield tr("One read an item: flips cannot be told from the judge's own randomness. Repeat the reads to see it.")
 
 
 def _group_warnings(base: Form, about: Gold | None, judge_is_gold: bool, n_units: int) -> Iterator[str]:
     if not base.standard:
-        yield (
-            f"The baseline here is “{base.arm.strategy}"
-            f"{', ' + str(base.arm.variant) if base.arm.variant.levels else ''}”, not the usual one "
-            "(ascending, Arabic numerals, no reference): add that form to compare with the paper."
+        yield tr(
+            "The baseline here is “{form}”, not the usual one (ascending, Arabic numerals, no "
+            "reference): add that form to compare with the paper.",
+            form=f"{base.arm.strategy}{', ' + str(base.arm.variant) if base.arm.variant.levels else ''}",
         )
     if judge_is_gold:
-        yield "This judge is the yardstick itself: its agreement with itself is not shown."
+        yield tr("This judge is the yardstick itself: its agreement with itself is not shown.")
     elif about is None:
-        yield "No item has a human rating, so agreement cannot be shown."
+        yield tr("No item has a human rating, so agreement cannot be shown.")
     if about is not None and about.tied:
-        yield f"{about.tied} items have no single commonest score of the yardstick; the mean of the tied counts."
+        yield tr(
+            "{n} items have no single commonest score of the yardstick; the mean of the tied counts.", n=about.tied
+        )
     if n_units < FEW_UNITS:
-        yield f"Only {n_units} items or texts carry the intervals; read them with care."
+        yield tr("Only {n} items or texts carry the intervals; read them with care.", n=n_units)

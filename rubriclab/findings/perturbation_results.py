@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rubriclab.findings.choice import ChoiceModel
-from rubriclab.findings.prompt_forms import Gold
+from rubriclab.findings.prompt_forms import Gold, form_said
 from rubriclab.model import Arm
+from rubriclab.model.language import msg
 from rubriclab.stats.alignment import Correlation, Difference
 from rubriclab.stats.inference import Interval, Test
 from rubriclab.stats.verdict import Effect, Verdict
@@ -40,7 +41,7 @@ class Agreement:
     delta_spearman: Difference | None = None
     pearson_p_holm: float = float("nan")
     spearman_p_holm: float = float("nan")
-    test: str = "paired bootstrap over items"
+    test: str = msg("paired bootstrap over items")
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Perturbation:
     shift: Shift | None
     warnings: tuple[str, ...]
 
+    @property
+    def said(self) -> str:
+        """The name in the reader's language."""
+        return form_said(self.name)
+
 
 @dataclass(frozen=True)
 class Fluctuation:
@@ -106,7 +112,7 @@ class Fluctuation:
     from_noise: float
     p: float
     n_forms: int
-    test: str = "bootstrap of the largest change"
+    test: str = msg("bootstrap of the largest change")
 
 
 @dataclass(frozen=True)

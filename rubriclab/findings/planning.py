@@ -12,6 +12,8 @@ import pandas as pd
 
 from rubriclab.findings.frame import count_table, mean_by, option_rows, units
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import tr
+from rubriclab.model.wording import plural
 from rubriclab.stats import planning as stats
 from rubriclab.stats.assurance import assurance, units_assured
 from rubriclab.stats.inference import Floats, Ints
@@ -126,12 +128,12 @@ def cost(
     warnings = []
     money = None
     if price_input is None or price_output is None:
-        warnings.append("No price was given: the money is not worked out.")
+        warnings.append(tr("No price was given: the money is not worked out."))
     else:
         money = (tokens_in * price_input + tokens_out * price_output) / PER_MILLION
     seconds = None
     if calls_per_second is None or calls_per_second <= 0:
-        warnings.append("No rate was measured: the time is not worked out.")
+        warnings.append(tr("No rate was measured: the time is not worked out."))
     else:
         seconds = asked / calls_per_second
     return Plan(calls, tokens_in, tokens_out, money, seconds, tuple(warnings))
@@ -160,9 +162,9 @@ def stated_power(
     cycle = 2 * n_options
     options = {"random": (loose, READS_TO_TRY), "balanced": (even, (cycle, 2 * cycle))}
     noise = even if reads % cycle == 0 else loose
-    warning = "The noise is stated, not measured: run a pilot to check it."
+    warning = tr("The noise is stated, not measured: run a pilot to check it.")
     return _plan(
-        "stated noise",
+        tr("stated noise"),
         "stated",
         "item",
         noise,
@@ -204,14 +206,14 @@ def planning(
         pilot = _pilot(data, arm, judgments)
         name = str(arm)
         if pilot.unread:
-            excluded[f"{name}: unread"] = pilot.unread
+            excluded[tr("{name}: unread", name=name)] = pilot.unread
         if len(pilot.shares) and pilot.several:
             stops[name] = stats.stop_rule(pilot.shares, target=half_width, look=look, alpha=alpha)
         if pilot.noise is None:
-            excluded[f"{name}: not a pilot ({pilot.reason})"] = len(judgments)
+            excluded[tr("{name}: not a pilot ({reason})", name=name, reason=pilot.reason)] = len(judgments)
             continue
         plans.append(_pilot_plan(arm, pilot, pilot.noise, aim, items, reads))
-    warnings = () if plans else ("No arm of this run can serve as a pilot.",)
+    warnings = () if plans else (tr("No arm of this run can serve as a pilot."),)
     return Planning(tuple(plans), stops, excluded, warnings)
 
 
@@ -258,11 +260,19 @@ def _pilot(data: RunData, arm: Arm, judgments: pd.DataFrame) -> _Pilot:
     shares = _shares(counts.sum(axis=1), unit)
     reads = max(1, round(len(judgments) / max(1, rows.n_items)))
     several = len(np.unique(rows.ordering[rows.ok])) > 1
-    noise, reason = _noise(counts, unit, reads) if several else (None, "one order only")
+    noise, reason = _noise(counts, unit, reads) if several else (None, tr("one order only"))
     random = "random" in arm.strategy
     tries = READS_TO_TRY if random else tuple(reads * m for m in (1, 2, 3))
     warnings = (
-        () if len(shares) >= 30 else (f"The pilot has {len(shares)} {grouping.kind}s: its noise is itself uncertain.",)
+        ()
+        if len(shares) >= 30
+        else (
+            tr(
+                "The pilot has {n} {units}: its noise is itself uncertain.",
+                n=len(shares),
+                units=plural(grouping.kind, 2),
+            ),
+        )
     )
     unread = int((~rows.ok).sum())
     return _Pilot(shares, noise, reads, tries, grouping.kind, unread, several, reason, warnings)
@@ -286,11 +296,11 @@ def _noise(counts: Floats, unit: Ints, reads: int) -> tuple[Noise | None, str]:
     n = counts.shape[2]
     both = (counts.sum(axis=2) > 0).all(axis=1)
     if int(both.sum()) < 3 * n:
-        return None, f"{int(both.sum())} items read twice or more, {3 * n} needed"
+        return None, tr("{read} items read twice or more, {needed} needed", read=int(both.sum()), needed=3 * n)
     halves = counts[both] / counts[both].sum(axis=2, keepdims=True)
     by_unit = _unit_means(halves, unit[both])
     if len(by_unit) < 2:
-        return None, "one block only"
+        return None, tr("one block only")
     return stats.noise_from_replicates(by_unit, reads_each=max(1, reads // 2)), ""
 
 
@@ -363,6 +373,10 @@ def _curve(effect: Floats, covariance: Floats, last: int, alpha: float) -> tuple
 
 def _plan_warnings(unit: str, items: int, n: int, target: float, reached: bool) -> Iterator[str]:
     if not reached:
-        yield f"No design tried reaches {target:.0%} power with these items."
+        yield tr("No design tried reaches {target:.0%} power with these items.", target=target)
     if items < 3 * n:
-        yield f"Below {3 * n} {unit}s the lab tests by sign flips, not by the test planned here."
+        yield tr(
+            "Below {n} {units} the lab tests by sign flips, not by the test planned here.",
+            n=3 * n,
+            units=plural(unit, 2),
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,14 @@ from rubriclab.findings.position_results import NoiseFloor, PositionArm, Positio
 from rubriclab.findings.shift import mean_words, one_words, order_words, same_order
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic, about, arm_json, clarity, setting
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many
 from rubriclab.stats import position as stat
 from rubriclab.stats.inference import Floats, holm
 from rubriclab.stats.shift import excess
-from rubriclab.stats.verdict import effect
+from rubriclab.stats.verdict import Verdict, effect
+
+OF_COST = msg("percentage points of Bias Cost")
 
 
 def position(data: RunData, *, seed: int = 0, n_boot: int = 1000, outcome: Outcome = "score") -> PositionResult:
@@ -111,7 +114,7 @@ def _corrected(arms: list[PositionArm]) -> PositionResult:
         for i, p, q in zip(at, headline.tolist(), any_order.tolist(), strict=True):
             shares = replace(arms[i].position, p_holm=p, any_order_p_holm=q, n_tests=tests)
             out[i] = replace(arms[i], position=shares)
-    warnings = () if arms else ("This run has no arm that reorders score options.",)
+    warnings = () if arms else (tr("This run has no arm that reorders score options."),)
     return PositionResult(tuple(out), n_tests, warnings)
 
 
@@ -136,24 +139,28 @@ def position_sentence(arm: PositionArm) -> str:
     """By how much the order moves this arm's judge, in score points."""
     who, mean = arm.arm.judge, arm.shift.mean
     if not arm.moves_order:
-        return f"{who} always saw one order here, so position and score cannot be told apart."
+        return tr("{who} always saw one order here, so position and score cannot be told apart.", who=who)
     if not np.isfinite(mean.estimate):
-        return f"Nothing can be said yet of how much the order moves {who}: {mean.why}."
-    number = f"{mean.estimate:+.2f} points"
+        return tr("Nothing can be said yet of how much the order moves {who}: {why}.", who=who, why=tr(mean.why))
+    shown = tr("{estimate:+.2f} points", estimate=mean.estimate)
     if np.isfinite(mean.low):
-        number += f" {interval(mean.interval, '+.2f', brackets=True)}"
+        shown += f" {interval(mean.interval, '+.2f', brackets=True)}"
     by = (
-        "from descending to ascending order"
+        tr("from descending to ascending order")
         if arm.shift.mean_by == "ascending"
-        else f"from {order_words(arm.shift.lowest_order)} to {order_words(arm.shift.highest_order)}"
+        else tr(
+            "from {lowest} to {highest}",
+            lowest=order_words(arm.shift.lowest_order),
+            highest=order_words(arm.shift.highest_order),
+        )
     )
     lead = {
-        "effect": f"The order moves {who}'s mean score",
-        "equivalent": f"The order moves {who}'s mean score by less than {mean.sesoi:g} points",
-        "undecided": f"Whether the order moves {who}'s mean score is not settled",
+        "effect": tr("The order moves {who}'s mean score", who=who),
+        "equivalent": tr("The order moves {who}'s mean score by less than {sesoi:g} points", who=who, sesoi=mean.sesoi),
+        "undecided": tr("Whether the order moves {who}'s mean score is not settled", who=who),
     }[mean.verdict]
-    why = f" ({mean.why})" if mean.why else ""
-    return f"{lead}: {number} {by}{why}."
+    why = f" ({tr(mean.why)})" if mean.why else ""
+    return f"{lead}: {shown} {by}{why}."
 
 
 def _sentences(result: PositionResult) -> Iterator[Sentence]:
@@ -161,7 +168,15 @@ def _sentences(result: PositionResult) -> Iterator[Sentence]:
         arm = clearest(arms)
         yield Sentence(name, position_sentence(arm or arms[0]), 3 if arm is None else 0)
         if arm is not None:
-            yield Sentence(name, f"Does the order move single scores? {one_words(arm.shift)}", 2)
+            yield Sentence(name, f"{tr('Does the order move single scores?')} {one_words(arm.shift)}", 2)
+
+
+COUNTED: Mapping[Verdict, str] = {
+    "effect": msg("{n} effect"),
+    "equivalent": msg("{n} equivalent"),
+    "undecided": msg("{n} undecided"),
+}
+"""How often an answer was given, the answers in the order in which they are told."""
 
 
 def _summary(result: PositionResult) -> str:
@@ -170,11 +185,13 @@ def _summary(result: PositionResult) -> str:
     if not verdicts:
         return ""
     counts = ", ".join(
-        f"{verdicts.count(verdict)} {verdict}"
-        for verdict in ("effect", "equivalent", "undecided")
-        if verdict in verdicts
+        tr(message, n=verdicts.count(verdict)) for verdict, message in COUNTED.items() if verdict in verdicts
     )
-    return f"does the order move the mean score of {many(len(verdicts), 'judge')} or settings: {counts}"
+    return tr(
+        "does the order move the mean score of {judges} or settings: {counts}",
+        judges=many(len(verdicts), "judge"),
+        counts=counts,
+    )
 
 
 def _advice(result: PositionResult) -> Iterator[Advice]:
@@ -184,7 +201,7 @@ def _advice(result: PositionResult) -> Iterator[Advice]:
         yield Advice(
             whom,
             "mean score",
-            "Does the order move the mean score?",
+            tr("Does the order move the mean score?"),
             mean_words(arm.shift),
             arm.shift.mean,
             primary=True,
@@ -192,7 +209,7 @@ def _advice(result: PositionResult) -> Iterator[Advice]:
         yield Advice(
             whom,
             "single scores",
-            "Does the order move single scores?",
+            tr("Does the order move single scores?"),
             one_words(arm.shift),
             arm.shift.one,
             primary=True,
@@ -205,26 +222,31 @@ def _single_order(arm: PositionArm, whom: tuple[str, str, str]) -> Advice:
     """Another order than the usual one is advised only where units that did not choose it agree."""
     gain, best, shift = arm.bias_cost.without_noise, arm.bias_cost.best, arm.shift.mean
     smallest = 100.0 * shift.sesoi / step(arm.arm.scores)
-    saving = effect(gain.gain, gain.gain_ci, smallest, unit=f"{UNIT} of Bias Cost", why=_open(arm))
+    saving = effect(gain.gain, gain.gain_ci, smallest, unit=OF_COST, why=_open(arm))
     usual = best.ordering == arm.bias_cost.default.ordering
     if saving.verdict == "effect" and saving.low > 0 and not usual:
-        text = (
-            f"Show {order_words(best.ordering)}: on items that did not choose it, the best order "
-            f"costs {gain.gain:.1f} percentage points of Bias Cost less than the usual one."
+        text = tr(
+            "Show {order}: on items that did not choose it, the best order costs {gain:.1f} percentage "
+            "points of Bias Cost less than the usual one.",
+            order=order_words(best.ordering),
+            gain=gain.gain,
         )
     elif not np.isfinite(gain.gain):
-        text = f"Not known: {arm.bias_cost.why_noisy}. Nothing speaks for another order than the usual one yet."
+        text = tr(
+            "Not known: {why}. Nothing speaks for another order than the usual one yet.",
+            why=tr(arm.bias_cost.why_noisy),
+        )
     else:
         if saving.verdict == "effect":
-            saving = replace(saving, verdict="undecided", why="no order is shown to be better")
-        text = "Keep the usual order: no other is shown to be better."
-    return Advice(whom, "single order", "Which order, if one call must do?", text, saving)
+            saving = replace(saving, verdict="undecided", why=tr("no order is shown to be better"))
+        text = tr("Keep the usual order: no other is shown to be better.")
+    return Advice(whom, "single order", tr("Which order, if one call must do?"), text, saving)
 
 
 def _open(arm: PositionArm) -> str:
     if np.isfinite(arm.bias_cost.without_noise.gain):
-        return arm.shift.mean.why if "not finished" in arm.shift.mean.why else ""
-    return arm.bias_cost.why_noisy
+        return arm.unfinished if arm.shift.mean.why == arm.unfinished else ""
+    return tr(arm.bias_cost.why_noisy)
 
 
 def _limits(result: PositionResult) -> Iterator[str]:
@@ -232,31 +254,39 @@ def _limits(result: PositionResult) -> Iterator[str]:
     for name, mine in by_setting(result.arms).items():
         arm = clearest(mine)
         if arm is None:
-            yield f"{name}: one order only, so a pull of the position cannot be told from the score."
+            yield tr("{name}: one order only, so a pull of the position cannot be told from the score.", name=name)
             continue
         shift = arm.shift
         half = (shift.ascending_ci.high - shift.ascending_ci.low) / 2
         if np.isfinite(half):
-            yield (
-                f"{name}: with {many(arm.n_units, arm.unit)} the shift of the mean score from "
-                f"descending to ascending order is known to within ±{half:.2f} points (95 %). A "
-                "smaller one may be there, unseen."
+            yield tr(
+                "{name}: with {units} the shift of the mean score from descending to ascending order is known "
+                "to within ±{half:.2f} points (95 %). A smaller one may be there, unseen.",
+                name=name,
+                units=many(arm.n_units, arm.unit),
+                half=half,
             )
         else:
-            yield f"{name}: {many(arm.n_units, arm.unit)} are too few for an interval."
+            yield tr("{name}: {units} are too few for an interval.", name=name, units=many(arm.n_units, arm.unit))
         floor = arm.noise_floor
         if floor is None and not arm.shift.single.source:
-            yield (
-                f"{name}: no order was read twice, so part of every change between orders may be "
-                "the judge's own randomness."
+            yield tr(
+                "{name}: no order was read twice, so part of every change between orders may be the judge's own "
+                "randomness.",
+                name=name,
             )
         elif floor is not None and np.isfinite(floor.own):
-            yield (
-                f"{name}: two reads in one and the same order differ {floor.own:.0%} of the time, "
-                f"across orders {floor.reordered:.0%}; only what is beyond the first is the order's."
+            yield tr(
+                "{name}: two reads in one and the same order differ {own:.0%} of the time, across orders "
+                "{reordered:.0%}; only what is beyond the first is the order's.",
+                name=name,
+                own=floor.own,
+                reordered=floor.reordered,
             )
     if result.n_tests > 1:
-        yield (f"{result.n_tests} tests of a kind were made; the p-values of each judge's are corrected with Holm.")
+        yield tr(
+            "{n} tests of a kind were made; the p-values of each judge's are corrected with Holm.", n=result.n_tests
+        )
 
 
 def _document(result: PositionResult, data: RunData) -> DocumentPart:
@@ -304,7 +334,7 @@ def _cost_json(cost: BiasCost) -> Json:
 POSITION = Topic(
     "position",
     position,
-    title="Where the judge picks",
+    title=msg("Where the judge picks"),
     axes=frozenset({"options"}),
     document=_document,
     sentences=_sentences,

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rubriclab.findings.arm_tables import ArmTables
+from rubriclab.findings.effects import unfinished
 from rubriclab.findings.frame import ItemTables, OptionRows, known_mean, mean_by, on_labels
 from rubriclab.findings.ordering import CONFOUNDED, bias_costs, resampled_tables, table_warnings
 from rubriclab.findings.position_results import NOT_TESTABLE, PositionArm, PositionShares, ScoreDistribution, ScoreTable
 from rubriclab.findings.shift import Repeats, shift_of
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many, number
 from rubriclab.stats import position as stat
 from rubriclab.stats.contrast import simultaneous
@@ -35,6 +37,18 @@ FEW_MOVED = 15
 of simulated studies (tests/calibration: 2 options, skewed scores)."""
 ONE_SCORE = 0.95
 """From this share of one score on, position counts look even whatever the judge does."""
+
+
+UNEVEN = msg(
+    "Not every score was at every position equally often: the table is divided by exposure and the test compares "
+    "each item with its own scores in its other reads. V and the shares of places are not, so they also show which "
+    "scores were given."
+)
+UNEVEN_ONE_EACH = msg(
+    "Not every score was at every position equally often: the table is divided by exposure and the test compares "
+    "each item that has any with its own scores in its other reads. V and the shares of places are not, so they "
+    "also show which scores were given."
+)
 
 
 def arm_result(data: RunData, work: ArmTables, repeats: Repeats | None, *, seed: int, n_boot: int) -> PositionArm:
@@ -65,6 +79,7 @@ def arm_result(data: RunData, work: ArmTables, repeats: Repeats | None, *, seed:
         noise_floor=None,
         smallest_visible_effect=stat.smallest_visible_effect(vectors[:0] if work.one_order else vectors),
         label_mass=known_mean(rows.mass),
+        unfinished=unfinished(data),
         warnings=_warnings(work, totals),
     )
 
@@ -205,7 +220,7 @@ def _any_order(work: ArmTables, seed: int) -> Test:
     if work.one_order:
         return Test(NOT_TESTABLE, nan, nan, nan, CONFOUNDED)
     if not rows.ok.any():
-        return Test(NOT_TESTABLE, nan, nan, nan, "No reply could be read.")
+        return Test(NOT_TESTABLE, nan, nan, nan, msg("No reply could be read."))
     reads = stat.Reads(
         rows.item[rows.ok], rows.score[rows.ok], rows.ordering[rows.ok], stat.positions_of(rows.shown), rows.n_items
     )
@@ -262,33 +277,39 @@ def _warnings(work: ArmTables, totals: tuple[Floats, Floats]) -> tuple[str, ...]
     """Plain words about what limits this arm's findings."""
     arm, rows, counts = work.arm, work.rows, totals[0]
     used, total = int(rows.ok.sum()), len(rows.ok)
-    warnings: list[str] = list(table_warnings(totals))
+    warnings: list[str] = [tr(one) for one in table_warnings(totals)]
     if 0 < work.units.n < MIN_RESAMPLED:
         warnings.append(
-            f"Only {many(work.units.n, work.units.kind)}: too few to resample, so "
-            "shares, V and places have no interval."
+            tr(
+                "Only {units}: too few to resample, so shares, V and places have no interval.",
+                units=many(work.units.n, work.units.kind),
+            )
         )
     if used == 0:
-        warnings.append(f"None of the {total} judgments could be read.")
+        warnings.append(tr("None of the {total} judgments could be read.", total=total))
         return tuple(warnings)
     if not work.one_order:
         warnings += _of_the_design(work, totals[1])
     if (total - used) / total > 0.05:
-        warnings.append(f"{total - used} of {total} judgments could not be read.")
+        warnings.append(tr("{unread} of {total} judgments could not be read.", unread=total - used, total=total))
         warnings += _might_have_said(arm, rows)
     if rows.off_scale:
-        warnings.append(f"{rows.off_scale} readable judgments were off this scale and are left out.")
+        warnings.append(tr("{n} readable judgments were off this scale and are left out.", n=rows.off_scale))
     top = int(np.argmax(counts.sum(axis=1)))
     share = float(counts.sum(axis=1)[top]) / used
     if share >= ONE_SCORE:
         warnings.append(
-            f"{share:.0%} of the judgments are score {arm.scores[top]}: even position counts "
-            "do not show that this judge is unbiased."
+            tr(
+                "{share:.0%} of the judgments are score {score}: even position counts do not show that this "
+                "judge is unbiased.",
+                share=share,
+                score=arm.scores[top],
+            )
         )
     if work.outcome == "expected" and not np.isfinite(work.values).any():
-        warnings.append("This judge gave no token probabilities: there is no expected score.")
+        warnings.append(tr("This judge gave no token probabilities: there is no expected score."))
     if not on_labels(rows.mass):
-        warnings.append(f"Only {known_mean(rows.mass):.0%} of the probability was on the labels.")
+        warnings.append(tr("Only {share:.0%} of the probability was on the labels.", share=known_mean(rows.mass)))
     return tuple(warnings)
 
 
@@ -296,17 +317,12 @@ def _of_the_design(work: ArmTables, exposure: Floats) -> Iterator[str]:
     """What the orders that items were read in allow."""
     each = _one_order_each(work.items)
     if each:
-        yield (
-            "Most items were read in one order each: what is said compares items that were dealt "
-            "different orders, and is right if these were dealt at random."
+        yield tr(
+            "Most items were read in one order each: what is said compares items that were dealt different "
+            "orders, and is right if these were dealt at random."
         )
     if not _shown_evenly(work.items, exposure):
-        whom = "each item that has any" if each else "each item"
-        yield (
-            "Not every score was at every position equally often: the table is divided by exposure and "
-            f"the test compares {whom} with its own scores in its other reads. V and the shares of places are "
-            "not, so they also show which scores were given."
-        )
+        yield tr(UNEVEN_ONE_EACH if each else UNEVEN)
     if not each:
         yield from _few_moved(_moved(work), work.rows.n_items)
 
@@ -318,22 +334,32 @@ def _might_have_said(arm: Arm, rows: OptionRows) -> Iterator[str]:
     ends = float(arm.scores[0]), float(arm.scores[-1])
     lost = turned(rows.item[seen], way[rows.ordering[seen]], rows.value[seen], ends)
     if lost is not None:
-        weighted = number(lost.weighted, "+.2f", unknown="not defined")
-        yield (
-            f"{lost.share:.0%} of the replies in ascending or descending order are unread. With items "
-            f"weighted by how seldom they were read, ascending less descending is {weighted} points; "
-            f"whatever the unread replies said, it lies between {lost.low:+.2f} and {lost.high:+.2f}."
+        weighted = number(lost.weighted, "+.2f", unknown=tr("not defined"))
+        yield tr(
+            "{share:.0%} of the replies in ascending or descending order are unread. With items weighted by "
+            "how seldom they were read, ascending less descending is {weighted} points; whatever the unread "
+            "replies said, it lies between {low:+.2f} and {high:+.2f}.",
+            share=lost.share,
+            weighted=weighted,
+            low=lost.low,
+            high=lost.high,
         )
 
 
 def _few_moved(moved: int, items: int) -> Iterator[str]:
     if 0 < moved < FEW_MOVED:
         carried = (
-            f"There are only {moved} items"
+            msg(
+                "There are only {moved} items: all that is said about position rests on them, and 95 % intervals "
+                "may hold less often."
+            )
             if moved == items
-            else f"Only {moved} of {items} items were ever given two different scores"
+            else msg(
+                "Only {moved} of {items} items were ever given two different scores: all that is said about "
+                "position rests on them, and 95 % intervals may hold less often."
+            )
         )
-        yield (f"{carried}: all that is said about position rests on them, and 95 % intervals may hold less often.")
+        yield tr(carried, moved=moved, items=items)
 
 
 def _moved(work: ArmTables) -> int:

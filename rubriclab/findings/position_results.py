@@ -11,10 +11,11 @@ from rubriclab.findings.arm_tables import Outcome
 from rubriclab.findings.ordering import BiasCost
 from rubriclab.findings.shift import Shift
 from rubriclab.model import Arm
+from rubriclab.model.language import msg
 from rubriclab.stats import position as stat
 from rubriclab.stats.inference import Floats, Interval, Ints, Test
 
-NOT_TESTABLE = "not testable"
+NOT_TESTABLE = msg("not testable")
 """The name of a test that one order, or no readable reply, leaves nothing for."""
 
 
@@ -100,7 +101,7 @@ class NoiseFloor:
 @dataclass(frozen=True)
 class PositionArm:
     """Everything about position in one arm, by how much the order moves its scores (``shift``)
-    first. ``unit`` says what intervals resample."""
+    first. ``unit`` says what intervals resample; ``unfinished``: why no verdict is given yet, if none is."""
 
     code: int
     arm: Arm
@@ -121,6 +122,7 @@ class PositionArm:
     noise_floor: NoiseFloor | None
     smallest_visible_effect: stat.Visible
     label_mass: float
+    unfinished: str
     warnings: tuple[str, ...]
 
     @property

@@ -16,6 +16,7 @@ import pandas as pd
 from rubriclab.findings.frame import count_table, option_rows, score_index, status_counts
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.perturbation import majority, shares
@@ -24,7 +25,20 @@ WORDING = "prompt"
 """The factor whose levels are wordings of the prompt."""
 FormName = tuple[str, str, Any]
 """A form's name, its family (baseline, order, ids, reference, ...) and its level there."""
-NAMES = {"arabic": "Arabic numerals", "letters": "letters", "roman": "Roman numerals"}
+ORDERS = (
+    msg("fixed order"),
+    msg("descending order"),
+    msg("random order"),
+    msg("balanced order"),
+    msg("williams order"),
+    msg("all order"),
+    msg("ends order"),
+    msg("custom order"),
+    msg("min-bias order"),
+)
+"""Names of forms that differ by their strategy."""
+REFERENCE = "reference of score "
+NAMES = {"arabic": msg("Arabic numerals"), "letters": msg("letters"), "roman": msg("Roman numerals")}
 
 
 @dataclass(frozen=True)
@@ -114,7 +128,7 @@ def _baseline_first(forms: list[Form]) -> list[Form]:
 def form_name(base: Arm, arm: Arm) -> FormName:
     """(name, family, level) of a form: what sets it apart from the baseline."""
     if arm == base:
-        return "Baseline", "baseline", None
+        return msg("Baseline"), "baseline", None
     parts: list[FormName] = []
     if arm.strategy != base.strategy:
         parts.append((f"{arm.strategy} order", "order", arm.strategy))
@@ -132,8 +146,19 @@ def _level_name(factor: str, level: Any) -> str:
     if factor == "ids":
         return NAMES.get(level, level) if isinstance(level, str) else " / ".join(map(str, level))
     if factor == "reference":
-        return f"reference of score {level}" if level else "no reference"
+        return f"{REFERENCE}{level}" if level else msg("no reference")
     return f"{factor} {level}"
+
+
+def form_said(name: str) -> str:
+    """A form's name in the reader's language; the name itself, which is compared and exported, is English."""
+    return ", ".join(_part_said(part) for part in name.split(", "))
+
+
+def _part_said(part: str) -> str:
+    if part.startswith(REFERENCE):
+        return tr("reference of score {level}", level=part.removeprefix(REFERENCE))
+    return tr(part)
 
 
 # ---------------------------------------------------------------- gold
@@ -144,11 +169,13 @@ def gold_of(data: RunData, grouped: Sequence[Sequence[Form]], judge: str | None)
     human = data.items["human"].to_numpy().astype(np.float64)
     if judge is None:
         n = int(np.isfinite(human).sum())
-        return human, Gold("human", "human ratings", "", n, 0, None) if n else None
+        return human, Gold("human", tr("human ratings"), "", n, 0, None) if n else None
     own = [forms for forms in grouped if forms[0].arm.judge == judge]
     if not own:
-        known = ", ".join(dict.fromkeys(forms[0].arm.judge for forms in grouped)) or "none"
-        raise LabError(f"The run has no judge “{judge}” to take as the yardstick. It has: {known}.")
+        known = ", ".join(dict.fromkeys(forms[0].arm.judge for forms in grouped)) or tr("none")
+        raise LabError(
+            tr("The run has no judge “{judge}” to take as the yardstick. It has: {known}.", judge=judge, known=known)
+        )
     gold = np.full(len(data.items), np.nan)
     tied = 0.0
     for forms in own:
@@ -158,7 +185,7 @@ def gold_of(data: RunData, grouped: Sequence[Sequence[Form]], judge: str | None)
         tied += ties.sum()
     chosen = _gold_form(own[0])
     name = form_name(own[0][0].arm, chosen.arm)[0]
-    reads = f"{name}, {many(chosen.reads, 'read')} an item"
+    reads = tr("{name}, {reads} an item", name=form_said(name), reads=many(chosen.reads, "read"))
     return gold, Gold("judge", judge, reads, int(np.isfinite(gold).sum()), int(tied), None)
 
 

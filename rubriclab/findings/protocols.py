@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, bootstrap_sums, percentile_interval
@@ -260,17 +261,22 @@ def _protocol_warnings(
 ) -> tuple[str, ...]:
     warnings = []
     if not shared:
-        warnings.append("The two runs share no prompt: judge the same prompts both ways.")
+        warnings.append(tr("The two runs share no prompt: judge the same prompts both ways."))
     if len(names) < 3:
-        warnings.append(f"{many(len(names), 'shared candidate')}: a ranking of so few says little.")
+        warnings.append(
+            tr("{candidates}: a ranking of so few says little.", candidates=many(len(names), "shared candidate"))
+        )
     if left_out:
-        warnings.append(f"In one run only, left out: {', '.join(left_out)}.")
+        warnings.append(tr("In one run only, left out: {names}.", names=", ".join(left_out)))
     if scores.unread:
-        warnings.append(f"{scores.unread} rubric replies could not be read.")
+        warnings.append(tr("{n} rubric replies could not be read.", n=scores.unread))
     if scores.arm.strategy != "balanced":
         warnings.append(
-            f"The rubric run has no balanced arm; “{scores.arm.strategy}” is used, whose reads may "
-            "share one order: its flips are then the judge's own noise."
+            tr(
+                "The rubric run has no balanced arm; “{strategy}” is used, whose reads may share one order: its "
+                "flips are then the judge's own noise.",
+                strategy=scores.arm.strategy,
+            )
         )
     return tuple(warnings)
 

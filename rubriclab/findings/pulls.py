@@ -18,11 +18,13 @@ from rubriclab.findings.effects import words as effect_words
 from rubriclab.findings.frame import Units, ok_rows, units
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.pulls_reads import ArmReads, Unanswered, arm_reads, grouped
+from rubriclab.findings.pulls_warnings import pulls_warnings
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.rubric_changes import change_words, changes_in
 from rubriclab.model.wording import interval as interval_words
-from rubriclab.model.wording import listed, many
+from rubriclab.model.wording import many
 from rubriclab.stats.fractional import Alias, aliases, effects_variance
 from rubriclab.stats.inference import NO_INTERVAL, Ints
 from rubriclab.stats.screening import Screened, screened
@@ -136,7 +138,7 @@ def _group(data: RunData, members: Sequence[int], every: Units) -> PullsGroup | 
         n_calls=calls,
         one_at_a_time=_one_at_a_time(made, calls),
         unanswered=tuple(one.key for one in found.unanswered),
-        warnings=tuple(_warnings(found, order, int((rows & ~ok_rows(data.judgments)).sum()), calls)),
+        warnings=tuple(pulls_warnings(found, order, int((rows & ~ok_rows(data.judgments)).sum()), calls)),
     )
 
 
@@ -146,7 +148,7 @@ def _ranked(
     """Every change, the largest estimate first."""
     mixed = {one.of: _mixed(one, found.keys) for one in aliases(made)}
     ones = [
-        _pull(found, k, order, spread, sesoi, why, mixed.get(k, "the change alone, as far as pairs go"))
+        _pull(found, k, order, spread, sesoi, why, mixed.get(k, tr("the change alone, as far as pairs go")))
         for k in range(len(found.keys))
     ]
     ones += [_not_answered(one, order.confidence, sesoi) for one in found.unanswered]
@@ -163,7 +165,7 @@ def _pull(
 ) -> Pull:
     key = found.keys[k]
     words = change_words(key)
-    title, done = (words.title, words.done) if words else (key, key)
+    title, done = (tr(words.title), tr(words.done)) if words else (key, key)
     mine = [place for place, own in enumerate(found.made) if key in own]
     return Pull(
         key=key,
@@ -182,8 +184,8 @@ def _pull(
 def _not_answered(one: Unanswered, confidence: float, sesoi: float) -> Pull:
     """A change of which nothing is told but that the judge does not answer under it."""
     words = change_words(one.key)
-    title, done = (words.title, words.done) if words else (one.key, one.key)
-    why = f"{one.unread:,} of {many(one.asked, 'reply')} under it gave no score"
+    title, done = (tr(words.title), tr(words.done)) if words else (one.key, one.key)
+    why = tr("{unread:,} of {replies} under it gave no score", unread=one.unread, replies=many(one.asked, "reply"))
     nan = float("nan")
     nothing = unknown(sesoi, why, confidence=confidence)
     return Pull(one.key, title, done, nothing, nan, nan, None, one.codes, one.unread, "")
@@ -193,7 +195,7 @@ def _effect(of: Screened, k: int, sesoi: float, why: str) -> Effect:
     """Equivalent by the simultaneous interval, an effect by Holm; ends where Holm's answer ends it."""
     interval = of.intervals[k]
     if not why and not np.isfinite(of.estimate[k]):
-        why = "no arm tells it from the other changes"
+        why = tr("no arm tells it from the other changes")
     if why:
         return effect(float(of.estimate[k]), NO_INTERVAL, sesoi, why=why, confidence=of.confidence)
     shown = effect(float(of.estimate[k]), interval, sesoi, confidence=of.confidence)
@@ -204,11 +206,20 @@ def _effect(of: Screened, k: int, sesoi: float, why: str) -> Effect:
 
 
 def _too_few(n: int) -> str:
-    return "" if n >= MIN_UNITS else f"{n} units are too few for an interval; {MIN_UNITS} are needed"
+    return (
+        ""
+        if n >= MIN_UNITS
+        else tr("{n} units are too few for an interval; {needed} are needed", n=n, needed=MIN_UNITS)
+    )
 
 
 def _mixed(one: Alias, keys: Sequence[str]) -> str:
-    return f"also {one.share:+.0%} of what {keys[one.a]} and {keys[one.b]} would do only together"
+    return tr(
+        "also {share:+.0%} of what {one} and {other} would do only together",
+        share=one.share,
+        one=keys[one.a],
+        other=keys[one.b],
+    )
 
 
 def _one_at_a_time(made: Ints, calls: int) -> int:
@@ -220,31 +231,6 @@ def _one_at_a_time(made: Ints, calls: int) -> int:
     return round(wanted)
 
 
-def _warnings(found: ArmReads, order: Screened, unread: int, calls: int) -> Iterator[str]:
-    if unread:
-        worst = int(np.argmax(found.unread))
-        most = f"; most under {', '.join(found.made[worst]) or 'the rubric as it is'}" if found.unread[worst] else ""
-        yield f"{many(unread, 'reply')} of {calls:,} gave no score{most}."
-    if found.silent:
-        yield f"{many(found.silent, 'more arm')} of changes together left out: replies there gave no score, or no token probabilities."
-    if order.spare < 4:
-        yield (
-            f"{many(order.spare, 'spare arm')}: too few to see whether changes add up, so that what two of them do only "
-            "together may pass for the effect of a third."
-        )
-    if found.spread is None:
-        yield "No order was asked twice, so what the order does to single items is not told from the judge's own noise."
-    if lost := [found.keys[k] for k in np.flatnonzero(~np.isfinite(order.estimate))]:
-        yield f"Not told apart from the other changes: {listed(lost)}."
-        if found.unanswered:
-            yield (
-                f"What the judge does not answer under took too many arms along; ask again with the others alone "
-                f"({', '.join(found.keys)})."
-            )
-    if found.outcome == "score" and found.some_expected:
-        yield "Token probabilities were given in some arms only, so that all are read by the scores."
-
-
 # ---------------------------------------------------------------- words
 
 
@@ -252,40 +238,66 @@ def order_sentence(group: PullsGroup) -> str:
     """What the order does under the rubric as it is."""
     one = group.order
     if one.verdict == "undecided":
-        return f"Whether the order moves scores under “{group.rubric}” as it is is not settled ({effect_words(one)})."
-    more = "higher" if one.estimate > 0 else "lower"
+        return tr(
+            "Whether the order moves scores under “{rubric}” as it is is not settled ({effect}).",
+            rubric=group.rubric,
+            effect=effect_words(one),
+        )
     ends = interval_words(one.interval, ".2f", brackets=True)
-    little = " at most a little" if one.verdict == "equivalent" else ""
-    return (
-        f"Under “{group.rubric}” as it is the order moves scores{little}: ascending is {abs(one.estimate):.2f} points "
-        f"{more} than descending {ends}."
-    )
+    said = {
+        (False, True): msg(
+            "Under “{rubric}” as it is the order moves scores: ascending is {size:.2f} points higher than "
+            "descending {ends}."
+        ),
+        (False, False): msg(
+            "Under “{rubric}” as it is the order moves scores: ascending is {size:.2f} points lower than "
+            "descending {ends}."
+        ),
+        (True, True): msg(
+            "Under “{rubric}” as it is the order moves scores at most a little: ascending is {size:.2f} points "
+            "higher than descending {ends}."
+        ),
+        (True, False): msg(
+            "Under “{rubric}” as it is the order moves scores at most a little: ascending is {size:.2f} points "
+            "lower than descending {ends}."
+        ),
+    }[one.verdict == "equivalent", one.estimate > 0]
+    return tr(said, rubric=group.rubric, size=abs(one.estimate), ends=ends)
 
 
 def pull_sentence(group: PullsGroup, one: Pull) -> str:
     """One change in words: by how much less, or more, the order moves scores with it."""
     shown, ends = one.effect, _reach(one.effect)
-    lead = f"With {one.done}"
+    lead = tr("With {done}", done=one.done)
     if shown.verdict == "equivalent":
-        return f"{lead} the order moves scores by as much as without, to within {shown.sesoi:g} points."
+        return tr(
+            "{lead} the order moves scores by as much as without, to within {sesoi:g} points.",
+            lead=lead,
+            sesoi=shown.sesoi,
+        )
     if shown.verdict == "undecided" and shown.why and not np.isfinite(shown.estimate):
-        return f"{lead} nothing is told: {shown.why}."
+        return tr("{lead} nothing is told: {why}.", lead=lead, why=tr(shown.why))
     if shown.verdict == "undecided":
-        return f"{lead}: not settled ({effect_words(shown)})."
+        return tr("{lead}: not settled ({effect}).", lead=lead, effect=effect_words(shown))
     base = group.order
     size = abs(shown.estimate)
     if base.low > 0 or base.high < 0:
         if (shown.estimate > 0) == (base.estimate > 0):
-            return f"{lead} the order moves scores by {size:.2f} points more{ends}."
-        turned = " and the other way" if size > 2 * abs(base.estimate) else ""
-        return f"{lead} the order moves scores by {size:.2f} points less{turned}{ends}."
-    side = "up" if shown.estimate > 0 else "down"
-    return f"{lead} ascending order moves scores {side} by {size:.2f} points against descending{ends}."
+            said = msg("{lead} the order moves scores by {size:.2f} points more{ends}.")
+        elif size > 2 * abs(base.estimate):
+            said = msg("{lead} the order moves scores by {size:.2f} points less and the other way{ends}.")
+        else:
+            said = msg("{lead} the order moves scores by {size:.2f} points less{ends}.")
+    elif shown.estimate > 0:
+        said = msg("{lead} ascending order moves scores up by {size:.2f} points against descending{ends}.")
+    else:
+        said = msg("{lead} ascending order moves scores down by {size:.2f} points against descending{ends}.")
+    return tr(said, lead=lead, size=size, ends=ends)
 
 
 def _reach(shown: Effect) -> str:
     low, high = sorted((abs(shown.low), abs(shown.high)))
-    return f" ({low:.2f} to {high:.2f})" if np.isfinite([low, high]).all() else ""
+    return tr(" ({low:.2f} to {high:.2f})", low=low, high=high) if np.isfinite([low, high]).all() else ""
 
 
 def summary_sentence(group: PullsGroup) -> str:
@@ -295,21 +307,32 @@ def summary_sentence(group: PullsGroup) -> str:
     if shown:
         return " ".join(pull_sentence(group, one) for one in shown[:3])
     if len(still) == len(group.pulls):
-        return f"No change of “{group.rubric}” alters what the order does by {group.order.sesoi:g} points or more."
-    return (
-        f"No change of “{group.rubric}” was shown to alter what the order does: of "
-        f"{many(len(group.pulls), 'change')} {len(still)} certainly do not, the others are open."
+        return tr(
+            "No change of “{rubric}” alters what the order does by {sesoi:g} points or more.",
+            rubric=group.rubric,
+            sesoi=group.order.sesoi,
+        )
+    return tr(
+        "No change of “{rubric}” was shown to alter what the order does: of {changes} {n} certainly do not, the "
+        "others are open.",
+        rubric=group.rubric,
+        changes=many(len(group.pulls), "change"),
+        n=len(still),
     )
 
 
 def calls_sentence(group: PullsGroup) -> str:
     """What the design saved."""
-    alone = f"; one change at a time takes {group.one_at_a_time:,} calls for answers as sharp" * (
+    alone = tr("; one change at a time takes {n:,} calls for answers as sharp", n=group.one_at_a_time) * (
         group.one_at_a_time > 0
     )
-    return (
-        f"{many(len(group.pulls), 'change')} in {group.n_arms} arms, {group.n_calls:,} calls on "
-        f"{many(group.n_items, 'item')}{alone}."
+    return tr(
+        "{changes} in {arms} arms, {calls:,} calls on {items}{alone}.",
+        changes=many(len(group.pulls), "change"),
+        arms=group.n_arms,
+        calls=group.n_calls,
+        items=many(group.n_items, "item"),
+        alone=alone,
     )
 
 
@@ -343,7 +366,7 @@ def pulls_json(group: PullsGroup) -> Json:
 PULLS = Topic(
     "pulls",
     pulls,
-    title="What in the rubric makes its order matter",
+    title=msg("What in the rubric makes its order matter"),
     axes=frozenset({"options"}),
     applies=varies_rubric,
     document=_document,

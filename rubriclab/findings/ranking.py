@@ -20,6 +20,7 @@ from rubriclab.findings.ranking_tables import NO_CANDIDATES, Table, prompt_table
 from rubriclab.findings.ranking_words import ranking_advice, ranking_sentence
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, about
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by_unit
 from rubriclab.stats.proportions import clustered_wilson
 from rubriclab.stats.ranking import RankChange, pick_value, rank_change, ratio
@@ -33,13 +34,13 @@ def ranking(data: RunData, *, strategies: tuple[str, str] | None = None, seed: i
     """Rank reversal between all pairs of strategies, or between the two named ones."""
     tables = list(prompt_tables(data))
     if not tables:
-        return RankingResult((), seed, (NO_CANDIDATES,))
+        return RankingResult((), seed, (tr(NO_CANDIDATES),))
     human = data.items["human"].to_numpy().astype(np.float64)
     pairs: list[RankReversal] = []
     for table in tables:
         compared = [_compare(table, a, b, human) for a, b in strategy_pairs(table.arms, strategies)]
         pairs.extend(_reversal(data, table, found, seed) for found in compared)
-    warnings = () if pairs else ("Rank reversal needs two strategies of one judge.",)
+    warnings = () if pairs else (tr("Rank reversal needs two strategies of one judge."),)
     return RankingResult(tuple(pairs), seed, warnings)
 
 
@@ -204,17 +205,20 @@ def _mean_over(values: Floats, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> F
 def _warnings(pair: _Compared, prompts: int, excluded: int) -> Iterator[str]:
     left_out = len(pair.change.used) - prompts
     if left_out:
-        yield f"{left_out} prompts are left out: fewer than two candidates scored on both sides."
+        yield tr("{n} prompts are left out: fewer than two candidates scored on both sides.", n=left_out)
     if excluded:
-        yield (
-            f"{excluded} of {prompts} prompts have no tau because all candidates tie under "
-            f"{pair.a.strategy} or {pair.b.strategy}."
+        yield tr(
+            "{excluded} of {prompts} prompts have no tau because all candidates tie under {one} or {other}.",
+            excluded=excluded,
+            prompts=prompts,
+            one=pair.a.strategy,
+            other=pair.b.strategy,
         )
     if prompts < FEW_PROMPTS:
-        yield f"Only {prompts} prompts are compared; read the shares with care."
+        yield tr("Only {n} prompts are compared; read the shares with care.", n=prompts)
     fewer = np.isfinite(pair.score_a) != np.isfinite(pair.score_b)
     if fewer.any():
-        yield f"{int(fewer.sum())} candidates were scored on one side only and do not take part."
+        yield tr("{n} candidates were scored on one side only and do not take part.", n=int(fewer.sum()))
 
 
 # ---------------------------------------------------------------- the topic
@@ -246,7 +250,7 @@ def _pair_json(pair: RankReversal) -> Json:
 RANKING = Topic(
     "ranking",
     ranking,
-    title="Who wins",
+    title=msg("Who wins"),
     axes=frozenset({"options", "criteria"}),
     document=_document,
     sentences=_sentences,

@@ -13,11 +13,12 @@ import pandas as pd
 from rubriclab.findings.alignment_arms import read_slots
 from rubriclab.findings.frame import compress, ok_rows, score_index
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.ranking import ratio
 from rubriclab.stats.winners import ArmReads
 
-NO_CANDIDATES = (
+NO_CANDIDATES = msg(
     "No prompt has two candidates' answers, so there is no ranking to compare. Give the items a prompt and a candidate."
 )
 

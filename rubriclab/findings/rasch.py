@@ -12,7 +12,7 @@ from rubriclab.findings.choice import ChoiceModel, choice_of
 from rubriclab.findings.effects import unfinished
 from rubriclab.findings.frame import Units, side_by_side, units
 from rubriclab.findings.plain import plain
-from rubriclab.findings.rasch_design import Facets, facets, whole_places
+from rubriclab.findings.rasch_design import PEOPLE, Facets, facets, whole_places
 from rubriclab.findings.rasch_gaps import gaps
 from rubriclab.findings.rasch_results import (
     Element,
@@ -28,6 +28,7 @@ from rubriclab.findings.rasch_results import (
 from rubriclab.findings.rasch_words import arm_sentence, scale_sentence, scale_warnings
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, clearest
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Test
 from rubriclab.stats.rasch import MIN_UNITS, Bools, RaschFit, fit_rasch
 from rubriclab.stats.rasch_measures import (
@@ -46,9 +47,9 @@ from rubriclab.stats.rasch_measures import (
 NOISY, TAME = 1.5, 0.5
 """Mean squares beyond which an element is noisier, or more predictable, than is good for measuring
 (Linacre 2002, What do Infit and Outfit mean? Rasch Measurement Transactions 16:2)."""
-ONE_ORDER = "the options were always shown in one order"
-NOTHING_READ = "no judgment could be read"
-NOT_MOVED = "no item has two scores that could have been exchanged"
+ONE_ORDER = msg("the options were always shown in one order")
+NOTHING_READ = msg("no judgment could be read")
+NOT_MOVED = msg("no item has two scores that could have been exchanged")
 
 Reading = tuple[int, Arm, pd.DataFrame]
 
@@ -121,16 +122,18 @@ def _scale(data: RunData, group: Sequence[Reading], everyone: Units, seed: int) 
 
 def _why(fit: RaschFit) -> str:
     if not fit.n_pairs:
-        return NOT_MOVED
+        return tr(NOT_MOVED)
     return (
-        "" if fit.n_units >= MIN_UNITS else f"{fit.n_units} units are too few for an interval; {MIN_UNITS} are needed"
+        ""
+        if fit.n_units >= MIN_UNITS
+        else tr("{n} units are too few for an interval; {needed} are needed", n=fit.n_units, needed=MIN_UNITS)
     )
 
 
 def _empty(judges: tuple[str, ...], arm: Arm, unit: str) -> RaschScale:
     nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
     items = ItemMeasures(none, nothing, nothing, none.astype(bool), 0, 0, 0)
-    return RaschScale(judges, arm.dataset, arm.scores, unit, NOTHING_READ, items, separation(nothing, nothing))
+    return RaschScale(judges, arm.dataset, arm.scores, unit, tr(NOTHING_READ), items, separation(nothing, nothing))
 
 
 def _elements(of: Facets, fit: RaschFit, left: Residuals) -> Iterator[Element]:
@@ -139,13 +142,14 @@ def _elements(of: Facets, fit: RaschFit, left: Residuals) -> Iterator[Element]:
     whose = np.array([of.raters.index(kind.rater or kind.judge) for kind in of.kinds])[of.reads.kind]
     for code, name in enumerate(of.raters):
         facet: Facet = "person" if name in people else "judge"
-        yield _element(facet, name, of.severity.get(name), fit, mean_squares(left, whose == code))
+        called = tr(name) if name == PEOPLE else name
+        yield _element(facet, called, of.severity.get(name), fit, mean_squares(left, whose == code))
     if len(of.settings) < 2:
         return
     settings = np.array([-1 if kind.rater else of.settings.index(kind.setting) for kind in of.kinds])[of.reads.kind]
     for code, name in enumerate(of.settings):
         own = mean_squares(left, settings == code)
-        yield _element("setting", name or "as usual", of.setting.get(name), fit, own)
+        yield _element("setting", name or tr("as usual"), of.setting.get(name), fit, own)
 
 
 def _element(facet: Facet, name: str, weights: Floats | None, fit: RaschFit, own: Fit) -> Element:
@@ -241,7 +245,7 @@ def _arm(data: RunData, one: Reading, everyone: Units, seed: int) -> RaschArm:
     nan = float("nan")
     turned = of is not None and arm.judge in of.place
     if of is None or not turned:
-        why = NOTHING_READ if of is None else ONE_ORDER
+        why = tr(NOTHING_READ if of is None else ONE_ORDER)
         return RaschArm(code, arm, 0, 0, 0, everyone.kind, nan, NO_INTERVAL, (), None, (), None, None, why)
     fit = fit_rasch(of.reads, of.x, of.allowed)
     turn, turn_ci = fit.linear(of.turn[arm.judge])
@@ -327,5 +331,5 @@ def _sentences(result: RaschResult) -> Iterator[Sentence]:
 
 
 RASCH = Topic(
-    "rasch", rasch, title="Many-facet Rasch", axes=frozenset({"options"}), document=_document, sentences=_sentences
+    "rasch", rasch, title=msg("Many-facet Rasch"), axes=frozenset({"options"}), document=_document, sentences=_sentences
 )

@@ -13,11 +13,12 @@ import pandas as pd
 from rubriclab.findings.frame import Bools, option_rows, score_index
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.choice_design import contrasts
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.rasch import Responses, within_budget
 
-PEOPLE = "people"
+PEOPLE = msg("people")
 MOST_PERSONS = 30
 """Of more persons none has a severity of its own: each rated little. Of an item with more ratings so many
 are used: its pairs grow with their square."""
@@ -122,7 +123,7 @@ def _ratings(data: RunData, items: Ints, scores: Sequence[int], known: dict[Kind
     code = np.full(int(column.max(initial=-1)) + 1, -1, dtype=np.int64)
     for slot in np.unique(column).tolist():
         name = people.names[slot] if persons else PEOPLE
-        name = f"{name} (person)" if name in judges else name
+        name = tr("{name} (person)", name=name) if name in judges else name
         code[slot] = known.setdefault(Kind(PEOPLE, name, "", (), slot), len(known))
     return items[row], code[column], score, int((~whole).sum())
 

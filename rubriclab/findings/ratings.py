@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rubriclab.model.language import tr
 from rubriclab.stats.inference import Floats
 
 MOST_RATERS = 1_000
@@ -44,7 +45,7 @@ def ratings_of(items: pd.DataFrame) -> Ratings:
             return Ratings(tuple(map(str, persons)), _matrix(row, column, flat, (len(given), len(persons))), True)
     width = int(size.max(initial=0))
     slot = np.arange(len(flat)) - np.repeat(size.cumsum() - size, size)
-    names = tuple(f"rating {number}" for number in range(1, width + 1))
+    names = tuple(tr("rating {n}", n=number) for number in range(1, width + 1))
     return Ratings(names, _matrix(row, slot, flat, (len(given), width)), False)
 
 

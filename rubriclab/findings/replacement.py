@@ -18,10 +18,19 @@ from rubriclab.findings.ratings import ratings_of
 from rubriclab.findings.replacement_arms import CONTROL, CORRECTED, Case, ReplacementArm, Version, arm_replacement
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, clearest
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import Floats
 
-NO_RATERS = "No item has ratings of two people: whether the judge may replace one cannot be asked."
+MAY = msg(
+    "One read of {who} may stand in for a rater (allowance {epsilon:g}, the test's epsilon; {verdict}; advantage "
+    "{advantage} {ends})"
+)
+NOT_SHOWN = msg(
+    "One read of {who} was not shown to be able to stand in for a rater (allowance {epsilon:g}, the test's epsilon; "
+    "{verdict}; advantage {advantage} {ends})"
+)
+NO_RATERS = msg("No item has ratings of two people: whether the judge may replace one cannot be asked.")
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ def replacement(data: RunData, *, epsilon: float | None = None, seed: int = 0) -
     epsilon = data.epsilon if epsilon is None else epsilon
     ratings = ratings_of(data.items)
     if not (np.isfinite(ratings.values).sum(axis=1) > 1).any():
-        return ReplacementResult(epsilon, (), (NO_RATERS,))
+        return ReplacementResult(epsilon, (), (tr(NO_RATERS),))
     everyone = units(data.items, data.unit)
     corrected = {group.reference.code: _corrected(data, group, seed) for group in grid_groups(data, seed)}
     cases = []
@@ -74,28 +83,37 @@ def _corrected(data: RunData, group: Group, seed: int) -> Mapping[str, Floats]:
 def verdict_words(version: Version, why: str = "") -> str:
     """Whether it passes, and against how many: “passes: beats 2 of 3 annotators”."""
     if version.passes is None:
-        return f"no verdict{f': {why}' if why else ''}"
+        return tr("no verdict: {why}", why=tr(why)) if why else tr("no verdict")
+    said = (
+        msg("passes: beats {beaten} of {annotators}")
+        if version.passes
+        else msg("does not pass: beats {beaten} of {annotators}")
+    )
     beaten = sum(one.beaten for one in version.annotators)
-    return f"{'passes' if version.passes else 'does not pass'}: beats {beaten} of {many(version.tested, 'annotator')}"
+    return tr(said, beaten=beaten, annotators=many(version.tested, "annotator"))
 
 
 def replacement_sentence(arm: ReplacementArm) -> str:
     """What one read of the judge may do, and what of it hangs on the order."""
     who, one = arm.arm.judge, arm.single
     if one.passes is None:
-        return f"Whether {who} may replace a rater is not said: {arm.why}."
-    rate = f"advantage {number(one.advantage, '.2f')} {interval(one.advantage_ci, '.2f', brackets=True)}"
-    start = (
-        f"One read of {who} {'may stand in for a rater' if one.passes else 'was not shown to be able to stand in for a rater'} "
-        f"(allowance {arm.epsilon:g}, the test's epsilon; {verdict_words(one)}; {rate})"
+        return tr("Whether {who} may replace a rater is not said: {why}.", who=who, why=tr(arm.why))
+    start = tr(
+        MAY if one.passes else NOT_SHOWN,
+        who=who,
+        epsilon=arm.epsilon,
+        verdict=verdict_words(one),
+        advantage=number(one.advantage, ".2f"),
+        ends=interval(one.advantage_ci, ".2f", brackets=True),
     )
     mean = arm.averaged
     if mean.passes != one.passes and mean.passes is not None:
-        start += f"; the mean over its reads {'does' if mean.passes else 'does not'}"
+        start += tr("; the mean over its reads does") if mean.passes else tr("; the mean over its reads does not")
     if one.passes and arm.constant.passes:
-        start += (
-            f". But so would a judge that gave every item the mean of all ratings (advantage "
-            f"{number(arm.constant.advantage, '.2f')}): passing here does not show that a judge reads"
+        start += tr(
+            ". But so would a judge that gave every item the mean of all ratings (advantage {advantage}): "
+            "passing here does not show that a judge reads",
+            advantage=number(arm.constant.advantage, ".2f"),
         )
     return f"{start}. {order_sentence(arm)}".strip()
 
@@ -106,9 +124,15 @@ def order_sentence(arm: ReplacementArm) -> str:
     if len(tested) < 2:
         return ""
     low, high = (pick(order.advantage for order in tested) for pick in (min, max))
-    return (
-        f"It passes in {arm.passing_orders} of {many(len(tested), 'order')}; the advantage runs from {low:.2f} to {high:.2f} "
-        f"as read, {number(arm.spread, '.2f')} {interval(arm.spread_ci, '.2f', brackets=True)} apart without luck."
+    return tr(
+        "It passes in {passing} of {orders}; the advantage runs from {low:.2f} to {high:.2f} as read, {spread} "
+        "{ends} apart without luck.",
+        passing=arm.passing_orders,
+        orders=many(len(tested), "order"),
+        low=low,
+        high=high,
+        spread=number(arm.spread, ".2f"),
+        ends=interval(arm.spread_ci, ".2f", brackets=True),
     )
 
 
@@ -164,7 +188,7 @@ REPLACEMENT = Topic(
     "replacement",
     replacement,
     probabilities=True,
-    title="May the judge replace a rater?",
+    title=msg("May the judge replace a rater?"),
     axes=frozenset({"options"}),
     document=_document,
     sentences=sentences,

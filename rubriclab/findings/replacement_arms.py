@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -11,7 +11,8 @@ import numpy as np
 from rubriclab.findings.frame import OptionRows, Units, count_table
 from rubriclab.findings.ratings import Ratings
 from rubriclab.model import Arm
-from rubriclab.model.wording import many, number
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number, plural
 from rubriclab.stats import replacement as stats
 from rubriclab.stats.extremes import apart
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
@@ -20,11 +21,11 @@ Nearness = Literal["minus RMSE", "accuracy"]
 MOST_ORDERS = 40
 """Of more orders than this none is tested by itself: each was then seen on few items."""
 SINGLE, AVERAGED, CORRECTED, CONTROL, CONSTANT = (
-    "one read",
-    "mean over reads",
-    "one corrected call",
-    "one call drawn towards the mean, order ignored",
-    "the ratings' mean for every item",
+    msg("one read"),
+    msg("mean over reads"),
+    msg("one corrected call"),
+    msg("one call drawn towards the mean, order ignored"),
+    msg("the ratings' mean for every item"),
 )
 
 
@@ -160,7 +161,7 @@ def arm_replacement(case: Case, epsilon: float, seed: int) -> ReplacementArm:
         code=case.code,
         arm=case.arm,
         epsilon=epsilon,
-        nearness="accuracy" if named else "minus RMSE",
+        nearness=msg("accuracy") if named else msg("minus RMSE"),
         persons=case.ratings.named,
         n_items=int(several.sum()),
         resampled=case.units.kind,
@@ -304,38 +305,61 @@ def _why_not(arm: ReplacementArm) -> str:
     if tested >= stats.FEWEST_ANNOTATORS:
         return ""
     if rated < 2:
-        return "no item has ratings of two annotators, so there is nobody to be nearer to"
-    two = ": with two it only says which of them the judge is nearer to" if tested == 2 else ""
-    return (
-        f"the test takes at least {stats.FEWEST_ANNOTATORS} annotators with {stats.FEWEST_UNITS} {arm.resampled}s "
-        f"or more each, and {tested} of {rated} have so many{two}"
+        return tr("no item has ratings of two annotators, so there is nobody to be nearer to")
+    two = tr(": with two it only says which of them the judge is nearer to") if tested == 2 else ""
+    return tr(
+        "the test takes at least {annotators} annotators with {n} {units} or more each, and {tested} of {rated} "
+        "have so many{two}",
+        annotators=stats.FEWEST_ANNOTATORS,
+        n=stats.FEWEST_UNITS,
+        units=plural(arm.resampled, 2),
+        tested=tested,
+        rated=rated,
+        two=two,
     )
 
 
 def _warnings(case: Case, arm: ReplacementArm) -> tuple[str, ...]:
-    said = []
+    return (*_of_raters(arm), *_of_scores(case, arm))
+
+
+def _of_raters(arm: ReplacementArm) -> Iterator[str]:
     if not arm.persons and arm.single.annotators:
-        said.append(
-            "The data do not say who gave which rating: the first, second and third rating of an item were taken "
-            "for raters. Each of these is then a mixture of people, so the test asks whether the judge may replace "
-            "one rating of an item, not whether it may replace a certain person."
+        yield tr(
+            "The data do not say who gave which rating: the first, second and third rating of an item were "
+            "taken for raters. Each of these is then a mixture of people, so the test asks whether the judge "
+            "may replace one rating of an item, not whether it may replace a certain person."
         )
     if arm.constant.passes:
-        said.append(
+        yield tr(
             "A judge that gave every item the mean of all ratings would pass as well (its advantage is "
-            f"{number(arm.constant.advantage, '.2f')}): on these items passing does not show that a judge reads."
+            "{advantage}): on these items passing does not show that a judge reads.",
+            advantage=number(arm.constant.advantage, ".2f"),
         )
     untested = len(arm.single.annotators) - arm.single.tested
     if untested and not arm.why:
-        said.append(
-            f"{many(untested, 'annotator')} with fewer than {stats.FEWEST_UNITS} {arm.resampled}s were not tested."
+        yield tr(
+            "{annotators} with fewer than {n} {units} were not tested.",
+            annotators=many(untested, "annotator"),
+            n=stats.FEWEST_UNITS,
+            units=plural(arm.resampled, 2),
         )
+
+
+def _of_scores(case: Case, arm: ReplacementArm) -> Iterator[str]:
     known, scores = case.ratings.values[np.isfinite(case.ratings.values)], case.arm.scores
     if len(known) and (known.min() < min(scores) or known.max() > max(scores)):
-        said.append(
-            f"Ratings run from {known.min():g} to {known.max():g}, the judge's scores from {min(scores)} to "
-            f"{max(scores)}: on different scales nearness means nothing."
+        yield tr(
+            "Ratings run from {low:g} to {high:g}, the judge's scores from {lowest} to {highest}: on different "
+            "scales nearness means nothing.",
+            low=known.min(),
+            high=known.max(),
+            lowest=min(scores),
+            highest=max(scores),
         )
     if arm.corrected is not None and arm.corrected.n_items < arm.single.n_items:
-        said.append(f"The corrected call is known on {arm.corrected.n_items:,} of {many(arm.single.n_items, 'item')}.")
-    return tuple(said)
+        yield tr(
+            "The corrected call is known on {n:,} of {items}.",
+            n=arm.corrected.n_items,
+            items=many(arm.single.n_items, "item"),
+        )

@@ -14,14 +14,15 @@ import pandas as pd
 
 from rubriclab.findings.frame import compress, number_column, on_labels, status_counts
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import chosen
 from rubriclab.stats.inference import Floats, Ints
 
-ADVANTAGE = "advantage of the first place"
+ADVANTAGE = msg("advantage of the first place")
 UNREAD = 0.2
 """With more replies unread than this no verdict is given: what is left need not be like them."""
-NO_TASK = "(no task)"
+NO_TASK = msg("(no task)")
 _COUNTABLE = 1 << 25
 """Key ranges up to here are counted (a table of 256 MB at most), larger ones sorted."""
 
@@ -59,7 +60,7 @@ class RunCodes:
         return cls(
             question=_question(items, {"question": "prompt"}.get(unit, unit)),
             task=np.where(task >= 0, task, len(task_names)).astype(np.int64),
-            tasks=(*map(str, task_names), NO_TASK),
+            tasks=(*map(str, task_names), tr(NO_TASK)),
             shown=shown,
             size=size,
             names=tuple(names),

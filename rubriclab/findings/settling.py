@@ -21,10 +21,11 @@ from rubriclab.findings import effects
 from rubriclab.findings.settling_values import Values, unit_values
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.sequential import mean_interval
 from rubriclab.stats.verdict import Effect, effect, unknown
 
-OTHER_PLACES = "the places between may still move scores"
+OTHER_PLACES = msg("the places between may still move scores")
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _part(found: Values, k: int, *, sesoi: float, confidence: float, shown: floa
     ends = mean_interval(values, reach=found.reach, sesoi=sesoi, alpha=1.0 - confidence)
     part = effect(float(values.mean()), ends, sesoi, unit=found.unit, confidence=shown, why=found.why)
     if part.verdict == "equivalent" and not _between_too(found, k, sesoi, 1.0 - shown):
-        return effect(part.estimate, ends, sesoi, unit=found.unit, confidence=shown, why=OTHER_PLACES)
+        return effect(part.estimate, ends, sesoi, unit=found.unit, confidence=shown, why=tr(OTHER_PLACES))
     return part
 
 

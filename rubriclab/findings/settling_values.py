@@ -16,16 +16,25 @@ from rubriclab.findings.criteria_rows import Layout
 from rubriclab.findings.frame import mixed, ok_rows, units
 from rubriclab.findings.series import ADVANTAGE, UNREAD, ArmCalls, RunCodes, Turned
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import Floats, Ints, ratio, sum_by
 
 Group = Sequence[tuple[int, Arm]]
-IN_ORDER = {
-    "options": "under both the ascending and the descending order",
-    "pairwise": "with each candidate first",
-    "listwise": "with each candidate first",
-    "criteria": "with a criterion first and last",
+ASK_FOR = {
+    "options": msg(
+        "Whether a shift is settled can be told where items are read under both the ascending and the descending "
+        "order of the score options: use balanced, or fixed and descending."
+    ),
+    "pairwise": msg(
+        "Whether a shift is settled can be told where items are read with each candidate first: use balanced."
+    ),
+    "listwise": msg(
+        "Whether a shift is settled can be told where items are read with each candidate first: use balanced."
+    ),
+    "criteria": msg(
+        "Whether a shift is settled can be told where items are read with a criterion first and last: use balanced."
+    ),
 }
-ASK_FOR = "Whether a shift is settled can be told where items are read {orders}{of}: use balanced{or_else}."
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ def unit_values(data: RunData, group: Group) -> Values:
     """The values of a judge in one setting. Raises LabError where its orders cannot tell."""
     mine = np.isin(data.judgments["arm"].to_numpy(), [code for code, _ in group])
     if group[0][1].axis not in _AXES:
-        raise LabError("No stop rule is known for several responses a call: run the study without one.")
+        raise LabError(tr("No stop rule is known for several responses a call: run the study without one."))
     return _AXES[group[0][1].axis](data, group, data.judgments[mine])
 
 
@@ -110,14 +119,7 @@ def _by_unit(values: Floats, unit: Ints, counted: Ints) -> Floats:
 
 def _refuse_unless(possible: bool, counted: Ints, axis: str) -> None:
     if len(counted) and not possible:
-        options = axis == "options"
-        raise LabError(
-            ASK_FOR.format(
-                orders=IN_ORDER[axis],
-                of=" of the score options" if options else "",
-                or_else=", or fixed and descending" if options else "",
-            )
-        )
+        raise LabError(tr(ASK_FOR[axis]))
 
 
 def _cells(cell: Ints, value: Floats, shape: tuple[int, ...]) -> Floats:
@@ -145,11 +147,11 @@ def _options(data: RunData, group: Group, rows: pd.DataFrame) -> Values:
     cell = rows["item"].to_numpy().astype(np.int64) * 2 + seen
     mean = _cells(cell[read], value[read], (len(data.items), 2))
     return Values(
-        question="ascending less descending",
+        question=tr("ascending less descending"),
         names=("",),
         table=_by_unit((mean[:, 0] - mean[:, 1])[:, None], units(data.items, data.unit).code, counted),
         reach=float(scores[-1] - scores[0]),
-        none_yet=f"no item has been read {IN_ORDER['options']} yet",
+        none_yet=tr("no item has been read under both the ascending and the descending order yet"),
         probabilities=expected,
     )
 
@@ -173,13 +175,13 @@ def _compared(data: RunData, group: Group, rows: pd.DataFrame) -> Values:
     value = _cells(keys[0][known], mean[known], (len(data.items), 1))
     unread = float((~ok).mean()) if len(ok) else 0.0
     return Values(
-        question="first place less last",
+        question=tr("first place less last"),
         names=("",),
         table=_by_unit(value, run.question, counted),
         reach=1.0,
-        none_yet=f"no comparison has been read {IN_ORDER[axis]} yet",
+        none_yet=tr("no comparison has been read with each candidate first yet"),
         unit=ADVANTAGE,
-        why=f"{unread:.0%} of the replies cannot be read" if unread > UNREAD else "",
+        why=tr("{unread:.0%} of the replies cannot be read", unread=unread) if unread > UNREAD else "",
     )
 
 
@@ -216,11 +218,11 @@ def _criteria(data: RunData, group: Group, rows: pd.DataFrame) -> Values:
     span = float(arm.scores[-1] - arm.scores[0])
     present = np.unique(layout.criterion[item])
     return Values(
-        question="first less last place",
+        question=tr("first less last place"),
         names=tuple(layout.names[c] for c in present),
         table=_by_unit(_apart(value, layout.criterion, present), unit, counted),
         reach=span * max(1.0, float(np.abs(weight).sum()) / 2.0),
-        none_yet=f"no text has been read {IN_ORDER['criteria']} yet",
+        none_yet=tr("no text has been read with a criterion first and last yet"),
         places=_by_unit(_apart(moved, layout.criterion, present), unit, counted),
         places_reach=span,
     )

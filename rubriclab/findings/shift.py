@@ -13,16 +13,27 @@ from rubriclab.findings.effects import in_points, step, too_few_units, unfinishe
 from rubriclab.findings.frame import OptionRows, on_labels
 from rubriclab.findings.settling import settled
 from rubriclab.model import Arm, RunData
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, plural
 from rubriclab.stats import shift as stat
 from rubriclab.stats.extremes import extremes
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval
 from rubriclab.stats.verdict import Effect
 
-ONE_ORDER = "the options were always shown in one order"
-NOT_TURNED = "no item was read in two orders"
-NO_REPEATS = "noise included: no item was read twice in one order"
-LINE = " (by a straight line over all orders: not every item was read under these two)"
+ONE_ORDER = msg("the options were always shown in one order")
+NOT_TURNED = msg("no item was read in two orders")
+NO_REPEATS = msg("noise included: no item was read twice in one order")
+LINE = msg(" (by a straight line over all orders: not every item was read under these two)")
+HIGHER = msg(
+    "Yes: with the scores in ascending order the mean is {estimate:.2f} points higher than in descending order{line}."
+)
+LOWER = msg(
+    "Yes: with the scores in ascending order the mean is {estimate:.2f} points lower than in descending order{line}."
+)
+TURN_EACH = msg("Not settled: no item was read in two orders. {calls} would tell: each in another order.")
+TURN_AND_REPEAT = msg(
+    "Not settled: no item was read in two orders. {calls} would tell: each again in its order, and in another."
+)
 GIVEN = 0.9
 """From this share of readable replies with token probabilities on, the expected score is used."""
 
@@ -169,11 +180,11 @@ def readings_apart(
     apart = stat.differences(reads, nominal=nominal)
     own = np.isfinite(apart.same)
     if own.sum() >= 0.5 * len(own) and own.any():
-        return apart.other, apart.same, "this arm"
+        return apart.other, apart.same, tr("this arm")
     if repeats is None:
         return apart.other, apart.same, ""
     same = repeats.same[rows.item_code]
-    return apart.other, same, f"the {repeats.name} arm" if np.isfinite(same).any() else ""
+    return apart.other, same, tr("the {name} arm", name=repeats.name) if np.isfinite(same).any() else ""
 
 
 def _mean(
@@ -196,7 +207,9 @@ def _mean(
     first = in_points(data, arm, slope.value, slope.interval, confidence=each)
     second = in_points(data, arm, farthest.value, farthest.interval, confidence=each)
     if first.verdict == "undecided" and not first.why and slope.moved < stat.FEW_MOVED:
-        first = replace(first, why=f"only {slope.moved} of {many(slope.units, 'unit')} ever moved")
+        first = replace(
+            first, why=tr("only {moved} of {units} ever moved", moved=slope.moved, units=many(slope.units, "unit"))
+        )
     for wanted in ("effect", "undecided"):
         if first.verdict == wanted:
             return first, "ascending"
@@ -217,8 +230,8 @@ def _one(
     """
     if one_order:
         return in_points(data, arm, float("nan"), NO_INTERVAL, confidence=level, why=ONE_ORDER)
-    why = too_few_units(excess) if single.source else NO_REPEATS
-    why = why if np.isfinite(single.other) else NOT_TURNED
+    why = too_few_units(excess) if single.source else tr(NO_REPEATS)
+    why = why if np.isfinite(single.other) else tr(NOT_TURNED)
     shown = in_points(data, arm, excess.value, excess.interval, confidence=level, why=why, excess=bool(single.source))
     proven = bool(why) and any_order_p < 1.0 - level and not unfinished(data)
     return replace(shown, verdict="effect") if proven else shown
@@ -288,25 +301,29 @@ def mean_words(shift: Shift) -> str:
     mean = shift.mean
     if mean.verdict == "effect":
         if shift.mean_by == "extremes":
-            return (
-                f"Yes: the mean score is {mean.estimate:.2f} points higher in the order "
-                f"{order_words(shift.highest_order)} than in {order_words(shift.lowest_order)}."
+            return tr(
+                "Yes: the mean score is {estimate:.2f} points higher in the order {highest} than in {lowest}.",
+                estimate=mean.estimate,
+                highest=order_words(shift.highest_order),
+                lowest=order_words(shift.lowest_order),
             )
-        more = "higher" if mean.estimate > 0 else "lower"
-        return (
-            f"Yes: with the scores in ascending order the mean is {abs(mean.estimate):.2f} points "
-            f"{more} than in descending order{LINE if shift.by_line else ''}."
-        )
+        line = tr(LINE) if shift.by_line else ""
+        return tr(HIGHER if mean.estimate > 0 else LOWER, estimate=abs(mean.estimate), line=line)
     if mean.verdict == "equivalent":
-        return (
-            f"No, not by as much as {mean.sesoi:g} points, from ascending to descending order or "
-            "between any two orders compared."
+        return tr(
+            "No, not by as much as {sesoi:g} points, from ascending to descending order or between any two "
+            "orders compared.",
+            sesoi=mean.sesoi,
         )
     if mean.why == ONE_ORDER:
-        return "Not known: the options were always shown in one order. Run balanced orders."
-    text = f"Not settled: it may move the mean by {mean.sesoi:g} points or more, or not at all."
+        return tr("Not known: the options were always shown in one order. Run balanced orders.")
+    text = tr("Not settled: it may move the mean by {sesoi:g} points or more, or not at all.", sesoi=mean.sesoi)
     if 1 < shift.more_items < 1000 and not mean.why:
-        text += f" About {shift.more_items} times as many {shift.unit}s would narrow it enough."
+        text += tr(
+            " About {times} times as many {units} would narrow it enough.",
+            times=shift.more_items,
+            units=plural(shift.unit, 2),
+        )
     return text
 
 
@@ -314,31 +331,40 @@ def one_words(shift: Shift) -> str:
     """The answer to “Does the order move single scores?”."""
     effect, single = shift.one, shift.single
     if effect.why == ONE_ORDER:
-        return "Not known: the options were always shown in one order. Run balanced orders."
+        return tr("Not known: the options were always shown in one order. Run balanced orders.")
     if not np.isfinite(single.other) and not single.n_items:
-        more = "each in another order" if single.source else "each again in its order, and in another"
-        return f"Not settled: no item was read in two orders. {many(single.repeats_needed, 'call')} would tell: {more}."
+        return tr(TURN_EACH if single.source else TURN_AND_REPEAT, calls=many(single.repeats_needed, "call"))
     if not single.source:
-        readings = (
-            f"Two readings in different orders differ by {single.other:.2f} points on average, the "
-            "judge's own noise included."
-        )
-        if effect.verdict == "effect":
-            return f"Yes: scores change with the order by more than chance. {readings}"
-        buy = many(single.repeats_needed, "call")
-        return f"Not settled: {readings} {buy} would tell them apart: every item twice in one order."
-    readings = (
-        f"two readings in different orders differ by {single.other:.2f} points, in one and the same "
-        f"order by {single.same:.2f}"
+        return _without_repeats(shift)
+    readings = tr(
+        "two readings in different orders differ by {other:.2f} points, in one and the same order by {same:.2f}",
+        other=single.other,
+        same=single.same,
     )
     if effect.verdict == "effect" and effect.why:
-        return (
+        return tr(
             "Yes: scores change with the order by more than chance, as permuting each item's scores over its "
-            f"orders shows. By how much beyond the judge's own noise is not known: {effect.why}. Here {readings}."
+            "orders shows. By how much beyond the judge's own noise is not known: {why}. Here {readings}.",
+            why=tr(effect.why),
+            readings=readings,
         )
     lead = {
-        "effect": "Yes",
-        "equivalent": f"No, not by as much as {effect.sesoi:g} points",
-        "undecided": "Not settled",
+        "effect": tr("Yes"),
+        "equivalent": tr("No, not by as much as {sesoi:g} points", sesoi=effect.sesoi),
+        "undecided": tr("Not settled"),
     }[effect.verdict]
     return f"{lead}: {readings}."
+
+
+def _without_repeats(shift: Shift) -> str:
+    readings = tr(
+        "Two readings in different orders differ by {other:.2f} points on average, the judge's own noise included.",
+        other=shift.single.other,
+    )
+    if shift.one.verdict == "effect":
+        return tr("Yes: scores change with the order by more than chance. {readings}", readings=readings)
+    return tr(
+        "Not settled: {readings} {calls} would tell them apart: every item twice in one order.",
+        readings=readings,
+        calls=many(shift.single.repeats_needed, "call"),
+    )

@@ -17,6 +17,7 @@ import pandas as pd
 from rubriclab.findings.effects import step, unfinished
 from rubriclab.findings.frame import ok_rows, units
 from rubriclab.model import RunData
+from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.excess import excess
 from rubriclab.stats.human_correlation import difference
@@ -122,7 +123,11 @@ def helped(new: RunData, base: RunData, *, tested: int = 1) -> Help:
     r, r_ci, rated = _agreement(a.mean[left], b.mean[right], a.human[left], unit, alpha)
     less = not why and change.bound < 0
     if less and rated and not r_ci.low > -KEPT:
-        why = f"whether it agrees as well with people is not known (r {number(r, '+.2f')}, {interval(r_ci, '+.2f')})"
+        why = tr(
+            "whether it agrees as well with people is not known (r {r}, {ends})",
+            r=number(r, "+.2f"),
+            ends=interval(r_ci, "+.2f"),
+        )
     return Help(
         spread=_root(float(a.spread[left].mean())),
         before=_root(float(b.spread[right].mean())),
@@ -147,12 +152,12 @@ def _why(new: RunData, base: RunData, a: Moved, b: Moved, items: int, units: int
         return waits
     scales = {arm.scores for data in (new, base) for arm in data.arms}
     if len(scales) > 1:
-        return "its scale is another one"
+        return tr("its scale is another one")
     if units < FEWEST:
-        return f"{units} units are too few to say so; {FEWEST} are needed"
+        return tr("{units} units are too few to say so; {needed} are needed", units=units, needed=FEWEST)
     asked = max(a.items, b.items)
     if asked - items > MOST_LOST * asked:
-        return f"{asked - items} of {asked} items had an unread reply"
+        return tr("{lost} of {asked} items had an unread reply", lost=asked - items, asked=asked)
     return ""
 
 

@@ -23,6 +23,8 @@ from rubriclab.findings.position import POSITION
 from rubriclab.findings.position_results import PositionArm, PositionResult
 from rubriclab.findings.topics import Findings
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import number
 from rubriclab.stats.alignment import Correlation
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
@@ -203,6 +205,12 @@ def _compared(data: RunData, judge: JudgeComparison) -> ComparisonLine:
     )
 
 
+STAYS = msg("{high} stays with its choice most often, {low} least. Consistency (PC): {sides}.")
+STAYS_OPEN = msg("Undecided which of them stays with its choice most often. Consistency (PC): {sides}.")
+MOVED = msg("The order moves {high} most and {low} least. Uneven picking without noise (V): {sides}.")
+MOVED_OPEN = msg("Undecided which of them the order moves most. Uneven picking without noise (V): {sides}.")
+
+
 def most_moved(compared: Sequence[Line]) -> str:
     """Which of some arms on one scale the order moves most, where that can be told; else that not.
 
@@ -222,16 +230,13 @@ def most_moved(compared: Sequence[Line]) -> str:
         for leaning, name in zip(known, short_names([leaning.line for leaning in known]), strict=True)
     }
     pairs = isinstance(low.line, ComparisonLine)
-    what, form = ("Consistency (PC)", ".0%") if pairs else ("Uneven picking without noise (V)", ".2f")
-    sides = "; ".join(f"{names[id(leaning)]} {leaning.value:{form}}" for leaning in (high, low))
+    form = ".0%" if pairs else ".2f"
+    high_name, low_name = names[id(high)], names[id(low)]
+    sides = f"{high_name} {number(high.value, form)}; {low_name} {number(low.value, form)}"
     reach = float(special.ndtri(1.0 - 0.025 / math.comb(len(known), 2)))
     apart = high.value - low.value > reach * math.hypot(high.below, low.above)
-    if not apart:
-        question = "stays with its choice most often" if pairs else "the order moves most"
-        return f"Undecided which of them {question}. {what}: {sides}."
-    if pairs:
-        return f"{names[id(high)]} stays with its choice most often, {names[id(low)]} least. {what}: {sides}."
-    return f"The order moves {names[id(high)]} most and {names[id(low)]} least. {what}: {sides}."
+    shown, undecided = (STAYS, STAYS_OPEN) if pairs else (MOVED, MOVED_OPEN)
+    return tr(shown if apart else undecided, high=high_name, low=low_name, sides=sides)
 
 
 class _Leaning(NamedTuple):
@@ -284,7 +289,7 @@ def short_names(compared: Sequence[Line]) -> list[tuple[str, ...]]:
     titles = {run: name if names.count(name) == 1 else f"{name} ({run})" for run, name in runs}
     rows = [
         (
-            f"{line.arm.judge} (simulated)" if line.arm.simulated else line.arm.judge,
+            f"{line.arm.judge} ({tr('simulated')})" if line.arm.simulated else line.arm.judge,
             line.arm.dataset,
             line.arm.strategy,
             str(line.arm.variant),

@@ -13,7 +13,8 @@ from rubriclab.findings.reads import Read, RunningMean, last_interval, running_m
 from rubriclab.findings.trial_control import Control, of_criteria, of_scores
 from rubriclab.findings.trial_pairs import PairTrial, pair_trial
 from rubriclab.model import Arm
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number
 from rubriclab.stats.debiasing import divide_out, expected_score
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.reads import all_agree_limit
@@ -258,27 +259,43 @@ def _corrected(usual: Read | None, prior: Prior | None) -> float | None:
 
 def _options_sentence(who: str, usual: Read | None, readable: Sequence[Read], asked: int, control: Control) -> str:
     if not readable:
-        return f"{who} has given no score that can be read yet."
+        return tr("{who} has given no score that can be read yet.", who=who)
     scores = sorted({read.score for read in readable if read.score is not None})
-    score = "no readable score" if usual is None or usual.score is None else f"{usual.score:g}"
-    start = f"{who} gives {score} in the usual order"
+    if usual is None or usual.score is None:
+        start = tr("{who} gives no readable score in the usual order", who=who)
+    else:
+        start = tr("{who} gives {score:g} in the usual order", who=who, score=usual.score)
     if control.verdict == "differs":
-        given = ", then ".join(answer for answer in control.answers if answer is not None)
-        start = f"{who} gives {given} in the very same order"
+        given = tr(", then ").join(answer for answer in control.answers if answer is not None)
+        start = tr("{who} gives {given} in the very same order", who=who, given=given)
     elif control.verdict == "agrees":
-        start += f", {'twice' if control.calls == 1 else f'{control.calls + 1} times'}"
+        start += tr(", twice") if control.calls == 1 else tr(", {n} times", n=control.calls + 1)
     if len(readable) < 2:
         return f"{start}."
-    noise = " (noise included: no order was asked twice)" if control.verdict == "unknown" else ""
-    among = " that could be read" if len(readable) < asked else ""
+    noise = tr(" (noise included: no order was asked twice)") if control.verdict == "unknown" else ""
+    among = tr(" that could be read") if len(readable) < asked else ""
     if len(scores) == 1 and control.verdict != "differs":
-        return f"{who} gives {scores[0]:g} in every one of the {many(len(readable), 'order')}{among}{noise}."
-    listed = f"{scores[0]:g}"
+        return tr(
+            "{who} gives {score:g} in every one of the {orders}{among}{noise}.",
+            who=who,
+            score=scores[0],
+            orders=many(len(readable), "order"),
+            among=among,
+            noise=noise,
+        )
+    listed = number(scores[-1], "g")
     if len(scores) > 1:
-        listed = " and ".join([", ".join(f"{s:g}" for s in scores[:-1]), f"{scores[-1]:g}"])
+        others = ", ".join(number(score, "g") for score in scores[:-1])
+        listed = tr("{first} and {last}", first=others, last=listed)
     if control.verdict == "differs":
-        noise = ", its own noise included"
-    return f"{start}; over {many(len(readable), 'order')} of the same descriptions it gives {listed}{noise}."
+        noise = tr(", its own noise included")
+    return tr(
+        "{start}; over {orders} of the same descriptions it gives {listed}{noise}.",
+        start=start,
+        orders=many(len(readable), "order"),
+        listed=listed,
+        noise=noise,
+    )
 
 
 # ---------------------------------------------------------------- criteria
@@ -351,23 +368,33 @@ def _criterion_of(read: Read) -> str | None:
     return read.shown[place - 1] if place is not None and 1 <= place <= len(read.shown) else None
 
 
+CRITERIA_WAVER = msg(
+    "{who} changes scores even in the very same order; over all orders those of {n} of {criteria} differ, {name} from "
+    "{low:g} to {high:g}, its own noise included."
+)
+CRITERIA_MOVE = msg(
+    "With the criteria in another order {who} changes the score of {n} of {criteria}; {name} goes from {low:g} to "
+    "{high:g}."
+)
+
+
 def _criteria_sentence(who: str, criteria: Sequence[CriterionTrial], control: Control) -> str:
     read = [c for c in criteria if c.reads > 1]
     if not read:
-        return f"{who} has given no scores under two orders that can be read yet."
-    noise = " Noise is included: no order was asked twice." if control.verdict == "unknown" else ""
+        return tr("{who} has given no scores under two orders that can be read yet.", who=who)
+    noise = tr(" Noise is included: no order was asked twice.") if control.verdict == "unknown" else ""
     moved = [c for c in read if c.highest > c.lowest]
     wavers = control.verdict == "differs"
     if not moved:
-        same = f"{who} gives every criterion the same score in every order it was read in"
-        return f"{same}, but not when asked again in the usual one." if wavers else f"{same}.{noise}"
+        if wavers:
+            return tr(
+                "{who} gives every criterion the same score in every order it was read in, but not when asked again "
+                "in the usual one.",
+                who=who,
+            )
+        return tr("{who} gives every criterion the same score in every order it was read in.", who=who) + noise
     widest = max(moved, key=lambda c: c.highest - c.lowest)
-    share = f"{len(moved)} of {many(len(read), 'criterion')}"
-    ends = f"from {widest.lowest:g} to {widest.highest:g}"
-    if wavers:
-        return (
-            f"{who} changes scores even in the very same order; over all orders those of {share} differ, "
-            f"{widest.name} {ends}, its own noise included."
-        )
-    start = f"With the criteria in another order {who} changes the score of {share}"
-    return f"{start}; {widest.name} goes {ends}.{noise}"
+    said = CRITERIA_WAVER if wavers else CRITERIA_MOVE
+    of = {"criteria": many(len(read), "criterion"), "name": widest.name}
+    text = tr(said, who=who, n=len(moved), low=widest.lowest, high=widest.highest, **of)
+    return text if wavers else f"{text}{noise}"

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rubriclab.model.language import msg, tr
+
 ControlVerdict = Literal["agrees", "differs", "unknown"]
-ASKED_ONCE = (
+
+ASKED_ONCE = msg(
     "Noise included: no order was asked twice, so what the order changes and what chance changes cannot be told apart."
 )
-UNREAD_AGAIN = "Noise included: the same order was asked twice, but not read twice."
+UNREAD_AGAIN = msg("Noise included: the same order was asked twice, but not read twice.")
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,19 @@ def of_scores(scores: Sequence[float | None]) -> Control:
     answers = tuple(None if score is None else f"{score:g}" for score in scores)
     verdict, known = agreement(answers), [answer for answer in answers if answer is not None]
     if verdict == "agrees":
-        sentence = f"The same order again gives {known[0]}: no noise seen in {_repeats(len(known))}."
+        sentence = tr(
+            "The same order again gives {score}: no noise seen in {repeats}.",
+            score=known[0],
+            repeats=_repeats(len(known)),
+        )
     elif verdict == "differs":
-        sentence = (
-            f"Noise included: the same order gave {', then '.join(known)}. A score that differs between "
-            "orders need not be the order's doing."
+        sentence = tr(
+            "Noise included: the same order gave {scores}. A score that differs between orders need not be "
+            "the order's doing.",
+            scores=tr(", then ").join(known),
         )
     else:
-        sentence = UNREAD_AGAIN if len(answers) > 1 else ASKED_ONCE
+        sentence = tr(UNREAD_AGAIN if len(answers) > 1 else ASKED_ONCE)
     return Control(max(0, len(answers) - 1), answers, verdict, sentence)
 
 
@@ -69,18 +77,24 @@ def of_criteria(scores: Mapping[str, Sequence[float | None]], calls: int) -> Con
     )
     verdict: ControlVerdict = "unknown" if not twice else "differs" if moved else "agrees"
     if not twice:
-        sentence = UNREAD_AGAIN if calls > 1 else ASKED_ONCE
+        sentence = tr(UNREAD_AGAIN if calls > 1 else ASKED_ONCE)
     elif moved:
         name, one = next(iter(moved.items()))
-        listed = ", then ".join(answer for answer in one.answers if answer is not None)
-        sentence = (
-            f"Noise included: asked again in the same order it changes {len(moved)} of {len(twice)} "
-            f"scores ({name}: {listed})."
+        listed = tr(", then ").join(answer for answer in one.answers if answer is not None)
+        sentence = tr(
+            "Noise included: asked again in the same order it changes {moved} of {twice} scores ({name}: {listed}).",
+            moved=len(moved),
+            twice=len(twice),
+            name=name,
+            listed=listed,
         )
     else:
-        sentence = f"The same order again gives every criterion the same score: no noise seen in {_repeats(calls)}."
+        sentence = tr(
+            "The same order again gives every criterion the same score: no noise seen in {repeats}.",
+            repeats=_repeats(calls),
+        )
     return Control(max(0, calls - 1), answers, verdict, sentence)
 
 
 def _repeats(reads: int) -> str:
-    return "one repeat" if reads == 2 else f"{reads - 1} repeats"
+    return tr("one repeat") if reads == 2 else tr("{n} repeats", n=reads - 1)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rubriclab.findings.reads import Read
 from rubriclab.findings.trial_control import ASKED_ONCE, UNREAD_AGAIN, Control, agreement
 from rubriclab.model import Arm
+from rubriclab.model.language import msg, tr
 
 PairVerdict = Literal["same", "first", "last", "tie", "noisy", "unread"]
+PICKED_ONCE: Mapping[str, str] = {
+    "same": msg("{who} picked the same one in one answer to each order{once}."),
+    "first": msg("{who} picked whichever is shown first in one answer to each order{once}."),
+    "last": msg("{who} picked whichever is shown last in one answer to each order{once}."),
+}
+PREFERS: Mapping[str, str] = {
+    "same": msg("{who} prefers {answer} whichever is shown first, each time it was asked."),
+    "first": msg(
+        "{who} prefers whichever response is shown first: swapping them swaps the winner, each time it was asked."
+    ),
+    "last": msg(
+        "{who} prefers whichever response is shown last: swapping them swaps the winner, each time it was asked."
+    ),
+}
 TIE = "a tie"
 
 
@@ -69,13 +84,13 @@ def _control(orders: Sequence[Sequence[str | None]], reads: int) -> Control:
     calls = max(0, reads - len(orders))
     if "differs" in each:
         told = next(order for order, one in zip(orders, each, strict=True) if one == "differs")
-        listed = ", then ".join(answer for answer in told if answer is not None)
-        sentence = f"Noise: asked twice in the same order it answers {listed}."
+        listed = tr(", then ").join(answer for answer in told if answer is not None)
+        sentence = tr("Noise: asked twice in the same order it answers {listed}.", listed=listed)
         return Control(calls, answers, "differs", sentence)
     if len(each) == 2 and set(each) == {"agrees"}:
-        sentence = "Each order asked again gives the same answer: no noise seen in one repeat of each."
+        sentence = tr("Each order asked again gives the same answer: no noise seen in one repeat of each.")
         return Control(calls, answers, "agrees", sentence)
-    return Control(calls, answers, "unknown", UNREAD_AGAIN if calls else ASKED_ONCE)
+    return Control(calls, answers, "unknown", tr(UNREAD_AGAIN if calls else ASKED_ONCE))
 
 
 def _verdict(by_order: dict[tuple[str, ...], list[str | None]], control: Control) -> PairVerdict:
@@ -98,25 +113,28 @@ def _sentence(
     first = [next((a for a in answers if a is not None), None) for answers in by_order.values()]
     if verdict == "unread":
         return (
-            f"{who} has not said in both orders which is better."
+            tr("{who} has not said in both orders which is better.", who=who)
             if len(by_order) < 2
-            else f"{who} gave no verdict that can be read in one of the orders."
+            else tr("{who} gave no verdict that can be read in one of the orders.", who=who)
         )
     if verdict == "noisy":
-        return f"{who} changes its answer even in the same order: swapping the two tells nothing about the order here."
-    once = "" if control.verdict == "agrees" else " (each order asked once, noise included)"
+        return tr(
+            "{who} changes its answer even in the same order: swapping the two tells nothing about the order here.",
+            who=who,
+        )
+    once = "" if control.verdict == "agrees" else tr(" (each order asked once, noise included)")
     if verdict == "tie":
         named = [name for name in first if name != TIE]
         return (
-            f"{who} calls it a tie in both orders{once}."
+            tr("{who} calls it a tie in both orders{once}.", who=who, once=once)
             if not named
-            else f"{who} prefers {named[0]} in one order and calls it a tie in the other{once}."
+            else tr(
+                "{who} prefers {answer} in one order and calls it a tie in the other{once}.",
+                who=who,
+                answer=named[0],
+                once=once,
+            )
         )
     if once:
-        swap = "the same one" if verdict == "same" else f"whichever is shown {verdict}"
-        return f"{who} picked {swap} in one answer to each order{once}."
-    if verdict == "same":
-        return f"{who} prefers {first[0]} whichever is shown first, each time it was asked."
-    return (
-        f"{who} prefers whichever response is shown {verdict}: swapping them swaps the winner, each time it was asked."
-    )
+        return tr(PICKED_ONCE[verdict], who=who, once=once)
+    return tr(PREFERS[verdict], who=who, answer=first[0])

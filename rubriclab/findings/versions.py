@@ -32,6 +32,7 @@ from rubriclab.findings.position import position
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import Floats, Ints, ratio, sum_by
 from rubriclab.stats.sequential import mean_interval
 from rubriclab.stats.shift import mean_over_units
@@ -98,7 +99,7 @@ def version_difference(data: RunData, *, b: RunData, criterion: str | None = Non
         return VersionDifference(None, why)
     both = _paired(one.data, two.data)
     if not len(both.score_a):
-        return VersionDifference(None, "No item has been read by both in the same order yet.")
+        return VersionDifference(None, tr("No item has been read by both in the same order yet."))
     waits = effects.unfinished(data) or effects.unfinished(b)
     made = contrast(_only(one.data, both.rows_a), one.code, _only(two.data, both.rows_b), two.code)
     if waits:
@@ -143,19 +144,25 @@ def difference_sentence(found: VersionDifference, a: str, b: str) -> str:
     said = []
     if score is not None and score.verdict == "effect":
         said.append(
-            f"{a} scores {abs(score.estimate):.2f} points {'higher' if score.estimate > 0 else 'lower'} than {b}"
+            tr("{a} scores {size:.2f} points higher than {b}", a=a, size=score.estimate, b=b)
+            if score.estimate > 0
+            else tr("{a} scores {size:.2f} points lower than {b}", a=a, size=-score.estimate, b=b)
         )
     if shift is not None and shift.verdict == "effect":
-        other = f"listing ascending instead of descending moves it by {shift.estimate:+.2f} points more"
-        said.append(other if said else f"In {a} {other} than in {b}")
+        more = (
+            msg("listing ascending instead of descending moves it by {size:+.2f} points more")
+            if said
+            else msg("In {a} listing ascending instead of descending moves it by {size:+.2f} points more than in {b}")
+        )
+        said.append(tr(more, a=a, size=shift.estimate, b=b))
     if said:
         return f"{'; '.join(said)}."
     verdicts = {effect.verdict for effect in (score, shift) if effect is not None}
     if verdicts == {"equivalent"}:
-        return f"{a} and {b} score alike, and the order does the same to both."
+        return tr("{a} and {b} score alike, and the order does the same to both.", a=a, b=b)
     if score is not None and score.verdict == "equivalent":
-        return f"{a} and {b} score alike; whether the order does the same to both is undecided."
-    return f"Undecided whether {a} scores otherwise than {b}."
+        return tr("{a} and {b} score alike; whether the order does the same to both is undecided.", a=a, b=b)
+    return tr("Undecided whether {a} scores otherwise than {b}.", a=a, b=b)
 
 
 def _left_open(delta: Delta, why: str) -> Delta:
@@ -179,14 +186,14 @@ def _side(data: RunData, criterion: str | None) -> _Side:
     counts = np.bincount(data.judgments["arm"].to_numpy(), minlength=len(data.arms))
     able = [code for code, arm in enumerate(data.arms) if arm.axis == "options" and counts[code]]
     if not able:
-        raise LabError("One of the two has no answer yet.")
+        raise LabError(tr("One of the two has no answer yet."))
     code = min(able, key=lambda k: (data.arms[k].strategy != SHARED_OUT, k))
     rows = data.judgments[data.judgments["arm"] == code]
     items = data.items
     if criterion is not None:
         rows = rows[rows["item"].isin(np.flatnonzero(items["criterion"] == criterion))]
         if not len(rows):
-            raise LabError(f"One of the two has no answer about “{criterion}”.")
+            raise LabError(tr("One of the two has no answer about “{criterion}”.", criterion=criterion))
     items = items.assign(wanted=True if criterion is None else (items["criterion"] == criterion).to_numpy())
     if items["criterion"].nunique() == 1:  # renamed, it is still the one that both are about
         items = items.assign(criterion=pd.Categorical([""] * len(items)))
@@ -281,7 +288,7 @@ def _running(whole: RunData, arm: Arm, both: _Paired) -> Running:
     pairs = _pairs(whole, both)
     sesoi, reach = whole.smallest_effect * effects.step(arm.scores), float(arm.scores[-1] - arm.scores[0])
     looks = 1 + max(len(arm.scores), len(pairs))  # balanced orders are a pair for each option
-    score = unknown(sesoi, "no item has been read in an order and its reverse yet", confidence=1 - ALPHA)
+    score = unknown(sesoi, tr("no item has been read in an order and its reverse yet"), confidence=1 - ALPHA)
     orders = counted = 0
     for number in range(len(pairs)):
         seen = _look(whole, both, [order for pair in pairs[: number + 1] for order in pair])
@@ -294,7 +301,7 @@ def _running(whole: RunData, arm: Arm, both: _Paired) -> Running:
     turned = (
         _look(whole, both, list(ends), np.array([1.0, -1.0])) if min(ends) >= 0 else _Look(np.empty(0), whole=False)
     )
-    shift = unknown(sesoi, "no item has been read ascending and descending yet", confidence=1 - ALPHA)
+    shift = unknown(sesoi, tr("no item has been read ascending and descending yet"), confidence=1 - ALPHA)
     if len(turned.values):
         shift = _effect(turned, 2.0 * reach, sesoi, ALPHA / 2)
     return Running(score, shift, orders, counted)

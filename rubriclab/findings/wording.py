@@ -19,7 +19,8 @@ from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.prompt_forms import WORDING, wordings_of
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic
 from rubriclab.model import Arm, RunData
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval, Ints, ratio, sum_by
 from rubriclab.stats.unit_means import intervals, mean_of
 from rubriclab.stats.variance_components import Cells, Components, Shares, cells_of, components, shares
@@ -29,14 +30,14 @@ FEW = 5
 """Below so many wordings their own variance says nothing of other wordings: a variance of W - 1
 degrees of freedom has, at W = 4, a 95 % interval from a third to 14 times itself."""
 NAMES: Mapping[str, str] = {
-    "item": "item",
-    "wording": "wording",
-    "order": "order",
-    "wording_item": "wording × item",
-    "order_item": "order × item",
-    "wording_order": "wording × order",
-    "rest": "wording × order × item",
-    "noise": "noise",
+    "item": msg("item"),
+    "wording": msg("wording"),
+    "order": msg("order"),
+    "wording_item": msg("wording × item"),
+    "order_item": msg("order × item"),
+    "wording_order": msg("wording × order"),
+    "rest": msg("wording × order × item"),
+    "noise": msg("noise"),
 }
 _ITEM, _WORDING, _ORDER = range(3)
 _SETS: Mapping[frozenset[int], str] = {
@@ -202,15 +203,15 @@ def _components(found: Components, parts: Shares) -> Iterator[Component]:
         at["rest"] = at.pop("wording_item")
     names = dict(NAMES)
     if not found.noisy:
-        names["rest"] = "rest, noise included"
+        names["rest"] = msg("rest, noise included")
     if "order_item" in at and "order" not in at:
-        names["order_item"] = "order, by itself and × item"
+        names["order_item"] = msg("order, by itself and × item")
     for key in NAMES:
         if key in at and np.isfinite(value := float(found.variances[0, at[key]])):
             place = at[key]
             ends = Interval(float(parts.low[place]), float(parts.high[place]))
             ci = ends if found.units >= MIN_RESAMPLED else NO_INTERVAL
-            yield Component(key, names[key], value, float(parts.value[place]), ci)
+            yield Component(key, tr(names[key]), value, float(parts.value[place]), ci)
 
 
 def _shifts(data: RunData, arm: Arm, names: Sequence[str], cells: Cells, means: Floats) -> Iterator[WordingShift]:
@@ -238,22 +239,27 @@ def _shifts(data: RunData, arm: Arm, names: Sequence[str], cells: Cells, means: 
 
 
 def _open(data: RunData, items: int) -> str:
-    return unfinished(data) or ("" if items else "no item was read under both wordings in one order")
+    return unfinished(data) or ("" if items else tr("no item was read under both wordings in one order"))
 
 
 def _warnings(wordings: int, n: int, kept: Sequence[Component]) -> Iterator[str]:
     keys = {one.key for one in kept}
     if wordings < FEW:
-        yield (
-            f"{wordings} wordings are too few to say how much any other wording would move the scores: the "
-            f"share of the wording is that of these {wordings}."
+        yield tr(
+            "{n} wordings are too few to say how much any other wording would move the scores: the share of the "
+            "wording is that of these {n}.",
+            n=wordings,
         )
     if n < MIN_RESAMPLED:
-        yield f"{many(n, 'independent unit')} are too few for intervals of the shares: {MIN_RESAMPLED} would do."
+        yield tr(
+            "{units} are too few for intervals of the shares: {needed} would do.",
+            units=many(n, "independent unit"),
+            needed=MIN_RESAMPLED,
+        )
     if "noise" not in keys:
-        yield "Nothing was read twice in one order, so the judge's own noise is not told from the rest."
+        yield tr("Nothing was read twice in one order, so the judge's own noise is not told from the rest.")
     if "order_item" not in keys:
-        yield "All reads share one order: what the order adds is not known."
+        yield tr("All reads share one order: what the order adds is not known.")
 
 
 # ---------------------------------------------------------------- words
@@ -262,14 +268,25 @@ def _warnings(wordings: int, n: int, kept: Sequence[Component]) -> Iterator[str]
 def wording_sentence(group: WordingGroup) -> str:
     """What the scores of one judge vary with, and which wordings move its mean."""
     if not np.isfinite(group.sd):
-        return f"Too little was read of {group.judge} to say what its scores vary with."
-    shares = [f"{one.name} {one.share:.0%}" for one in group.components]
+        return tr("Too little was read of {judge} to say what its scores vary with.", judge=group.judge)
+    shares = [f"{one.name} {number(one.share, '.0%')}" for one in group.components]
     moved = [one for one in group.shifts if one.effect.verdict == "effect"]
     far = max(moved, key=lambda one: abs(one.effect.estimate), default=None)
-    most = f" “{far.wording}” moves its mean most, by {far.effect.estimate:+.2f} points." if far else ""
-    return (
-        f"With {len(group.wordings)} wordings of the prompt in the same orders, {group.judge}'s scores vary "
-        f"with: {', '.join(shares)}.{most}"
+    most = (
+        tr(
+            " “{wording}” moves its mean most, by {estimate:+.2f} points.",
+            wording=far.wording,
+            estimate=far.effect.estimate,
+        )
+        if far
+        else ""
+    )
+    return tr(
+        "With {n} wordings of the prompt in the same orders, {judge}'s scores vary with: {shares}.{most}",
+        n=len(group.wordings),
+        judge=group.judge,
+        shares=", ".join(shares),
+        most=most,
     )
 
 
@@ -277,13 +294,17 @@ def shift_answer(group: WordingGroup, shift: WordingShift) -> str:
     """One wording against the first, in points."""
     mean, base = shift.effect, group.wordings[0]
     if not np.isfinite(mean.estimate):
-        return f"No item was read both under “{shift.wording}” and under “{base}”."
+        return tr("No item was read both under “{wording}” and under “{base}”.", wording=shift.wording, base=base)
     if mean.verdict == "effect":
-        side = "higher" if mean.estimate > 0 else "lower"
-        return f"Yes: {group.judge} scores {abs(mean.estimate):.2f} points {side} than under “{base}”."
+        said = (
+            msg("Yes: {judge} scores {size:.2f} points higher than under “{base}”.")
+            if mean.estimate > 0
+            else msg("Yes: {judge} scores {size:.2f} points lower than under “{base}”.")
+        )
+        return tr(said, judge=group.judge, size=abs(mean.estimate), base=base)
     if mean.verdict == "equivalent":
-        return f"No: {group.judge}'s mean score moves by less than {mean.sesoi:g} points."
-    return f"Not settled{still_possible(mean)}. More items would settle it."
+        return tr("No: {judge}'s mean score moves by less than {sesoi:g} points.", judge=group.judge, sesoi=mean.sesoi)
+    return tr("Not settled{reach}. More items would settle it.", reach=still_possible(mean))
 
 
 def _sentences(result: WordingResult) -> Iterator[Sentence]:
@@ -301,7 +322,7 @@ def _advice(result: WordingResult) -> Iterator[Advice]:
             yield Advice(
                 (group.judge, group.dataset, group.setting),
                 f"wording: {shift.wording}",
-                f"Does the wording “{shift.wording}” move the mean score?",
+                tr("Does the wording “{wording}” move the mean score?", wording=shift.wording),
                 shift_answer(group, shift),
                 shift.effect,
                 primary=True,
@@ -333,7 +354,7 @@ def _group_json(group: WordingGroup) -> Json:
 WORDINGS = Topic(
     "wording",
     wording,
-    title="Prompt sensitivity: wording, order, item, noise",
+    title=msg("Prompt sensitivity: wording, order, item, noise"),
     axes=frozenset({"options", "criteria"}),
     applies=varies_wording,
     document=_document,

@@ -31,7 +31,15 @@ def language() -> str:
     """The code of the language that is spoken here and now: one of LANGUAGES."""
     if code := _SPOKEN.get():
         return code
-    return next((code for ask in _askers if (code := ask())), SOURCE)
+    code = next((code for ask in _askers if (code := ask())), "")
+    if code:
+        speak(code)  # asked once a thread: a page says a thousand things
+    return code or SOURCE
+
+
+def speak(code: str) -> None:
+    """From here on this thread speaks this language, until it is told otherwise."""
+    _SPOKEN.set(code)
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import NamedTuple
+
+from rubriclab.model.language import tr
 
 
 class Statement(NamedTuple):
@@ -16,6 +18,10 @@ class Statement(NamedTuple):
 
     when: tuple[str, ...]
     text: str
+
+
+WORDS = ("name", "estimand", "unit", "randomised", "assumes", "cannot", "interval")
+"""Fields of a question that are said in the reader's language."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +39,10 @@ class Estimand:
     interval: str
     reference: str
     paper: tuple[Statement, ...] = ()
+
+    def spoken(self) -> Estimand:
+        """The question in the reader's language; what a paper says of it stays English."""
+        return replace(self, **{name: tr(getattr(self, name)) for name in WORDS})
 
 
 def _flat(text: str) -> str:

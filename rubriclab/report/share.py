@@ -20,12 +20,13 @@ from rubriclab.figures.printed import Format
 from rubriclab.figures.rows import figure_rows
 from rubriclab.findings.topics import document
 from rubriclab.model import LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.report import words
 from rubriclab.report.page import html_report
 from rubriclab.report.paper import Paper
 from rubriclab.report.presentation import presentation, story
-from rubriclab.report.share_judgments import MOST_PAGES, ROWS, judgments, write_csv, write_pages, write_parquet
+from rubriclab.report.share_judgments import MOST_PAGES, ROWS, Page, judgments, write_csv, write_pages, write_parquet
 from rubriclab.report.source import source
 from rubriclab.report.template import file, render_page
 from rubriclab.report.withheld import Scrub, cleared, scrub_of, wordless
@@ -34,7 +35,7 @@ from rubriclab.store.behind import answers_of
 
 MANIFEST = "rubriclab-share.json"
 """The list of a shared folder's files: by it the lab knows a folder that it may replace."""
-LEFT_OUT = "Texts, replies and names of raters"
+LEFT_OUT = msg("Texts, replies and names of raters")
 TABLE_ROWS = 20_000
 """Judgments in a group of rows of a table."""
 
@@ -86,13 +87,15 @@ def share(store: Store, runs: Sequence[str], sink: Sink, sharing: Sharing = Shar
     infos = [store.run(run) for run in dict.fromkeys(store.run(name).run for name in runs)]
     for info in infos:
         if info.state == "running":
-            raise LabError(f"Run “{info.name}” is being judged right now. Pause it or wait for its end, then share it.")
+            raise LabError(
+                tr("Run “{run}” is being judged right now. Pause it or wait for its end, then share it.", run=info.name)
+            )
         if not info.done:
-            raise LabError(f"Run “{info.name}” has no judgment yet. Start it, then share it.")
+            raise LabError(tr("Run “{run}” has no judgment yet. Start it, then share it.", run=info.name))
     out = Manifest(sink, MANIFEST)
     shared = [_run(store, info, out, sharing) for info in infos]
     title = sharing.title or (shared[0].name if len(shared) == 1 else many(len(shared), "run"))
-    out.put("index.html", _page("share_index.html.jinja", title=title, runs=shared, left_out=LEFT_OUT))
+    out.put("index.html", _page("share_index.html.jinja", title=title, runs=shared, left_out=tr(LEFT_OUT)))
     out.close(made_by=f"rubriclab {__version__}", texts=sharing.texts, runs=[info.run for info in infos])
     return out.files
 
@@ -109,14 +112,14 @@ def _run(store: Store, info: RunInfo, out: Manifest, sharing: Sharing) -> _Share
     made = _shared(info, paper, scrub, sharing)
     report = html_report([paper.source], known=[paper.findings], up="index.html")
     out.put(f"{made.folder}/report.html", scrub.page(report))
-    made.main.append(Link("report.html", "Report", "the answer, the numbers, the charts, the methods"))
+    made.main.append(Link("report.html", tr("Report"), tr("the answer, the numbers, the charts, the methods")))
     _presented(store, info, paper, out, made, scrub)
     _charts(paper, out, made, sharing)
     _tables(paper, out, made, scrub)
     _judged(store, info, paper, out, made, scrub)
     if sharing.texts:
         _texts(store, info, out, made)
-    body = _page("share_run.html.jinja", title=made.name, run=made, left_out=LEFT_OUT)
+    body = _page("share_run.html.jinja", title=made.name, run=made, left_out=tr(LEFT_OUT))
     out.put(f"{made.folder}/index.html", scrub.page(body))
     return made
 
@@ -127,14 +130,18 @@ def _shared(info: RunInfo, paper: Paper, scrub: Scrub, sharing: Sharing) -> _Sha
     headline = said[0].sentences[0] if len(said) == 1 and said[0].sentences else words.summary(paper.findings)
     judges = list(dict.fromkeys(scrub.text(arm.judge) for arm in data.arms))
     facts = [
-        f"{'Judge' if len(judges) == 1 else 'Judges'}: {', '.join(judges[:4])}"
-        + (f" and {len(judges) - 4} more" if len(judges) > 4 else ""),
-        f"Data: {paper.source.dataset}",
-        f"{many(len(data.judgments), 'judgment')} of {many(data.judgments['item'].nunique(), 'item')}",
-        f"Run {info.run}",
+        _judges(judges),
+        tr("Data: {dataset}", dataset=paper.source.dataset),
+        tr(
+            "{judgments} of {items}",
+            judgments=many(len(data.judgments), "judgment"),
+            items=many(data.judgments["item"].nunique(), "item"),
+        ),
+        tr("Run {run}", run=info.run),
     ]
     if info.done < info.planned:
-        facts.append(f"Not finished: {info.done:,} of {many(info.planned, 'call', 'have')} an answer")
+        planned = many(info.planned, "call")
+        facts.append(tr("Not finished: {done:,} of {calls} {calls:has|have} an answer", done=info.done, calls=planned))
     return _Shared(
         folder=info.run if re.fullmatch(r"[a-z0-9][A-Za-z0-9._-]*", info.run) else f"run-{info.run_no}",
         name=data.name,
@@ -145,6 +152,16 @@ def _shared(info: RunInfo, paper: Paper, scrub: Scrub, sharing: Sharing) -> _Sha
     )
 
 
+def _judges(names: Sequence[str]) -> str:
+    """Who judged, the first four by name."""
+    if len(names) == 1:
+        return tr("Judge: {name}", name=names[0])
+    first = ", ".join(names[:4])
+    if len(names) > 4:
+        return tr("Judges: {names} and {left} more", names=first, left=len(names) - 4)
+    return tr("Judges: {names}", names=first)
+
+
 def _presented(store: Store, info: RunInfo, paper: Paper, out: Manifest, made: _Shared, scrub: Scrub) -> None:
     """The presentation, where the run has a text to show under several orders."""
     try:
@@ -153,7 +170,7 @@ def _presented(store: Store, info: RunInfo, paper: Paper, out: Manifest, made: _
         return
     page = presentation(told if made.texts else wordless(told), up="index.html")
     out.put(f"{made.folder}/presentation.html", scrub.page(page))
-    made.main.append(Link("presentation.html", "Presentation", "three steps for a room of people"))
+    made.main.append(Link("presentation.html", tr("Presentation"), tr("three steps for a room of people")))
 
 
 # ---------------------------------------------------------------- charts and tables
@@ -163,7 +180,7 @@ def _charts(paper: Paper, out: Manifest, made: _Shared, sharing: Sharing) -> Non
     for stem, drawn in zip(paper.stems(), paper.charts, strict=True):
         path = f"charts/{stem}.csv"
         out.put(f"{made.folder}/{path}", csv_bytes(figure_rows(drawn.chart.figure)))
-        made.charts.append(Link(path, drawn.caption, "its numbers (CSV)"))
+        made.charts.append(Link(path, drawn.caption, tr("its numbers (CSV)")))
     if sharing.figures and paper.charts:
         captions = dict(zip(paper.stems(), (drawn.caption for drawn in paper.charts), strict=True))
         for path, body in paper.figures(sharing.figures, sharing.size):
@@ -176,14 +193,14 @@ def _charts(paper: Paper, out: Manifest, made: _Shared, sharing: Sharing) -> Non
 def _tables(paper: Paper, out: Manifest, made: _Shared, scrub: Scrub) -> None:
     """Every estimate, every finding, and the tables of results as text."""
     files: dict[str, tuple[str, str, bytes | str]] = {
-        "tables/estimates.csv": ("Every estimate", "one a row (CSV)", csv_bytes(paper.findings.estimates())),
+        "tables/estimates.csv": (tr("Every estimate"), tr("one a row (CSV)"), csv_bytes(paper.findings.estimates())),
         "tables/results.json": (
-            "All findings",
-            "as the command results --json prints them",
+            tr("All findings"),
+            tr("as the command results --json prints them"),
             json.dumps(document(paper.findings), ensure_ascii=False, indent=1),
         ),
-        "tables/results.md": ("Tables of results", "Markdown", paper.tables_markdown()),
-        "tables/results.tex": ("Tables of results", "LaTeX", paper.tables_latex()),
+        "tables/results.md": (tr("Tables of results"), "Markdown", paper.tables_markdown()),
+        "tables/results.tex": (tr("Tables of results"), "LaTeX", paper.tables_latex()),
     }
     for path, (name, about, body) in files.items():
         text = body.decode() if isinstance(body, bytes) else body
@@ -201,18 +218,24 @@ def _judged(store: Store, info: RunInfo, paper: Paper, out: Manifest, made: _Sha
     total = write_csv(out, f"{made.folder}/data/judgments.csv", tables(TABLE_ROWS))
     write_parquet(out, f"{made.folder}/data/judgments.parquet", tables(TABLE_ROWS), texts=made.texts)
     pages = write_pages(out, made.folder, made.name, tables(ROWS), total, simulated=made.simulated)
-    made.data.append(Link("data/judgments.csv", "Judgments (CSV)", f"all {total:,}, one a row"))
-    made.data.append(Link("data/judgments.parquet", "Judgments (Parquet)", "the same, with its types"))
-    made.main.insert(1, Link("judgments/1.html", "Judgments", f"{total:,}, {ROWS} a page"))
+    made.data.append(Link("data/judgments.csv", tr("Judgments (CSV)"), tr("all {total:,}, one a row", total=total)))
+    made.data.append(Link("data/judgments.parquet", tr("Judgments (Parquet)"), tr("the same, with its types")))
+    made.main.insert(
+        1, Link("judgments/1.html", tr("Judgments"), tr("{total:,}, {rows} a page", total=total, rows=ROWS))
+    )
     made.pages = [
-        (Link(page.path, f"Page {number}"), page.first if page.first == page.last else f"{page.first} to {page.last}")
-        for number, page in enumerate(pages, 1)
+        (Link(page.path, tr("Page {number}", number=number)), _items(page)) for number, page in enumerate(pages, 1)
     ]
     made.more = max(0, total - MOST_PAGES * ROWS)
     ratings = nameless_ratings(store, info.run, texts=made.texts)
     if len(ratings):
         out.put(f"{made.folder}/data/ratings.csv", csv_bytes(ratings))
-        made.data.append(Link("data/ratings.csv", "Ratings of people", "one a row (CSV)"))
+        made.data.append(Link("data/ratings.csv", tr("Ratings of people"), tr("one a row (CSV)")))
+
+
+def _items(page: Page) -> str:
+    """Which items are on a page of judgments."""
+    return page.first if page.first == page.last else tr("{first} to {last}", first=page.first, last=page.last)
 
 
 def nameless_ratings(store: Store, run: str, *, texts: bool) -> pd.DataFrame:
@@ -239,4 +262,4 @@ def _texts(store: Store, info: RunInfo, out: Manifest, made: _Shared) -> None:
     ]
     table = pd.DataFrame(rows, columns=["item_id", "criterion", "candidate", "instruction", "response"])
     out.put(f"{made.folder}/data/texts.csv", csv_bytes(table))
-    made.data.append(Link("data/texts.csv", "Texts that were judged", "one an item (CSV)"))
+    made.data.append(Link("data/texts.csv", tr("Texts that were judged"), tr("one an item (CSV)")))

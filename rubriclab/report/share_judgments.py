@@ -15,6 +15,7 @@ from markupsafe import Markup
 from rubriclab.datasets.outfiles import csv_bytes
 from rubriclab.datasets.outfolder import Manifest
 from rubriclab.model import Arm
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.report.template import file, render_page
 from rubriclab.report.withheld import Scrub
 from rubriclab.store import Store
@@ -171,7 +172,7 @@ def write_pages(
             "share_judgments.html.jinja",
             [],
             style=style,
-            title=f"Judgments of {name}",
+            title=tr("Judgments of {name}", name=name),
             leaf=leaf,
             head=head,
             rows=rows,
@@ -188,23 +189,36 @@ def write_pages(
 
 def _shown(table: pd.DataFrame) -> tuple[list[str], list[tuple[str, ...]], list[int]]:
     """A table as a page shows it: its head, its rows as text, and which columns are numbers."""
-    several = [(name, label) for name, label in _SOMETIMES if table[name].notna().any() and (table[name] != "").any()]
-    columns = [("item_id", "Item"), *several[:2], ("judge", "Judge"), ("strategy", "Strategy"), *several[2:]]
-    columns += [("shown", "Order shown"), ("score", "Score"), ("position", "Position"), ("status", "Outcome")]
+    several = [
+        (name, tr(label)) for name, label in _SOMETIMES if table[name].notna().any() and (table[name] != "").any()
+    ]
+    columns = [
+        ("item_id", tr("Item")),
+        *several[:2],
+        ("judge", tr("Judge")),
+        ("strategy", tr("Strategy")),
+        *several[2:],
+    ]
+    columns += [
+        ("shown", tr("Order shown")),
+        ("score", tr("Score")),
+        ("position", tr("Position")),
+        ("status", tr("Outcome")),
+    ]
     if "reply" in table:
-        columns.append(("reply", "Reply"))
+        columns.append(("reply", tr("Reply")))
     cells = [[_cell(value) for value in table[name]] for name, _ in columns]
     numeric = [at for at, (name, _) in enumerate(columns) if name in ("score", "position")]
     return [label for _, label in columns], list(zip(*cells, strict=True)), numeric
 
 
-_SOMETIMES = (("criterion", "Criterion"), ("candidate", "Candidate"), ("variant", "Setting"))
+_SOMETIMES = (("criterion", msg("Criterion")), ("candidate", msg("Candidate")), ("variant", msg("Setting")))
 
 
 def _cell(value: object) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return "–"
     if isinstance(value, float | int | np.number):
-        return f"{value:g}"
+        return figure(value, "g")
     text = str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

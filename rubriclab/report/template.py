@@ -50,7 +50,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"effect_words": words, "tr": tr, "many": many, "language": language}
+    made.globals |= {"effect_words": words, "language": language, "many": many, "tr": tr}
     return made
 
 

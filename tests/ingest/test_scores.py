@@ -49,6 +49,15 @@ def test_rows_become_codes_positions_and_items() -> None:
     assert np.isnan(items["human"].tolist()[1])
 
 
+def test_decimal_commas_are_read_where_the_whole_column_has_them() -> None:
+    """As a spreadsheet in German writes them, with semicolons between the columns."""
+    head = HEAD.replace(",", ";") + ";human\n"
+    items = run(head + "j;D;a;1 2;1,0;6,5\nj;D;b;1 2;2,0;7\nj;D;c;1 2;;\n").items
+    assert items["human"].tolist()[:2] == [6.5, 7.0]
+    with pytest.raises(DataError, match="“6,5”"):
+        run(head + "j;D;a;1 2;1;6,5\nj;D;b;1 2;1;1.234,5\n")
+
+
 def test_an_id_under_two_criteria_is_two_items_of_one_block() -> None:
     data = run(HEAD + ",criterion\nj,D,a,1 2,1,Style\nj,D,a,1 2,1,Depth\nj,D,b,1 2,2,Style\n")
     assert data.items["item_id"].tolist() == ["a:Style", "a:Depth", "b"]

@@ -17,6 +17,7 @@ from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
 from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
+from rubriclab.report import definitions, estimands
 
 ROOT = Path(__file__).parents[2]
 KEYWORDS = {"tr": (1,), "msg": (1,), "noun": (1, 2)}
@@ -33,6 +34,15 @@ def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
         yield message if isinstance(message, str) else (message[0], message[1])
 
 
+def glossary() -> Iterator[tuple[str, str]]:
+    """The texts of the definitions and of the assumptions, each with the file that it stands in."""
+    for file, entries, words in (
+        ("definitions.toml", definitions.TERMS, definitions.WORDS),
+        ("estimands.toml", estimands.ESTIMANDS, estimands.WORDS),
+    ):
+        yield from ((f"rubriclab/report/{file}", getattr(one, word)) for one in entries for word in words)
+
+
 @cache
 def source() -> Catalog:
     """Every text with the modules that say it."""
@@ -40,6 +50,8 @@ def source() -> Catalog:
     for path in modules():
         for message in messages_of(path):
             found.add(message, locations=[(path.relative_to(ROOT).as_posix(), 0)])
+    for file, text in glossary():
+        found.add(text, locations=[(file, 0)])
     return found
 
 
@@ -56,7 +68,7 @@ def renewed(code: str) -> bytes:
     """The catalogue of a language with the texts of today, as a file."""
     kept = read(code) if path_of(code).exists() else Catalog(locale=code)
     told = {one.id: one.string for one in kept if one.id and not one.fuzzy}
-    new = Catalog(locale=code, header_comment=HEADER, fuzzy=False)
+    new = Catalog(locale=code, header_comment=HEADER, fuzzy=False, project="rubriclab", version="")
     for one in source():
         if one.id:
             new.add(one.id, told.get(one.id, ""), locations=sorted(set(one.locations)))

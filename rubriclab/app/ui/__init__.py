@@ -30,7 +30,7 @@ from rubriclab.app.ui.frame import (
     verbatim,
 )
 from rubriclab.app.ui.guard import door
-from rubriclab.app.ui.language import language_chooser
+from rubriclab.app.ui.language import language_chooser, speak_as_chosen
 from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
 from rubriclab.app.ui.listing import run_list, run_shelves
 from rubriclab.app.ui.notices import tab_title, watch_runs
@@ -95,6 +95,7 @@ __all__ = [
     "secrets",
     "slide",
     "soon_at_hand",
+    "speak_as_chosen",
     "start_or_ask",
     "store",
     "store_care",

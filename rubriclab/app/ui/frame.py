@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import pkgutil
@@ -152,6 +153,10 @@ def _import_rooms() -> None:
         package = importlib.import_module(f"rubriclab.{room}")
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"rubriclab.{room}.{module.name}")
+    # Streamlit looks for garbage after every run of a page. What is imported stays, and there is more of it than of
+    # all else: looking through it again and again would take as long as drawing the page.
+    gc.collect()
+    gc.freeze()
 
 
 def announce(done: str, *, icon: str = ":material/check:") -> None:

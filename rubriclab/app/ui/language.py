@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, tr
+from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, speak, tr
 
 CHOSEN = "lang"
 """The name of the choice in the session and in the address."""
@@ -17,6 +17,11 @@ def language_now() -> str:
         return ""
     known = (st.session_state.get(CHOSEN), st.query_params.get(CHOSEN), (st.context.locale or "")[:2].lower())
     return next((str(code) for code in known if code in LANGUAGES), SOURCE)
+
+
+def speak_as_chosen() -> None:
+    """Called by app.py before anything is said: a thread may have spoken another language before."""
+    speak(language_now())
 
 
 def language_chooser() -> None:

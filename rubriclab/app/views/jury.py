@@ -12,12 +12,13 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.jury import JURY
 from rubriclab.findings.jury_results import JuryOf, Measured
 from rubriclab.findings.jury_words import choice_sentence, errors_sentence, verdict_sentence
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.store import RunInfo
 
-GOALS = {"people": "people's ratings", "panel": "the mean of all judges"}
-OWN, SAME = "each judge its own orders", "all the same orders"
-ASSUMES = """
+GOALS = {"people": msg("people's ratings"), "panel": msg("the mean of all judges")}
+OWN, SAME = msg("each judge its own orders"), msg("all the same orders")
+ASSUMES = msg("""
 - **Which judges** make a mix of each size is chosen on two fifths of the texts (or prompts), and everything shown
   is measured on the others, so that no mix shines by luck.
 - A mix's scores are plain means. A line, learnt where judges were chosen, carries them over to the target: a milder
@@ -25,7 +26,7 @@ ASSUMES = """
 - Orders are drawn from those that were read, not chosen; a chosen set may do better: see the page Your pipeline.
 - The error holds what people's own ratings err by, which is the same for every mix.
 - Held against the mean of all judges, more judges are nearer by nature: that compares mixes, not their truth.
-"""
+""")
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
@@ -33,13 +34,15 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     known = ui.finding(info, JURY).juries
     if not known:
         return {}, {}
-    st.subheader("Several judges or several orders?", anchor="juries", help=ui.about("jury", also=("effective_votes",)))
+    st.subheader(
+        tr("Several judges or several orders?"), anchor="juries", help=ui.about("jury", also=("effective_votes",))
+    )
     at = uf.pick(
-        "Judges and data", list(range(len(known))), key="jury-of", address="jury", name=lambda k: known[k].name
+        tr("Judges and data"), list(range(len(known))), key="jury-of", address="jury", name=lambda k: known[k].name
     )
     most = known[at].orders * len(known[at].judges)
     calls = ui.slide(
-        "Calls an item, for all judges together",
+        tr("Calls an item, for all judges together"),
         [n for n in (*range(1, 21), 25, 30, 40, 50, 60, 80, 100) if n <= most],
         key=f"jury-calls-{at}",
         address="votes",
@@ -47,45 +50,66 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     )
     of = ui.finding(info, JURY, budget=float(calls)).juries[at]
     if of.people is not None:
-        uf.verdict(of.people.gain, "Do several judges agree better with people than one?", ui.about("jury"))
+        uf.verdict(of.people.gain, tr("Do several judges agree better with people than one?"), ui.about("jury"))
     st.markdown(ui.plain(verdict_sentence(of)))
     uf.cautions(of.warnings)
     drawn, tables = _mixes(info, of, at)
     if of.aligned:
-        st.markdown("**Do orders pull these judges the same way?**", help=ui.about("effective_votes"))
+        st.markdown(tr("**Do orders pull these judges the same way?**"), help=ui.about("effective_votes"))
         st.markdown(ui.plain(errors_sentence(of)))
-        drawn["Order errors of two judges"] = order_forest(of)
+        drawn[msg("Order errors of two judges")] = order_forest(of)
         ui.chart(drawn["Order errors of two judges"], key=f"jury-orders-{at}", info=info)
     if of.errors is not None:
         st.caption(_errors_words(of))
-    with st.expander("What this assumes"):
-        st.markdown(ASSUMES)
+    with st.expander(tr("What this assumes")):
+        st.markdown(tr(ASSUMES))
     return drawn, tables
 
 
 def _mixes(info: RunInfo, of: JuryOf, at: int) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     """Curves by budget, the mix to take, and a table of every mix."""
     targets = {one.target: one for one in of.targets}
-    goal = uf.pick("Held against", list(targets), key=f"jury-goal-{at}", address="against", name=lambda one: GOALS[one])
+    goal = uf.pick(
+        tr("Held against"), list(targets), key=f"jury-goal-{at}", address="against", name=lambda one: tr(GOALS[one])
+    )
     found = targets[goal]
     if not found.mixes:
-        st.info(ui.plain(f"No mix is measured: {found.why}."), icon=":material/info:")
+        st.info(ui.plain(tr("No mix is measured: {why}.", why=found.why)), icon=":material/info:")
         return {}, {}
     st.markdown(f"**{ui.plain(choice_sentence(of, found))}**")
     shared = (
-        of.aligned and uf.toggle("Orders of a jury", [OWN, SAME], key=f"jury-shared-{at}", address="orders") == SAME
+        of.aligned and uf.toggle(tr("Orders of a jury"), [OWN, SAME], key=f"jury-shared-{at}", address="orders") == SAME
     )
-    drawn = {"Agreement or error by budget": budget_curves(of, found, shared=shared)}
+    drawn = {msg("Agreement or error by budget"): budget_curves(of, found, shared=shared)}
     ui.chart(drawn["Agreement or error by budget"], key=f"jury-curves-{at}-{goal}-{shared}", info=info)
-    tables = {"Juries": mix_frame(found)}
-    with st.expander("Every mix in numbers"):
+    with speaking(SOURCE):  # as files have it
+        tables = {msg("Juries"): mix_frame(found)}
+    with st.expander(tr("Every mix in numbers")):
         forms = {"%.3f": ["error", "r"], "%.1f": ["votes"]}
-        uf.table(tables["Juries"], key=f"jury-mixes-{at}-{goal}", forms=forms)
+        uf.table(mix_frame(found), key=f"jury-mixes-{at}-{goal}", forms=forms)
         st.caption(
-            f"Chosen on {many(found.n_choosing, 'item')}, measured on {found.n_items:,} others "
-            f"({many(found.n_units, of.unit)}); {found.tested:,} cheaper mixes are tested at once."
+            tr(
+                "Chosen on {items}, measured on {n_items:,} others ({units}); {tested:,} cheaper mixes are "
+                "tested at once.",
+                items=many(found.n_choosing, "item"),
+                n_items=found.n_items,
+                units=many(found.n_units, of.unit),
+                tested=found.tested,
+            )
         )
     return drawn, tables
+
+
+COLUMNS = [
+    msg("mix"),
+    msg("calls"),
+    msg("error"),
+    msg("interval"),
+    "r",
+    msg("interval of r"),
+    msg("votes"),
+    msg("note"),
+]
 
 
 def mix_frame(found: Measured) -> pd.DataFrame:
@@ -99,19 +123,37 @@ def mix_frame(found: Measured) -> pd.DataFrame:
             mix.agreement,
             interval(mix.agreement_ci, ".2f"),
             mix.votes,
-            "best for the budget" if k == found.best else "enough" if mix.not_worse else "",
+            tr("best for the budget") if k == found.best else tr("enough") if mix.not_worse else "",
         )
         for k, mix in sorted(enumerate(found.mixes), key=lambda pair: (pair[1].cost, pair[1].error))
     ]
-    return pd.DataFrame(rows, columns=["mix", "calls", "error", "interval", "r", "interval of r", "votes", "note"])
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _errors_words(of: JuryOf) -> str:
     """How errors from people's ratings correlate, as one line."""
     assert of.errors is not None
     e = of.errors
-    parts = [f"one judge in two orders {number(e.within, '.2f')} ({interval(e.within_ci, '.2f')})"]
+    parts = [
+        tr(
+            "one judge in two orders {within} ({within_ci})",
+            within=number(e.within, ".2f"),
+            within_ci=interval(e.within_ci, ".2f"),
+        )
+    ]
     if of.aligned:
-        parts.append(f"two judges in one order {number(e.same, '.2f')} ({interval(e.same_ci, '.2f')})")
-    parts.append(f"two judges in two orders {number(e.other, '.2f')} ({interval(e.other_ci, '.2f')})")
-    return f"Errors from people's ratings correlate: {'; '.join(parts)}."
+        parts.append(
+            tr(
+                "two judges in one order {same} ({same_ci})",
+                same=number(e.same, ".2f"),
+                same_ci=interval(e.same_ci, ".2f"),
+            )
+        )
+    parts.append(
+        tr(
+            "two judges in two orders {other} ({other_ci})",
+            other=number(e.other, ".2f"),
+            other_ci=interval(e.other_ci, ".2f"),
+        )
+    )
+    return tr("Errors from people's ratings correlate: {parts}.", parts="; ".join(parts))

@@ -10,31 +10,35 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.style import Chart
 from rubriclab.findings.leaderboard import Leaderboard, leaderboard_sentence
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many
 from rubriclab.store import RunInfo
 
-TITLE = "Win rates under both orders"
+TITLE = msg("Win rates under both orders")
 
 
 def leaderboard(info: RunInfo, board: Leaderboard) -> dict[str, Chart]:
     """One judge's candidates as logged and under both orders."""
-    st.subheader(TITLE, anchor=False, help=ui.about("both_orders"))
+    st.subheader(tr(TITLE), anchor=False, help=ui.about("both_orders"))
     st.markdown(ui.plain(leaderboard_sentence(board)))
     if board.why or not board.candidates:
         return {}
     drawn = {TITLE: win_rate_dots(board)}
     ui.chart(drawn[TITLE], key="comparison-leaderboard", info=info)
     if board.baseline:
-        st.caption(f"{ui.plain(board.baseline)} is in every comparison and is not ranked.")
+        st.caption(tr("{baseline} is in every comparison and is not ranked.", baseline=ui.plain(board.baseline)))
     if board.modelled:
         st.caption(
-            f"{many(board.modelled, 'call', 'are')} of pairs that met too seldom; their place is taken out by a model."
+            tr(
+                "{calls} {calls:is|are} of pairs that met too seldom; their place is taken out by a model.",
+                calls=many(board.modelled, "call"),
+            )
         )
-    with st.expander("As a table"):
+    with st.expander(tr("As a table")):
         uf.table(board_frame(board), key="comparison-board", forms={"%.3f": ["under both orders", "as logged"]})
     if board.swaps:
-        st.markdown("**Candidates that change rank**", help=ui.about("both_orders"))
-        st.caption(f"Intervals hold for all {many(board.pairs, 'pair')} of candidates at once.")
+        st.markdown(tr("**Candidates that change rank**"), help=ui.about("both_orders"))
+        st.caption(tr("Intervals hold for all {pairs} of candidates at once.", pairs=many(board.pairs, "pair")))
         uf.table(swap_frame(board), key="comparison-swaps", forms={"%+.3f": ["as logged", "under both orders"]})
     return drawn
 
@@ -55,14 +59,14 @@ def board_frame(board: Leaderboard) -> pd.DataFrame:
         for one in board.candidates
     ]
     names = [
-        "candidate",
-        "rank",
-        "under both orders",
-        "interval",
-        "rank as logged",
-        "as logged",
-        "interval as logged",
-        "calls",
+        msg("candidate"),
+        msg("rank"),
+        msg("under both orders"),
+        msg("interval"),
+        msg("rank as logged"),
+        msg("as logged"),
+        msg("interval as logged"),
+        msg("calls"),
     ]
     return pd.DataFrame(rows, columns=names).astype({"rank": "Int64", "rank as logged": "Int64"})
 
@@ -76,9 +80,16 @@ def swap_frame(board: Leaderboard) -> pd.DataFrame:
             one.corrected,
             interval(one.corrected_ci, "+.3f"),
             one.logged,
-            "yes" if one.sure else "no",
+            tr("yes") if one.sure else tr("no"),
         )
         for one in board.swaps
     ]
-    names = ["better under both", "worse", "under both orders", "interval", "as logged", "beyond chance"]
+    names = [
+        msg("better under both"),
+        msg("worse"),
+        msg("under both orders"),
+        msg("interval"),
+        msg("as logged"),
+        msg("beyond chance"),
+    ]
     return pd.DataFrame(rows, columns=names)

@@ -10,6 +10,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.ordinal import twice_forest
 from rubriclab.figures.style import Chart
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, ORDINAL, ORDINAL_OF_ARM, Asked, OrdinalResult, twice_sentence
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import arm_name, interval, number, p_value
 from rubriclab.store import RunInfo
 
@@ -20,14 +21,17 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     table = frame(found)
     if not len(table):
         return {}, {}
-    st.subheader("Does it matter that scores are ranks?", anchor="ranks", help=ui.about("ordinal", also=("dominance",)))
-    st.caption(
-        "Left and right of the dotted lines an interval leaves out 0: does it, with scores as numbers and as ranks?"
+    st.subheader(
+        tr("Does it matter that scores are ranks?"), anchor="ranks", help=ui.about("ordinal", also=("dominance",))
     )
-    drawn = {"Numbers and ranks": twice_forest(found)}
+    st.caption(
+        tr("Left and right of the dotted lines an interval leaves out 0: does it, with scores as numbers and as ranks?")
+    )
+    drawn = {msg("Numbers and ranks"): twice_forest(found)}
     ui.chart(drawn["Numbers and ranks"], key="ordinal-forest", info=info)
     uf.table(table, key="ordinal-table")
-    return drawn, {"Numbers and ranks": table}
+    with speaking(SOURCE):  # as files have it
+        return drawn, {"Numbers and ranks": frame(found)}
 
 
 def line(info: RunInfo, code: int, asked: Asked) -> None:
@@ -43,16 +47,23 @@ def frame(found: OrdinalResult) -> pd.DataFrame:
     rows = []
     for arm in found.arms:
         for one in arm.asked:
-            question, numbers, ranks = NAMES[one.asked]
+            question, numbers, ranks = map(tr, NAMES[one.asked])
             tested = (
                 f", {p_value(one.p)}" if one.asked == "place" else f" {interval(one.numbers_ci, '+.2f', brackets=True)}"
             )
             first = f"{numbers}: {number(one.numbers, '+.2f')}{tested}"
             second = f"{ranks}: {number(one.ranks, '+.2f')} {interval(one.ranks_ci, '+.2f', brackets=True)}"
-            rows.append((question, arm_name(arm.arm), first, second, CONCLUSIONS[one.answer]))
+            rows.append((question, arm_name(arm.arm), first, second, tr(CONCLUSIONS[one.answer])))
     for dataset, gap in found.gaps:
-        first = f"points: {gap.points:+.2f} {interval(gap.points_ci, '+.2f', brackets=True)}"
-        second = f"leniency, logits: {number(gap.leniency, '+.2f')} {interval(gap.leniency_ci, '+.2f', brackets=True)}"
-        whom = f"{gap.first} less {gap.second} · {dataset}"
-        rows.append(("Do they score alike?", whom, first, second, CONCLUSIONS[gap.answer]))
-    return pd.DataFrame(rows, columns=["question", "of", "as numbers or names", "as ranks", "so"])
+        first = tr(
+            "points: {points:+.2f} {ends}", points=gap.points, ends=interval(gap.points_ci, "+.2f", brackets=True)
+        )
+        second = tr(
+            "leniency, logits: {leniency} {ends}",
+            leniency=number(gap.leniency, "+.2f"),
+            ends=interval(gap.leniency_ci, "+.2f", brackets=True),
+        )
+        whom = tr("{first} less {second} · {dataset}", first=gap.first, second=gap.second, dataset=dataset)
+        rows.append((tr("Do they score alike?"), whom, first, second, tr(CONCLUSIONS[gap.answer])))
+    columns = [msg("question"), msg("of"), msg("as numbers or names"), msg("as ranks"), msg("so")]
+    return pd.DataFrame(rows, columns=columns)

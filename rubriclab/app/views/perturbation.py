@@ -26,15 +26,16 @@ from rubriclab.findings.perturbation_results import (
     PerturbationResult,
     Shift,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number, p_value
 from rubriclab.store import RunInfo
 
-HOW = (
-    "In a study, choose the strategies **fixed**, **descending** and **random** (fixed first: it is the "
-    "baseline), and under factors the **score IDs** (arabic first, then letters, roman or your own) and "
-    "the **reference answer** (0 for none first, then the scores you have answers for). Leave “crossed” "
-    "off to change one thing at a time. Two reads or more show the judge's own randomness. To tell "
-    "labels from positions, deal the labels out anew for every read."
+HOW = msg(
+    "In a study, choose the strategies **fixed**, **descending** and **random** (fixed first: it is "
+    "the baseline), and under factors the **score IDs** (arabic first, then letters, roman or your "
+    "own) and the **reference answer** (0 for none first, then the scores you have answers for). "
+    "Leave “crossed” off to change one thing at a time. Two reads or more show the judge's own "
+    "randomness. To tell labels from positions, deal the labels out anew for every read."
 )
 
 
@@ -43,12 +44,16 @@ def headline(group: PerturbationGroup) -> None:
     uf.answer(perturbation_sentence(group))
     tested = [(form, form.shift) for form in group.perturbations if form.shift is not None]
     st.markdown(
-        " ".join(f"{uf.BADGES[shift.effect.verdict]} {ui.plain(form.name)}" for form, shift in tested),
+        " ".join(f"{tr(uf.BADGES[shift.effect.verdict])} {ui.plain(form.name)}" for form, shift in tested),
         help=ui.about("mean_shift"),
     )
     stable, best = group.most_stable, group.best_agreement
-    st.markdown(f"**A more stable form?** {ui.plain(stable.sentence)}", help=ui.about("stable_form"))
-    st.markdown(f"**A form that agrees better?** {ui.plain(best.sentence)}", help=ui.about("yardstick"))
+    st.markdown(
+        tr("**A more stable form?** {sentence}", sentence=ui.plain(stable.sentence)), help=ui.about("stable_form")
+    )
+    st.markdown(
+        tr("**A form that agrees better?** {sentence}", sentence=ui.plain(best.sentence)), help=ui.about("yardstick")
+    )
     _numbers(group, tested)
 
 
@@ -60,27 +65,27 @@ def _numbers(group: PerturbationGroup, tested: list[tuple[Perturbation, Shift]])
     curve, change = group.reference, group.pearson_fluctuation
     uf.metrics(
         (
-            "Largest mean shift",
-            f"{number(top[1].effect.estimate if top else None, '+.2f')} points",
-            f"{_short(top[0].name)}: {interval(top[1].effect.interval, '.2f')}" if top else "nothing to compare",
+            tr("Largest mean shift"),
+            tr("{value} points", value=number(top[1].effect.estimate if top else None, "+.2f")),
+            f"{_short(top[0].name)}: {interval(top[1].effect.interval, '.2f')}" if top else tr("nothing to compare"),
             ui.about("mean_shift"),
         ),
         (
-            "Most flips",
+            tr("Most flips"),
             number(flips[1].flips if flips else None, ".0%"),
-            f"{_noise(flips[1])}; {_short(flips[0].name)}" if flips else "nothing to compare",
+            f"{_noise(flips[1])}; {_short(flips[0].name)}" if flips else tr("nothing to compare"),
             ui.about("flips"),
         ),
         (
-            "Largest change of r",
+            tr("Largest change of r"),
             number(change.change if change else None, "+.3f"),
             _change_note(change),
             ui.about("change"),
         ),
         (
-            "Pull of the reference",
+            tr("Pull of the reference"),
             number(curve.pull.estimate if curve else None, ".2f"),
-            interval(curve.pull.interval, ".2f") if curve else "no reference answers",
+            interval(curve.pull.interval, ".2f") if curve else tr("no reference answers"),
             ui.about("pull"),
         ),
     )
@@ -89,8 +94,8 @@ def _numbers(group: PerturbationGroup, tested: list[tuple[Perturbation, Shift]])
 def _noise(shift: Shift) -> str:
     """What of the flips is the judge's own randomness."""
     if not math.isfinite(shift.own_flips):
-        return "noise included"
-    return f"by chance {shift.own_flips:.0%}"
+        return tr("noise included")
+    return tr("by chance {share:.0%}", share=shift.own_flips)
 
 
 def pictures(info: RunInfo, group: PerturbationGroup, found: PerturbationResult) -> dict[str, Chart]:
@@ -99,37 +104,39 @@ def pictures(info: RunInfo, group: PerturbationGroup, found: PerturbationResult)
     tag = f"perturbation-{found.groups.index(group)}"
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Agreement with the yardstick", anchor=False, help=ui.about("yardstick"))
+        st.subheader(tr("Agreement with the yardstick"), anchor=False, help=ui.about("yardstick"))
         if group.gold is None:
-            st.caption("No item has a yardstick: give human ratings, or take another judge's scores as one.")
+            st.caption(tr("No item has a yardstick: give human ratings, or take another judge's scores as one."))
         else:
-            kind = uf.toggle("Correlation", ("Pearson", "Spearman"), key="perturbation-kind", address="measure")
-            drawn["Agreement by form"] = agreement_forest(group, "pearson" if kind == "Pearson" else "spearman")
+            kind = uf.toggle(tr("Correlation"), ("Pearson", "Spearman"), key="perturbation-kind", address="measure")
+            drawn[msg("Agreement by form")] = agreement_forest(group, "pearson" if kind == "Pearson" else "spearman")
             ui.chart(drawn["Agreement by form"], key=f"{tag}-forest-{kind}", info=info)
     with right:
-        st.subheader("Scores given", anchor=False, help=ui.about("scores_given"))
-        st.caption("Each row is one form of the prompt; -1 are judgments that failed.")
-        drawn["Scores by form"] = distribution_heatmap(group)
+        st.subheader(tr("Scores given"), anchor=False, help=ui.about("scores_given"))
+        st.caption(tr("Each row is one form of the prompt; -1 are judgments that failed."))
+        drawn[msg("Scores by form")] = distribution_heatmap(group)
         ui.chart(drawn["Scores by form"], key=f"{tag}-heat", info=info)
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Mean shift", anchor=False, help=ui.about("mean_shift"))
-        drawn["Mean shift"] = shift_bars(group)
+        st.subheader(tr("Mean shift"), anchor=False, help=ui.about("mean_shift"))
+        drawn[msg("Mean shift")] = shift_bars(group)
         ui.chart(drawn["Mean shift"], key=f"{tag}-shift", info=info)
     with right:
-        drawn["Flips"] = _flips(info, group, key=f"{tag}-flips")
+        drawn[msg("Flips")] = _flips(info, group, key=f"{tag}-flips")
     return drawn | _references(info, group, found, key=f"{tag}-references")
 
 
 def _flips(info: RunInfo, group: PerturbationGroup, *, key: str) -> Chart:
     """How often scores differ, beside the judge's own noise where it is known."""
-    st.subheader("Flips", anchor=False, help=ui.about("flips"))
+    st.subheader(tr("Flips"), anchor=False, help=ui.about("flips"))
     if any(form.shift and math.isfinite(form.shift.own_flips) for form in group.perturbations):
-        st.caption("The dotted line is how often two reads of the baseline itself differ.")
+        st.caption(tr("The dotted line is how often two reads of the baseline itself differ."))
     else:
         st.caption(
-            "Noise included: each form was read once an item, so part of this is the judge's own "
-            "randomness. Two reads a form would show it."
+            tr(
+                "Noise included: each form was read once an item, so part of this is the judge's own randomness. "
+                "Two reads a form would show it."
+            )
         )
     chart = flip_bars(group)
     ui.chart(chart, key=key, info=info)
@@ -141,10 +148,10 @@ def _references(info: RunInfo, group: PerturbationGroup, found: PerturbationResu
     same = [other for other in found.groups if other.dataset == group.dataset and other.reference and other.gold]
     if not same:  # without gold there is no agreement to draw
         return {}
-    st.subheader("With a reference answer of each score", anchor=False, help=ui.about("pull"))
+    st.subheader(tr("With a reference answer of each score"), anchor=False, help=ui.about("pull"))
     chart = reference_lines(same, run_judges=uf.judges_of(info))
     ui.chart(chart, key=key, info=info)
-    return {"References": chart}
+    return {msg("References"): chart}
 
 
 def followed(info: RunInfo, found: PerturbationResult, judge: str) -> dict[str, Chart]:
@@ -153,20 +160,25 @@ def followed(info: RunInfo, found: PerturbationResult, judge: str) -> dict[str, 
     drawn: dict[str, Chart] = {}
     if not mine:
         return drawn
-    st.subheader("Position or label?", anchor=False, help=ui.about("label_odds"))
+    st.subheader(tr("Position or label?"), anchor=False, help=ui.about("label_odds"))
     for one in mine:
         st.markdown(
-            f"{ui.plain(one.sentence)} :small[{ui.plain(one.model.strategy)} order · position "
-            f"{p_value(one.position_p_holm)}, label {p_value(one.label_p_holm)} (Holm)]"
+            tr(
+                "{sentence} :small[{strategy} order · position {position_p}, label {label_p} (Holm)]",
+                sentence=ui.plain(one.sentence),
+                strategy=ui.plain(one.model.strategy),
+                position_p=p_value(one.position_p_holm),
+                label_p=p_value(one.label_p_holm),
+            )
         )
         uf.cautions(one.model.warnings)
     left, right = st.columns(2, gap="large")
     models, judges = [one.model for one in mine], uf.judges_of(info)
     with left:
-        drawn["Odds by position"] = position_odds(models, run_judges=judges)
+        drawn[msg("Odds by position")] = position_odds(models, run_judges=judges)
         ui.chart(drawn["Odds by position"], key="perturbation-position", info=info)
     with right:
-        drawn["Odds by label"] = label_odds(models, run_judges=judges)
+        drawn[msg("Odds by label")] = label_odds(models, run_judges=judges)
         ui.chart(drawn["Odds by label"], key="perturbation-label", info=info)
     return drawn
 
@@ -180,25 +192,25 @@ def frame(found: PerturbationResult) -> pd.DataFrame:
             d = a.delta_pearson
             rows.append(
                 {
-                    "judge": group.judge,
-                    "data set": group.dataset,
-                    "form": form.name,
+                    msg("judge"): group.judge,
+                    msg("data set"): group.dataset,
+                    msg("form"): form.name,
                     "rho": a.spearman.r,
                     "r": a.pearson.r,
                     "r low": a.pearson.ci.low,
                     "r high": a.pearson.ci.high,
-                    "change of r": d.delta if d else None,
-                    "p (Holm) of r": a.pearson_p_holm,
-                    "items": a.n_items,
-                    "mean shift": s.effect.estimate if s else None,
-                    "low": s.effect.low if s else None,
-                    "high": s.effect.high if s else None,
-                    "verdict": s.effect.verdict if s else "baseline",
-                    "flips": s.flips if s else None,
-                    "absolute shift": s.absolute if s else None,
-                    "flips beyond noise": s.excess if s else None,
-                    "p (Holm) of scores": s.p_holm if s else None,
-                    "failed": form.distribution.counts[0],
+                    msg("change of r"): d.delta if d else None,
+                    msg("p (Holm) of r"): a.pearson_p_holm,
+                    msg("items"): a.n_items,
+                    msg("mean shift"): s.effect.estimate if s else None,
+                    msg("low"): s.effect.low if s else None,
+                    msg("high"): s.effect.high if s else None,
+                    msg("verdict"): s.effect.verdict if s else msg("baseline"),
+                    msg("flips"): s.flips if s else None,
+                    msg("absolute shift"): s.absolute if s else None,
+                    msg("flips beyond noise"): s.excess if s else None,
+                    msg("p (Holm) of scores"): s.p_holm if s else None,
+                    msg("failed"): form.distribution.counts[0],
                 }
             )
     return pd.DataFrame(rows)
@@ -224,8 +236,13 @@ FORMS = {
 
 def _change_note(change: Fluctuation | None) -> str:
     if change is None:
-        return "nothing to compare with"
-    return f"{_short(change.form)}; by chance {number(change.from_noise, '.3f')}, {p_value(change.p)}"
+        return tr("nothing to compare with")
+    return tr(
+        "{form}; by chance {from_noise}, {p}",
+        form=_short(change.form),
+        from_noise=number(change.from_noise, ".3f"),
+        p=p_value(change.p),
+    )
 
 
 def _short(name: str) -> str:

@@ -51,14 +51,15 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
     wanted = (int(clicked[0][0]), int(clicked[0][1])) if clicked else (None, None)
     tag = f"{key}-{code}-{wanted}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        score = _part("Score", arm.scores, wanted[0], key=f"{tag}-score")
-        position = _part("Position", range(1, arm.n_positions + 1), wanted[1], key=f"{tag}-position")
-        status = _part("Outcome", STATUSES, None, key=f"{tag}-status")
+        score = _part(tr("Score"), arm.scores, wanted[0], key=f"{tag}-score")
+        position = _part(tr("Position"), range(1, arm.n_positions + 1), wanted[1], key=f"{tag}-position")
+        status = _part(tr("Outcome"), STATUSES, None, key=f"{tag}-status")
     if score is None and position is None and status is None:
         st.caption(tr("Click a cell, or choose a score, a position or an outcome."))
         return
     frame = ui.store().judgments_behind(info.run, arm=code, score=score, position=position, status=status, limit=MOST)
-    st.caption(f"{tr('The first ') if len(frame) == MOST else ''}{many(len(frame), 'judgment')}.")
+    listed = many(len(frame), "judgment")
+    st.caption(tr("The first {judgments}.", judgments=listed) if len(frame) == MOST else f"{listed}.")
     browse(info, frame, key=tag)
 
 
@@ -70,8 +71,8 @@ def _part(label: str, options: Iterable[T], first: T | None, *, key: str) -> T |
         offered,
         index=offered.index(first),
         key=key,
-        placeholder="any",
-        format_func=lambda o: "any" if o is None else str(o),
+        placeholder=tr("any"),
+        format_func=lambda o: tr("any") if o is None else tr(str(o)),
     )
 
 
@@ -102,21 +103,27 @@ def headline(arm: PositionArm) -> None:
         ),
         (tr("Single score, other order"), order, below, ui.about("single_shift")),
     )
+    _read_of(arm)
+
+
+def _read_of(arm: PositionArm) -> None:
+    """What the numbers above rest on."""
+    shift = arm.shift
     choice = (
         tr(
-            " From expected scores; from choices alone {points} ({by_choice_ci}).",
+            " From expected scores; from choices alone {points} ({ends}).",
             points=_points(shift.by_choice, "+.2f"),
-            by_choice_ci=interval(shift.by_choice_ci, "+.2f"),
+            ends=interval(shift.by_choice_ci, "+.2f"),
         )
         if shift.outcome == "expected"
         else ""
     )
     st.caption(
         tr(
-            "Score points. 95 % intervals over {counted}; {n_used:,} of {n_excluded:,} judgments read.{choice}",
-            counted=many(arm.n_units, arm.unit),
-            n_used=arm.n_used,
-            n_excluded=arm.n_used + arm.n_excluded,
+            "Score points. 95 % intervals over {units}; {used:,} of {all:,} judgments read.{choice}",
+            units=many(arm.n_units, arm.unit),
+            used=arm.n_used,
+            all=arm.n_used + arm.n_excluded,
             choice=choice,
         ),
         help=ui.about("read", also=("interval", "mass")),
@@ -132,7 +139,7 @@ def answers(arm: PositionArm) -> None:
     )
     for place, (question, found, text) in zip(st.columns(2), told, strict=True):
         with place.container(border=True, height="stretch"):
-            st.markdown(f"**{question}** {uf.BADGES[found.verdict]}")
+            st.markdown(f"**{question}** {tr(uf.BADGES[found.verdict])}")
             st.markdown(ui.plain(text))
             st.caption(ui.plain(words(found)), help=ui.about("sesoi"))
 
@@ -140,13 +147,13 @@ def answers(arm: PositionArm) -> None:
 def _single(single: Single) -> tuple[str, str]:
     """How far another order moves a single score, and what stands below it."""
     if not single.source:
-        return _points(single.other), tr("{other_ci}; noise included", other_ci=interval(single.other_ci, ".2f"))
-    shown, measured = beyond_noise_parts(single.excess, ".2f", "points")
+        return _points(single.other), tr("{ends}; noise included", ends=interval(single.other_ci, ".2f"))
+    shown, measured = beyond_noise_parts(single.excess, ".2f", tr("points"))
     return shown, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), tr("noise taken out"), measured)))
 
 
 def _points(value: float, form: str = ".2f") -> str:
-    return f"{number(value, form)} points"
+    return tr("{value} points", value=number(value, form))
 
 
 def where_it_picks(cells: Chart, key: str) -> Any:
@@ -177,9 +184,9 @@ def _strength(arm: PositionArm) -> None:
                 number(where.v, ".3f"),
                 interval(where.v_ci, ".2f"),
                 tr(
-                    "{cramers_v} (noise alone {v_from_noise})",
-                    cramers_v=number(where.cramers_v, ".3f"),
-                    v_from_noise=number(where.v_from_noise, ".2f"),
+                    "{measured} (noise alone {noise})",
+                    measured=number(where.cramers_v, ".3f"),
+                    noise=number(where.v_from_noise, ".2f"),
                 ),
             ),
             (
@@ -195,9 +202,9 @@ def _strength(arm: PositionArm) -> None:
                 cost_said(cost.best.cost, reason=False),
             ),
         ],
-        columns=["Strength", tr("Without noise"), "95 % interval", tr("As in the paper")],
+        columns=[tr("Strength"), tr("Without noise"), tr("95 % interval"), tr("As in the paper")],
     )
-    st.table(numbers.set_index("Strength"))
+    st.table(numbers.set_index(tr("Strength")))
     if cost.missing:
         st.caption(ui.plain(tr("Bias Cost {missing}.", missing=cost.missing)))
 
@@ -221,9 +228,9 @@ def _tests(arm: PositionArm) -> None:
         (question, ui.plain(_in_words(name)), p_value(p, sign=False), p_value(holm, sign=False))
         for question, name, p, holm, _ in rows
     ]
-    columns = ["Question", "Test", tr("Chance alone (p)"), tr("For all tests at once (Holm)")]
-    st.table(pd.DataFrame(written, columns=columns).set_index("Question"))
-    st.caption(NO_VERDICT)
+    columns = [tr("Question"), tr("Test"), tr("Chance alone (p)"), tr("For all tests at once (Holm)")]
+    st.table(pd.DataFrame(written, columns=columns).set_index(columns[0]))
+    st.caption(tr(NO_VERDICT))
     for question, *_, note in rows:
         if note:
             st.caption(ui.plain(f"{question}: {note}"))
@@ -231,12 +238,11 @@ def _tests(arm: PositionArm) -> None:
     st.caption(
         tr(
             "The last column holds for {tests} of each kind of this judge at once. Intervals resample "
-            "{n_units:,} {unit}s. With 80 % power this run could see a departure of {value} points at one "
+            "{units}. With 80 % power this run could see a departure of {points} points at one "
             "position (an unevenness, V, of about {v}).",
             tests=many(where.n_tests, "test"),
-            n_units=arm.n_units,
-            unit=arm.unit,
-            value=number(100 * visible.share, ".1f"),
+            units=many(arm.n_units, arm.unit),
+            points=number(100 * visible.share, ".1f"),
             v=number(visible.v, ".2f"),
         ),
         help=ui.about("visible", also=("power", "interval")),
@@ -250,18 +256,18 @@ _PLAIN_TESTS = {"Hotelling's T²": msg("all positions at once (Hotelling's T²)"
 
 
 def _in_words(test: str) -> str:
-    return _PLAIN_TESTS.get(test, test)
+    return tr(_PLAIN_TESTS.get(test, test))
 
 
 def _floor_words(floor: NoiseFloor) -> str:
     ends = interval(tuple(100 * end for end in floor.excess_ci), ".0f")
     return tr(
         "Noise floor, from the reads in {strategy} order: two reads of one item in one order differ "
-        "{own} of the time; across orders {reordered}, so the order itself adds {value}; 95 % interval "
+        "{own} of the time; across orders {reordered}, so the order itself adds {excess}; 95 % interval "
         "{ends}.",
         strategy=floor.strategy,
         own=number(floor.own, ".0%"),
         reordered=number(floor.reordered, ".0%"),
-        value=beyond_noise(100 * floor.excess, ".0f", tr("points of a hundred")),
+        excess=beyond_noise(100 * floor.excess, ".0f", tr("points of a hundred")),
         ends=ends,
     )

@@ -6,6 +6,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views.shown import judges_of, story_of
+from rubriclab.model.language import tr
 from rubriclab.report.presentation import presentation
 from rubriclab.store import RunInfo
 
@@ -22,10 +23,10 @@ def show(info: RunInfo, judge: str | None) -> None:
     """The three steps, and the file that holds them."""
     document = presentation(story_of(info, judge))
     # Its own content policy allows its one script and no request; names and texts in it are escaped.
-    st.iframe(document, height=HEIGHT, alt="The presentation: three steps, each with the words on it.")
+    st.iframe(document, height=HEIGHT, alt=tr("The presentation: three steps, each with the words on it."))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
-            "The presentation (HTML)",
+            tr("The presentation (HTML)"),
             document.encode(),
             file_name=f"{info.run}-presentation.html",
             mime="text/html",
@@ -35,6 +36,9 @@ def show(info: RunInfo, judge: str | None) -> None:
             on_click="ignore",
         )
         st.caption(
-            "One file that opens without a network. In a terminal: "
-            f"`python -m rubriclab present {ui.plain(info.run)} --out talk.html`"
+            tr(
+                "One file that opens without a network. In a terminal: `python -m rubriclab present {run} --out "
+                "talk.html`",
+                run=ui.plain(info.run),
+            )
         )

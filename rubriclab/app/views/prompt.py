@@ -11,6 +11,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views.marked import Lit, legend, marked
 from rubriclab.model import Call, Study, StudyError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.workbench import Asked, Offer, Read
 from rubriclab.study.plan import plan
@@ -18,21 +19,21 @@ from rubriclab.study.prompts.found_prompt import FoundPrompt, Mark
 
 AROUND = 3
 """Lines that are shown before and behind what differs."""
-LISTS = {"options": "the options", "criteria": "the criteria", "candidates": "the answers compared"}
+LISTS = {"options": msg("the options"), "criteria": msg("the criteria"), "candidates": msg("the answers compared")}
 
 
 def found(one: FoundPrompt) -> None:
     """The prompt with what was found lit, the proof of the way back, and what to know of it."""
-    st.subheader("What was found", anchor=False)
+    st.subheader(tr("What was found"), anchor=False)
     lists = dict.fromkeys(mark.kind for mark in one.marks if mark.kind in LISTS)
-    kinds = [("list", f"changes places: {LISTS[kind]}") for kind in lists]
-    kinds += [("label", "its labels")] if lists else []
+    kinds = [("list", tr("changes places: {what}", what=tr(LISTS[kind]))) for kind in lists]
+    kinds += [("label", tr("its labels"))] if lists else []
     names = dict.fromkeys(mark.name for mark in one.marks if mark.kind == "item")
-    kinds += [("item", f"the item: {', '.join(names)}")] if names else []
+    kinds += [("item", tr("the item: {names}", names=", ".join(names)))] if names else []
     if kinds:
         legend(kinds)
     for number, (role, text) in enumerate(one.messages):
-        several = f"Message {number + 1}: {role}" if len(one.messages) > 1 else ""
+        several = tr("Message {number}: {role}", number=number + 1, role=role) if len(one.messages) > 1 else ""
         marked(text, [_lit(mark) for mark in one.marks if mark.message == number], height="36rem", label=several)
     if one.template is not None:
         _proof(one)
@@ -48,11 +49,13 @@ def _lit(mark: Mark) -> Lit:
 def _proof(one: FoundPrompt) -> None:
     if one.proof.exact:
         st.success(
-            "Proved: with this item in this order, the template gives your prompt again, byte for byte.",
+            tr("Proved: with this item in this order, the template gives your prompt again, byte for byte."),
             icon=":material/verified:",
         )
     else:
-        st.warning(ui.plain(f"The template does not give the prompt again. {one.proof.difference}"))
+        st.warning(
+            ui.plain(tr("The template does not give the prompt again. {difference}", difference=one.proof.difference))
+        )
 
 
 # ---------------------------------------------------------------- two orders
@@ -60,17 +63,20 @@ def _proof(one: FoundPrompt) -> None:
 
 def two_orders(study: Study) -> bool:
     """The same item in two orders, side by side, and the proof that nothing else moves; False where it fails."""
-    st.subheader("The same item in two orders", anchor=False)
+    st.subheader(tr("The same item in two orders"), anchor=False)
     (template,) = study.prompts
     checked = list(plan(replace(study, prompts=())).proofs(template))
     if not checked:
-        raise StudyError("The data has nothing that this prompt could be about.")
+        raise StudyError(tr("The data has nothing that this prompt could be about."))
     proof = next((one.proof for one in checked if one.proof.faults), checked[0].proof)
     for fault in proof.faults:
-        st.error(ui.plain(f"This prompt would measure something else than the order: {fault}"), icon=":material/block:")
+        st.error(
+            ui.plain(tr("This prompt would measure something else than the order: {fault}", fault=fault)),
+            icon=":material/block:",
+        )
     if not proof.faults:
         moves = "; ".join(map(str, proof.blocks))
-        st.success(f"Proved: only {moves} changes with the order.", icon=":material/verified:")
+        st.success(tr("Proved: only {lines} changes with the order.", lines=moves), icon=":material/verified:")
     for warning in dict.fromkeys(text for one in checked for text in one.proof.warnings):
         st.warning(ui.plain(warning), icon=":material/warning:")
     pairs = [(a, b) for a, b in zip(proof.one, proof.other, strict=True) if a["content"] != b["content"]]
@@ -79,8 +85,8 @@ def two_orders(study: Study) -> bool:
         sides = excerpts(one["content"], other["content"])
         for place, (text, lit), ordering in zip(places, sides, proof.shown, strict=True):
             with place:
-                marked(text, lit, height="24rem", label=f"Order {ordering}")
-    legend([("moved", "all that differs")])
+                marked(text, lit, height="24rem", label=tr("Order {ordering}", ordering=ordering))
+    legend([("moved", tr("all that differs"))])
     return not proof.faults
 
 
@@ -120,7 +126,7 @@ def moved(one: str, other: str) -> tuple[list[Lit], list[Lit]]:
         at = sum(map(len, mine[:first]))
         for place in range(first, len(mine) - behind):
             if len(mine) != len(theirs) or mine[place] != theirs[place]:
-                spans[side].append(Lit(at, at + len(mine[place].rstrip("\r\n")), "moved", "differs"))
+                spans[side].append(Lit(at, at + len(mine[place].rstrip("\r\n")), "moved", tr("differs")))
             at += len(mine[place])
     return spans
 
@@ -141,33 +147,50 @@ def replies(asked: Sequence[Asked], told: Sequence[Read]) -> None:
     guessed = sum(read.guessed for read in told)
     if guessed:
         st.warning(
-            f"The words of {many(guessed, 'reply')} of {len(told)} are no answer: the score is the likeliest label by the "
-            "judge's token probabilities. A study counts that as read; say in the prompt how to answer, or take another "
-            "way above.",
+            tr(
+                "The words of {replies} of {of} are no answer: the score is the likeliest label by the judge's "
+                "token probabilities. A study counts that as read; say in the prompt how to answer, or take "
+                "another way above.",
+                replies=many(guessed, "reply"),
+                of=len(told),
+            ),
             icon=":material/casino:",
         )
     if good < len(told):
         unread = len(told) - good
         st.warning(
-            f"{many(unread, 'reply')} of {len(told)} could not be read ({unread / len(told):.0%}). Try another way "
-            "of reading: it asks nothing again.",
+            tr(
+                "{replies} of {of} could not be read ({share:.0%}). Try another way of reading: it asks nothing again.",
+                replies=many(unread, "reply"),
+                of=len(told),
+                share=unread / len(told),
+            ),
             icon=":material/visibility_off:",
         )
     elif not guessed:
-        st.success(f"All {many(len(told), 'reply')} could be read.", icon=":material/visibility:")
+        st.success(tr("All {replies} could be read.", replies=many(len(told), "reply")), icon=":material/visibility:")
 
 
 def _reply(number: int, call: Call, text: str, read: Read) -> None:
     if read.label is None:
-        badge = ":orange-badge[not read]"
+        badge = tr(":orange-badge[not read]")
     else:
-        badge = f":{'orange' if read.guessed else 'green'}-badge[read: {ui.plain(read.label)}]"
+        color = "orange" if read.guessed else "green"
+        badge = tr(":{color}-badge[read: {label}]", color=color, label=ui.plain(read.label))
     why = f" :small[{ui.plain(read.why)}]" if read.why else ""
-    st.markdown(f"**Reply {number}** {badge}{why}  \n:small[order {ui.plain(str(call.ordering))}]")
+    st.markdown(
+        tr(
+            "**Reply {number}** {badge}{why}  \n:small[order {ordering}]",
+            number=number,
+            badge=badge,
+            why=why,
+            ordering=ui.plain(str(call.ordering)),
+        )
+    )
     kind = "answer" if read.label is not None and not read.guessed else "unread"
-    lit = [Lit(read.spot.start, read.spot.end, kind, "read")] if read.spot else []
-    marked(text or "(empty)", lit, height="12rem")
+    lit = [Lit(read.spot.start, read.spot.end, kind, tr("what was read"))] if read.spot else []
+    marked(text or tr("(empty)"), lit, height="12rem")
 
 
 def offer_words(offer: Offer, of: int) -> str:
-    return f"{offer.name} · reads {offer.reads} of {of}" if of else offer.name
+    return tr("{way} · reads {reads} of {of}", way=tr(offer.name), reads=offer.reads, of=of) if of else tr(offer.name)

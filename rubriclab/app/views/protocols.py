@@ -9,53 +9,65 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.protocols import protocols
 from rubriclab.figures.style import Chart
 from rubriclab.findings.protocols import PROTOCOLS, ProtocolComparison
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.store import RunInfo
 
 
 def against_rubric(info: RunInfo) -> dict[str, Chart]:
     """The same candidates by pairs and by rubric: a second run is chosen here."""
-    st.subheader("Pairs against rubric", anchor=False, help=ui.about("protocols"))
+    st.subheader(tr("Pairs against rubric"), anchor=False, help=ui.about("protocols"))
     if info.axis != "pairwise":
-        st.caption("Choose a run of pairs to set it beside rubric scores.")
+        st.caption(tr("Choose a run of pairs to set it beside rubric scores."))
         return {}
     runs = ui.judged_runs(("options",))
     if not runs:
-        st.caption("Run the same prompts and candidates by rubric too, and both protocols meet here.")
+        st.caption(tr("Run the same prompts and candidates by rubric too, and both protocols meet here."))
         return {}
     same = sorted(runs, key=lambda run: runs[run].dataset != info.dataset)
     chosen = ui.choose(
-        "The same answers, scored by rubric",
+        tr("The same answers, scored by rubric"),
         ["", *same],
         address="rubric",
         key=f"comparison-rubric-{info.run}",
-        name=lambda run: ui.run_label(runs[run]) if run else "choose a run",
+        name=lambda run: ui.run_label(runs[run]) if run else tr("choose a run"),
     )
     if not chosen:
         return {}
     other = runs[chosen]
     compared = ui.finding(info, PROTOCOLS, rubric=other)
     if not compared:
-        st.caption("No judge is in both runs.")
+        st.caption(tr("No judge is in both runs."))
         return {}
     names = [judge.judge for judge in compared]
-    judge = uf.pick("Judge", names, key=f"comparison-rubric-judge-{chosen}", address="judge")
+    judge = uf.pick(tr("Judge"), names, key=f"comparison-rubric-judge-{chosen}", address="judge")
     both = compared[names.index(judge)]
     st.markdown(ui.plain(_sentence(both)))
     uf.cautions(both.warnings)
-    drawn = {"Pairs against rubric": protocols(both)}
+    drawn = {msg("Pairs against rubric"): protocols(both)}
     ui.chart(drawn["Pairs against rubric"], key="comparison-protocols")
     return drawn
 
 
 def _sentence(both: ProtocolComparison) -> str:
-    top = "the same candidate comes first" if both.same_best else "another candidate comes first"
-    better = "pairs" if both.pairs.stable_per_call > both.rubric.stable_per_call else "the rubric"
-    return (
-        f"Both ways {top}; Kendall's tau of the two rankings is {number(both.tau, '.2f')} "
-        f"({interval(both.tau_ci, '.2f')}) over {many(both.n_prompts, 'prompt')}. Shown in another order, "
-        f"{number(both.pairs.flip_rate, '.0%')} of decisions by pairs flip and "
-        f"{number(both.rubric.flip_rate, '.0%')} of those by rubric, the judge's own noise included; per call spent {better} buys more stable "
-        f"decisions ({number(both.pairs.stable_per_call, '.2f')} by pairs, "
-        f"{number(both.rubric.stable_per_call, '.2f')} by rubric)."
+    top = tr("the same candidate comes first") if both.same_best else tr("another candidate comes first")
+    better = (
+        tr("per call spent pairs buys more stable decisions")
+        if both.pairs.stable_per_call > both.rubric.stable_per_call
+        else tr("per call spent the rubric buys more stable decisions")
+    )
+    return tr(
+        "Both ways {top}; Kendall's tau of the two rankings is {tau} ({tau_ci}) over {prompts}. Shown in "
+        "another order, {pairs_flip} of decisions by pairs flip and {rubric_flip} of those by rubric, the "
+        "judge's own noise included; {better} "
+        "({by_pairs} by pairs, {by_rubric} by rubric).",
+        top=top,
+        tau=number(both.tau, ".2f"),
+        tau_ci=interval(both.tau_ci, ".2f"),
+        prompts=many(both.n_prompts, "prompt"),
+        pairs_flip=number(both.pairs.flip_rate, ".0%"),
+        rubric_flip=number(both.rubric.flip_rate, ".0%"),
+        better=better,
+        by_pairs=number(both.pairs.stable_per_call, ".2f"),
+        by_rubric=number(both.rubric.stable_per_call, ".2f"),
     )

@@ -12,23 +12,29 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.replacement import REPLACEMENT, replacement_sentence
 from rubriclab.findings.replacement_arms import ReplacementArm, Version
 from rubriclab.model import EPSILON
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.store import RunInfo
 
-RATERS = {0.2: "experts (0.2)", 0.15: "skilled annotators (0.15)", 0.1: "crowd workers (0.1)", 0.0: "no allowance (0)"}
+RATERS = {
+    0.2: msg("experts (0.2)"),
+    0.15: msg("skilled annotators (0.15)"),
+    0.1: msg("crowd workers (0.1)"),
+    0.0: msg("no allowance (0)"),
+}
 """What the judge's being cheaper is worth, by who the raters are."""
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     """The test of one arm; the charts and tables to carry off."""
-    st.header("May the judge replace a rater?", anchor=False, help=ui.about("alt_test"))
+    st.header(tr("May the judge replace a rater?"), anchor=False, help=ui.about("alt_test"))
     epsilon = ui.choose(
-        "The raters are",
+        tr("The raters are"),
         list(RATERS),
         key="replacement-epsilon",
         address="epsilon",
         default=EPSILON,
-        name=lambda value: RATERS[value],
+        name=lambda value: tr(RATERS[value]),
         code=lambda value: f"{value:g}",
         about=ui.about("epsilon"),
         segments=True,
@@ -38,14 +44,14 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     if not found.arms:
         return {}, {}
     arm = uf.pick_arm(
-        "Judge and strategy for the test", found.arms, key=f"replacement-arm-{info.run}", address="replaced"
+        tr("Judge and strategy for the test"), found.arms, key=f"replacement-arm-{info.run}", address="replaced"
     )
     uf.answer(replacement_sentence(arm))
     _numbers(arm)
     uf.cautions(arm.warnings)
     drawn = _charts(info, arm)
-    tables = {"Alternative annotator test": frame(arm)}
-    with st.expander("All numbers of the test"):
+    tables = {msg("Alternative annotator test"): frame(arm)}
+    with st.expander(tr("All numbers of the test")):
         uf.table(tables["Alternative annotator test"], key="replacement-table", forms={"%.3f": FRACTIONS})
     return drawn, tables
 
@@ -54,10 +60,10 @@ def _numbers(arm: ReplacementArm) -> None:
     cells = [
         (name, number(one.advantage, ".2f"), f"{_passes(one)} {interval(one.advantage_ci, '.2f')}", about)
         for name, one, about in (
-            ("One read", arm.single, ui.about("advantage_probability", also=("winning_rate",))),
-            ("Mean over reads", arm.averaged, ui.about("advantage_probability")),
-            ("One corrected call", arm.corrected, ui.about("debiased")),
-            ("Order ignored", arm.control, ui.about("debiased")),
+            (tr("One read"), arm.single, ui.about("advantage_probability", also=("winning_rate",))),
+            (tr("Mean over reads"), arm.averaged, ui.about("advantage_probability")),
+            (tr("One corrected call"), arm.corrected, ui.about("debiased")),
+            (tr("Order ignored"), arm.control, ui.about("debiased")),
         )
         if one is not None
     ]
@@ -65,21 +71,25 @@ def _numbers(arm: ReplacementArm) -> None:
 
 
 def _passes(one: Version) -> str:
-    return "no verdict:" if one.passes is None else "passes:" if one.passes else "fails:"
+    if one.passes is None:
+        return tr("no verdict:")
+    return tr("passes:") if one.passes else tr("fails:")
 
 
 def _charts(info: RunInfo, arm: ReplacementArm) -> dict[str, Chart]:
     if not arm.single.tested:
         return {}
-    drawn = {"Annotators": annotator_dots(arm), "Advantage": advantage_dots(arm)}
+    drawn = {msg("Annotators"): annotator_dots(arm), msg("Advantage"): advantage_dots(arm)}
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Against each annotator", anchor=False, help=ui.about("winning_rate"))
-        st.caption("Left of the line the judge is nearer to the others than its price has to forgive; filled: beaten.")
+        st.subheader(tr("Against each annotator"), anchor=False, help=ui.about("winning_rate"))
+        st.caption(
+            tr("Left of the line the judge is nearer to the others than its price has to forgive; filled: beaten.")
+        )
         ui.chart(drawn["Annotators"], key="replacement-annotators", info=info)
     with right:
-        st.subheader("What hangs on the order", anchor=False, help=ui.about("advantage_probability"))
-        st.caption("How often the judge is at least as near to the others as an annotator; filled: it passes.")
+        st.subheader(tr("What hangs on the order"), anchor=False, help=ui.about("advantage_probability"))
+        st.caption(tr("How often the judge is at least as near to the others as an annotator; filled: it passes."))
         ui.chart(drawn["Advantage"], key="replacement-orders", info=info)
     return drawn
 
@@ -94,15 +104,15 @@ def frame(arm: ReplacementArm) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "used as": one.name,
-                "annotator": each.name,
-                "items": each.n_items,
-                "judge at least as near": each.judge,
-                "annotator at least as near": each.human,
+                msg("used as"): one.name,
+                msg("annotator"): each.name,
+                msg("items"): each.n_items,
+                msg("judge at least as near"): each.judge,
+                msg("annotator at least as near"): each.human,
                 "p": each.p,
-                "p corrected": each.p_by,
-                "beaten": each.beaten,
-                "p as in the paper": each.p_paper,
+                msg("p corrected"): each.p_by,
+                msg("beaten"): each.beaten,
+                msg("p as in the paper"): each.p_paper,
             }
             for one in [*ways, *arm.orders]
             for each in one.annotators

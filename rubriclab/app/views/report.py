@@ -9,6 +9,7 @@ from pathlib import PurePath
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import language, msg, speaking, tr
 from rubriclab.model.wording import many
 from rubriclab.report import source
 from rubriclab.report.page import html_report
@@ -21,19 +22,19 @@ LIBRARY_MB, RUN_MB = 4.85, 0.1
 SECONDS, SECONDS_A_JUDGMENT = 0.5, 1.6e-5
 """Of a small run, and for every judgment: measured on runs of 960 to 400,000 judgments."""
 PART_NAMES = {
-    "charts": "Charts",
-    "shown": "Prompt and rubric",
-    "methods": "Methods",
-    "provenance": "Provenance",
-    "numbers": "Numbers as text",
+    "charts": msg("Charts"),
+    "shown": msg("Prompt and rubric"),
+    "methods": msg("Methods"),
+    "provenance": msg("Provenance"),
+    "numbers": msg("Numbers as text"),
 }
 """Parts that may be left out, as short as a row of them asks."""
 TOPICS = {
-    "options": "where the judge picks, agreement with people, causes and cures, who wins",
-    "criteria": "shifts by criterion and position, the criterion read before, who wins",
-    "pairwise": "consistency, fairness and stability, win rates, agreement of judges",
-    "batch": "place, neighbour and company of a response in its batch, agreement with single calls and people",
-    "listwise": "consistency, fairness and stability, win rates, agreement of judges",
+    "options": msg("where the judge picks, agreement with people, causes and cures, who wins"),
+    "criteria": msg("shifts by criterion and position, the criterion read before, who wins"),
+    "pairwise": msg("consistency, fairness and stability, win rates, agreement of judges"),
+    "batch": msg("place, neighbour and company of a response in its batch, agreement with single calls and people"),
+    "listwise": msg("consistency, fairness and stability, win rates, agreement of judges"),
 }
 
 
@@ -46,30 +47,36 @@ class Outline:
     seconds: float
 
     def cost(self) -> str:
-        wait = "in about a second" if self.seconds < 2 else f"in about {ui.duration(self.seconds)}"
-        size = "Less than 1 MB" if self.megabytes < 1 else f"About {self.megabytes:.0f} MB"
-        return f"{size}, ready {wait}."
+        wait = (
+            tr("in about a second")
+            if self.seconds < 2
+            else tr("in about {duration}", duration=ui.duration(self.seconds))
+        )
+        size = tr("Less than 1 MB") if self.megabytes < 1 else tr("About {megabytes:.0f} MB", megabytes=self.megabytes)
+        return tr("{size}, ready {wait}.", size=size, wait=wait)
 
 
 def outline(runs: Sequence[RunInfo], parts: Collection[str]) -> Outline:
     """The parts of the report in their order, its rough size and the time it takes."""
     several = len(runs) > 1
-    each = " of each run" if several else ""
-    lines = [f"The answer in a sentence{each}, what to do, the key numbers with their intervals"]
+    each = tr(" of each run") if several else ""
+    lines = [tr("The answer in a sentence{each}, what to do, the key numbers with their intervals", each=each)]
     if several:
-        lines.insert(0, f"A comparison of {many(len(runs), 'run')}: one line a run, one table over all arms")
+        lines.insert(
+            0, tr("A comparison of {runs}: one line a run, one table over all arms", runs=many(len(runs), "run"))
+        )
     if "charts" in parts:
         topics = dict.fromkeys(TOPICS[info.axis] for info in runs)
-        lines.append(f"Charts: {'; '.join(topics)}")
+        lines.append(tr("Charts: {topics}", topics="; ".join(tr(topic) for topic in topics)))
     if "shown" in parts:
-        lines.append("The rubric in its own order, one prompt word for word, the judge's reply")
-    lines.append("Read with care: what was left out and why, what the run could not have seen")
+        lines.append(tr("The rubric in its own order, one prompt word for word, the judge's reply"))
+    lines.append(tr("Read with care: what was left out and why, what the run could not have seen"))
     if "methods" in parts:
-        lines.append("Every statistic in it defined, with its formula and its source")
+        lines.append(tr("Every statistic in it defined, with its formula and its source"))
     if "provenance" in parts:
-        lines.append("Versions, models, seeds, dates and counts")
+        lines.append(tr("Versions, models, seeds, dates and counts"))
     if "numbers" in parts:
-        lines.append("All numbers as text")
+        lines.append(tr("All numbers as text"))
     judged = sum(info.done for info in runs)
     drawn = "charts" in parts
     return Outline(
@@ -81,7 +88,7 @@ def outline(runs: Sequence[RunInfo], parts: Collection[str]) -> Outline:
 
 def show_outline(found: Outline) -> None:
     with st.container(border=True):
-        st.markdown("**It will hold**")
+        st.markdown(tr("**It will hold**"))
         st.markdown("\n".join(f"- {ui.plain(line)}" for line in found.lines))
         st.caption(found.cost())
 
@@ -94,11 +101,14 @@ def file_name(title: str, runs: Sequence[RunInfo], suffix: str) -> str:
 
 
 def html_maker(store: Store, runs: Sequence[str], *, title: str, parts: Collection[str]) -> Callable[[], bytes]:
-    """What writes the HTML file when its button is pressed."""
+    """What writes the HTML file when its button is pressed, in the language of now: it runs outside of the visit."""
+
+    spoken = language()
 
     def made() -> bytes:
-        found = [source(store, run) for run in runs]
-        return html_report(found, title=title, parts=tuple(parts)).encode()
+        with speaking(spoken):
+            found = [source(store, run) for run in runs]
+            return html_report(found, title=title, parts=tuple(parts)).encode()
 
     return made
 

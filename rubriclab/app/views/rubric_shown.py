@@ -8,6 +8,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.findings.reads import Read
+from rubriclab.model.language import figure, tr
 
 BOLD = 140
 """Characters up to which a lit option is set in bold: a whole response in bold would shout."""
@@ -30,7 +31,7 @@ def _line(read: Read, place: int, descriptions: Mapping[str, str | None]) -> str
     label = read.labels[place] if read.labels else option
     about = descriptions.get(option) or ""
     name, text = ui.plain(label), ui.plain(about)
-    share = f" :gray[{read.probabilities[place]:.0%}]" if read.probabilities else ""
+    share = f" :gray[{figure(read.probabilities[place], '.0%')}]" if read.probabilities else ""
     if read.position != place + 1:
         return f"{name}\u2002{text}{share}"
     lit = f"**{name}\u2002{text}**" if len(about) <= BOLD else f"**{name}**\u2002{text}"
@@ -39,7 +40,11 @@ def _line(read: Read, place: int, descriptions: Mapping[str, str | None]) -> str
 
 def _said(read: Read) -> str:
     if read.position is None:
-        return f"No score could be read ({ui.plain(read.status)})."
+        return tr("No score could be read ({status}).", status=ui.plain(tr(read.status)))
     if read.position == 0:
-        return "The judge called it a tie."
-    return f"Chose {ui.plain(read.shown[read.position - 1])}, which stood at position {read.position}."
+        return tr("The judge called it a tie.")
+    return tr(
+        "Chose {option}, which stood at position {position}.",
+        option=ui.plain(read.shown[read.position - 1]),
+        position=read.position,
+    )

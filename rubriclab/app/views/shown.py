@@ -8,23 +8,25 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.model import TRIAL_ORIGIN
+from rubriclab.model.language import language
 from rubriclab.report.presentation import Story, story
 from rubriclab.report.showing import Showing, judges_shown, showing, trial_judges
 from rubriclab.store import RunInfo
 
 
 class _Key(NamedTuple):
-    """What a showing depends on: the store, the run's judgments, and whose they are."""
+    """What a showing depends on: the store, the run's judgments, whose they are, the language."""
 
     path: str
     run: str
     revision: str
     judge: str | None
     arm: int | None
+    spoken: str
 
     @classmethod
     def of(cls, info: RunInfo, judge: str | None, arm: int | None) -> _Key:
-        return cls(ui.store().path, info.run, ui.store().revision(info.run), judge, arm)
+        return cls(ui.store().path, info.run, ui.store().revision(info.run), judge, arm, language())
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

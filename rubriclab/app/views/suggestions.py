@@ -16,6 +16,7 @@ from rubriclab.datasets.rubric_diff import rubric_diff
 from rubriclab.findings.suggested import KEPT, Help
 from rubriclab.judges.keys import require_consent
 from rubriclab.model import Judge
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.runs.rewording import reword
 from rubriclab.runs.suggestions import (
@@ -35,10 +36,11 @@ from rubriclab.study.rubric_suggestions import Suggestion
 
 LOOK = 1.5
 """Seconds between two looks at a round that goes on."""
-LEAD = (
-    "The lab rewords the rubric by rules of its own, and takes other versions of this bench as yours. All are asked on "
-    "the sample; the best go on to items that the sample left out. Only what helps there is said to help: the order "
-    "moves scores less, and agreement with people does not fall."
+LEAD = msg(
+    "The lab rewords the rubric by rules of its own, and takes other versions of this bench as "
+    "yours. All are asked on the sample; the best go on to items that the sample left out. Only what "
+    "helps there is said to help: the order moves scores less, and agreement with people does not "
+    "fall."
 )
 
 
@@ -54,9 +56,9 @@ def _rounds() -> dict[str, Round]:
 
 def section(bench: Bench) -> None:
     """What may be tried, what is being tried, and the leaderboard."""
-    st.markdown(LEAD)
+    st.markdown(tr(LEAD))
     names = [version.name for version in bench.versions]
-    base = bench.version(ui.choose("Reword", names, key="suggest-version", address="suggest-version"))
+    base = bench.version(ui.choose(tr("Reword"), names, key="suggest-version", address="suggest-version"))
     going = _rounds().get(bench.id)
     if going is not None and going.active:
         st.fragment(_live, run_every=LOOK)(bench.id)
@@ -65,10 +67,15 @@ def section(bench: Bench) -> None:
         st.warning(ui.plain(going.fault), icon=":material/warning:")
     tried = proposals(base.rubric, own_wordings(ui.store(), bench, base))
     if not tried:
-        st.info("No rule has anything to say about this wording. Edit the rubric under “Bench” for one of your own.")
+        st.info(
+            tr("No rule has anything to say about this wording. Edit the rubric under “Bench” for one of your own.")
+        )
     elif bench.held_out is None:
         st.info(
-            "This bench judges all items of its data, so none is left to test a wording on. Make a bench of fewer items.",
+            tr(
+                "This bench judges all items of its data, so none is left to test a wording on. Make a bench of "
+                "fewer items."
+            ),
             icon=":material/info:",
         )
     else:
@@ -76,41 +83,51 @@ def section(bench: Bench) -> None:
     _shown(bench, leaderboard(ui.store(), bench, base=base.name, tried=tried))
 
 
+def _wordings(base: Version, tried: Sequence[Suggestion]) -> None:
+    """Each wording, why it is tried, and what it changes."""
+    with st.expander(tr("{wordings} to try", wordings=many(len(tried), "wording")), icon=":material/edit_note:"):
+        for one in tried:
+            st.markdown(f"**{ui.plain(tr(one.title))}**: {ui.plain(tr(one.why))}")
+            show_changes(rubric_diff(base.rubric, one.rubric))
+
+
 def _offer(bench: Bench, base: Version, tried: Sequence[Suggestion]) -> None:
     """The wordings with what each changes, what trying them takes, and the button."""
-    with st.expander(f"{many(len(tried), 'wording')} to try", icon=":material/edit_note:"):
-        for one in tried:
-            st.markdown(f"**{ui.plain(one.title)}**: {ui.plain(one.why)}")
-            show_changes(rubric_diff(base.rubric, one.rubric))
+    _wordings(base, tried)
     most = len(bench.held_out.items) if bench.held_out is not None else 0
     by_key = {one.key: one for one in tried}
     tried = [
         by_key[key]
         for key in ui.choose_many(
-            "To try",
+            tr("To try"),
             list(by_key),
             key=f"suggest-tried-{base.run}",
             address="try",
             default=list(by_key),
-            name=lambda key: by_key[key].title,
+            name=lambda key: tr(by_key[key].title),
         )
     ]
     _writer(bench, base)
     if not tried:
-        st.caption("Choose a wording to try.")
+        st.caption(tr("Choose a wording to try."))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        items = int(st.number_input("Held-out items", 1, most, min(HELD_OUT, most), key="suggest-items", width=150))
+        items = int(st.number_input(tr("Held-out items"), 1, most, min(HELD_OUT, most), key="suggest-items", width=150))
         finalists = int(
-            st.number_input("Tested on them", 1, len(tried), min(FINALISTS, len(tried)), key="suggest-go-on", width=150)
+            st.number_input(
+                tr("Tested on them"), 1, len(tried), min(FINALISTS, len(tried)), key="suggest-go-on", width=150
+            )
         )
-        pressed = st.button("Try them", type="primary", icon=":material/science:", key="suggest-start")
+        pressed = st.button(tr("Try them"), type="primary", icon=":material/science:", key="suggest-start")
     fewer = with_held_out(bench, items)
-    with st.spinner("Counting the calls …"):
+    with st.spinner(tr("Counting the calls …")):
         calls = calls_needed(ui.store(), fewer, base, tried, finalists=finalists)
     st.caption(
-        f"At most {many(calls, 'call')}; what was asked before is not asked again. Testing more wordings at once makes "
-        "each interval wider."
+        tr(
+            "At most {calls}; what was asked before is not asked again. Testing more wordings at once makes "
+            "each interval wider.",
+            calls=many(calls, "call"),
+        )
     )
     if pressed:
         ui.start_or_ask(ui.manager(), bench.study.name, lambda: _start(bench, base, tried, items, finalists))
@@ -121,25 +138,28 @@ def _writer(bench: Bench, base: Version) -> None:
     writers = {name: judge for name, judge in known_judges().items() if not judge.simulated}
     if not writers:
         return
-    with st.popover("Let a chat model reword it", icon=":material/edit_square:"):
+    with st.popover(tr("Let a chat model reword it"), icon=":material/edit_square:"):
         st.caption(
-            "One call a criterion. The wording is kept among the rubrics, shown above to be read, and tried like others."
+            tr(
+                "One call a criterion. The wording is kept among the rubrics, shown above to be read, and tried "
+                "like others."
+            )
         )
         name = st.selectbox(
-            "Writer", list(writers), key="suggest-writer", format_func=lambda n: judge_label(writers[n])
+            tr("Writer"), list(writers), key="suggest-writer", format_func=lambda n: judge_label(writers[n])
         )
-        if st.button("Write", key="suggest-write", icon=":material/edit:"):
+        if st.button(tr("Write"), key="suggest-write", icon=":material/edit:"):
             with ui.faults():
                 ui.start_or_ask(ui.manager(), name, lambda: _write(bench, base, writers[name]))
 
 
 def _write(bench: Bench, base: Version, writer: Judge) -> None:
-    with st.spinner(f"{ui.plain(writer.name)} writes …"):
+    with st.spinner(tr("{writer} writes …", writer=ui.plain(writer.name))):
         made = reword(bench.study, base.rubric, writer, ui.store(), secrets=ui.secrets())
     ui.store().save_rubric(made)
     st.session_state.pop(f"suggest-tried-{base.run}", None)
     st.query_params.pop("try", None)
-    ui.announce(f"Kept among the rubrics: {made.name}")
+    ui.announce(tr("Kept among the rubrics: {name}", name=made.name))
 
 
 def _start(bench: Bench, base: Version, tried: Sequence[Suggestion], items: int, finalists: int) -> None:
@@ -155,9 +175,11 @@ def _live(code: str) -> None:
         st.rerun()
     shown = going.run.snapshot() if going.run is not None else None
     share = shown.done / max(1, shown.planned) if shown is not None else 0.0
-    calls = f": {shown.done:,} of {shown.planned:,} calls" if shown is not None else ""
-    st.progress(min(share, 1.0), f"Asking {ui.plain(going.stage)}{calls}")
-    if st.button("Stop", icon=":material/stop:", key="suggest-stop"):
+    told = tr("Asking {stage}", stage=ui.plain(going.stage))
+    if shown is not None:
+        told += tr(": {done:,} of {planned:,} calls", done=shown.done, planned=shown.planned)
+    st.progress(min(share, 1.0), told)
+    if st.button(tr("Stop"), icon=":material/stop:", key="suggest-stop"):
         going.stop()
 
 
@@ -169,25 +191,32 @@ def _shown(bench: Bench, board: Leaderboard) -> None:
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
-        column_config={"verdict": st.column_config.TextColumn("on held-out items", width="large")},
+        column_config={
+            **{name: tr(name) for name in rows[0]},
+            "verdict": st.column_config.TextColumn(tr("on held-out items"), width="large"),
+        },
         key=f"suggest-board-{bench.id}",
     )
     st.caption(
-        "By how many points (sd) the order moves a score beyond the judge's own noise, before and with the wording. The "
-        "sample chose what was tested, so it is no evidence. Intervals of all tested wordings hold at once with 95 %; "
-        f"r with people must not be shown to be able to fall by {KEPT:g} or more."
+        tr(
+            "By how many points (sd) the order moves a score beyond the judge's own noise, before and with "
+            "the wording. The sample chose what was tested, so it is no evidence. Intervals of all tested "
+            "wordings hold at once with 95 %; r with people must not be shown to be able to fall by {kept:g} "
+            "or more.",
+            kept=KEPT,
+        )
     )
     _judgments(board.standings)
 
 
 def _judgments(standings: Sequence[Standing]) -> None:
     """The way to the judgments of each wording: on the held-out items where it was asked there, else on the sample."""
-    st.markdown("**Judgments of**")
+    st.markdown(tr("**Judgments of**"))
     with st.container(horizontal=True):
         for one in standings:
             st.page_link(
                 "pages/judgments.py",
-                label=ui.plain(one.title),
+                label=ui.plain(tr(one.title)),
                 icon=":material/arrow_forward:",
                 query_params={"run": one.held_out_run or one.run},
                 width="content",
@@ -197,11 +226,11 @@ def _judgments(standings: Sequence[Standing]) -> None:
 def _row(one: Standing) -> dict[str, object]:
     held = one.held_out
     return {
-        "wording": one.title,
-        "verdict": "not asked there" if held is None else _verdict(held),
-        "held out": _moved(held),
-        "sample": _moved(one.sample),
-        "r with people": "–" if held is None else _agreement(held),
+        msg("wording"): tr(one.title),
+        "verdict": tr("not asked there") if held is None else _verdict(held),
+        msg("held out"): _moved(held),
+        msg("sample"): _moved(one.sample),
+        msg("r with people"): "–" if held is None else _agreement(held),
     }
 
 
@@ -217,7 +246,9 @@ def _agreement(held: Help) -> str:
 
 def _verdict(held: Help) -> str:
     if held.helps:
-        return f"effect: helps, on {many(held.n_items, 'item')}"
+        return tr("effect: helps, on {items}", items=many(held.n_items, "item"))
     if held.verdict == "effect":
-        return "effect: " + ("the order moves scores more" if held.change > 0 else (held.why or "agreement may fall"))
-    return held.verdict + (f": {held.why}" if held.why else "")
+        if held.change > 0:
+            return tr("effect: the order moves scores more")
+        return tr("effect: {why}", why=held.why) if held.why else tr("effect: agreement may fall")
+    return tr(held.verdict) + (f": {held.why}" if held.why else "")

@@ -15,6 +15,7 @@ from rubriclab.app.views import cards
 from rubriclab.app.views import common as uf
 from rubriclab.app.views.rubric_shown import show_options
 from rubriclab.app.views.shown import judges_of, showing_of
+from rubriclab.app.views.trial_search import WAY_ON, search
 from rubriclab.figures.reads import criteria_strip, order_text, reads_strip
 from rubriclab.findings.reads import Read
 from rubriclab.findings.trial import CriteriaTrial, OptionsTrial, Prior, Trial
@@ -22,17 +23,15 @@ from rubriclab.findings.trial_control import Control
 from rubriclab.findings.trial_orders import first_reads
 from rubriclab.findings.trial_pairs import PairTrial
 from rubriclab.model import Comparison, Study
+from rubriclab.model.language import language, msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.runs.runner import AGENDA_DONE
-from rubriclab.runs.trial import FLIP_CALLS, measured_priors, read_trial, start_flip
+from rubriclab.runs.trial import measured_priors, read_trial
 from rubriclab.store import RunInfo
 
 REDRAWN = 1.2
 """Seconds between two looks while judges answer: each costs the processor that an embedded judge
 thinks on."""
-
-WAY_ON = "what-next"
-"""Where the page goes on from, far above what a search has found."""
 
 
 def show(info: RunInfo, *, next_text: Callable[[], None]) -> None:
@@ -50,9 +49,9 @@ def _live(info: RunInfo) -> None:
     if run is None or shown is None or not shown.active:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        said = ui.plain(shown.stage) if shown.stage else f"{many(shown.done, 'answer')} so far"
+        said = ui.plain(shown.stage) if shown.stage else tr("{answers} so far", answers=many(shown.done, "answer"))
         st.markdown(f":blue[:material/hourglass_top:] {said}", width="stretch")
-        if st.button("Stop", icon=":material/stop:", key="trial-stop"):
+        if st.button(tr("Stop"), icon=":material/stop:", key="trial-stop"):
             run.cancel()
     _beside(_told(info, shown.done), partial(_live_judge, study=_study(info), info=info))
 
@@ -65,27 +64,27 @@ def _ended(info: RunInfo, next_text: Callable[[], None]) -> None:
     _beside(found, partial(_answer, info=info))
     _way_on(found, info, next_text)
     if study.design.axis != "pairwise":
-        st.subheader("Every order", anchor=False)
+        st.subheader(tr("Every order"), anchor=False)
         _beside(found, partial(_details, study=study, info=info, live=False, named=len(found) > 1))
-        _flip(found, study)
+        search(found, study)
 
 
 def _way_on(found: Sequence[Trial], info: RunInfo, next_text: Callable[[], None]) -> None:
     """What a visitor does next: take it along, show it to others, try another text, look closer, judge many."""
     shown = showing_of(info) if judges_of(info) else None
-    st.subheader("What next", anchor=WAY_ON)
+    st.subheader(tr("What next"), anchor=WAY_ON)
     with st.container(horizontal=True, vertical_alignment="center"):
         cards.copy(shown, "\n".join(one.sentence for one in found), address={"run": info.run}, key="trial-copy")
         if shown is not None:
             cards.present_link(info.run)
-        st.button("Next text", icon=":material/skip_next:", key="trial-next", on_click=next_text, shortcut="N")
+        st.button(tr("Next text"), icon=":material/skip_next:", key="trial-next", on_click=next_text, shortcut="N")
         st.page_link(
             "pages/judgments.py",
-            label="Every reply, word for word",
+            label=tr("Every reply, word for word"),
             icon=":material/manage_search:",
             query_params={"run": info.run},
         )
-        st.page_link("pages/study.py", label="Many texts: a study of your own", icon=":material/science:")
+        st.page_link("pages/study.py", label=tr("Many texts: a study of your own"), icon=":material/science:")
 
 
 def _beside(found: Sequence[Trial], part: Callable[..., None]) -> None:
@@ -102,8 +101,8 @@ def _beside(found: Sequence[Trial], part: Callable[..., None]) -> None:
 def _head(one: Trial, *, live: bool) -> None:
     """The sentence, and the judge's own noise beside it."""
     if one.simulated:
-        st.caption(":orange-badge[simulated] A judge with planted effects, not a model.")
-    uf.answer(one.sentence if one.reads or not live else f"{one.judge} is reading …")
+        st.caption(tr(":orange-badge[simulated] A judge with planted effects, not a model."))
+    uf.answer(one.sentence if one.reads or not live else tr("{judge} is reading …", judge=one.judge))
     if one.reads and not (live and one.control.verdict == "unknown"):
         _control(one.control)
 
@@ -161,24 +160,30 @@ def _options(one: OptionsTrial, study: Study, info: RunInfo, *, live: bool, alon
         columns=first_reads(len(one.scores)),
     )
     ui.chart(strip, key=key, info=None if live else info)
-    ring = " Ring: the usual order asked again, in no mean." if one.again else ""
+    ring = tr(" Ring: the usual order asked again, in no mean.") if one.again else ""
     st.caption(
-        "Each column is one order, from top to bottom as the judge read it; darker is likelier, "
-        "the frame is its choice. Above: the score it gave (dot) and the mean so far (line) with "
-        f"its 95 % interval (band).{ring}"
+        tr(
+            "Each column is one order, from top to bottom as the judge read it; darker is likelier, the "
+            "frame is its choice. Above: the score it gave (dot) and the mean so far (line) with its 95 % "
+            "interval (band).{ring}",
+            ring=ring,
+        )
     )
     searched = [read for read in one.reads if read not in one.drawn]
     if searched:
-        st.markdown(f"**The search: {len(searched)} further orders**, chosen to give extreme scores")
+        st.markdown(tr("**The search: {orders} further orders**, chosen to give extreme scores", orders=len(searched)))
         ui.chart(reads_strip(searched, scores=one.scores), key=f"{key}-search", info=None if live else info)
     if one.could_differ is not None:
         st.caption(
-            f"All agree so far: up to {one.could_differ:.0%} of all {many(one.orders, 'order')} might "
-            "still give another score (95 % limit)."
+            tr(
+                "All agree so far: up to {share:.0%} of all {orders} might still give another score (95 % limit).",
+                share=one.could_differ,
+                orders=many(one.orders, "order"),
+            )
         )
     if live and one.reads:
         last = one.reads[-1]
-        show_options(last, _descriptions(study), title=f"Just judged: order {order_text(last)}")
+        show_options(last, _descriptions(study), title=tr("Just judged: order {order}", order=order_text(last)))
 
 
 def _numbers(one: OptionsTrial, *, alone: bool) -> None:
@@ -186,24 +191,29 @@ def _numbers(one: OptionsTrial, *, alone: bool) -> None:
     usual = one.usual
     cells = [
         (
-            "Usual order",
-            "–" if usual is None or usual.score is None else f"{usual.score:g}",
+            tr("Usual order"),
+            "–" if usual is None or usual.score is None else number(usual.score, "g"),
             _beside_usual(one),
             ui.about("ordering"),
         ),
         (
-            f"Mean over {many(len(one.running.read), 'order')}",
+            tr("Mean over {orders}", orders=many(len(one.running.read), "order")),
             number(one.mean, ".2f"),
             interval(one.ci, ".2f"),
             ui.about("running_mean"),
         ),
         (
-            "One corrected call",
+            tr("One corrected call"),
             number(one.corrected, ".2f"),
-            f"prior of {one.prior.name}" if one.prior is not None else "no prior measured yet",
+            tr("prior of {name}", name=one.prior.name) if one.prior is not None else tr("no prior measured yet"),
             ui.about("debiased"),
         ),
-        ("Lowest and highest", _ends(one), f"{len(one.reads)} of {many(one.orders, 'order')} asked", ui.about("bias")),
+        (
+            tr("Lowest and highest"),
+            _ends(one),
+            tr("{reads} of {orders} asked", reads=len(one.reads), orders=many(one.orders, "order")),
+            ui.about("bias"),
+        ),
     ]
     if alone:
         uf.metrics(*cells)
@@ -216,15 +226,15 @@ def _beside_usual(one: OptionsTrial) -> str:
     """Where the usual order's choice stood, and what the order gave when asked again."""
     place = one.usual.position if one.usual is not None else None
     again = [read.score for read in one.again if read.score is not None]
-    parts = [f"at position {place}"] if place else []
-    parts += [f"again: {', '.join(f'{score:g}' for score in again)}"] if again else []
+    parts = [tr("at position {place}", place=place)] if place else []
+    parts += [tr("again: {scores}", scores=", ".join(number(score, "g") for score in again))] if again else []
     return ", ".join(parts)
 
 
 def _ends(one: OptionsTrial) -> str:
     if one.lowest is None or one.highest is None:
         return "–"
-    return f"{one.lowest.score:g} to {one.highest.score:g}"
+    return tr("{low} to {high}", low=number(one.lowest.score, "g"), high=number(one.highest.score, "g"))
 
 
 def _descriptions(study: Study) -> dict[str, str | None]:
@@ -241,9 +251,20 @@ def _criteria(one: CriteriaTrial, info: RunInfo) -> None:
         return
     ui.chart(criteria_strip(one.reads, scores=one.scores), key=f"trial-criteria-{info.run}-{one.arm}", info=info)
     if one.unread:
-        st.caption(f"{one.unread} of {many(len(one.reads), 'score')} could not be read (–).")
+        st.caption(
+            tr("{unread} of {scores} could not be read (–).", unread=one.unread, scores=many(len(one.reads), "score"))
+        )
     rows = [(c.name, c.usual, c.again, c.mean, c.ci.low, c.ci.high, c.lowest, c.highest) for c in one.criteria]
-    names = ["criterion", "usual order", "again", "mean", "low", "high", "lowest", "highest"]
+    names = [
+        msg("criterion"),
+        msg("usual order"),
+        msg("again"),
+        msg("mean"),
+        msg("low"),
+        msg("high"),
+        msg("lowest"),
+        msg("highest"),
+    ]
     whole = ["usual order", "again", "lowest", "highest"]
     uf.table(
         pd.DataFrame(rows, columns=names),
@@ -266,7 +287,7 @@ def _pair(one: PairTrial, study: Study) -> None:
     places = st.columns(2, gap="medium")
     for turn, (place, (shown, reads)) in enumerate(zip(places, by_order.items(), strict=False), 1):
         with place:
-            show_options(reads[0], titles, title=f"Order {turn}: {shown[0]} first")
+            show_options(reads[0], titles, title=tr("Order {turn}: {answer} first", turn=turn, answer=shown[0]))
 
 
 def _asked_again(one: PairTrial) -> None:
@@ -277,81 +298,27 @@ def _asked_again(one: PairTrial) -> None:
     for shown, reads in by_order.items():
         if reads[1:]:
             again = ", ".join(_choice(read) for read in reads[1:])
-            st.caption(f"{ui.plain(shown[0])} first. The same order again: {ui.plain(again)}.")
+            st.caption(
+                tr("{answer} first. The same order again: {again}.", answer=ui.plain(shown[0]), again=ui.plain(again))
+            )
 
 
 def _choice(read: Read) -> str:
     if read.position is None:
-        return f"nothing that could be read ({read.status})"
-    return read.shown[read.position - 1] if read.position else "a tie"
-
-
-# ---------------------------------------------------------------- make it flip
-
-
-def _flip(found: Sequence[Trial], study: Study) -> None:
-    st.subheader("Make it flip", anchor=False)
-    st.caption(
-        "Looks for the orders that give the highest and the lowest score. Each call is chosen from "
-        "what the ones before it said. Each order is asked once, so of a judge that is noisy (see "
-        "the same order again) the extremes are partly its noise."
-    )
-    done = [text for one in found if (text := _found(one))]
-    for text in done:
-        st.markdown(f"- {ui.plain(text)}")
-    if done:
-        st.markdown(f":material/arrow_upward: [What next: show it, or try another text](#{WAY_ON})")
-    wide = [one for one in found if isinstance(one, OptionsTrial) and _whole_scale(one)]
-    if wide and len(wide) == len(found):
-        st.caption("The orders above hold both ends of the scale: there is nothing further to find.")
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        calls = st.number_input("Calls, at most", 2, 60, FLIP_CALLS, key="trial-calls", width=140)
-        if st.button("Search", icon=":material/swap_vert:", key="trial-flip"):
-            ui.start_or_ask(
-                ui.manager(),
-                study.name,
-                lambda: start_flip(ui.manager(), study, calls=int(calls), secrets=ui.secrets()),
-            )
-
-
-def _found(one: Trial) -> str:
-    """What a search found for one judge; nothing where none was made."""
-    if isinstance(one, OptionsTrial):
-        if len(one.reads) <= len(one.drawn) or one.highest is None or one.lowest is None:
-            return ""
-        return (
-            f"{one.judge}: after {len(one.reads) - len(one.drawn)} further calls the highest is "
-            f"{one.highest.score:g} (order {order_text(one.highest)}), the lowest "
-            f"{one.lowest.score:g} (order {order_text(one.lowest)})."
-        )
-    if isinstance(one, CriteriaTrial) and one.highest is not None and one.lowest is not None:
-        ends = []
-        for call in (one.highest, one.lowest):
-            mine = [read for read in one.reads if read.call == call and read.score is not None]
-            mean = sum(read.score or 0.0 for read in mine) / len(mine)
-            ends.append(f"{mean:.2f} with {', '.join(mine[0].shown)}")
-        return f"{one.judge}: highest mean over the criteria {ends[0]}; lowest {ends[1]}."
-    return ""
-
-
-def _whole_scale(one: OptionsTrial) -> bool:
-    return (
-        one.lowest is not None
-        and one.highest is not None
-        and (one.lowest.score, one.highest.score) == (min(one.scores), max(one.scores))
-    )
+        return tr("nothing that could be read ({status})", status=tr(read.status))
+    return read.shown[read.position - 1] if read.position else tr("a tie")
 
 
 # ---------------------------------------------------------------- read once
 
 
 class _Key(NamedTuple):
-    """What a trial's words depend on: the store, the run and how many answers it has."""
+    """What a trial's words depend on: the store, the run, how many answers it has, and the language."""
 
     path: str
     run: str
     done: int = 0
+    spoken: str = ""
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -370,9 +337,9 @@ def _priors(key: _Key) -> dict[str, Prior]:
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _told_of(key: _Key) -> tuple[Trial, ...]:
-    return read_trial(ui.store(), key.run, priors=_priors(key._replace(done=0)))
+    return read_trial(ui.store(), key.run, priors=_priors(key._replace(done=0, spoken="")))
 
 
 def _told(info: RunInfo, done: int) -> tuple[Trial, ...]:
     """What the trial says with so many answers; worked out once for each number of them."""
-    return _told_of(_Key(ui.store().path, info.run, done))
+    return _told_of(_Key(ui.store().path, info.run, done, language()))

@@ -16,8 +16,10 @@ from rubriclab.figures import contrast as draw
 from rubriclab.figures import position as draw_position
 from rubriclab.figures.style import Chart
 from rubriclab.findings.contrast import contrast_words
+from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.shift import mean_words
 from rubriclab.findings.versions import ALONE, VERSIONS, VersionAlone, VersionDifference, difference_sentence
+from rubriclab.model.language import language, msg, tr
 from rubriclab.model.wording import interval, known, many, number
 from rubriclab.runs.runner import Run
 from rubriclab.runs.workshop import Bench, Version, bench_runs, open_bench
@@ -25,42 +27,49 @@ from rubriclab.store import RunInfo
 
 REDRAWN = 4.0
 """Seconds between two looks while a judge answers: each costs the processor that an embedded judge thinks on."""
-NOBODY, EVERY = "nothing", "all criteria"
+NOBODY, EVERY = "nothing", msg("all criteria")
 
 
 def choose() -> Bench | None:
     """The bench that the page is about: the address names it, else the one worked at last."""
     every = bench_runs(ui.store())
     if not every:
-        st.markdown("**A bench holds one rubric, one judge and a few items.** Everything you try on it is kept.")
+        st.markdown(tr("**A bench holds one rubric, one judge and a few items.** Everything you try on it is kept."))
         forms.new()
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         code = ui.choose(
-            "Bench", list(every), key="workshop-bench", address="bench", name=lambda one: _bench_name(one, every[one])
+            tr("Bench"),
+            list(every),
+            key="workshop-bench",
+            address="bench",
+            name=lambda one: _bench_name(one, every[one]),
         )
-        with st.popover("New bench", icon=":material/add:"):
+        with st.popover(tr("New bench"), icon=":material/add:"):
             forms.new()
     bench = open_bench(ui.store(), code)
     if bench.judge.simulated:
         st.warning(
-            "The judge of this bench is **simulated**: its numbers show how the method works, not how any model behaves.",
+            tr(
+                "The judge of this bench is **simulated**: its numbers show how the method works, not how any "
+                "model behaves."
+            ),
             icon=":material/science:",
         )
     return bench
 
 
 def _bench_name(code: str, runs: Sequence[RunInfo]) -> str:
-    about = _begun_with(str(ui.store().path), runs[0].run) if runs else "without a version"
+    about = _begun_with(str(ui.store().path), runs[0].run, language()) if runs else tr("without a version")
     return f"{about} · {many(len(runs), 'version')} · {code}"
 
 
 @st.cache_data(max_entries=512, show_spinner=False)
-def _begun_with(store: str, run: str) -> str:
+def _begun_with(store: str, run: str, spoken: str) -> str:
     """What a bench's oldest version is about: what a run asks never changes, so it is read once."""
-    del store  # it tells apart runs of one name
+    del store, spoken  # they tell apart runs of one name, and what is said of one
     study = ui.store().study(run)
-    rubric, judge = (study.rubric.name if study.rubric else "no rubric"), study.judges[0].name
+    rubric, judge = (study.rubric.name if study.rubric else tr("no rubric")), study.judges[0].name
     return f"{rubric} · {judge} · {study.dataset.name}, {many(len(study.dataset), 'item')}"
 
 
@@ -70,7 +79,7 @@ def section(bench: Bench) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         _tree(bench, version)
-        st.markdown(f"##### The rubric, edited in place  \n:small[from “{ui.plain(version.name)}”]")
+        st.markdown(tr("##### The rubric, edited in place  \n:small[from “{name}”]", name=ui.plain(version.name)))
         forms.edit(bench, version)
     with right:
         run = ui.manager().get(version.run)
@@ -88,7 +97,8 @@ def _opened(bench: Bench) -> Version:
     wanted = st.query_params.get("version")
     if wanted is not None and wanted not in named:
         st.warning(
-            f"The link names version “{ui.plain(wanted)}”, which this bench does not have.", icon=":material/link_off:"
+            tr("The link names version “{name}”, which this bench does not have.", name=ui.plain(wanted)),
+            icon=":material/link_off:",
         )
     version = named.get(wanted or "", bench.versions[-1])
     st.query_params["version"] = version.name
@@ -101,7 +111,7 @@ def _opened(bench: Bench) -> Version:
 def _tree(bench: Bench, opened: Version) -> None:
     """Every version below the one it came from, with its difference to that; a press opens it."""
     with st.container(border=True, gap="small", key="bench-tree"):
-        st.markdown("**Versions**, each below the one it came from, with what it did to that one's mean score")
+        st.markdown(tr("**Versions**, each below the one it came from, with what it did to that one's mean score"))
         for depth, version in bench.tree():
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 if depth:
@@ -125,14 +135,14 @@ def _beside_parent(bench: Bench, version: Version) -> str:
     """How far a version is, and what it changed of the mean score of the one it came from."""
     info = ui.store().run(version.run)
     if info.done < info.planned:
-        return f"{info.done:,} of {info.planned:,} calls"
+        return tr("{done:,} of {planned:,} calls", done=info.done, planned=info.planned)
     if version.parent is None:
-        return "the first"
+        return tr("the first")
     found = _difference(bench.version(version.run), bench.version(version.parent), None)
     effect = found.effect("score")
     if effect is None:
         return ui.plain(found.why_not)
-    badge = uf.BADGES[effect.verdict] if not found.unfinished else ""
+    badge = tr(uf.BADGES[effect.verdict]) if not found.unfinished else ""
     return f"{number(effect.estimate, '+.2f')} {badge}"
 
 
@@ -159,13 +169,13 @@ def _right(bench: Bench, version: Version) -> None:
     criterion = _criterion(version)
     against = _against(bench, version)
     if not info.done:
-        st.caption("The first answers come within seconds." if run else "This version has not been asked yet.")
+        st.caption(tr("The first answers come within seconds.") if run else tr("This version has not been asked yet."))
     if against is not None:
         _set_against(version, against, criterion)
     alone = ui.finding(info, ALONE, criterion=criterion) if info.done else None
     if alone is not None:
         _alone(alone, version, info)
-    with st.expander("How these items were drawn", icon=":material/filter_list:"):
+    with st.expander(tr("How these items were drawn"), icon=":material/filter_list:"):
         st.markdown(ui.plain(bench.sample))
 
 
@@ -175,27 +185,47 @@ def _progress(run: Run | None, info: RunInfo) -> None:
     reused = ui.store().reused(info.run)
     if run is not None and shown is not None and shown.active:
         with st.container(horizontal=True, vertical_alignment="center"):
-            said = ui.plain(shown.stage) if shown.stage else f"{shown.done:,} of {shown.planned:,} calls"
+            said = (
+                ui.plain(shown.stage)
+                if shown.stage
+                else tr("{done:,} of {planned:,} calls", done=shown.done, planned=shown.planned)
+            )
             st.progress(min(1.0, shown.done / max(1, shown.planned)), text=said, width="stretch")
-            if st.button("Stop", icon=":material/stop:", key="bench-stop"):
+            if st.button(tr("Stop"), icon=":material/stop:", key="bench-stop"):
                 run.cancel()
         return
-    parts = [f"{info.done:,} of {info.planned:,} calls answered"]
-    parts += [f"{reused:,} of them reused"] if reused else []
-    parts += [f"{shown.asked:,} asked in {ui.duration(shown.elapsed)}"] if shown is not None else []
-    parts += [f"{shown.money:.4g} in money"] if shown is not None and shown.money else []
+    parts = [tr("{done:,} of {planned:,} calls answered", done=info.done, planned=info.planned)]
+    parts += [tr("{reused:,} of them reused", reused=reused)] if reused else []
+    parts += (
+        [tr("{asked:,} asked in {duration}", asked=shown.asked, duration=ui.duration(shown.elapsed))]
+        if shown is not None
+        else []
+    )
+    parts += [tr("{money:.4g} in money", money=shown.money)] if shown is not None and shown.money else []
     st.caption(f"{' · '.join(parts)}.")
     if info.done < info.planned and info.reason:
         why = info.reason[0].upper() + info.reason[1:].rstrip(".")
-        st.warning(f"{ui.plain(why)}. Ask what is left to have the last intervals.", icon=":material/pause_circle:")
+        st.warning(
+            tr("{why}. Ask what is left to have the last intervals.", why=ui.plain(why)), icon=":material/pause_circle:"
+        )
 
 
 def _criterion(version: Version) -> str | None:
     names = [criterion.name for criterion in version.rubric.criteria]
     if len(names) == 1:
         return None
-    chosen = ui.choose("Criterion", [EVERY, *names], key=f"bench-criterion-{version.run}", address="criterion")
+    chosen = ui.choose(
+        tr("Criterion"),
+        [EVERY, *names],
+        key=f"bench-criterion-{version.run}",
+        address="criterion",
+        name=_criterion_name,
+    )
     return None if chosen == EVERY else chosen
+
+
+def _criterion_name(name: str) -> str:
+    return tr(EVERY) if name == EVERY else name
 
 
 def _against(bench: Bench, version: Version) -> Version | None:
@@ -204,7 +234,9 @@ def _against(bench: Bench, version: Version) -> Version | None:
     if not others:
         return None
     parent = next((name for name, other in others.items() if other.run == version.parent), None)
-    name = ui.choose("Set against", list(others), key=f"bench-against-{version.run}", address="against", default=parent)
+    name = ui.choose(
+        tr("Set against"), list(others), key=f"bench-against-{version.run}", address="against", default=parent
+    )
     return others[name]
 
 
@@ -214,14 +246,16 @@ def _set_against(version: Version, other: Version, criterion: str | None) -> Non
         st.info(ui.plain(found.why_not), icon=":material/info:")
     else:
         _answers(found, version, other)
-    with st.expander(f"What changed from “{ui.plain(other.name)}”", icon=":material/difference:", expanded=True):
+    with st.expander(
+        tr("What changed from “{name}”", name=ui.plain(other.name)), icon=":material/difference:", expanded=True
+    ):
         changes = rubric_diff(other.rubric, version.rubric)
         forms.show_changes(changes)
         if not changes:
-            st.caption("Nothing: the two say the same.")
+            st.caption(tr("Nothing: the two say the same."))
     if found.pair is not None and found.running is None:
         st.markdown(
-            f"**“{ui.plain(version.name)}” less “{ui.plain(other.name)}”**",
+            tr("**“{one}” less “{other}”**", one=ui.plain(version.name), other=ui.plain(other.name)),
             help=ui.about("arm_difference", also=("interval", "sesoi")),
         )
         _two_ways(
@@ -231,11 +265,11 @@ def _set_against(version: Version, other: Version, criterion: str | None) -> Non
 
 def _answers(found: VersionDifference, version: Version, other: Version) -> None:
     """In a sentence, then both questions with their verdicts, then what places and rates say."""
-    names = f"“{version.name}”", f"“{other.name}”"
+    names = tr("“{name}”", name=version.name), tr("“{name}”", name=other.name)
     uf.answer(difference_sentence(found, *names))
     for title, kind, term in (
-        ("Mean score", "score", "mean_shift"),
-        ("Ascending less descending", "shift", "order_shift"),
+        (tr("Mean score"), "score", "mean_shift"),
+        (tr("Ascending less descending"), "shift", "order_shift"),
     ):
         effect = found.effect(kind)
         if effect is not None:
@@ -244,24 +278,39 @@ def _answers(found: VersionDifference, version: Version, other: Version) -> None
         return
     if found.running is not None:
         orders = (
-            f"So far {found.running.orders} orders of {many(found.running.units, 'unit')}. "
+            tr(
+                "So far {orders} orders of {units}. ",
+                orders=found.running.orders,
+                units=many(found.running.units, "unit"),
+            )
             if found.running.orders
             else ""
         )
         st.caption(
-            f"{_basis(found)} {orders}It sharpens with each pair of orders. These intervals hold at every look at "
-            "once: looking often does not make effects. When all is asked the last intervals follow."
+            tr(
+                "{basis} {orders}It sharpens with each pair of orders. These intervals hold at every look at "
+                "once: looking often does not make effects. When all is asked the last intervals follow.",
+                basis=_basis(found),
+                orders=orders,
+            )
         )
         return
     for text in contrast_words(found.pair, *names)[:-1]:
         st.markdown(ui.plain(text))
-    st.caption(f"{_basis(found)} Intervals hold all at once.")
+    st.caption(tr("{basis} Intervals hold all at once.", basis=_basis(found)))
     uf.cautions(found.pair.warnings)
 
 
 def _basis(found: VersionDifference) -> str:
-    unread = f" {many(found.unread, 'pair')} left out where one could not be read." if found.unread else ""
-    return f"Paired: {many(found.reads, 'read')} of each on the same {many(found.items, 'item')} in the same orders.{unread}"
+    unread = (
+        tr(" {pairs} left out where one could not be read.", pairs=many(found.unread, "pair")) if found.unread else ""
+    )
+    return tr(
+        "Paired: {reads} of each on the same {items} in the same orders.{unread}",
+        reads=many(found.reads, "read"),
+        items=many(found.items, "item"),
+        unread=unread,
+    )
 
 
 @st.fragment  # a click redraws the chart and its links, not the page
@@ -277,7 +326,7 @@ def _two_ways(shown: Chart, a: Version, b: Version, criterion: str | None, *, ke
             mine = replace(behind, run=version.run, criterion=criterion)
             st.page_link(
                 "pages/judgments.py",
-                label=f"Judgments of “{ui.plain(version.name)}” behind this",
+                label=tr("Judgments of “{name}” behind this", name=ui.plain(version.name)),
                 icon=":material/arrow_forward:",
                 query_params=judgments_address(mine, version.run),
             )
@@ -286,12 +335,17 @@ def _two_ways(shown: Chart, a: Version, b: Version, criterion: str | None, *, ke
 def _alone(alone: VersionAlone, version: Version, info: RunInfo) -> None:
     """The version by itself: mean, order, agreement; where it picks, which scores it gives."""
     arm = alone.arm
-    st.markdown(f"##### “{ui.plain(version.name)}” by itself")
+    st.markdown(tr("##### “{name}” by itself", name=ui.plain(version.name)))
     shift = arm.shift
     cells: list[tuple[str, str, str, str]] = [
-        ("Mean score", number(arm.mean_score, ".2f"), f"{many(arm.n_used, 'read')} of {many(arm.n_items, 'item')}", ""),
         (
-            "Ascending less descending",
+            tr("Mean score"),
+            number(arm.mean_score, ".2f"),
+            tr("{reads} of {items}", reads=many(arm.n_used, "read"), items=many(arm.n_items, "item")),
+            "",
+        ),
+        (
+            tr("Ascending less descending"),
             number(shift.ascending, "+.2f"),
             interval(shift.ascending_ci, "+.2f"),
             ui.about("order_shift", also=("sesoi",)),
@@ -301,18 +355,29 @@ def _alone(alone: VersionAlone, version: Version, info: RunInfo) -> None:
     if alone.agreement is not None and known(alone.agreement.pearson.r):
         r, rho = alone.agreement.pearson, alone.agreement.spearman
         uf.metrics(
-            ("r with people", number(r.r, ".2f"), interval(r.ci, ".2f"), ui.about("pearson")),
-            ("rho with people", number(rho.r, ".2f"), interval(rho.ci, ".2f"), ui.about("spearman")),
+            (tr("r with people"), number(r.r, ".2f"), interval(r.ci, ".2f"), ui.about("pearson")),
+            (tr("rho with people"), number(rho.r, ".2f"), interval(rho.ci, ".2f"), ui.about("spearman")),
         )
     if not shift.mean.why:
-        st.markdown(f"Does the order move it? {uf.BADGES[shift.mean.verdict]} {ui.plain(mean_words(shift))}")
-    st.markdown("**Score × position**: of each score, where it was when it was picked", help=ui.about("table"))
+        st.markdown(
+            tr(
+                "Does the order move it? {verdict} {words}",
+                verdict=tr(uf.BADGES[shift.mean.verdict]),
+                words=ui.plain(mean_words(shift)),
+            )
+        )
+    _where_it_picks(arm, version, info)
+
+
+def _where_it_picks(arm: PositionArm, version: Version, info: RunInfo) -> None:
+    """Its scores by their places, and the way to every reply."""
+    st.markdown(tr("**Score × position**: of each score, where it was when it was picked"), help=ui.about("table"))
     ui.chart(draw_position.heatmap(arm), key=f"bench-heatmap-{version.run}", info=info)
-    st.markdown("**Scores given**")
+    st.markdown(tr("**Scores given**"))
     ui.chart(draw_position.score_distribution([arm]), key=f"bench-scores-{version.run}", info=info)
     st.page_link(
         "pages/judgments.py",
-        label="Every reply, word for word",
+        label=tr("Every reply, word for word"),
         icon=":material/manage_search:",
         query_params={"run": info.run},
     )

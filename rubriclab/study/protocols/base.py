@@ -31,6 +31,7 @@ from rubriclab.model import (
     Variant,
     designs,
 )
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import AnswerRule, PromptTemplate, Reading
 from rubriclab.study.prompts.outcomes import no_answer
 from rubriclab.study.prompts.template import render_template
@@ -107,12 +108,18 @@ class Protocol(ABC):
         """
         if isinstance(study.dataset.items[0], Comparison):
             raise StudyError(
-                f"Data set “{study.dataset.name}” holds comparisons; the axis “{self.axis}” needs "
-                "single responses. Choose the axis pairwise or listwise, or another data set."
+                tr(
+                    "Data set “{dataset}” holds comparisons; the axis “{axis}” needs single responses. Choose the axis "
+                    "pairwise or listwise, or another data set.",
+                    dataset=study.dataset.name,
+                    axis=self.axis,
+                )
             )
         rubric = study.rubric or study.dataset.rubric
         if rubric is None:
-            raise StudyError(f"Study “{study.name}” has no rubric and its data set brings none. Choose a rubric.")
+            raise StudyError(
+                tr("Study “{study}” has no rubric and its data set brings none. Choose a rubric.", study=study.name)
+            )
         return replace(study, rubric=rubric, dataset=judged(study.dataset, rubric)), ()
 
     @abstractmethod
@@ -214,7 +221,7 @@ def criterion_of(study: Study, item: int, variant: Variant) -> Criterion:
     """What an item (by its index) is judged under: in the wording and on the scale that the variant names."""
     rubric = study.rubric_of(variant)
     if rubric is None:
-        raise StudyError(f"Study “{study.name}” has no rubric.")
+        raise StudyError(tr("Study “{study}” has no rubric.", study=study.name))
     subject = study.dataset.items[item]
     name = subject.criterion if isinstance(subject, Item) else None
     return _criterion(rubric, name, variant.get("scale"))

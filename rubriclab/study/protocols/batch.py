@@ -30,6 +30,7 @@ from rubriclab.model import (
     StudyError,
     Variant,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.model.prompt import AnswerRule
 from rubriclab.model.wording import many
 from rubriclab.study.prompts.batch import (
@@ -51,12 +52,16 @@ SINGLE_READS = 2
 """Of an item alone: the same call twice is the noise that everything is held against."""
 
 
+TWICE = msg("{items} {items:stands|stand} in two batches of {size}, so that the last is full.")
+TWICE_OF = msg("{items} of “{criterion}” {items:stands|stand} in two batches of {size}, so that the last is full.")
+
+
 class Batch(Protocol):
     """A unit is a batch of items of one criterion, or one item alone; its reply has a score for each."""
 
     axis: ClassVar[Axis] = "batch"
-    title = "Several responses a call"
-    about = "Responses scored together, each under the same rubric; they change places. Beside them, single calls."
+    title = msg("Several responses a call")
+    about = msg("Responses scored together, each under the same rubric; they change places. Beside them, single calls.")
     begun = BATCH_BEGUN
     one_label = False
     strategies: ClassVar[tuple[StrategyKind, ...]] = ("williams", "fixed", "random", "balanced")
@@ -67,7 +72,12 @@ class Batch(Protocol):
         """The sizes of batches, the single call last; what else the design varies behind them."""
         given = dict(design.factors)
         if unused := sorted({"ids", "reference", "answer"} & given.keys()):
-            raise StudyError(f"Factor “{unused[0]}” means nothing where several responses share a call; leave it out.")
+            raise StudyError(
+                tr(
+                    "Factor “{factor}” means nothing where several responses share a call; leave it out.",
+                    factor=unused[0],
+                )
+            )
         sizes = tuple(size for size in given.pop(SIZE, (design.batch_size,)) if size is True or size != 1)
         return {SIZE: (*(_checked(size) for size in sizes or (design.batch_size,)), 1), **given}
 
@@ -92,10 +102,8 @@ class Batch(Protocol):
             for (criterion_name, _), members in groups.items():
                 batches, again = _dealt(study, size, str(criterion_name), members)
                 if again:
-                    named = f" of “{criterion_name}”" if criterion_name else ""
-                    notes.append(
-                        f"{many(again, 'item')}{named} {'stands' if again == 1 else 'stand'} in two batches of {size}, so that the last is full."
-                    )
+                    said = TWICE_OF if criterion_name else TWICE
+                    notes.append(tr(said, items=many(again, "item"), criterion=criterion_name, size=size))
                 for unit in chain.from_iterable(_with_singles(study, batch) for batch in batches):
                     units.setdefault(unit.id, unit)
         return tuple(units.values()), tuple(notes)
@@ -153,7 +161,11 @@ class Batch(Protocol):
 def _checked(size: Any) -> int:
     if isinstance(size, bool) or not isinstance(size, int) or not 2 <= size <= MAX_SIZE:
         raise StudyError(
-            f"batch_size is {size!r}; give whole numbers from 2 to {MAX_SIZE}. Single calls are asked besides."
+            tr(
+                "batch_size is {size!r}; give whole numbers from 2 to {most}. Single calls are asked besides.",
+                size=size,
+                most=MAX_SIZE,
+            )
         )
     return size
 
@@ -162,8 +174,13 @@ def _dealt(study: Study, size: int, criterion: str, members: Sequence[int]) -> t
     """The batches of all draws, and how many items fill up the last one of each draw."""
     if len(members) < size:
         raise StudyError(
-            f"A batch of {size} needs {size} items of one criterion; “{criterion}” has {len(members)}. "
-            "Take more items or a smaller batch_size."
+            tr(
+                "A batch of {size} needs {size} items of one criterion; “{criterion}” has {n}. "
+                "Take more items or a smaller batch_size.",
+                size=size,
+                criterion=criterion,
+                n=len(members),
+            )
         )
     batches = []
     missing = -len(members) % size
@@ -201,5 +218,5 @@ def _numbered(criterion: Criterion) -> Ordering:
 def _item(study: Study, index: int) -> Item:
     item = study.dataset.items[index]
     if not isinstance(item, Item):
-        raise StudyError(f"“{item.item_id}” is a comparison: it is not scored in a batch.")
+        raise StudyError(tr("“{item}” is a comparison: it is not scored in a batch.", item=item.item_id))
     return item

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rubriclab.model import Arm, Axis, Call, Item, Ordering, Outcome, Reply, Strategy, Study, StudyError, Variant
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.study.prompts.criteria import CRITERIA_TEMPLATE, render_criteria
 from rubriclab.study.prompts.names import criteria_names
@@ -16,8 +17,8 @@ class Criteria(Protocol):
     """A unit is a text with an item for each criterion; its reply has a line for each."""
 
     axis: ClassVar[Axis] = "criteria"
-    title = "Criteria"
-    about = "All criteria in one call; they change places."
+    title = msg("Criteria")
+    about = msg("All criteria in one call; they change places.")
     begun = "Scores:\n[{first}]"
     one_label = False
 
@@ -33,11 +34,19 @@ class Criteria(Protocol):
             if len(set(names)) == len(names) > 1:
                 units.append(Unit(tuple(i for i, _ in members), names, block))
             else:
-                notes.append(f"Text “{block[:60]}” has {many(len(members), 'criterion')}: left out.")
+                notes.append(
+                    tr(
+                        "Text “{text}” has {criteria}: left out.",
+                        text=block[:60],
+                        criteria=many(len(members), "criterion"),
+                    )
+                )
         if not units:
             raise StudyError(
-                "No text has two or more criteria, so there is no criterion order to vary. "
-                "Choose a rubric with several criteria."
+                tr(
+                    "No text has two or more criteria, so there is no criterion order to vary. "
+                    "Choose a rubric with several criteria."
+                )
             )
         return tuple(units), tuple(notes)
 
@@ -58,7 +67,11 @@ class Criteria(Protocol):
         first, *others = (criterion_of(study, i, arm.variant) for i in unit.items)
         if (other := next((c for c in others if c.labels != first.labels), None)) is not None:
             raise StudyError(
-                f"Criteria “{first.name}” and “{other.name}” have different labels; in one call all need the same."
+                tr(
+                    "Criteria “{first}” and “{other}” have different labels; in one call all need the same.",
+                    first=first.name,
+                    other=other.name,
+                )
             )
         return first.labels
 
@@ -84,5 +97,5 @@ class Criteria(Protocol):
 def _text(study: Study, unit: Unit) -> Item:
     text = study.dataset.items[unit.items[0]]
     if not isinstance(text, Item):
-        raise StudyError(f"“{text.item_id}” is a comparison: it is not rated under criteria.")
+        raise StudyError(tr("“{item}” is a comparison: it is not rated under criteria.", item=text.item_id))
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rubriclab.model import Axis, Design
+from rubriclab.model.language import msg
 from rubriclab.study.protocols.pairwise import Pairwise
 
 
@@ -12,8 +13,8 @@ class Listwise(Pairwise):
     """As with two candidates, but as many as the design's lists are long."""
 
     axis: ClassVar[Axis] = "listwise"
-    title = "Three or more answers"
-    about = "Which is best? They change places."
+    title = msg("Three or more answers")
+    about = msg("Which is best? They change places.")
     settings = Pairwise.settings | {"list_size"}
 
     def suits(self, candidates: int, compared: frozenset[int]) -> bool:

@@ -21,6 +21,7 @@ from rubriclab.model import (
     Variant,
     designs,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.study.prompts.names import fixed_order, option_names
 from rubriclab.study.prompts.outcomes import option_outcome
 from rubriclab.study.prompts.rubric import render_rubric, template_name
@@ -37,8 +38,8 @@ class Options(Protocol):
     """A unit is an item, and a position shows one of its criterion's scores under a label."""
 
     axis: ClassVar[Axis] = "options"
-    title = "Score options"
-    about = "One criterion a call; the scores 1 to n change places."
+    title = msg("Score options")
+    about = msg("One criterion a call; the scores 1 to n change places.")
     settings = frozenset({"answer", "shuffle_ids", "scale", "ids", "reference"})
     begun = "The score is "
 
@@ -110,7 +111,7 @@ class Options(Protocol):
 def _item(study: Study, unit: Unit) -> Item:
     item = study.dataset.items[unit.items[0]]
     if not isinstance(item, Item):
-        raise StudyError(f"“{item.item_id}” is a comparison: it has no score options.")
+        raise StudyError(tr("“{item}” is a comparison: it has no score options.", item=item.item_id))
     return item
 
 
@@ -146,10 +147,20 @@ def score_labels(scores: Sequence[int], ids: str | Sequence[str]) -> tuple[str, 
     if ids == "roman":
         return ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")[:n]
     if isinstance(ids, str):
-        raise StudyError(f"Score IDs “{ids}” are not known; use one of {', '.join(ID_STYLES)} or a list of labels.")
+        raise StudyError(
+            tr(
+                "Score IDs “{ids}” are not known; use one of {styles} or a list of labels.",
+                ids=ids,
+                styles=", ".join(ID_STYLES),
+            )
+        )
     labels = tuple(map(str, ids))
     if len(labels) != n or len({label.casefold() for label in labels}) != n:
         raise StudyError(
-            f"Score IDs {list(labels)} do not fit {n} scores; give {n} different labels, lowest score first."
+            tr(
+                "Score IDs {labels} do not fit {n} scores; give {n} different labels, lowest score first.",
+                labels=list(labels),
+                n=n,
+            )
         )
     return labels

@@ -21,6 +21,7 @@ from rubriclab.model import (
     StudyError,
     Variant,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.study.prompts.comparison import next_letter, render_comparison, template_name
 from rubriclab.study.prompts.names import comparison_names
 from rubriclab.study.prompts.outcomes import verdict_outcome
@@ -31,8 +32,8 @@ class Pairwise(Protocol):
     """A unit is a comparison, and a position shows one of its candidates under a letter."""
 
     axis: ClassVar[Axis] = "pairwise"
-    title = "Two answers"
-    about = "Which is better? The two change places."
+    title = msg("Two answers")
+    about = msg("Which is better? The two change places.")
     begun = "Verdict: Assistant"
     rotations_only = True
     strategies: ClassVar[tuple[StrategyKind, ...]] = ("balanced", "fixed", "random", "all")
@@ -98,5 +99,5 @@ class Pairwise(Protocol):
 def _comparison(study: Study, unit: Unit) -> Comparison:
     comparison = study.dataset.items[unit.items[0]]
     if not isinstance(comparison, Comparison):
-        raise StudyError(f"“{comparison.item_id}” is one response: it has no candidates.")
+        raise StudyError(tr("“{item}” is one response: it has no candidates.", item=comparison.item_id))
     return comparison

@@ -1,0 +1,117 @@
+"""Every page in another language: no English is left over.
+
+The language of this test is made up: each text that passes through the catalogue comes back in brackets. Whatever a
+page shows outside of brackets has not passed; names of the user's own and of the lab's code words may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from google.protobuf.descriptor import FieldDescriptor
+from streamlit.testing.v1 import AppTest
+
+from rubriclab.app import ui
+from rubriclab.app.ui.language import CHOSEN
+from rubriclab.model import language
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [entry.file for entries in ui.NAVIGATION.values() for entry in entries]
+OPEN, CLOSE = "⟦", "⟧"
+READ = {"label", "body", "help", "placeholder", "title", "caption", "text", "options", "alt", "headers", "value"}
+"""Fields of an element that a reader sees or hears."""
+SENTENCE = re.compile(r"[A-Za-z’']{2,}(?: [a-z’']{2,}){2,}")
+"""Three words on end, of which all but the first are small: no name looks like that."""
+
+
+class Bracketed(Mapping[str, Any]):
+    """A catalogue that has every text."""
+
+    def get(self, message: str, default: Any = None) -> Any:
+        if isinstance(default, str):
+            return f"{OPEN}{message}{CLOSE}"
+        return (f"{OPEN}{message}{CLOSE}", f"{OPEN}{message}s{CLOSE}")
+
+    def __getitem__(self, message: str) -> str:
+        return f"{OPEN}{message}{CLOSE}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A new store, which begins with the recorded runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ui.STORE_VARIABLE, str(tmp_path_factory.mktemp("german") / "lab.duckdb"))
+        patch.setattr(language, "catalogue", lambda _code: Bracketed())
+        patch.setattr("rubriclab.app.forms.trial.first_embedded", lambda _judges: None)
+        st.cache_resource.clear()
+        st.cache_data.clear()
+        yield
+        ui.manager().store.close()
+        st.cache_resource.clear()
+        st.cache_data.clear()
+
+
+def shown(message: Any) -> Iterator[str]:
+    """The texts of an element's message that are read."""
+    for field, value in message.ListFields():
+        many = value if field.is_repeated else [value]
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            for one in many if not hasattr(many, "items") else ():
+                yield from shown(one)
+        elif field.type == FieldDescriptor.TYPE_STRING and field.name in READ:
+            yield from map(str, many)
+
+
+def outside(text: str) -> str:
+    """What of a text lies outside of all brackets, without code and links' targets."""
+    found, depth = [], 0
+    for sign in text:
+        depth += (sign == OPEN) - (sign == CLOSE)
+        found.append(sign if not depth and sign != CLOSE else " \n"[sign == CLOSE])
+    return re.sub(r"`[^`]*`|\]\([^)]*\)|:material/\w+:|<[^>]*>|\\", " ", "".join(found))
+
+
+def messages(block: Any) -> Iterator[Any]:
+    for child in block.children.values():
+        proto = getattr(child, "proto", None)
+        if proto is not None:
+            yield proto
+        if hasattr(child, "children"):
+            yield from messages(child)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_leaves_no_english(page: str) -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.query_params[CHOSEN] = "de"
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception
+    assert app.title[0].value.startswith(OPEN)
+    left = {
+        match.group()
+        for proto in messages(app._tree)
+        for text in shown(proto)
+        for match in SENTENCE.finditer(outside(text))
+    }
+    assert left <= OWN_WORDS, f"{page}: {sorted(left - OWN_WORDS)}"
+
+
+OWN_WORDS: frozenset[str] = frozenset()
+"""What stays as it is: titles of works, and words of the data."""
+
+
+def test_what_lies_outside_of_brackets_is_found() -> None:
+    assert SENTENCE.search(outside("⟦said⟧ and some more words"))
+    assert not SENTENCE.search(outside("⟦a whole sentence is ⟦3 items of⟧ here⟧ · smollm2-135m `some code words here`"))
