@@ -18,7 +18,7 @@ from rubriclab.report.text_beside import (
 )
 from rubriclab.report.text_ratings import mean_lines, replacement_lines
 from rubriclab.report.text_reliability import jury_lines, pull_lines, ranks_line, ruler_lines, study_lines
-from rubriclab.report.text_words import Json, effect_line, named, notes, row, span, spoken, stated
+from rubriclab.report.text_words import Json, asked, effect_line, named, notes, row, span, spoken, stated
 
 
 def as_text(document: Json) -> str:
@@ -73,7 +73,7 @@ def _advice_lines(advice: Sequence[Json]) -> Iterator[str]:
         if name != about:
             about = name
             yield from ("", name)
-        yield f"  {spoken(line, 'question') + ':':<16} {spoken(line, 'verdict')}. {spoken(line, 'answer')}"
+        yield f"  {asked(line['question']) + ':':<16} {spoken(line, 'verdict')}. {spoken(line, 'answer')}"
 
 
 # ---------------------------------------------------------------- score options

@@ -5,10 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rubriclab.model.language import tr
+from rubriclab.model.language import SOURCE, language, msg, tr
 from rubriclab.model.wording import arm_name, interval, number
 
 Json = Mapping[str, Any]
+QUESTIONS = (
+    msg("mean score"),
+    msg("single scores"),
+    msg("single order"),
+    msg("mitigation"),
+    msg("budget"),
+    msg("one call"),
+    msg("ranking"),
+    msg("stable form"),
+    msg("best form"),
+    msg("criterion order"),
+    msg("criterion order, single texts"),
+    msg("first place"),
+    msg("consistency"),
+    msg("place in the batch"),
+    msg("contrast in the batch"),
+    msg("order in the batch, single scores"),
+    msg("batch or single"),
+    msg("agreement with single"),
+    msg("people, batch or single"),
+)
+"""The keys of advice, as its lines name them; those of forms and wordings have a name in them."""
 
 
 def spoken(of: Json, key: str) -> str:
@@ -16,9 +38,22 @@ def spoken(of: Json, key: str) -> str:
     return tr(of[key])
 
 
+def asked(key: str) -> str:
+    """The key of a piece of advice as its line names it."""
+    kind, colon, name = key.partition(": ")
+    if not colon:
+        return tr(key)
+    if kind == "wording":
+        return tr("wording: {name}", name=name)
+    form = name.removesuffix(", single items")
+    if form != name:
+        return tr("form: {name}, single items", name=tr(form))
+    return tr("form: {name}", name=tr(name))
+
+
 def row(label: str, text: str) -> str:
     """A line of an arm: what it is about, then what is said."""
-    return f"  {label:<14} {text}"
+    return f"  {label:<{14 if language() == SOURCE else 15}} {text}"
 
 
 def notes(texts: Iterable[str]) -> Iterator[str]:
