@@ -44,6 +44,8 @@ from rubriclab.findings.effects import step, unfinished
 from rubriclab.findings.frame import Bools, OptionRows, Units, mean_by, option_rows, side_by_side, units
 from rubriclab.findings.topic import DocumentPart, Topic
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number
 from rubriclab.stats.agreement import COEFFICIENTS, PairTable, coefficients, coefficients_without, crossed, spread
 from rubriclab.stats.agreement_intervals import FEWEST, of_mean
 from rubriclab.stats.human_correlation import LeftOut
@@ -72,7 +74,9 @@ def agreement(data: RunData, *, seed: int = 0) -> AgreementResult:
     if np.isfinite(ratings).any():
         found = side_by_side(lambda one: _arm(data, one, ratings, unit), read)
         arms = [one for one in found if one is not None]
-    warnings = () if arms else ("No item has both a human rating and a score, so agreement with people is not known.",)
+    warnings = (
+        () if arms else (tr("No item has both a human rating and a score, so agreement with people is not known."),)
+    )
     panels = between(data, [(one.code, one.arm, one.rows) for one in read], unit)
     return AgreementResult(tuple(arms), tuple(panels), warnings)
 
@@ -183,7 +187,9 @@ def _spread(table: PairTable | None) -> float:
 def _single(table: PairTable | None, known: Floats) -> Coefficients:
     if table is not None:
         return single_values(table)
-    return no_categories(f"the two sides have {len(known)} different values, {MOST_CATEGORIES} are the most")
+    return no_categories(
+        tr("the two sides have {n} different values, {most} are the most", n=len(known), most=MOST_CATEGORIES)
+    )
 
 
 def _averaged(sides: _Sides, means: Floats, table: PairTable | None) -> Coefficients:
@@ -260,18 +266,26 @@ def _warnings(sides: _Sides, lost: tuple[int, int, int], kind: str) -> Iterator[
     unread, unrated, gaps = lost
     total = sides.rows.n_items
     if unread or unrated:
-        yield (
-            f"{unread + unrated} of {total} items are left out of agreement with people: {unread} without a "
-            f"score, {unrated} without a rating."
+        yield tr(
+            "{left_out} of {total} items are left out of agreement with people: {unread} without a score, "
+            "{unrated} without a rating.",
+            left_out=unread + unrated,
+            total=total,
+            unread=unread,
+            unrated=unrated,
         )
     if gaps:
-        yield f"{gaps} reads gave no score; their items count by the reads that did."
+        yield tr("{gaps} reads gave no score; their items count by the reads that did.", gaps=gaps)
     strange = np.setdiff1d(sides.known, np.asarray(sides.arm.scores, dtype=np.float64))
     if len(strange):
-        few = ", ".join(f"{value:g}" for value in strange[:4]) + (", …" if len(strange) > 4 else "")
-        yield f"Some ratings are not on the judge's scale ({few}): no read can be equal to these."
+        few = ", ".join(number(value, "g") for value in strange[:4]) + (", …" if len(strange) > 4 else "")
+        yield tr("Some ratings are not on the judge's scale ({few}): no read can be equal to these.", few=few)
     if sides.units.n < FEWEST:
-        yield f"{sides.units.n} {kind}s are too few for intervals of agreement; at least {FEWEST}."
+        yield tr(
+            "{units} {units:is|are} too few for intervals of agreement; at least {fewest}.",
+            units=many(sides.units.n, kind),
+            fewest=FEWEST,
+        )
 
 
 # ---------------------------------------------------------------- the topic
@@ -292,7 +306,7 @@ def _document(result: AgreementResult, data: RunData) -> DocumentPart:
 AGREEMENT = Topic(
     "agreement",
     agreement,
-    title="Chance-corrected agreement",
+    title=msg("Chance-corrected agreement"),
     axes=frozenset({"options"}),
     document=_document,
     sentences=sentences,

@@ -15,15 +15,16 @@ import numpy as np
 from rubriclab.findings.frame import option_rows
 from rubriclab.findings.ratings import Ratings, ratings_of
 from rubriclab.model import Arm, LabError, RunData
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number
 from rubriclab.stats import agreement_planning as stats
 from rubriclab.stats.inference import Floats
 
 Coefficient = Literal["kappa", "kappa_quadratic", "icc"]
 COEFFICIENTS: Mapping[Coefficient, str] = {
-    "kappa": "Cohen's kappa",
-    "kappa_quadratic": "quadratic kappa",
-    "icc": "ICC of single ratings",
+    "kappa": msg("Cohen's kappa"),
+    "kappa_quadratic": msg("quadratic kappa"),
+    "icc": msg("ICC of single ratings"),
 }
 HALF_WIDTH = 0.1
 FEWEST_PILOT = 10
@@ -71,11 +72,16 @@ class AgreementPlan:
     @property
     def sentence(self) -> str:
         """What it takes, in words."""
-        now = f"{self.items:,} rated items give ± {self.half_width_now:.2f}"
-        have = now if np.isfinite(self.half_width_now) else "no rated items"
-        return (
-            f"{COEFFICIENTS[self.coefficient]} of about {self.guess:.2f} ({self.name}): ± {self.half_width:g} takes "
-            f"{self.items_needed:,} rated items; {have}"
+        now = tr("{items:,} rated items give ± {half_width:.2f}", items=self.items, half_width=self.half_width_now)
+        have = now if np.isfinite(self.half_width_now) else tr("no rated items")
+        return tr(
+            "{coefficient} of about {guess:.2f} ({name}): ± {half_width:g} takes {items_needed:,} rated items; {have}",
+            coefficient=tr(COEFFICIENTS[self.coefficient]),
+            guess=self.guess,
+            name=self.name,
+            half_width=self.half_width,
+            items_needed=self.items_needed,
+            have=have,
         )
 
 
@@ -89,22 +95,27 @@ def stated_agreement(
     """
     _check(aim)
     shares = _marginal(people, scores)
-    known = "the judge is taken to give each score as often as the people of this data do"
+    known = tr("the judge is taken to give each score as often as the people of this data do")
     known += _between(people)
-    alike = known if np.isin(np.rint(people), scores).any() else "every score is taken to be given equally often"
+    alike = known if np.isin(np.rint(people), scores).any() else tr("every score is taken to be given equally often")
     plans = []
     for coefficient, guess in aim.guesses.items():
         if coefficient == "icc":
-            plans.append(_icc_plan("stated", "stated", guess, aim.ratings, aim.half_width, items))
+            plans.append(_icc_plan("stated", tr("stated"), guess, aim.ratings, aim.half_width, items))
             continue
         kind: stats.Weights = "plain" if coefficient == "kappa" else "quadratic"
         table = stats.guessed_table(guess, shares, shares, kind)
         if table is None:
             raise LabError(
-                f"No two raters with these shares of scores ({', '.join(f'{p:.0%}' for p in shares)}) reach "
-                f"{COEFFICIENTS[coefficient]} {guess:g}. Guess another agreement."
+                tr(
+                    "No two raters with these shares of scores ({shares}) reach {coefficient} {guess:g}. Guess "
+                    "another agreement.",
+                    shares=", ".join(number(p, ".0%") for p in shares),
+                    coefficient=tr(COEFFICIENTS[coefficient]),
+                    guess=guess,
+                )
             )
-        plans.append(_kappa_plan(coefficient, "stated", "stated", table, aim.half_width, items, alike))
+        plans.append(_kappa_plan(coefficient, "stated", tr("stated"), table, aim.half_width, items, alike))
     return tuple(plans)
 
 
@@ -119,39 +130,57 @@ def pilot_agreement(
     given = ratings_of(data.items)
     table, matrix = _pilot_tables(data, arm, given)
     if len(matrix) < FEWEST_PILOT:
-        reason = f"{len(matrix)} of its items have a read and a rating on the rubric's scores; {FEWEST_PILOT} needed"
-        return (), f"The pilot says nothing of agreement with people: {reason}."
-    name = f"pilot, {many(len(matrix), 'item')}"
+        reason = tr(
+            "{n} of its items have a read and a rating on the rubric's scores; {needed} needed",
+            n=len(matrix),
+            needed=FEWEST_PILOT,
+        )
+        return (), tr("The pilot says nothing of agreement with people: {reason}.", reason=reason)
+    name = tr("pilot, {items}", items=many(len(matrix), "item"))
     plans = []
     kinds: tuple[tuple[Coefficient, stats.Weights], ...] = (("kappa", "plain"), ("kappa_quadratic", "quadratic"))
     for coefficient, kind in kinds:
         if np.isfinite(stats.kappa_variance(table, kind)):
-            about = f"the table of reads and ratings is the pilot's{_between(given.values)}"
+            about = tr("the table of reads and ratings is the pilot's{ratings}", ratings=_between(given.values))
             plans.append(_kappa_plan(coefficient, "pilot", name, table, half_width, items, about))
     icc, ratings = stats.single_rating_icc(matrix)
     if np.isfinite(icc):
         plans.append(_icc_plan("pilot", name, icc, round(ratings), half_width, items))
     if not plans:
-        return (), "The pilot says nothing of agreement with people: all its reads and ratings are one score."
+        return (), tr("The pilot says nothing of agreement with people: all its reads and ratings are one score.")
     return tuple(plans), None
 
 
 def _check(aim: AgreementAim) -> None:
     if not 0 < aim.half_width < 1:
         raise LabError(
-            f"An interval of plus or minus {aim.half_width:g} cannot be planned for; a half-width lies in 0..1."
+            tr(
+                "An interval of plus or minus {half_width:g} cannot be planned for; a half-width lies in 0..1.",
+                half_width=aim.half_width,
+            )
         )
     if aim.ratings < 2:
-        raise LabError(f"Agreement takes two ratings of an item, the judge's and a person's; {aim.ratings} was given.")
+        raise LabError(
+            tr(
+                "Agreement takes two ratings of an item, the judge's and a person's; {ratings} was given.",
+                ratings=aim.ratings,
+            )
+        )
     for coefficient, guess in aim.guesses.items():
         if not 0 <= guess < 1:
-            raise LabError(f"{COEFFICIENTS[coefficient]} {guess:g} cannot be planned for; guess from 0 up to below 1.")
+            raise LabError(
+                tr(
+                    "{coefficient} {guess:g} cannot be planned for; guess from 0 up to below 1.",
+                    coefficient=tr(COEFFICIENTS[coefficient]),
+                    guess=guess,
+                )
+            )
 
 
 def _between(ratings: Floats) -> str:
     """What is done with ratings that are no score, as means are; "" where there are none."""
     known = ratings[np.isfinite(ratings)]
-    return "" if (known == np.rint(known)).all() else "; ratings between scores stand for the nearest score"
+    return "" if (known == np.rint(known)).all() else tr("; ratings between scores stand for the nearest score")
 
 
 def _marginal(people: Floats, scores: Sequence[int]) -> Floats:
@@ -172,13 +201,17 @@ def _kappa_plan(
     kind: stats.Weights = "plain" if coefficient == "kappa" else "quadratic"
     needed = stats.items_for_kappa(table, kind, half_width)
     assumes = [
-        "one read and one person's rating of each item, the items independent of each other (those that share a "
-        "prompt or a text count for less)",
+        tr(
+            "one read and one person's rating of each item, the items independent of each other (those that "
+            "share a prompt or a text count for less)"
+        ),
         about,
-        "large-sample variance of Fleiss, Cohen and Everitt (1969)",
+        tr("large-sample variance of Fleiss, Cohen and Everitt (1969)"),
     ]
     if min(needed, items or needed) < LARGE_SAMPLE:
-        assumes.append(f"below {LARGE_SAMPLE} items intervals by this formula are too narrow: plan for more")
+        assumes.append(
+            tr("below {fewest} items intervals by this formula are too narrow: plan for more", fewest=LARGE_SAMPLE)
+        )
     now = stats.kappa_half_width(table, kind, items)
     guess = stats.kappa(table, kind)
     return AgreementPlan(coefficient, name, source, guess, 2, half_width, items, now, needed, tuple(assumes))
@@ -189,8 +222,11 @@ def _icc_plan(
 ) -> AgreementPlan:
     guess, ratings = max(guess, 0.0), max(ratings, 2)
     assumes = (
-        f"{ratings} ratings of each item, the judge's among them, none more lenient than another; few raters who "
-        "differ in leniency make ICC(2,1) surer by no number of items",
+        tr(
+            "{ratings} ratings of each item, the judge's among them, none more lenient than another; few "
+            "raters who differ in leniency make ICC(2,1) surer by no number of items",
+            ratings=ratings,
+        ),
         "Bonett (2002)",
     )
     needed = stats.items_for_icc(guess, ratings, half_width)

@@ -13,6 +13,7 @@ from rubriclab.findings.agreement_results import Coefficients, OfMeans, Panel, u
 from rubriclab.findings.effects import step
 from rubriclab.findings.frame import Bools, OptionRows, count_table
 from rubriclab.findings.ratings import ratings_of
+from rubriclab.model.language import tr
 from rubriclab.stats.agreement import COEFFICIENTS, SHARES, PairTable, alone, coefficients, coefficients_without, paired
 from rubriclab.stats.agreement_intervals import Estimated, of_coefficient, of_limits, of_mean, of_share
 from rubriclab.stats.human_correlation import LeftOut
@@ -196,7 +197,7 @@ def _rows(reads: Reads, used: Bools, complete: bool) -> tuple[int, OfMeans, int]
     n, members = len(reads.unit), int(reads.member.max(initial=0)) + 1
     if members > MOST_MEMBERS:
         most = np.bincount(np.unique(reads.item * members + reads.member) // members).max(initial=0)
-        none = unknown(f"{members} members are too many for one table")
+        none = unknown(tr("{members} members are too many for one table", members=members))
         return int(most), OfMeans(none, none, none), 0
     cell = reads.item * members + reads.member
     count = np.bincount(cell, minlength=n * members).reshape(n, members)
@@ -204,7 +205,11 @@ def _rows(reads: Reads, used: Bools, complete: bool) -> tuple[int, OfMeans, int]
     here = count.any(axis=0)
     whole = used & (count[:, here] > 0).all(axis=1)
     if not complete or whole.sum() < 2:
-        why = "no two items were read by every member" if complete else "members are not the same from item to item"
+        why = (
+            tr("no two items were read by every member")
+            if complete
+            else tr("members are not the same from item to item")
+        )
         none = unknown(why)
         return most, OfMeans(none, none, none), int(whole.sum()) if complete else 0
     total = sum_by(cell, reads.known[reads.at][:, None], n * members).reshape(n, members)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement
+from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement, why_said
 from rubriclab.findings.topic import Sentence, about, clearest
+from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.agreement_intervals import Estimated
 
@@ -23,17 +24,32 @@ def agreement_sentence(arm: ArmAgreement) -> str:
     """How far a single read and a single rating agree, beyond chance, and beside two people."""
     who, one = arm.arm.judge, arm.one_read
     if not np.isfinite(one.exact.value):
-        return (
-            f"{who}'s agreement with people read by read is not known under {arm.arm.strategy} orders: {one.exact.why}."
+        return tr(
+            "{who}'s agreement with people read by read is not known under {strategy} orders: {why}.",
+            who=who,
+            strategy=arm.arm.strategy,
+            why=why_said(one.exact.why),
         )
-    alike = (
-        f"A single read of {who} and a single rating are the same in {one.exact.value:.0%} of pairs"
-        f"{_ends(one.exact, '.0%')} and within one step in {one.within_one.value:.0%}, under {arm.arm.strategy} orders"
+    alike = tr(
+        "A single read of {who} and a single rating are the same in {share:.0%} of pairs{ends} and "
+        "within one step in {near:.0%}, under {strategy} orders",
+        who=who,
+        share=one.exact.value,
+        ends=_ends(one.exact, ".0%"),
+        near=one.within_one.value,
+        strategy=arm.arm.strategy,
     )
     kappa = one.kappa_quadratic
     if not np.isfinite(kappa.value):
-        return f"{alike}; beyond chance nothing can be said: one category takes everything."
-    parts = [f"{alike}; beyond chance that is {kappa.value:.2f} (weighted kappa){_ends(kappa, '.2f')}."]
+        return tr("{alike}; beyond chance nothing can be said: one category takes everything.", alike=alike)
+    parts = [
+        tr(
+            "{alike}; beyond chance that is {kappa:.2f} (weighted kappa){ends}.",
+            alike=alike,
+            kappa=kappa.value,
+            ends=_ends(kappa, ".2f"),
+        )
+    ]
     return " ".join([*parts, *filter(None, (ceiling_sentence(arm), paradox_sentence(arm)))])
 
 
@@ -47,19 +63,40 @@ def ceiling_sentence(arm: ArmAgreement) -> str:
     if own is None or below is None or not np.isfinite(below.estimate):
         return ""
     people = own.one_read.kappa_quadratic
-    known = f"People among themselves reach {number(people.value, '.2f')}{_ends(people, '.2f')}"
-    ends = f"difference {below.estimate:+.2f} {interval(below.interval, '.2f', brackets=True)}"
+    known = tr(
+        "People among themselves reach {kappa}{ends}", kappa=number(people.value, ".2f"), ends=_ends(people, ".2f")
+    )
+    ends = tr(
+        "difference {difference:+.2f} {ci}",
+        difference=below.estimate,
+        ci=interval(below.interval, ".2f", brackets=True),
+    )
     if not np.isfinite(below.low):
-        return f"{known}; {below.why}."
+        return f"{known}; {why_said(below.why)}."
     if below.why:
-        return f"{known} ({ends}); no verdict: {below.why}."
+        return tr("{known} ({ends}); no verdict: {why}.", known=known, ends=ends, why=why_said(below.why))
     if below.high < 0 and below.verdict == "effect":
-        return f"{known}: the judge is further from people than people are from each other ({ends})."
+        return tr(
+            "{known}: the judge is further from people than people are from each other ({ends}).",
+            known=known,
+            ends=ends,
+        )
     if below.low > 0 and below.verdict == "effect":
-        return f"{known}: the judge is closer to people than people are to each other ({ends})."
+        return tr(
+            "{known}: the judge is closer to people than people are to each other ({ends}).", known=known, ends=ends
+        )
     if below.verdict == "equivalent":
-        return f"{known}: the judge is as far from people as two people are, within {below.sesoi:g} ({ends})."
-    return f"{known}; whether the judge is further from people than that, these data cannot say ({ends})."
+        return tr(
+            "{known}: the judge is as far from people as two people are, within {sesoi:g} ({ends}).",
+            known=known,
+            sesoi=below.sesoi,
+            ends=ends,
+        )
+    return tr(
+        "{known}; whether the judge is further from people than that, these data cannot say ({ends}).",
+        known=known,
+        ends=ends,
+    )
 
 
 def paradox_sentence(arm: ArmAgreement) -> str:
@@ -68,10 +105,14 @@ def paradox_sentence(arm: ArmAgreement) -> str:
     if not arm.paradox:
         return ""
     by_chance = 1.0 - (1.0 - one.exact.value) / (1.0 - one.kappa.value)
-    return (
-        f"Most values fall into one category, so chance alone would make {by_chance:.0%} of pairs the same: that is "
-        f"why kappa is {one.kappa.value:.2f} although {one.exact.value:.0%} are the same. Gwet's AC1, which expects "
-        f"less of chance there, is {one.ac1.value:.2f}."
+    return tr(
+        "Most values fall into one category, so chance alone would make {by_chance:.0%} of pairs the "
+        "same: that is why kappa is {kappa:.2f} although {share:.0%} are the same. Gwet's AC1, which "
+        "expects less of chance there, is {ac1:.2f}.",
+        by_chance=by_chance,
+        kappa=one.kappa.value,
+        share=one.exact.value,
+        ac1=one.ac1.value,
     )
 
 
@@ -80,8 +121,12 @@ def averaging_sentence(arm: ArmAgreement) -> str:
     one, mean = arm.one_read, arm.averaged
     if arm.reads < 2 or not np.isfinite(mean.kappa_quadratic.value):
         return ""
-    return (
-        f"The mean of {arm.reads} reads, taken to its nearest option, is the same as a rating in {mean.exact.value:.0%} "
-        f"of pairs (a single read: {one.exact.value:.0%}); weighted kappa {mean.kappa_quadratic.value:.2f} "
-        f"(single: {number(one.kappa_quadratic.value, '.2f')})."
+    return tr(
+        "The mean of {reads} reads, taken to its nearest option, is the same as a rating in {share:.0%} "
+        "of pairs (a single read: {single:.0%}); weighted kappa {kappa:.2f} (single: {single_kappa}).",
+        reads=arm.reads,
+        share=mean.exact.value,
+        single=one.exact.value,
+        kappa=mean.kappa_quadratic.value,
+        single_kappa=number(one.kappa_quadratic.value, ".2f"),
     )

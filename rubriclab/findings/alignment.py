@@ -17,21 +17,16 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.findings.alignment_advice import advice, alarms, alignment_sentence, sentences
-from rubriclab.findings.alignment_arms import (
-    ArmAlignment,
-    Cases,
-    OrderingRank,
-    Raters,
-    arms_of,
-    available_cases,
-    case_setting,
-)
+from rubriclab.findings.alignment_arms import ArmAlignment, Cases, OrderingRank, arms_of, available_cases, case_setting
+from rubriclab.findings.alignment_ceiling import Raters
 from rubriclab.findings.alignment_results import AlignmentResult, StrategyDifference
 from rubriclab.findings.effects import in_r
 from rubriclab.findings.frame import Units, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import DocumentPart, Json, Question, Topic
 from rubriclab.model import Arm, RunData, Variant
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import plural
 from rubriclab.stats.alignment import Agreement, Correlation, Difference
 from rubriclab.stats.human_correlation import difference, r_with_humans
 from rubriclab.stats.inference import NO_INTERVAL, Ints, holm
@@ -91,7 +86,7 @@ def alignment(data: RunData, *, seed: int = 0) -> AlignmentResult:
     """
     human = data.items["human"].to_numpy().astype(np.float64)
     if not np.isfinite(human).any():
-        return AlignmentResult((), (), seed, (_NO_HUMAN,))
+        return AlignmentResult((), (), seed, (tr(_NO_HUMAN),))
     unit = units(data.items, data.unit)
     cases = side_by_side(lambda one: available_cases(data, *one, human, unit.code), _arms(data))
     raters = Raters(data.items, unit.code)
@@ -102,7 +97,7 @@ def alignment(data: RunData, *, seed: int = 0) -> AlignmentResult:
         arms += arms_of(data, group, raters, unit, seed)
         compared += _comparisons(data, group, unit)
     arms.sort(key=lambda result: result.code)
-    warnings = () if arms else ("This run has no judgments under one criterion at a time.",)
+    warnings = () if arms else (tr("This run has no judgments under one criterion at a time."),)
     return AlignmentResult(tuple(arms), tuple(compared), seed, warnings)
 
 
@@ -136,13 +131,13 @@ def sweep(data: RunData, factor: str, *, seed: int = 0) -> Sweep:
             )
         )
     levels = tuple(dict.fromkeys(point.level for point in points))
-    warnings = () if len(levels) > 1 else (f"This run does not vary “{factor}”.",)
+    warnings = () if len(levels) > 1 else (tr("This run does not vary “{factor}”.", factor=factor),)
     return Sweep(factor, levels, tuple(points), warnings)
 
 
 # ---------------------------------------------------------------- arms and their differences
 
-_NO_HUMAN = "No item has a human rating, so agreement with humans cannot be shown."
+_NO_HUMAN = msg("No item has a human rating, so agreement with humans cannot be shown.")
 
 
 def _arms(data: RunData) -> Iterator[tuple[int, Arm, pd.DataFrame]]:
@@ -188,9 +183,15 @@ def _comparison(
     warnings: tuple[str, ...] = ()
     if a.most != b.most:
         warnings = (
-            f"The budgets differ: {a.arm.strategy} has {a.most} reads an item, "
-            f"{b.arm.strategy} {b.most}. They are compared at {reads} each, since more reads "
-            "alone raise agreement.",
+            tr(
+                "The budgets differ: {first} has {first_reads} reads an item, {second} {second_reads}. They are compared "
+                "at {reads} each, since more reads alone raise agreement.",
+                first=a.arm.strategy,
+                first_reads=a.most,
+                second=b.arm.strategy,
+                second_reads=b.most,
+                reads=reads,
+            ),
         )
     return StrategyDifference(
         judge=a.arm.judge,
@@ -207,7 +208,7 @@ def _comparison(
         reads_a=a.most,
         reads_b=b.most,
         warnings=warnings,
-        test=f"Fisher's z without each {unit.kind}, at equal reads",
+        test=tr("Fisher's z without each {unit}, at equal reads", unit=plural(unit.kind, 1)),
         reads=reads,
         orders=in_r(data, delta.delta, delta.ci),
     )
@@ -275,7 +276,7 @@ def difference_json(pair: StrategyDifference) -> Json:
 ALIGNMENT = Topic(
     "alignment",
     alignment,
-    title="Agreement with people",
+    title=msg("Agreement with people"),
     axes=frozenset({"options"}),
     document=_document,
     sentences=sentences,

@@ -10,6 +10,7 @@ import numpy as np
 from rubriclab.findings.alignment_arms import ArmAlignment
 from rubriclab.findings.alignment_results import AlignmentResult, StrategyDifference
 from rubriclab.findings.topic import VARIED, Advice, Sentence, about, clearest, setting
+from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.reliability import TARGET
@@ -32,15 +33,19 @@ def _alarming(result: AlignmentResult) -> Iterator[tuple[str, str]]:
             worst.setdefault(about(arm.arm), arm)
     for name, arm in worst.items():
         r = arm.pearson
-        yield name, against_people(name, r.r, r.ci, arm.n_items, "items")
+        yield name, against_people(name, r.r, r.ci, arm.n_items, "item")
 
 
-def against_people(who: str, r: float, ci: Interval, n: int, unit: str) -> str:
+def against_people(who: str, r: float, ci: Interval, n: int, thing: str) -> str:
     """That a judge's scores run against the humans', which outranks all else."""
-    return (
-        f"{who} runs against people: r = {r:.2f} {interval(ci, '.2f', brackets=True)} over {n:,} "
-        f"{unit}. It scores high what people score low, so nothing else said of it recommends it. "
-        "Check first that the scale, the ratings and the judge mean the same by a high score."
+    return tr(
+        "{who} runs against people: r = {r:.2f} {ci} over {things}. It scores high what people score low, so "
+        "nothing else said of it recommends it. Check first that the scale, the ratings and the judge mean the "
+        "same by a high score.",
+        who=who,
+        r=r,
+        ci=interval(ci, ".2f", brackets=True),
+        things=many(n, thing),
     )
 
 
@@ -60,27 +65,37 @@ def alignment_sentence(result: AlignmentResult, arm: ArmAlignment) -> str:
     """How well this arm agrees with people, and how its strategy compares with the fixed order."""
     who, how = arm.arm.judge, arm.arm.strategy
     if not np.isfinite(arm.pearson.r):
-        return f"{who}'s agreement with humans cannot be computed under {how} orders."
-    sentence = f"{who} {_agrees(arm)} (r = {arm.pearson.r:.2f}, {interval(arm.pearson.ci, '.2f')}) under {how} orders"
+        return tr("{who}'s agreement with humans cannot be computed under {how} orders.", who=who, how=how)
+    sentence = tr(
+        "{who} {agrees} (r = {r:.2f}, {ci}) under {how} orders",
+        who=who,
+        agrees=_agrees(arm),
+        r=arm.pearson.r,
+        ci=interval(arm.pearson.ci, ".2f"),
+        how=how,
+    )
     here = [c for c in result.comparisons if setting(c) == setting(arm.arm)]
     pair = next((c for c in here if {c.a, c.b} == {how, "fixed"}), None)
     if pair is None or pair.orders is None or not np.isfinite(pair.delta_r):
         return f"{sentence}."
-    sign = 1 if pair.a == how else -1
-    against = f"than the fixed order at {many(pair.reads, 'read')} each"
-    if pair.orders.verdict == "effect":
-        word = "better" if sign * pair.delta_r > 0 else "worse"
-        return f"{sentence}, {word} by {abs(pair.delta_r):.3f} {against}."
+    gain, reads = pair.delta_r if pair.a == how else -pair.delta_r, many(pair.reads, "read")
+    said = {"sentence": sentence, "reads": reads}
     if pair.orders.verdict == "equivalent":
-        return f"{sentence}, no better and no worse {against}."
-    return f"{sentence}; whether better or worse {against}, these data cannot say."
+        return tr("{sentence}, no better and no worse than the fixed order at {reads} each.", **said)
+    if pair.orders.verdict != "effect":
+        return tr(
+            "{sentence}; whether better or worse than the fixed order at {reads} each, these data cannot say.", **said
+        )
+    if gain > 0:
+        return tr("{sentence}, better by {gain:.3f} than the fixed order at {reads} each.", gain=gain, **said)
+    return tr("{sentence}, worse by {loss:.3f} than the fixed order at {reads} each.", loss=-gain, **said)
 
 
 def _agrees(arm: ArmAlignment) -> str:
     low, high = arm.pearson.ci
     if low > 0:
-        return "agrees with the humans"
-    return "runs against the humans" if high < 0 else "was not shown to go with the humans"
+        return tr("agrees with the humans")
+    return tr("runs against the humans") if high < 0 else tr("was not shown to go with the humans")
 
 
 # ---------------------------------------------------------------- advice
@@ -112,17 +127,33 @@ def _mitigation(key: tuple[str, str, str], pair: StrategyDifference, orders: Eff
     shown = orders if pair.b == "fixed" else _turned(orders)
     reads = many(pair.reads, "read")
     text = {
-        "better": f"Yes: with {reads} an item {_varied(pair)} orders agree better with the humans than the fixed one.",
-        "worse": f"No: with {reads} an item the fixed order agrees better with the humans than "
-        f"{_varied(pair)} ones. Removing a bias does not have to raise agreement.",
-        "equivalent": f"Neither way by as much as is of interest: with {reads} an item "
-        f"{_varied(pair)} orders agree with the humans as the fixed one does.",
-        "undecided": f"These data cannot say: {_varied(pair)} orders against the fixed one, "
-        f"{reads} an item each, {many(pair.n_items, 'item')}.",
+        "better": tr(
+            "Yes: with {reads} an item {varied} orders agree better with the humans than the fixed one.",
+            reads=reads,
+            varied=_varied(pair),
+        ),
+        "worse": tr(
+            "No: with {reads} an item the fixed order agrees better with the humans than {varied} ones. "
+            "Removing a bias does not have to raise agreement.",
+            reads=reads,
+            varied=_varied(pair),
+        ),
+        "equivalent": tr(
+            "Neither way by as much as is of interest: with {reads} an item {varied} orders agree with the "
+            "humans as the fixed one does.",
+            reads=reads,
+            varied=_varied(pair),
+        ),
+        "undecided": tr(
+            "These data cannot say: {varied} orders against the fixed one, {reads} an item each, {items}.",
+            varied=_varied(pair),
+            reads=reads,
+            items=many(pair.n_items, "item"),
+        ),
     }[_kind(shown)]
     if pair.reads_a != pair.reads_b:
-        text += " Both are taken at equal reads; what more reads alone are worth is told apart."
-    return Advice(key, "mitigation", "Do other orders help?", text, shown)
+        text += tr(" Both are taken at equal reads; what more reads alone are worth is told apart.")
+    return Advice(key, "mitigation", tr("Do other orders help?"), text, shown)
 
 
 def _kind(shown: Effect) -> str:
@@ -141,7 +172,7 @@ def _budget(key: tuple[str, str, str], arms: Sequence[ArmAlignment]) -> Advice |
     arm = next((by_name[s] for s in ("random", *VARIED, "fixed") if s in by_name), None)
     if arm is None or arm.reliability is None or arm.more is None:
         return None
-    return Advice(key, "budget", "How many reads are enough?", budget_sentence(arm), arm.more)
+    return Advice(key, "budget", tr("How many reads are enough?"), budget_sentence(arm), arm.more)
 
 
 def budget_sentence(arm: ArmAlignment) -> str:
@@ -151,24 +182,41 @@ def budget_sentence(arm: ArmAlignment) -> str:
     """
     sure = arm.reliability
     if sure is None:
-        return "Every item was read once: how many reads are enough cannot be said."
+        return tr("Every item was read once: how many reads are enough cannot be said.")
     needed, (low, high) = sure.needed()
     if not math.isfinite(low):
-        return (
-            "How many reads are enough for other items cannot be said: too few units for an interval. Of these "
-            f"items one read in {arm.arm.strategy} order has a dependability of {sure.one:.2f}, the {sure.reads} "
-            f"there are {sure.all:.2f}. {_expected(arm)}"
+        return tr(
+            "How many reads are enough for other items cannot be said: too few units for an interval. Of "
+            "these items one read in {strategy} order has a dependability of {one:.2f}, the {reads} there "
+            "are {all:.2f}. {expected}",
+            strategy=arm.arm.strategy,
+            one=sure.one,
+            reads=sure.reads,
+            all=sure.all,
+            expected=_expected(arm),
         )
-    ends = f" ({low:,.0f} to {high:,.0f})" if math.isfinite(high) else f" ({low:,.0f} or more)"
-    further = f" (extrapolated from {sure.reads})" if needed > sure.reads else ""
-    return (
-        f"{many(int(needed), 'read')}{ends} in {arm.arm.strategy} order {'reaches' if needed == 1 else 'reach'} a "
-        f"dependability of "
-        f"{TARGET:g}{further}; one read has {sure.one:.2f}, the {sure.reads} there are {sure.all:.2f} "
-        f"{interval(sure.all_ci, '.2f', brackets=True)}. {_expected(arm)}"
+    ends = f" ({interval((low, high), ',.0f')})" if math.isfinite(high) else tr(" ({low:,.0f} or more)", low=low)
+    further = tr(" (extrapolated from {reads})", reads=sure.reads) if needed > sure.reads else ""
+    return tr(
+        "{needed}{ends} in {strategy} order {needed:reaches|reach} a dependability of {target:g}{further}; one read "
+        "has {one:.2f}, the {reads} there are {all:.2f} {all_ci}. {expected}",
+        needed=many(int(needed), "read"),
+        ends=ends,
+        strategy=arm.arm.strategy,
+        target=TARGET,
+        further=further,
+        one=sure.one,
+        reads=sure.reads,
+        all=sure.all,
+        all_ci=interval(sure.all_ci, ".2f", brackets=True),
+        expected=_expected(arm),
     )
 
 
 def _expected(arm: ArmAlignment) -> str:
     first = arm.one_read
-    return f"r with humans: {number(first, '.2f')} with one read, {number(arm.pearson.r, '.2f')} with all."
+    return tr(
+        "r with humans: {first} with one read, {r} with all.",
+        first=number(first, ".2f"),
+        r=number(arm.pearson.r, ".2f"),
+    )

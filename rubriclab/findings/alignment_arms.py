@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from rubriclab.findings.alignment_ceiling import Ceiling, Raters
 from rubriclab.findings.effects import in_r
 from rubriclab.findings.frame import OptionRows, Units, compress, option_rows, side_by_side
-from rubriclab.findings.ratings import ratings_of
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import Counted, tr
 from rubriclab.model.wording import many, number
 from rubriclab.stats import alignment as stats
 from rubriclab.stats.alignment import Agreement, BudgetPoint, Correlation
@@ -28,7 +29,7 @@ from rubriclab.stats.human_correlation import (
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 from rubriclab.stats.missing import Sensitivity, sensitivity
 from rubriclab.stats.ranks import MIN_RANKED, RankSets, rank_sets
-from rubriclab.stats.reliability import Reliability, own_share, rating_reliability, reliability
+from rubriclab.stats.reliability import Reliability, own_share, reliability
 from rubriclab.stats.verdict import Effect
 
 FEW_ITEMS = 30
@@ -52,22 +53,6 @@ class OrderingRank:
     canonical: bool
     rank_low: int | None = None
     rank_high: int | None = None
-
-
-NO_CEILING = "the raters were not found to agree beyond chance"
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """What a judge can be asked for: the highest r that is to be expected with the mean rating.
-
-    ``reliability`` of the mean rating; ``r`` is its root. ``why``: what keeps it from being known.
-    """
-
-    r: float
-    ci: Interval
-    reliability: float
-    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,36 +166,6 @@ def _matrix(item: Ints, slot: Ints, values: Floats, shape: tuple[int, int]) -> F
     matrix = np.full(shape, np.nan)
     matrix[item, slot] = values
     return matrix
-
-
-class Raters:
-    """The raters' own agreement on an arm's items and the ceiling, once per set of items."""
-
-    def __init__(self, items: pd.DataFrame, unit: Ints) -> None:
-        self._ratings, self._unit = ratings_of(items).values, unit
-        self._known: dict[bytes, tuple[Agreement | None, Ceiling | None]] = {}
-
-    def on(self, item: Ints) -> tuple[Agreement | None, Ceiling | None]:
-        """None where no item has two ratings."""
-        key = item.tobytes()
-        if key not in self._known:
-            mine = self._ratings[item]
-            agreement = stats.rater_agreement(mine)
-            several = bool(agreement.items)
-            self._known[key] = (agreement, ceiling(mine, self._unit[item])) if several else (None, None)
-        return self._known[key]
-
-
-def ceiling(ratings: Floats, unit: Ints) -> Ceiling | None:
-    """The root of the mean rating's reliability, with the interval of that."""
-    agreed = rating_reliability(ratings, unit)
-    if not np.isfinite(agreed.value):
-        return None
-    if agreed.value <= 0.0:
-        # The root of 0 is no ceiling: judges above it would be called better than the best there can be.
-        return Ceiling(float("nan"), NO_INTERVAL, agreed.value, NO_CEILING)
-    low, high = (float(np.sqrt(end)) for end in agreed.ci)
-    return Ceiling(float(np.sqrt(agreed.value)), Interval(low, high), agreed.value)
 
 
 # ---------------------------------------------------------------- results
@@ -341,38 +296,63 @@ def _rank_ends(values: Floats, sets: RankSets | None) -> list[tuple[Interval, in
 
 
 def _warnings(case: Cases, r: float, lost: _Lost, n_units: int, kind: str) -> Iterator[str]:
-    n, total = len(case.at), case.rows.n_items
+    items = many(case.rows.n_items, "item")
     if lost.unread:
-        yield (f"{lost.unread:,} of {many(total, 'item', 'are')} left out because none of their reads gave a score.")
+        yield tr(
+            "{unread:,} of {items} {items:is|are} left out because none of their reads gave a score.",
+            unread=lost.unread,
+            items=items,
+        )
     if lost.no_human:
-        yield f"{lost.no_human:,} of {many(total, 'item', 'are')} left out because no human rated them."
+        yield tr(
+            "{no_human:,} of {items} {items:is|are} left out because no human rated them.",
+            no_human=lost.no_human,
+            items=items,
+        )
     if lost.incomplete > lost.unread:
-        yield (
-            f"{lost.incomplete - lost.unread} of {total} items count with fewer than {case.most} "
-            "reads, since some gave no score; each by the mean of those it has."
+        yield tr(
+            "{gaps} of {total} items count with fewer than {most} reads, since some gave no score; each by the mean "
+            "of those it has.",
+            gaps=lost.incomplete - lost.unread,
+            total=items.n,
+            most=case.most,
         )
     if missing := _sensitivity(case):
         yield missing_sentence(missing, r)
-    if n < 2:
-        yield "Fewer than two items have a score: a correlation cannot be computed."
+    yield from _too_little(case, r, many(n_units, kind))
+
+
+def _too_little(case: Cases, r: float, units: Counted) -> Iterator[str]:
+    """What keeps r, its interval or the ranks of orderings from being known."""
+    if len(case.at) < 2:
+        yield tr("Fewer than two items have a score: a correlation cannot be computed.")
+    elif not np.isfinite(r) and np.ptp(case.reads.mean) == 0:
+        yield tr("The judge's mean score is the same for every item: a correlation is not defined.")
     elif not np.isfinite(r):
-        side = "judge's mean score" if np.ptp(case.reads.mean) == 0 else "human rating"
-        yield f"The {side} is the same for every item: a correlation is not defined."
-    elif n_units < FEWEST_UNITS:
-        yield f"{n_units} {kind}s are too few for an interval; at least {FEWEST_UNITS}."
-    elif n_units < FEW_ITEMS:
-        yield f"Only {n_units} {kind}s carry the interval; read it with care."
-    if FEWEST_UNITS <= n_units < MIN_RANKED:
-        yield f"{n_units} {kind}s are too few to say which ranks of orderings are open; at least {MIN_RANKED}."
+        yield tr("The human rating is the same for every item: a correlation is not defined.")
+    elif units.n < FEWEST_UNITS:
+        yield tr("{units} {units:is|are} too few for an interval; at least {fewest}.", units=units, fewest=FEWEST_UNITS)
+    elif units.n < FEW_ITEMS:
+        yield tr("Only {units} {units:carries|carry} the interval; read it with care.", units=units)
+    if FEWEST_UNITS <= units.n < MIN_RANKED:
+        yield tr(
+            "{units} {units:is|are} too few to say which ranks of orderings are open; at least {fewest}.",
+            units=units,
+            fewest=MIN_RANKED,
+        )
 
 
 def missing_sentence(missing: Sensitivity, r: float) -> str:
     """How far r hangs on the replies that could not be read."""
-    weighted = number(missing.weighted, ".2f", unknown="not known (none was read on some)")
-    return (
-        f"{missing.share:.0%} of the reads gave no score. r is {number(r, '.2f')} as read; "
-        f"{weighted} if the scores read stand for those missing on items that humans rated alike; "
-        f"{number(missing.worst, '.2f')} if every missing score went against the humans."
+    weighted = number(missing.weighted, ".2f", unknown=tr("not known (none was read on some)"))
+    return tr(
+        "{share:.0%} of the reads gave no score. r is {r} as read; {weighted} if the scores read stand "
+        "for those missing on items that humans rated alike; {worst} if every missing score went against "
+        "the humans.",
+        share=missing.share,
+        r=number(r, ".2f"),
+        weighted=weighted,
+        worst=number(missing.worst, ".2f"),
     )
 
 

@@ -22,6 +22,7 @@ from rubriclab.findings.effects import confidence, in_points, step, unfinished
 from rubriclab.findings.frame import mean_by, side_by_side
 from rubriclab.findings.topic import Advice, DocumentPart, Sentence, Topic, about, setting
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import batch as stats
 from rubriclab.stats.contrast import mean_known
 from rubriclab.stats.inference import Floats, Ints
@@ -29,10 +30,14 @@ from rubriclab.stats.noise import differences
 from rubriclab.stats.verdict import Effect, effect, unknown
 
 FEW_BATCHES = 10
-ONE_PLACE = "every response stood at one place only"
-ONE_BEFORE = "every response always followed the same one"
-ALIKE_BEFORE = "those that each response followed are alike by themselves, or cannot be told from the place"
+ONE_PLACE = msg("every response stood at one place only")
+ONE_BEFORE = msg("every response always followed the same one")
+ALIKE_BEFORE = msg("those that each response followed are alike by themselves, or cannot be told from the place")
 TINY = 1e-9
+ITS_ALONE, ITS_HERE = msg("its mean score alone"), msg("its mean score in this arm")
+BY_PEOPLE = msg("the rating by people")
+WHAT: Mapping[str, str] = {ITS_ALONE: msg("the mean score alone"), ITS_HERE: msg("the mean score in this arm")}
+"""What a response just before is told by, as the start of a sentence."""
 
 
 def batch(data: RunData, *, seed: int = 0) -> BatchResult:
@@ -40,7 +45,7 @@ def batch(data: RunData, *, seed: int = 0) -> BatchResult:
     del seed
     every = list(batch_arms(data))
     if not any(arm.n_positions > 1 for _, arm, _ in every):
-        return BatchResult((), ("This run asks about every response alone, so there is no batch to study.",))
+        return BatchResult((), (tr("This run asks about every response alone, so there is no batch to study."),))
     rows = {one.code: one for one in side_by_side(lambda part: batch_rows(data, *part), every)}
     heads = {code: one.arm for code, one in rows.items()}
     apart = {code: _reads_apart(data, one) for code, one in rows.items()}
@@ -61,7 +66,7 @@ def _arm(
     human = data.items["human"].to_numpy().astype(np.float64)
     level = confidence(data, rows.arm.judge)
     single = None if alone is None or not len(alone.item) else with_single(data, rows, alone)
-    by = "its mean score alone" if single is not None else "its mean score in this arm"
+    by = ITS_ALONE if single is not None else ITS_HERE
     return ArmBatch(
         code=rows.code,
         arm=rows.arm,
@@ -73,8 +78,8 @@ def _arm(
         unread=rows.asked - len(rows.value),
         drift=drift,
         places=places,
-        contrast=_contrast(data, rows, usual, level, by.replace("its", "the")),
-        contrast_people=_contrast(data, rows, human, 0.95, "the rating by people"),
+        contrast=_contrast(data, rows, usual, level, WHAT[by]),
+        contrast_people=_contrast(data, rows, human, 0.95, BY_PEOPLE),
         by=by,
         before=_before(rows, usual),
         repeats=_repeats(data, rows, others, apart),
@@ -117,8 +122,8 @@ def _places(data: RunData, rows: BatchRows) -> tuple[Effect, tuple[PlaceShift, .
 
 def _why(value: float, groups: int, nothing: str) -> str:
     if not np.isfinite(value):
-        return nothing
-    return "" if groups >= stats.FEWEST else f"{groups} batches are too few for an interval"
+        return tr(nothing)
+    return "" if groups >= stats.FEWEST else tr("{n} batches are too few for an interval", n=groups)
 
 
 def _contrast(data: RunData, rows: BatchRows, known: Floats, level: float, what: str) -> Effect:
@@ -127,7 +132,7 @@ def _contrast(data: RunData, rows: BatchRows, known: Floats, level: float, what:
     before = np.where(rows.before >= 0, known[rows.before], np.nan)
     which = np.isfinite(before)
     if not which.any():
-        return unknown(sesoi, "nothing is known of the response just before", unit=unit, confidence=level)
+        return unknown(sesoi, tr("nothing is known of the response just before"), unit=unit, confidence=level)
     cell, batches, units, value = rows.only(which)
     parts = stats.slope_parts(cell, rows.place[which], value, before[which])
     size = len(value) / max(len(np.unique(batches)), 1)
@@ -145,10 +150,14 @@ def _no_slope(cell: Ints, item: Ints, before: Floats, what: str) -> str:
     """Why a slope on what stood just before has nothing to go by; (rows,) each, ``item`` the one before, ``what`` ``before`` is."""
     pairs = len(np.unique(np.stack([cell, item]), axis=1)[0])
     if pairs == len(np.unique(cell)):
-        return ONE_BEFORE
+        return tr(ONE_BEFORE)
     if float(np.ptp(before)) <= TINY:
-        return f"{what} is {before[0]:g} for every response just before, so that none follows a better one"
-    return ALIKE_BEFORE
+        return tr(
+            "{what} is {before:g} for every response just before, so that none follows a better one",
+            what=tr(what),
+            before=before[0],
+        )
+    return tr(ALIKE_BEFORE)
 
 
 def _before(rows: BatchRows, usual: Floats) -> tuple[BeforeCell, ...]:
@@ -192,7 +201,7 @@ def _repeats(data: RunData, rows: BatchRows, others: Sequence[BatchRows], apart:
     if not len(both):
         each = [float(mean_known(part, axis=0)) for part in (mine, same)]
         why = NO_REPEATS if np.isfinite(mine).any() or not np.isfinite(same).any() else NOT_TURNED
-        return SameOrder(each[0], each[1], unknown(sesoi, why), 0, control)
+        return SameOrder(each[0], each[1], unknown(sesoi, tr(why)), 0, control)
     group, unit = groups(rows, len(data.items))
     added = (mine - same)[both][:, None]
     means = stats.two_way(
@@ -206,11 +215,13 @@ def _repeats(data: RunData, rows: BatchRows, others: Sequence[BatchRows], apart:
 def _warnings(rows: BatchRows, alone: BatchRows | None) -> list[str]:
     said = []
     if unread := rows.asked - len(rows.value):
-        said.append(f"{unread} of {rows.asked} scores could not be read and are left out.")
+        said.append(
+            tr("{unread} of {asked} scores could not be read and are left out.", unread=unread, asked=rows.asked)
+        )
     if alone is None or not len(alone.item):
-        said.append("No item was asked about alone here, so a batch cannot be held against the single call.")
+        said.append(tr("No item was asked about alone here, so a batch cannot be held against the single call."))
     if 0 < rows.batches < FEW_BATCHES:
-        said.append(f"Only {rows.batches} batches carry the intervals; read them with care.")
+        said.append(tr("Only {batches} batches carry the intervals; read them with care.", batches=rows.batches))
     return said
 
 
@@ -221,7 +232,11 @@ def _sentences(result: BatchResult) -> list[Sentence]:
     said = []
     for arm in result.arms:
         if arm.single is not None and arm.single.people.ci.high < 0:
-            said.append(Sentence(about(arm.arm), f"{arm.arm.judge}'s scores in batches run against people's.", FIRST))
+            said.append(
+                Sentence(
+                    about(arm.arm), tr("{judge}'s scores in batches run against people's.", judge=arm.arm.judge), FIRST
+                )
+            )
     for name in dict.fromkeys(about(arm.arm) for arm in result.arms):
         arm = min((a for a in result.arms if about(a.arm) == name), key=lambda a: (not a.varied, -a.calls))
         said.append(Sentence(name, batch_sentence(arm), 0))
@@ -235,7 +250,9 @@ def _summary(result: BatchResult) -> str:
     if not tested:
         return ""
     moved = sum("effect" in (place_effect(arm)[1].verdict, arm.contrast.verdict) for arm in tested)
-    return f"standing in a batch is shown to move scores in {moved} of {len(tested)} arms"
+    return tr(
+        "standing in a batch is shown to move scores in {moved} of {tested} arms", moved=moved, tested=len(tested)
+    )
 
 
 def _advice(result: BatchResult) -> list[Advice]:
@@ -250,7 +267,7 @@ def _document(result: BatchResult, data: RunData) -> DocumentPart:
 BATCH = Topic(
     "batch",
     batch,
-    title="Several responses a call",
+    title=msg("Several responses a call"),
     axes=frozenset({"batch"}),
     document=_document,
     sentences=_sentences,

@@ -9,13 +9,14 @@ from rubriclab.findings.batch_rows import BatchRows, item_means, score_counts
 from rubriclab.findings.effects import SMALLEST_SHARE, confidence, in_points, in_r, step, unfinished
 from rubriclab.findings.frame import compress
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import batch as stats
 from rubriclab.stats.alignment import Correlation
 from rubriclab.stats.human_correlation import ItemReads, LeftOut, difference, r_with_humans
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.verdict import Effect, effect
 
-NO_SECOND = "no item was asked about alone twice, so the single call's own noise is not known"
+NO_SECOND = msg("no item was asked about alone twice, so the single call's own noise is not known")
 
 
 def with_single(data: RunData, rows: BatchRows, alone: BatchRows) -> WithSingle:
@@ -74,7 +75,7 @@ def _level(data: RunData, rows: BatchRows, usual: Floats) -> Effect:
 def _exact_loss(data: RunData, rows: BatchRows, apart: stats.Disagreement, batch: Ints, unit: Ints) -> Effect:
     """By how many per cent of scores two reads differ more often when one of them is from a batch."""
     both = np.flatnonzero(np.isfinite(apart.apart) & np.isfinite(apart.alone))
-    why = unfinished(data) or ("" if len(both) else NO_SECOND)
+    why = unfinished(data) or ("" if len(both) else tr(NO_SECOND))
     top = 100.0 * (apart.alone - apart.apart)[both][:, None]
     means = stats.two_way(top, np.ones_like(top), batch[both], unit[both], least=100.0 / rows.arm.n_positions)
     (ends,) = means.intervals()

@@ -13,6 +13,7 @@ from rubriclab.findings.effects import still_possible
 from rubriclab.findings.frame import status_counts
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import Advice, Json, arm_json, clarity, setting
+from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.verdict import Effect
 
@@ -22,8 +23,8 @@ def place_effect(arm: ArmBatch) -> tuple[str, Effect]:
 
     Of several that are shown, drift where it is among them, else the surest; "equivalent" needs all.
     """
-    named = [("from the first place to the last", arm.drift)]
-    named += [(f"at place {one.place}", one.shift) for one in arm.places]
+    named = [(tr("from the first place to the last"), arm.drift)]
+    named += [(tr("at place {place}", place=one.place), one.shift) for one in arm.places]
     shown = [pair for pair in named if pair[1].verdict == "effect"]
     if shown:
         return shown[0] if shown[0][0] == named[0][0] else max(shown, key=lambda pair: _distance(pair[1]))
@@ -41,19 +42,40 @@ def _distance(shown: Effect) -> float:
 def place_sentence(arm: ArmBatch) -> str:
     """Does the place in the batch move the score?"""
     if arm.scores == arm.unread:
-        return f"Nothing could be read of {arm.arm.judge}'s answers about {arm.size} responses at once."
+        return tr(
+            "Nothing could be read of {judge}'s answers about {size} responses at once.",
+            judge=arm.arm.judge,
+            size=arm.size,
+        )
     if not arm.varied:
-        return f"{arm.arm.judge} always saw each response at one place of its batch, so nothing can be said of places."
+        return tr(
+            "{judge} always saw each response at one place of its batch, so nothing can be said of places.",
+            judge=arm.arm.judge,
+        )
     where, found = place_effect(arm)
     if found.verdict == "effect":
-        side = "higher" if found.estimate > 0 else "lower"
-        return (
-            f"The place in a batch of {arm.size} moves {arm.arm.judge}'s scores: {where} they are "
-            f"{abs(found.estimate):.2f} points {side}."
+        said = {"size": arm.size, "judge": arm.arm.judge, "where": where, "points": abs(found.estimate)}
+        if found.estimate > 0:
+            return tr(
+                "The place in a batch of {size} moves {judge}'s scores: {where} they are {points:.2f} points higher.",
+                **said,
+            )
+        return tr(
+            "The place in a batch of {size} moves {judge}'s scores: {where} they are {points:.2f} points lower.", **said
         )
     if found.verdict == "equivalent":
-        return f"The place in a batch of {arm.size} does not move {arm.arm.judge}'s scores by {found.sesoi:g} points."
-    return f"Whether the place in a batch of {arm.size} moves {arm.arm.judge}'s scores is not settled{_reach(found)}."
+        return tr(
+            "The place in a batch of {size} does not move {judge}'s scores by {sesoi:g} points.",
+            size=arm.size,
+            judge=arm.arm.judge,
+            sesoi=found.sesoi,
+        )
+    return tr(
+        "Whether the place in a batch of {size} moves {judge}'s scores is not settled{reach}.",
+        size=arm.size,
+        judge=arm.arm.judge,
+        reach=_reach(found),
+    )
 
 
 def contrast_sentence(arm: ArmBatch) -> str:
@@ -62,15 +84,21 @@ def contrast_sentence(arm: ArmBatch) -> str:
     if arm.scores == arm.unread:
         return ""
     if not np.isfinite(found.estimate):
-        return f"What the response just before does cannot be seen: {found.why}."
+        return tr("What the response just before does cannot be seen: {why}.", why=tr(found.why))
     ends = f"{number(found.estimate, '+.2f')} {interval(found.interval, '.2f', brackets=True)}"
     if found.verdict == "effect" and found.estimate < 0:
-        return f"A response is marked down after a better one: a point more just before takes {ends} points."
+        return tr(
+            "A response is marked down after a better one: a point more just before takes {ends} points.", ends=ends
+        )
     if found.verdict == "effect":
-        return f"A response is drawn along by the one before: a point more just before adds {ends} points."
+        return tr(
+            "A response is drawn along by the one before: a point more just before adds {ends} points.", ends=ends
+        )
     if found.verdict == "equivalent":
-        return f"The response just before hardly matters: a point more there adds {ends} points."
-    return f"Whether the response just before matters is not settled: a point more there adds {ends} points."
+        return tr("The response just before hardly matters: a point more there adds {ends} points.", ends=ends)
+    return tr(
+        "Whether the response just before matters is not settled: a point more there adds {ends} points.", ends=ends
+    )
 
 
 def level_sentence(arm: ArmBatch) -> str:
@@ -79,11 +107,14 @@ def level_sentence(arm: ArmBatch) -> str:
         return ""
     found = arm.single.level
     if found.verdict == "effect":
-        side = "higher" if found.estimate > 0 else "lower"
-        return f"Asked together, responses score {abs(found.estimate):.2f} points {side} than alone."
+        if found.estimate > 0:
+            return tr("Asked together, responses score {points:.2f} points higher than alone.", points=found.estimate)
+        return tr("Asked together, responses score {points:.2f} points lower than alone.", points=-found.estimate)
     if found.verdict == "equivalent":
-        return f"On average responses score the same together and alone, to within {found.sesoi:g} points."
-    return f"Whether responses score higher together or alone is not settled{_reach(found)}."
+        return tr(
+            "On average responses score the same together and alone, to within {sesoi:g} points.", sesoi=found.sesoi
+        )
+    return tr("Whether responses score higher together or alone is not settled{reach}.", reach=_reach(found))
 
 
 def batch_sentence(arm: ArmBatch) -> str:
@@ -91,20 +122,26 @@ def batch_sentence(arm: ArmBatch) -> str:
 
 
 def _reach(found: Effect) -> str:
-    return still_possible(found) or (f": {found.why}" if found.why else "")
+    return still_possible(found) or (f": {tr(found.why)}" if found.why else "")
 
 
 def savings_sentence(arm: ArmBatch) -> str:
     """What a batch saves, and what it costs in agreement with the single call and with people."""
     single = arm.single
-    saves = f"A batch of {arm.size} takes one call where {arm.size} single ones would be needed"
+    saves = tr("A batch of {size} takes one call where {size} single ones would be needed", size=arm.size)
     if single is None or not np.isfinite(single.exact):
         return f"{saves}."
-    parts = [f"{saves}. {single.exact:.0%} of its scores are those of a single call"]
+    parts = [tr("{saves}. {exact:.0%} of its scores are those of a single call", saves=saves, exact=single.exact)]
     if np.isfinite(single.exact_alone):
-        parts.append(f", where two single calls agree in {single.exact_alone:.0%}")
+        parts.append(tr(", where two single calls agree in {exact_alone:.0%}", exact_alone=single.exact_alone))
     if np.isfinite(single.people.r) and np.isfinite(single.people_alone.r):
-        parts.append(f"; r with people is {single.people.r:.2f}, of single calls {single.people_alone.r:.2f}")
+        parts.append(
+            tr(
+                "; r with people is {r:.2f}, of single calls {r_alone:.2f}",
+                r=single.people.r,
+                r_alone=single.people_alone.r,
+            )
+        )
     return "".join(parts) + "."
 
 
@@ -115,54 +152,62 @@ def batch_advice(arms: Sequence[ArmBatch]) -> Iterator[Advice]:
         arm = min(mine, key=lambda arm: (not arm.varied, clarity(arm.arm)))
         place = place_effect(arm)[1]
         if arm.scores == arm.unread:
-            title = "Does the place in a batch move scores?"
+            title = tr("Does the place in a batch move scores?")
             yield Advice(key, "place in the batch", title, place_sentence(arm), place, primary=True)
             continue
         yield Advice(
             key,
             "place in the batch",
-            "Does the place in a batch move scores?",
-            place_sentence(arm) + _then(place, " Turn the order of a batch, or ask one response a call."),
+            tr("Does the place in a batch move scores?"),
+            place_sentence(arm) + _then(place, tr(" Turn the order of a batch, or ask one response a call.")),
             place,
             primary=True,
         )
         yield Advice(
             key,
             "contrast in the batch",
-            "Does the response just before move the next score?",
-            contrast_sentence(arm) + _then(arm.contrast, " Ask one response a call where single scores matter."),
+            tr("Does the response just before move the next score?"),
+            contrast_sentence(arm) + _then(arm.contrast, tr(" Ask one response a call where single scores matter.")),
             arm.contrast,
             primary=True,
         )
         if arm.single is not None:
             yield from _against_single(key, arm, arm.single)
-        if noise := noise_sentence(arm.repeats).replace("one text", "one response").replace(" text", " response"):
+        if noise := noise_sentence(arm.repeats, thing="response"):
             yield Advice(
                 key,
                 "order in the batch, single scores",
-                "Does the order move single scores?",
+                tr("Does the order move single scores?"),
                 noise,
                 arm.repeats.excess,
             )
 
 
 def _against_single(key: tuple[str, str, str], arm: ArmBatch, single: WithSingle) -> Iterator[Advice]:
-    level = level_sentence(arm) + _then(single.level, " Do not mix batches and single calls in one comparison.")
+    level = level_sentence(arm) + _then(single.level, tr(" Do not mix batches and single calls in one comparison."))
     yield Advice(
-        key, "batch or single", "Do responses score the same together and alone?", level, single.level, primary=True
+        key, "batch or single", tr("Do responses score the same together and alone?"), level, single.level, primary=True
     )
     yield Advice(
-        key, "agreement with single", "Do batches agree with single calls?", savings_sentence(arm), single.exact_loss
+        key,
+        "agreement with single",
+        tr("Do batches agree with single calls?"),
+        savings_sentence(arm),
+        single.exact_loss,
     )
     if np.isfinite(single.people_loss.estimate):
-        words = (
-            f"One score from a batch has r = {single.people.r:.3f} with people, one alone {single.people_alone.r:.3f}."
+        words = tr(
+            "One score from a batch has r = {r:.3f} with people, one alone {r_alone:.3f}.",
+            r=single.people.r,
+            r_alone=single.people_alone.r,
         )
-        yield Advice(key, "people, batch or single", "Do batches agree with people less?", words, single.people_loss)
+        yield Advice(
+            key, "people, batch or single", tr("Do batches agree with people less?"), words, single.people_loss
+        )
 
 
 def _then(found: Effect, cure: str) -> str:
-    return {"effect": cure, "undecided": " More batches would settle it."}.get(found.verdict, "")
+    return {"effect": cure, "undecided": tr(" More batches would settle it.")}.get(found.verdict, "")
 
 
 # ---------------------------------------------------------------- the document

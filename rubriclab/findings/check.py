@@ -6,140 +6,74 @@ The simulation itself is :mod:`rubriclab.runs.check`; nothing here asks a judge.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import get_args
 
 import numpy as np
 from scipy import stats
 
-from rubriclab.model.wording import many
+from rubriclab.findings.check_results import (
+    ALL_JUDGES,
+    ANY_ADVICE,
+    ANY_CHANGE,
+    ANY_OF,
+    AT_LEAST,
+    AT_LEAST_SINCE,
+    CAREFUL,
+    CHOICE_TEST,
+    COVERAGE_RANGE,
+    DEFINITION,
+    LAB_TEST,
+    LEVEL_RANGE,
+    ONE_READ,
+    ORDER_TEST,
+    PAPERS_TEST,
+    Check,
+    CheckResult,
+    Planted,
+    Quantity,
+    Standing,
+    Way,
+    check_of,
+    loose,
+)
+from rubriclab.model.language import Counted, figure, tr
+from rubriclab.model.wording import interval, many, number
 
-Quantity = Literal["false effect", "false equivalent", "type-I error", "power", "coverage", "recovery"]
-Way = Literal["pipeline", "arrays", "runs", "what pulls"]
-Standing = Literal["holds", "cannot say", "misses", "not promised"]
-
-LEVEL_RANGE, COVERAGE_RANGE = (0.03, 0.07), (0.93, 0.97)
 _TWO_ERRORS = 0.0228
 """The chance of lying two errors or more to one side."""
-ANY_ADVICE = "any advice of a run"
-ANY_CHANGE = "any change that does nothing, in a run"
-ANY_OF, ONE_READ = "any change of the ", "1 read of an order"
-AT_LEAST = ", with what it holds with at once"
-"""Of intervals that hold together with others: each by itself may hold more often than 95 %."""
-CAREFUL = ", at least"
-AT_LEAST_SINCE: Mapping[str, str] = {
-    "position: bias_cost.without_noise.best": "its width is that of one third of the units, though splits are averaged",
-    "position: bias_cost.without_noise.default": "its width is that of one third of the units, though splits are averaged",
-    "position: bias_cost.without_noise.gain": "its width is that of one third of the units, though splits are averaged",
-    "perturbation: most_stable.gain.estimate": "it holds whichever form is best, and no gain is below 0",
-    "perturbation: best_agreement.gain.estimate": "it holds whichever form is best, and no gain is below 0",
-    "alignment: reliability.enough": "it is a whole number of reads, and its ends are rounded up to one",
-    "debiasing: nearer.estimate": "it is as wide as if the correction did nothing but err",
-    "criteria: repeats.excess.estimate": "where few texts moved it is as wide as an exact bound of their share",
-    "comparison: first_place.effect.estimate": "where few choices moved it is as wide as an exact bound of their share",
-    "comparison: error": "a judge whose every reply can be read has a share of 0, which every interval from 0 up holds",
-}
-"""Of which intervals it is promised that they hold in 95 % of studies or more, and why not just so often."""
 
-
-def loose(method: str) -> bool:
-    """Whether an interval may hold more often than 95 % without breaking a promise."""
-    return method.endswith((AT_LEAST, CAREFUL)) or method.startswith("advice: ")
-
-
-ALL_JUDGES = "all families"
-LAB_TEST = "average position effect (the lab's headline test)"
-PAPERS_TEST = "chi² of pooled counts (as in the papers)"
-ORDER_TEST = "any order sensitivity"
-CHOICE_TEST = "position in the choice model"
-DEFINITION = (
-    "False effect, false equivalent: how often a run's advice says one of these although the truth "
-    "is nothing, or twice the smallest effect of interest; at most 0.05. Type-I error: how often a test at 0.05 rejects although nothing is planted; it should be "
-    "0.05. Power: how often it rejects what is planted. Coverage: how often a 95 % interval "
-    "holds the true value; it should be 0.95. Recovery: mean estimate less what was planted. "
-    "Each is an average over simulated studies, ± its Monte Carlo standard error."
-)
-
-
-@dataclass(frozen=True)
-class Planted:
-    """What the simulated judge of the pipeline does wrong, in log-odds.
-
-    ``first``, ``last``: for what stands first or last. ``label``: for the lowest label.
-    ``neighbour``: for what follows the highest score. ``item_sd``: sd of each item's own
-    leanings to positions, which cancel out over items. ``unread``: share of replies that
-    cannot be read (0..1).
-    """
-
-    first: float = 0.5
-    last: float = 0.0
-    label: float = 0.0
-    neighbour: float = 0.0
-    item_sd: float = 0.0
-    unread: float = 0.1
-
-    def without_effects(self) -> Planted:
-        """The same judge with no common effect: what type-I error is measured on."""
-        return replace(self, first=0.0, last=0.0, label=0.0, neighbour=0.0)
-
-    def options(self, n: int, seed: int) -> dict[str, Any]:
-        """``Judge.options`` of the simulated judge over ``n`` score options."""
-        return {
-            "position": {"first": self.first, "last": self.last},
-            "label": {"1": self.label} if self.label else {},
-            "neighbour": {str(n): self.neighbour} if self.neighbour else 0.0,
-            "item_position_sd": self.item_sd,
-            "failures": {"unparsed": self.unread},
-            "seed": seed,
-        }
-
-
-@dataclass(frozen=True)
-class Check:
-    """One measured property of a method. ``se``: Monte Carlo standard error of ``value``.
-
-    ``accepted``: where the value should lie, None where nothing is promised (power; a test
-    that is shown for comparison). ``standing``: whether it lies there; "cannot say" where it
-    is outside by less than two errors, which more studies would settle. ``design``: what was
-    asked, for checks of whole runs (way "runs").
-    """
-
-    quantity: Quantity
-    method: str
-    judge: str
-    way: Way
-    n_items: int
-    n_options: int
-    unread: float
-    studies: int
-    value: float
-    se: float
-    accepted: tuple[float, float] | None
-    standing: Standing
-    design: str = ""
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """All checks of one call, with everything needed to repeat it."""
-
-    checks: tuple[Check, ...]
-    planted: Planted
-    n_items: int
-    n_options: int
-    studies: int
-    array_studies: int
-    seed: int
-    definition: str
-    warnings: tuple[str, ...]
-
-
-def check_of(row: Mapping[str, Any]) -> Check:
-    """A check as :func:`rubriclab.findings.plain.plain` wrote it, read back."""
-    given = dict(row)
-    accepted = given.pop("accepted")
-    numbers = {name: float("nan") if given[name] is None else given[name] for name in ("value", "se")}
-    return Check(**{**given, **numbers, "accepted": tuple(accepted) if accepted else None})
+__all__ = [
+    "ALL_JUDGES",
+    "ANY_ADVICE",
+    "ANY_CHANGE",
+    "ANY_OF",
+    "AT_LEAST",
+    "AT_LEAST_SINCE",
+    "CAREFUL",
+    "CHOICE_TEST",
+    "COVERAGE_RANGE",
+    "DEFINITION",
+    "LAB_TEST",
+    "LEVEL_RANGE",
+    "ONE_READ",
+    "ORDER_TEST",
+    "PAPERS_TEST",
+    "Check",
+    "CheckResult",
+    "Planted",
+    "Quantity",
+    "Standing",
+    "Way",
+    "as_text",
+    "check_of",
+    "in_words",
+    "loose",
+    "mean_rate",
+    "pulls_words",
+    "rate_error",
+    "standing",
+    "verdict_words",
+]
 
 
 def in_words(checks: Sequence[Check]) -> tuple[str, ...]:
@@ -154,8 +88,8 @@ def verdict_words(checks: Sequence[Check]) -> tuple[str, ...]:
     of_runs = [c for c in checks if c.way == "runs"]
     sentences = []
     for quantity, judge, verdict in (
-        ("false effect", "a judge that the order does not shift", "effect"),
-        ("false equivalent", "a judge shifted by twice the smallest effect of interest", "equivalent"),
+        ("false effect", tr("a judge that the order does not shift"), tr("effect")),
+        ("false equivalent", tr("a judge shifted by twice the smallest effect of interest"), tr("equivalent")),
     ):
         rates = [c for c in of_runs if c.quantity == quantity and c.method == ANY_ADVICE]
         if rates:
@@ -163,10 +97,20 @@ def verdict_words(checks: Sequence[Check]) -> tuple[str, ...]:
             unsure = sum(c.standing == "cannot say" for c in rates)
             studies = sum(c.studies for c in rates)
             sentences.append(
-                f"Of {judge} some advice said “{verdict}” in {mean_rate(rates):.1%} of {studies:,} "
-                f"runs ({len(rates)} settings, the worst {max(c.value for c in rates):.1%}; promised: "
-                f"at most 5 %; clearly over it: {over}, over it by less than two errors: {unsure}). "
-                f"{_by_size(rates)}"
+                tr(
+                    "Of {judge} some advice said “{verdict}” in {share:.1%} of {studies:,} runs ({settings} "
+                    "settings, the worst {worst:.1%}; promised: at most 5 %; clearly over it: {over}, over it by "
+                    "less than two errors: {unsure}). {by_size}",
+                    judge=judge,
+                    verdict=verdict,
+                    share=mean_rate(rates),
+                    studies=studies,
+                    settings=len(rates),
+                    worst=max(c.value for c in rates),
+                    over=over,
+                    unsure=unsure,
+                    by_size=_by_size(rates),
+                )
             )
     return (*sentences, *_coverage_words(of_runs))
 
@@ -180,12 +124,22 @@ def pulls_words(checks: Sequence[Check]) -> tuple[str, ...]:
     still = [c for c in false if c.judge.endswith("nothing pulls")]
     over = sum(c.standing == "misses" for c in false)
     said = [
-        f"“What pulls?” called some change that does nothing an effect in {mean_rate(of):.1%} of {_runs(of)} {what} "
-        f"({many(len(of), 'setting')}, the worst {max(c.value for c in of):.1%})"
-        for of, what in ((still, "of judges that nothing pulls"), ([c for c in false if c not in still], "with a pull"))
+        tr(
+            "“What pulls?” called some change that does nothing an effect in {share:.1%} of {runs} "
+            "{what} ({settings}, the worst {worst:.1%})",
+            share=mean_rate(of),
+            runs=_runs(of),
+            what=what,
+            settings=many(len(of), "setting"),
+            worst=max(c.value for c in of),
+        )
+        for of, what in (
+            (still, tr("of judges that nothing pulls")),
+            ([c for c in false if c not in still], tr("with a pull")),
+        )
         if of
     ]
-    promise = f"{'; '.join(said)}; promised: at most 5 % each, clearly over it: {over}."
+    promise = tr("{said}; promised: at most 5 % each, clearly over it: {over}.", said="; ".join(said), over=over)
     return (promise, *_pulls_found([c for c in mine if c.quantity == "power" and c.design == ONE_READ]))
 
 
@@ -198,14 +152,23 @@ def _pulls_found(power: Sequence[Check]) -> Iterator[str]:
             several = any(o.judge == c.judge and o.n_items == items and ANY_OF in o.method for o in power)
             if not several or ANY_OF in c.method:
                 by_plant.setdefault(plant, {}).setdefault(size, []).append(c)
-        parts = (
-            f"{plant} of {', '.join(f'{size} points in {mean_rate(of):.0%} of {_runs(of)}' for size, of in sizes.items())}"
-            for plant, sizes in by_plant.items()
+        parts = (tr("{plant} of {sizes}", plant=plant, sizes=_sizes(sizes)) for plant, sizes in by_plant.items())
+        yield tr(
+            "With {items} items “What pulls?” found a planted pull of {parts}.",
+            items=items,
+            parts=tr("; of ").join(parts),
         )
-        yield f"With {items} items “What pulls?” found a planted pull of {'; of '.join(parts)}."
 
 
-def _runs(checks: Sequence[Check]) -> str:
+def _sizes(sizes: Mapping[str, Sequence[Check]]) -> str:
+    """How often a pull was found, by its size in points."""
+    return ", ".join(
+        tr("{size:g} points in {share:.0%} of {runs}", size=float(size), share=mean_rate(of), runs=_runs(of))
+        for size, of in sizes.items()
+    )
+
+
+def _runs(checks: Sequence[Check]) -> Counted:
     return many(sum(c.studies for c in checks), "run")
 
 
@@ -214,8 +177,15 @@ def _by_size(rates: Sequence[Check]) -> str:
     parts = []
     for items in sorted({c.n_items for c in rates}):
         mine = [c for c in rates if c.n_items == items]
-        parts.append(f"{mean_rate(mine):.1%} of {sum(c.studies for c in mine):,} runs of {items} items")
-    return f"By size: {', '.join(parts)}."
+        parts.append(
+            tr(
+                "{share:.1%} of {runs:,} runs of {items} items",
+                share=mean_rate(mine),
+                runs=sum(c.studies for c in mine),
+                items=items,
+            )
+        )
+    return tr("By size: {parts}.", parts=", ".join(parts))
 
 
 def _coverage_words(of_runs: Sequence[Check]) -> Iterator[str]:
@@ -226,16 +196,25 @@ def _coverage_words(of_runs: Sequence[Check]) -> Iterator[str]:
         mine = [c for c in whole if c.n_items == items]
         held = sum(c.standing in ("holds", "cannot say") for c in mine)
         seldom = sum(c.standing == "misses" and c.value < COVERAGE_RANGE[0] for c in mine)
-        yield (
-            f"{items} items: of {len(mine)} kinds of interval, each over all families in {min(c.studies for c in mine):,} "
-            f"to {max(c.studies for c in mine):,} studies, {held} held the long-run value as often as promised "
-            f"within two errors, {seldom} clearly too seldom, {len(mine) - held - seldom} clearly too often."
+        yield tr(
+            "{items} items: of {kinds} kinds of interval, each over all families in {fewest:,} to {most:,} "
+            "studies, {held} held the long-run value as often as promised within two errors, {seldom} "
+            "clearly too seldom, {often} clearly too often.",
+            items=items,
+            kinds=len(mine),
+            fewest=min(c.studies for c in mine),
+            most=max(c.studies for c in mine),
+            held=held,
+            seldom=seldom,
+            often=len(mine) - held - seldom,
         )
     if single:
         seldom = sum(c.value < COVERAGE_RANGE[0] for c in single)
-        yield (
-            f"In single settings (a family, a design, a size) {seldom} kinds of interval held the long-run "
-            f"value clearly too seldom, {len(single) - seldom} clearly too often."
+        yield tr(
+            "In single settings (a family, a design, a size) {seldom} kinds of interval held the long-run "
+            "value clearly too seldom, {often} clearly too often.",
+            seldom=seldom,
+            often=len(single) - seldom,
         )
 
 
@@ -247,13 +226,20 @@ def mean_rate(checks: Sequence[Check]) -> float:
 
 def _method_words(checks: Sequence[Check]) -> tuple[str, ...]:
     intervals = [c for c in checks if c.quantity == "coverage" and c.judge != "constant"]
-    covered = [f"95 % intervals held the true value in {_between(intervals)} of studies."] if intervals else []
+    covered = (
+        [tr("95 % intervals held the true value in {between} of studies.", between=_between(intervals))]
+        if intervals
+        else []
+    )
     promised = [c for c in checks if c.accepted is not None]
     misses = sum(c.standing == "misses" for c in promised)
     unsure = sum(c.standing == "cannot say" for c in promised)
-    ending = (
-        f"{len(promised) - misses - unsure} of {len(promised)} promises hold; missed: {misses}; "
-        f"outside by less than two Monte Carlo errors: {unsure}."
+    ending = tr(
+        "{held} of {promised} promises hold; missed: {misses}; outside by less than two Monte Carlo errors: {unsure}.",
+        held=len(promised) - misses - unsure,
+        promised=len(promised),
+        misses=misses,
+        unsure=unsure,
     )
     return (*_rejected(checks), *covered, *_recovered(checks), ending)
 
@@ -267,23 +253,35 @@ def _rejected(checks: Sequence[Check]) -> list[str]:
     if lab and papers:
         never = all(c.value == 0 for c in tests if c.method == LAB_TEST and c.judge == "constant")
         sentences.append(
-            f"Where nothing is planted, the lab's test cries wolf in {_between(lab)} of studies "
-            f"(it should in 5 %{'; at a constant judge it never does' if never else ''}); the papers' "
-            f"chi² in {_between(papers)}."
+            tr(
+                "Where nothing is planted, the lab's test cries wolf in {lab} of studies (it should in 5 %{never}); "
+                "the papers' chi² in {papers}.",
+                lab=_between(lab),
+                never=tr("; at a constant judge it never does") if never else "",
+                papers=_between(papers),
+            )
         )
         eager = max(papers, key=lambda c: c.value)
         if eager.value > LEVEL_RANGE[1]:
             sentences.append(
-                f"The chi² is too eager for “{eager.judge}” ({eager.value:.0%}): it takes the reads "
-                "of one item for so many independent facts."
+                tr(
+                    "The chi² is too eager for “{judge}” ({rate:.0%}): it takes the reads of one item for so many "
+                    "independent facts.",
+                    judge=eager.judge,
+                    rate=eager.value,
+                )
             )
         # Few studies can be at 0 by chance: only what lies clearly below 5 % is called so.
         timid = [c for c in papers if c.judge != "constant" and c.value + 2.0 * rate_error(0.05, c.studies) < 0.05]
         if timid:
             names = ", ".join(dict.fromkeys(f"“{c.judge}”" for c in timid))
             sentences.append(
-                f"For {names} it rejects in {_between(timid)} instead of the 5 % it claims: it gives "
-                "away power to see an effect."
+                tr(
+                    "For {names} it rejects in {between} instead of the 5 % it claims: it gives away power to see an "
+                    "effect.",
+                    names=names,
+                    between=_between(timid),
+                )
             )
     return sentences
 
@@ -293,8 +291,10 @@ def _recovered(checks: Sequence[Check]) -> list[str]:
     recovered = [c for c in checks if c.quantity == "recovery" and c.judge != "no effect"]
     if not recovered:
         return []
-    parts = [f"{c.method.removeprefix('log-odds of ')} {c.value:+.3f} ± {c.se:.3f}" for c in recovered]
-    return ["Estimated less planted log-odds, on average: " + ", ".join(parts) + "."]
+    parts = [
+        f"{c.method.removeprefix('log-odds of ')} {number(c.value, '+.3f')} ± {number(c.se, '.3f')}" for c in recovered
+    ]
+    return [tr("Estimated less planted log-odds, on average: ") + ", ".join(parts) + "."]
 
 
 def as_text(result: CheckResult) -> str:
@@ -326,7 +326,7 @@ def _setting(check: Check) -> Iterator[str]:
 
 def _between(checks: Sequence[Check]) -> str:
     low, high = min(c.value for c in checks), max(c.value for c in checks)
-    return f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"
+    return figure(low, ".1%") if f"{low:.1%}" == f"{high:.1%}" else interval((low, high), ".1%")
 
 
 def standing(value: float, se: float, n: int, accepted: tuple[float, float] | None, *, rate: bool = True) -> Standing:

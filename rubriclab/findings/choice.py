@@ -19,6 +19,7 @@ from rubriclab.findings.frame import Bools, OptionRows, compress, option_rows, s
 from rubriclab.findings.plain import picked
 from rubriclab.findings.topic import DocumentPart, Question, Topic
 from rubriclab.model import Arm, Ordering, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats.choice import ChoiceFit, EffectFit, Separability, fit_choice, layout
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
@@ -26,12 +27,12 @@ from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
 Source = Literal["choices", "probabilities"]
 
 FEW_ITEMS = 20
-UNLIMITED = "the judge follows the order so strictly that its odds have no limit"
+UNLIMITED = msg("the judge follows the order so strictly that its odds have no limit")
 """Why odds are bounds without an interval or a test."""
-DEFINITION = (
-    "Log-odds against the average level: how much likelier a judge is to choose an option for "
-    "where it stands (or the label beside it, or the score read just before), the option itself "
-    "held constant. Positions: on the typical item, items having leanings of their own. Labels and "
+DEFINITION = msg(
+    "Log-odds against the average level: how much likelier a judge is to choose an option for where "
+    "it stands (or the label beside it, or the score read just before), the option itself held "
+    "constant. Positions: on the typical item, items having leanings of their own. Labels and "
     "neighbours: one effect for all items, each item's own preference for each score conditioned "
     "away by comparing two reads of the same item; where items differ, it is nearer to 0 than the "
     "typical item's."
@@ -127,7 +128,7 @@ def choice(data: RunData, *, source: Source = "choices", seed: int = 0) -> Choic
     mine = [arm for arm in data.by_arm() if arm[1].axis == "options" and len(arm[2])]
     models = tuple(side_by_side(fitted, mine))
     left_out = len(data.arms) - len(models)
-    warnings = () if models else ("No arm of this run reorders score options.",)
+    warnings = () if models else (tr("No arm of this run reorders score options."),)
     return ChoiceResult(models, left_out, DEFINITION, warnings)
 
 
@@ -265,32 +266,46 @@ def _levels(effect: EffectFit | None, names: list[str] | None) -> tuple[Level, .
 
 _DESIGN_WARNINGS: dict[tuple[str, Separability], str] = {
     ("position", "no"): (
-        "Every item was read in one order only: position, label and content cannot be told "
-        "apart. Use a balanced, random or Williams design."
+        msg(
+            "Every item was read in one order only: position, label and content cannot be told apart. Use a "
+            "balanced, random or Williams design."
+        )
     ),
     ("position", "partly"): (
-        "These orders show only some differences between positions (two mirrored orders, say); "
-        "positions without an estimate cannot be told from content."
+        msg(
+            "These orders show only some differences between positions (two mirrored orders, say); positions "
+            "without an estimate cannot be told from content."
+        )
     ),
     ("label", "tied to score"): (
-        "Each label always stood beside the same score: what a label does is part of the score's "
-        "own content. Shuffle the labels to see it."
+        msg(
+            "Each label always stood beside the same score: what a label does is part of the score's own "
+            "content. Shuffle the labels to see it."
+        )
     ),
     ("label", "tied to position"): (
-        "Each label always stood at the same position: position effects are those of position and label together."
+        msg("Each label always stood at the same position: position effects are those of position and label together.")
     ),
-    ("label", "partly"): ("Labels moved too little to be told from position and content; no label effect is shown."),
+    ("label", "partly"): (
+        msg("Labels moved too little to be told from position and content; no label effect is shown.")
+    ),
     ("neighbour", "partly"): (
-        "This design cannot fully separate the neighbour's effect from position; none is shown "
-        "and position may contain some of it. A Williams or random design separates them."
+        msg(
+            "This design cannot fully separate the neighbour's effect from position; none is shown and "
+            "position may contain some of it. A Williams or random design separates them."
+        )
     ),
     ("neighbour", "tied to position"): (
-        "The score read just before is settled by the position here; position effects contain "
-        "the neighbour's. A Williams or random design separates them."
+        msg(
+            "The score read just before is settled by the position here; position effects contain the "
+            "neighbour's. A Williams or random design separates them."
+        )
     ),
     ("neighbour", "tied to score"): (
-        "The score read just before an option is settled by the option here; a Williams or random "
-        "design would show the neighbour's effect."
+        msg(
+            "The score read just before an option is settled by the option here; a Williams or random design "
+            "would show the neighbour's effect."
+        )
     ),
 }
 
@@ -298,30 +313,35 @@ _DESIGN_WARNINGS: dict[tuple[str, Separability], str] = {
 def _warnings(fit: ChoiceFit, unit: str) -> tuple[str, ...]:
     """What a reader must know before believing the numbers, in plain words."""
     if fit.n_reads == 0:
-        return ("No judgment of this arm could be read.",)
+        return (tr("No judgment of this arm could be read."),)
     if fit.separable.get("position") == "no":
-        return (_DESIGN_WARNINGS["position", "no"],)
+        one_order = _DESIGN_WARNINGS["position", "no"]
+        return (tr(one_order),)
     warnings = [
-        _DESIGN_WARNINGS[effect, answer]
+        tr(_DESIGN_WARNINGS[effect, answer])
         for effect, answer in fit.separable.items()
         if (effect, answer) in _DESIGN_WARNINGS
     ]
     if fit.n_pairs == 0:
-        return (*warnings, "No item ever got another score under another order: nothing to estimate.")
+        return (*warnings, tr("No item ever got another score under another order: nothing to estimate."))
     if fit.separated:
         warnings.append(
-            f"{UNLIMITED[0].upper()}{UNLIMITED[1:]}: they are held back by a penalty, said as “at least”, and have "
-            "no interval and no test."
+            tr(
+                "The judge follows the order so strictly that its odds have no limit: they are held back by a "
+                "penalty, said as “at least”, and have no interval and no test."
+            )
         )
     elif not fit.converged:
-        warnings.append("The fit did not converge; do not use these numbers.")
+        warnings.append(tr("The fit did not converge; do not use these numbers."))
     if fit.n_clusters < FEW_ITEMS:
         warnings.append(
-            f"Only {many(fit.n_clusters, unit)} changed their score with the order: intervals from so "
-            "few are too narrow."
+            tr(
+                "Only {units} changed their score with the order: intervals from so few are too narrow.",
+                units=many(fit.n_clusters, unit),
+            )
         )
     if fit.subsampled:
-        warnings.append("There are so many pairs of reads that a random part of them was used.")
+        warnings.append(tr("There are so many pairs of reads that a random part of them was used."))
     return tuple(warnings)
 
 
@@ -362,6 +382,6 @@ def _of_one_arm(data: RunData, *, code: int, source: Source) -> ChoiceModel:
 
 
 CHOICE = Topic(
-    "choice", choice, probabilities=True, title="Causes and cures", axes=frozenset({"options"}), document=_document
+    "choice", choice, probabilities=True, title=msg("Causes and cures"), axes=frozenset({"options"}), document=_document
 )
 CHOICE_OF_ARM = Question("choice of one arm", _of_one_arm, probabilities=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats as distributions
 
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.stats.choice import ChoiceFit
 from rubriclab.stats.choice_design import Layout, contrasts
@@ -99,9 +100,11 @@ def about_leanings(fit: ChoiceFit, own: Typical | None, wanted: bool) -> tuple[s
         return ()
     if own is None:
         return (
-            "The odds take one effect of position for all items. Where items lean to places by "
-            "themselves, the typical item is pulled more than they say.",
+            tr(
+                "The odds take one effect of position for all items. Where items lean to places by themselves, "
+                "the typical item is pulled more than they say."
+            ),
         )
     if own.part and own.leaning >= SMALL_LEANINGS:
-        return (f"The odds of positions rest on a random part of {many(own.items, 'item')}.",)
+        return (tr("The odds of positions rest on a random part of {items}.", items=many(own.items, "item")),)
     return ()

@@ -24,6 +24,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.series import ArmCalls, RunCodes
 from rubriclab.findings.topic import VARIED, Advice, DocumentPart, Json, Sentence, Topic, about, arm_json, setting
 from rubriclab.model import Axis, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats.inference import Floats, Ints, holm
 from rubriclab.stats.stepwise import Stepwise, stepwise
@@ -44,7 +45,7 @@ def comparison(data: RunData, *, seed: int = 0, n_boot: int = 1000) -> Compariso
     run = RunCodes.of(data)
     picked = [(code, arm) for code, arm in enumerate(data.arms) if arm.axis in ("pairwise", "listwise")]
     if not picked:
-        note = "This run has no pairwise or list-wise arm: there is nothing to compare."
+        note = tr("This run has no pairwise or list-wise arm: there is nothing to compare.")
         return ComparisonResult((), (), 0, (note,))
     arms = [ArmCalls.of(data, run, code, arm) for code, arm in picked]
     results = [judge_result(data, run, rows, _beside(rows, arms), seed=seed) for rows in arms]
@@ -126,10 +127,14 @@ def _predict(axis: Axis, p: int, judges: Sequence[JudgeComparison]) -> Predictor
         pc=stepwise(np.array([cell.pc for cell in cells], dtype=np.float64), variables),
         pf=stepwise(np.array([cell.pf for cell in cells], dtype=np.float64), variables),
         warnings=(
-            "Cells share questions and candidates and hold different numbers of comparisons, "
-            "while least squares takes them as independent and alike.",
-            "The quality gap is computed from the same judgments as PC and cannot exceed "
-            "PC x (1 - 1/p): its weight for PC is partly arithmetic.",
+            tr(
+                "Cells share questions and candidates and hold different numbers of comparisons, while least "
+                "squares takes them as independent and alike."
+            ),
+            tr(
+                "The quality gap is computed from the same judgments as PC and cannot exceed PC x (1 - 1/p): its "
+                "weight for PC is partly arithmetic."
+            ),
         ),
     )
 
@@ -173,9 +178,12 @@ def _sentences(result: ComparisonResult) -> Iterator[Sentence]:
 def _summary(result: ComparisonResult) -> str:
     verdicts = [judge.first_place.effect.verdict for judge in headlines(result)]
     shown, none = verdicts.count("effect"), verdicts.count("equivalent")
-    return (
-        f"the place decides for {shown} of {many(len(verdicts), 'judge')}, hardly for {none}, and "
-        f"is open for {len(verdicts) - shown - none}"
+    return tr(
+        "the place decides for {shown} of {judges}, hardly for {none}, and is open for {open}",
+        shown=shown,
+        judges=many(len(verdicts), "judge"),
+        none=none,
+        open=len(verdicts) - shown - none,
     )
 
 
@@ -184,7 +192,12 @@ def _advice(result: ComparisonResult) -> Iterator[Advice]:
         pairs, excess = judge.axis == "pairwise", judge.order_excess
         sentence = place_sentence(judge.judge, judge.first_place, pairs=pairs)
         yield Advice(
-            setting(judge), "first place", "Does the place decide?", sentence, judge.first_place.effect, primary=True
+            setting(judge),
+            "first place",
+            tr("Does the place decide?"),
+            sentence,
+            judge.first_place.effect,
+            primary=True,
         )
         clause = consistency_words(judge.pc, judge.first_place.design, excess, pairs=pairs)
         if clause:
@@ -192,7 +205,7 @@ def _advice(result: ComparisonResult) -> Iterator[Advice]:
             yield Advice(
                 setting(judge),
                 "consistency",
-                "Does the order change single choices?",
+                tr("Does the order change single choices?"),
                 answer,
                 excess.effect,
                 primary=excess.comparisons > 0,
@@ -233,7 +246,7 @@ COMPARISON = Topic(
     "comparison",
     comparison,
     probabilities=True,
-    title="Pairs and lists",
+    title=msg("Pairs and lists"),
     axes=COMPARED,
     document=_document,
     sentences=_sentences,
@@ -243,7 +256,7 @@ COMPARISON = Topic(
 PREDICTORS = Topic(
     "predictors",
     predictors,
-    title="What goes with consistency and fairness",
+    title=msg("What goes with consistency and fairness"),
     axes=COMPARED,
     needs=(COMPARISON,),
     document=_predictors_document,

@@ -17,6 +17,7 @@ from rubriclab.findings.order_drawn import calls_to_turn, order_drawn
 from rubriclab.findings.series import ADVANTAGE, UNREAD, ArmCalls, ArmSeries, RunCodes, Turned, dense
 from rubriclab.findings.settling import settled
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.advantage import FEW_UNITS, Design, PlaceWins, clustered_mean, in_every_order, in_one_order
@@ -26,8 +27,8 @@ from rubriclab.stats.randomisation import Randomisation
 from rubriclab.stats.repeats import Changes, changes
 from rubriclab.stats.verdict import Effect, effect, unknown
 
-CHANGED = "of choices changed by the order alone"
-TESTED = "the first place wins as often as the last, normal by units"
+CHANGED = msg("of choices changed by the order alone")
+TESTED = msg("the first place wins as often as the last, normal by units")
 Source = Literal["choices", "probabilities"]
 
 
@@ -105,7 +106,7 @@ def first_place(data: RunData, run: RunCodes, rows: ArmCalls, series: ArmSeries)
     shown = _effect(data, wins, level, why)
     return FirstPlace(
         effect=early.effect if early else shown,
-        test=_no_test("read while the run goes on") if early else Test(TESTED, mean.z, float("nan"), mean.p),
+        test=_no_test(tr("read while the run goes on")) if early else Test(TESTED, mean.z, float("nan"), mean.p),
         places=_places(data, wins, level, why),
         design=wins.design,
         comparisons=wins.comparisons,
@@ -167,20 +168,28 @@ def _not_known(run: RunCodes, rows: ArmCalls, wins: PlaceWins, drawn: Randomisat
     read, calls = (rows.position >= stats.TIE).mean() if len(rows.position) else 0.0, calls_to_turn(run, rows)
     if read < 1.0 - UNREAD:
         return _unreadable(1.0 - read)
-    tell = f"{many(calls, 'more call')}, each comparison in its other order{'s' * (rows.p > 2)}, would tell"
+    more = many(calls, "more call")
+    tell = (
+        tr("{more_calls}, each comparison in its other orders, would tell", more_calls=more)
+        if rows.p > 2
+        else tr("{more_calls}, each comparison in its other order, would tell", more_calls=more)
+    )
     if wins.comparisons and drawn:
-        return (
-            f"each comparison was shown in one order, which was not dealt at random: {drawn.against}, "
-            f"and a place is not told from what goes with it; {tell}"
+        return tr(
+            "each comparison was shown in one order, which was not dealt at random: {against}, and a place "
+            "is not told from what goes with it; {tell}",
+            against=tr(drawn.against),
+            tell=tell,
         )
-    return (
-        "no candidates were shown in more than one order: a liking for a place cannot be told "
-        f"from a liking for a candidate; {tell}"
+    return tr(
+        "no candidates were shown in more than one order: a liking for a place cannot be told from a "
+        "liking for a candidate; {tell}",
+        tell=tell,
     )
 
 
 def _unreadable(share: float) -> str:
-    return f"{share:.0%} of the replies cannot be read"
+    return tr("{share:.0%} of the replies cannot be read", share=share)
 
 
 def _why_not(data: RunData, rows: ArmCalls, wins: PlaceWins, unit: str) -> str:
@@ -190,7 +199,7 @@ def _why_not(data: RunData, rows: ArmCalls, wins: PlaceWins, unit: str) -> str:
     if unread > UNREAD:
         return _unreadable(unread)
     if wins.units < FEW_UNITS:
-        return f"{many(wins.units, unit)}: too few to say"
+        return tr("{units}: too few to say", units=many(wins.units, unit))
     return ""
 
 
@@ -205,7 +214,7 @@ def _places(data: RunData, wins: PlaceWins, level: float, why: str) -> tuple[Pla
         ci = Interval(float("nan"), float("nan"))
         if wins.design == "both orders":
             ci = clustered_wilson(won, of, level=1.0 - (1.0 - level) / p)
-        name = f"advantage of place {k + 1} over even"
+        name = tr("advantage of place {place} over even", place=k + 1)
         shown = effect(estimate, ends, data.smallest_effect, unit=name, confidence=level, why=why)
         places.append(Place(k + 1, share, ci, 1.0 / p, shown))
     return tuple(places)
@@ -225,15 +234,15 @@ def order_excess(data: RunData, run: RunCodes, rows: ArmCalls, others: Sequence[
     units = len(np.unique(unit[known]))
     level, sesoi = confidence(data, rows.arm.judge), data.smallest_effect
     if not known.any():
-        why = f"noise included: {_settled_by(buys)}"
+        why = tr("noise included: {settled}", settled=_settled_by(buys))
         nan, shown = float("nan"), unknown(sesoi, why, unit=CHANGED, confidence=level)
         return OrderExcess(shown, nan, nan, 0, 0, buys)
-    why = f"{many(units, run.unit)} asked twice: too few to say" if units < FEW_UNITS else ""
+    why = tr("{units} asked twice: too few to say", units=many(units, run.unit)) if units < FEW_UNITS else ""
     why = unfinished(data) or why
     estimate, ends = clustered_mean(changed.excess[known], unit[known], level=level)
     shown = effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True)
     if source and shown.verdict == "equivalent":
-        why = f"the judge's own noise is known from the {source} arm alone"
+        why = tr("the judge's own noise is known from the {source} arm alone", source=source)
         shown = effect(estimate, ends, sesoi, unit=CHANGED, confidence=level, why=why, excess=True)
     return OrderExcess(
         effect=shown,
@@ -285,7 +294,7 @@ def _to_buy(comparison: Ints, slot: Ints, p: int, n: int) -> int:
 
 
 def _settled_by(buys: int) -> str:
-    return f"no order was asked twice; {many(buys, 'more call')} would tell the two apart"
+    return tr("no order was asked twice; {more_calls} would tell the two apart", more_calls=many(buys, "more call"))
 
 
 # ------------------------------------------------------------------ in words
@@ -295,31 +304,48 @@ def place_sentence(who: str, first: FirstPlace, *, pairs: bool) -> str:
     """Whether the place decides, with how far the first place wins and the interval."""
     shown = first.effect
     if not np.isfinite(shown.estimate):
-        return f"Whether the place decides for {who} cannot be said: {shown.why}."
+        return tr("Whether the place decides for {who} cannot be said: {why}.", who=who, why=tr(shown.why))
     ratio = ""
     if pairs:
-        ratio = f", as {50 + 50 * shown.estimate:.0f} : {50 - 50 * shown.estimate:.0f}"
+        ratio = tr(", as {first:.0f} : {last:.0f}", first=50 + 50 * shown.estimate, last=50 - 50 * shown.estimate)
     ends = interval(shown.interval, "+.2f", brackets=True)
     numbers = f"{number(shown.estimate, '+.2f')} {ends}{ratio}"
-    difference = f"wins of the first place less wins of the last {numbers}{_from_probabilities(first)}"
+    difference = tr(
+        "wins of the first place less wins of the last {numbers}{from_probabilities}",
+        numbers=numbers,
+        from_probabilities=_from_probabilities(first),
+    )
     if shown.verdict == "effect":
-        side = "first" if shown.estimate > 0 else "last"
-        return f"{who} prefers the answer shown {side}, for its place: {difference}."
+        if shown.estimate > 0:
+            return tr(
+                "{who} prefers the answer shown first, for its place: {difference}.", who=who, difference=difference
+            )
+        return tr("{who} prefers the answer shown last, for its place: {difference}.", who=who, difference=difference)
     if shown.verdict == "equivalent":
-        alike = "The place hardly decides" if pairs else "First and last place win alike"
-        return (
-            f"{alike} for {who}: {difference}, within ± {shown.sesoi:g}, the smallest effect of "
-            f"interest{_other_place(first)}."
+        alike = tr("The place hardly decides") if pairs else tr("First and last place win alike")
+        return tr(
+            "{alike} for {who}: {difference}, within ± {sesoi:g}, the smallest effect of interest{other_place}.",
+            alike=alike,
+            who=who,
+            difference=difference,
+            sesoi=shown.sesoi,
+            other_place=_other_place(first),
         )
-    why = shown.why or "these data fit both with none and with one of interest"
-    return f"Whether the place decides for {who} is open ({why}): {difference}{_other_place(first)}."
+    why = tr(shown.why) or tr("these data fit both with none and with one of interest")
+    return tr(
+        "Whether the place decides for {who} is open ({why}): {difference}{other_place}.",
+        who=who,
+        why=why,
+        difference=difference,
+        other_place=_other_place(first),
+    )
 
 
 def _from_probabilities(first: FirstPlace) -> str:
     """The source, where it is not the choices, and what these say."""
     if first.by_choices is None:
         return ""
-    return f", from probabilities (by the choices {number(first.by_choices.estimate, '+.2f')})"
+    return tr(", from probabilities (by the choices {estimate})", estimate=number(first.by_choices.estimate, "+.2f"))
 
 
 def _other_place(first: FirstPlace) -> str:
@@ -329,33 +355,44 @@ def _other_place(first: FirstPlace) -> str:
         return ""
     most = max(sure, key=lambda place: abs(place.effect.estimate))
     ends = interval(most.effect.interval, "+.2f", brackets=True)
-    return f"; but place {most.place} wins {most.effect.estimate:+.2f} {ends} against even"
+    return tr(
+        "; but place {place} wins {estimate:+.2f} {ends} against even",
+        place=most.place,
+        estimate=most.effect.estimate,
+        ends=ends,
+    )
 
 
 def consistency_words(pc: float, design: Design, excess: OrderExcess, *, pairs: bool) -> str:
     """How often a choice stays, as a clause; never without the judge's own noise."""
     if design == "one random order":
-        return (
-            "each comparison was shown in one order, taken to be dealt at random: how often a choice "
-            "would change with the order is not known"
+        return tr(
+            "each comparison was shown in one order, taken to be dealt at random: how often a choice would "
+            "change with the order is not known"
         )
-    swap = "the two answers change places" if pairs else "the list is turned round"
+    swap = tr("the two answers change places") if pairs else tr("the list is turned round")
     if excess.comparisons:
-        again = f" (in the {excess.source} arm)" if excess.source else ""
-        start = (
-            f"its choice changes in {excess.order:.0%} of pairs of calls when {swap} and in "
-            f"{excess.again:.0%} when it is asked the same again{again}"
+        where = tr(" (in the {source} arm)", source=excess.source) if excess.source else ""
+        start = tr(
+            "its choice changes in {order:.0%} of pairs of calls when {swap} and in {repeated:.0%} when it is "
+            "asked the same again{where}",
+            order=excess.order,
+            swap=swap,
+            repeated=excess.again,
+            where=where,
         )
         if excess.effect.verdict == "effect":
-            return f"{start}: the order itself changes choices"
+            return tr("{start}: the order itself changes choices", start=start)
         if excess.effect.verdict == "equivalent":
-            return f"{start}: the order itself changes hardly any"
+            return tr("{start}: the order itself changes hardly any", start=start)
         ends = interval(excess.effect.interval, "+.0%", brackets=True)
-        why = f" ({excess.effect.why})" if excess.effect.why else ""
-        return f"{start}: how many the order alone changes is open{why or f' {ends}'}"
+        why = f" ({tr(excess.effect.why)})" if excess.effect.why else ""
+        return tr("{start}: how many the order alone changes is open{why}", start=start, why=why or f" {ends}")
     if not np.isfinite(pc):
         return ""
-    return (
-        f"it stays with its choice in {pc:.0%} of comparisons when {swap}, its own noise included "
-        f"({_settled_by(excess.buys)})"
+    return tr(
+        "it stays with its choice in {pc:.0%} of comparisons when {swap}, its own noise included ({settled})",
+        pc=pc,
+        swap=swap,
+        settled=_settled_by(excess.buys),
     )

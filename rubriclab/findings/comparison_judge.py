@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rubriclab.findings.comparison_cautions import Usable, cautions_of
 from rubriclab.findings.comparison_cells import (
     Cell,
     Cells,
@@ -27,44 +28,10 @@ from rubriclab.findings.comparison_cells import (
 )
 from rubriclab.findings.comparison_effects import FirstPlace, OrderExcess, first_place, order_excess
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series, dense
-from rubriclab.model import MOSTLY, Arm, Axis, RunData
-from rubriclab.model.wording import many, p_value
+from rubriclab.model import Arm, Axis, RunData
+from rubriclab.model.language import tr
 from rubriclab.stats import comparison as stats
-from rubriclab.stats.advantage import FEW_UNITS
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
-from rubriclab.stats.randomisation import ALARM
-
-
-@dataclass(frozen=True)
-class Usable:
-    """What became of an arm's calls and series (a series: one comparison in its p orders).
-
-    ``series``: complete ones that PC and PF use, in five classes; ``consistent_ties`` are
-    among ``consistent``. ``incomplete``: series with ``missing_calls`` orders never made.
-    ``extra``: further repeats left to RS because repeats are unequal. ``single_candidate``:
-    calls that show fewer than two candidates; ``other_size``: calls of another list length.
-    ``queries`` repeat the same order; ``asked_once`` do not; ``unequal_repeats`` have fewer
-    repeats than the most repeated one.
-    """
-
-    calls: int
-    series: int
-    consistent: int
-    primacy: int
-    recency: int
-    neutral: int
-    unreadable: int
-    consistent_ties: int
-    tie_calls: int
-    unread_calls: int
-    incomplete: int
-    missing_calls: int
-    extra: int
-    single_candidate: int
-    other_size: int
-    queries: int
-    asked_once: int
-    unequal_repeats: int
 
 
 @dataclass(frozen=True)
@@ -160,7 +127,7 @@ def judge_result(
         "pc_parabola": pc_parabola,
         "pf_parabola": pf_parabola,
     }
-    return {**result, "warnings": _warnings(result)}
+    return {**result, "warnings": cautions_of(result)}
 
 
 def _rates(series: ArmSeries, cells: Cells, p: int) -> dict[str, Any]:
@@ -190,7 +157,7 @@ def _fairness_test(series: ArmSeries, cells: Cells, p: int) -> Test:
     if (series.classes.kind != stats.UNREADABLE).any():
         return test
     nan = float("nan")
-    return Test(test.name, nan, nan, nan, "no comparison was read in every order: nothing to test")
+    return Test(test.name, nan, nan, nan, tr("no comparison was read in every order: nothing to test"))
 
 
 def _whom(arm: Arm) -> dict[str, Any]:
@@ -281,93 +248,3 @@ def _choice_shares(rows: ArmCalls) -> dict[str, float]:
     counts = np.bincount(rows.position + 1, minlength=rows.p + 2) / n
     places = {str(place): float(counts[place + 1]) for place in range(1, rows.p + 1)}
     return {**places, "tie": float(counts[1]), "unread": float(counts[0])}
-
-
-def _warnings(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """In plain words: what was left out and what a reader could mistake."""
-    usable: Usable = result["usable"]
-    warnings = []
-    if usable.single_candidate:
-        warnings.append(f"{usable.single_candidate} calls show one candidate only: nothing to compare.")
-    if usable.other_size:
-        warnings.append(f"{usable.other_size} calls compare another number of candidates: left out.")
-    if usable.incomplete:
-        warnings.append(
-            f"{many(usable.incomplete, 'comparison')} in no class: {many(usable.missing_calls, 'swapped call')} missing."
-        )
-    if usable.unreadable:
-        warnings.append(
-            f"{usable.unreadable:,} of {many(usable.series, 'comparison')} in no class for a reply that cannot be "
-            "read, but in the denominator of PF."
-        )
-    if usable.extra:
-        warnings.append(
-            f"Repeats are unequal: PC and PF use each comparison's first repeat, {usable.extra} "
-            "further ones count for RS only."
-        )
-    if usable.unequal_repeats or (usable.queries and usable.asked_once):
-        warnings.append(
-            f"RS rests on {usable.queries} repeated queries; {usable.unequal_repeats} have fewer "
-            f"repeats than the others and {usable.asked_once} were asked once and are left out."
-        )
-    if usable.queries == 0:
-        warnings.append("No query was repeated, so there is no RS.")
-    if usable.series == usable.unreadable:
-        warnings.append(
-            "No comparison was read in every order: there is no PC, no PF and no test of it, and "
-            "which questions lean to a side is not known."
-        )
-    return (*warnings, *_cautions(result, usable))
-
-
-def _cautions(result: Mapping[str, Any], usable: Usable) -> list[str]:
-    cautions = []
-    if result["empty_cells"]:
-        cautions.append(
-            f"{result['empty_cells']} of {result['n_cells']} cells have nothing readable; the "
-            f"paper's spread of PC counts them as 0 (without them "
-            f"{result['pc_sd_readable']:.3f})."
-        )
-    cautions += _place_cautions(result["first_place"])
-    if 0 < result["n_questions"] < FEW_UNITS:
-        cautions.append(f"Only {many(result['n_questions'], result['unit'])}: intervals are rough and tests weak.")
-    if usable.calls and usable.tie_calls > 0.9 * usable.calls:
-        cautions.append("This judge nearly always says tie. Two ties count as consistent, so its PC says little.")
-    if result["error"] > 0.2:
-        cautions.append("More than a fifth of the replies cannot be read: PC describes the rest only.")
-    if result["n_positions"] > 2 and usable.series:
-        cautions.append(
-            "List-wise PF counts series, the first place against all others. Without any effect "
-            f"of the order these winners would give {result['pf_expected']:+.3f}: read PF against "
-            "that, and trust its test and the shares of the first and last place."
-        )
-    if result["points"]:
-        cautions.append(
-            "Inconsistent comparisons count as ties in the win rate, so a gap above "
-            "PC x (1 - 1/p) cannot occur: part of the parabola is arithmetic."
-        )
-    return cautions
-
-
-def _place_cautions(first: FirstPlace) -> list[str]:
-    cautions = []
-    if first.label_mass < MOSTLY:
-        cautions.append(
-            f"Only {first.label_mass:.0%} of the probability was on the labels, so what places won is told by the choices."
-        )
-    if first.design != "one random order" or first.drawn is None:
-        return cautions
-    smallest = min(first.drawn.p_holm, default=float("nan"))
-    cautions.append(
-        "Each comparison was shown in one order. The advantage of the first place is that of an "
-        "average over candidates, and right if the order was dealt at random, which the data "
-        f"cannot show; of {many(len(first.drawn.tests), 'test')} the strongest against it has {p_value(smallest)} "
-        f"(corrected; below {ALARM:g} the order is not taken to be dealt). {many(first.left_out, 'call')} left out: "
-        "unread, or of candidates that were not seen both ways round."
-    )
-    if first.modelled:
-        cautions.append(
-            f"{many(first.modelled, 'call')} of candidates that met too seldom to be set against each "
-            "other in both orders: a Bradley-Terry model takes out what they are worth."
-        )
-    return cautions

@@ -10,6 +10,7 @@ import numpy as np
 from rubriclab.findings.comparison_cells import CellRates, cells_of, rates_of
 from rubriclab.findings.series import ArmCalls, RunCodes, arm_series, dense
 from rubriclab.model import Arm, Axis, RunData
+from rubriclab.model.language import tr
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.inference import Floats, Interval, Ints
 
@@ -115,9 +116,9 @@ def _majority_rates(run: RunCodes, instances: _Instances, vote: stats.Votes, arm
 
 def _warnings(judges: int, excluded: int) -> Iterator[str]:
     if judges == 2:
-        yield "With two judges a majority is their agreement; three or more vote."
+        yield tr("With two judges a majority is their agreement; three or more vote.")
     if excluded:
-        yield f"{excluded} calls were read by fewer than two judges: left out."
+        yield tr("{excluded} calls were read by fewer than two judges: left out.", excluded=excluded)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def _hardest(
     for row in order[vote.disagreement[order] > 0].tolist():
         item = int(instances.item[row])
         shown = tuple(map(str, data.orderings[int(instances.ordering[row])].shown))
-        unchosen = {stats.TIE: "tie", stats.UNREAD: "unread", stats.ABSENT: "not asked"}
+        unchosen = {stats.TIE: tr("tie"), stats.UNREAD: tr("unread"), stats.ABSENT: tr("not asked")}
         hardest.append(
             Hard(
                 item=item,

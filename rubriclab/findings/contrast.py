@@ -16,13 +16,14 @@ import numpy as np
 from rubriclab.findings.contrast_comparison import comparison_contrast
 from rubriclab.findings.contrast_criteria import criteria_contrast
 from rubriclab.findings.contrast_options import options_contrast
-from rubriclab.findings.contrast_results import Contrast, Delta, Side
+from rubriclab.findings.contrast_results import Contrast, Delta, Side, measure_said
 from rubriclab.findings.effects import words
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.plain import plain
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, LabError, RunData
-from rubriclab.model.wording import interval, many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import interval, many, number
 
 
 def contrast(a: RunData, code_a: int, b: RunData, code_b: int, *, seed: int = 0, n_boot: int = 2_000) -> Contrast:
@@ -33,7 +34,7 @@ def contrast(a: RunData, code_a: int, b: RunData, code_b: int, *, seed: int = 0,
     sides = [Side.of(a, code_a), Side.of(b, code_b)]
     why = why_not(sides[0].arm, sides[1].arm)
     if why:
-        raise LabError(f"These two cannot be compared. {why}")
+        raise LabError(tr("These two cannot be compared. {why}", why=why))
     work = {"options": options_contrast, "criteria": criteria_contrast}.get(sides[0].arm.axis, comparison_contrast)
     return work(sides[0], sides[1], seed, n_boot)
 
@@ -99,7 +100,7 @@ def contrast_words(pair: Contrast, a: str, b: str) -> tuple[str, ...]:
     What is said of places, rates and cells rests on intervals that hold all at once.
     """
     if (pair.run_a, pair.code_a) == (pair.run_b, pair.code_b):
-        return ("This is one arm on both sides: every difference is exactly 0.",)
+        return (tr("This is one arm on both sides: every difference is exactly 0."),)
     parts = [_by_place(pair, a, b), _by_rate(pair, a, b), _by_cell(pair, a, b)]
     by_kind = {delta.kind: delta for delta in reversed(pair.deltas) if delta.effect is not None}
     main = next((by_kind[kind] for kind in ("shift", "advantage", "score") if kind in by_kind), None)
@@ -113,10 +114,20 @@ def _by_place(pair: Contrast, a: str, b: str) -> str:
     clear = [delta for delta in places if delta.clear]
     if clear:
         top = max(clear, key=lambda delta: abs(delta.delta))
-        return f"{a} picks {top.measure} in {top.a:.0%} of judgments, {b} in {top.b:.0%}: {_points(top)}."
+        return tr(
+            "{a} picks {measure} in {share_a:.0%} of judgments, {b} in {share_b:.0%}: {points}.",
+            a=a,
+            measure=measure_said(top.measure),
+            share_a=top.a,
+            b=b,
+            share_b=top.b,
+            points=_points(top),
+        )
     ends = [abs(end) for delta in places for end in delta.ci_all]
     if ends and np.isfinite(ends).all():
-        return f"No place is picked more often by one of the two by more than {100 * max(ends):.0f} points."
+        return tr(
+            "No place is picked more often by one of the two by more than {most:.0f} points.", most=100 * max(ends)
+        )
     return ""
 
 
@@ -130,7 +141,13 @@ def _by_rate(pair: Contrast, a: str, b: str) -> str:
         return ""
     delta = rates[0]
     ends = interval(tuple(100 * end for end in delta.ci_all), "+.0f")
-    return f"Whether {delta.measure} is another in {a} than in {b} is undecided: {ends} points."
+    return tr(
+        "Whether {measure} is another in {a} than in {b} is undecided: {ends} points.",
+        measure=measure_said(delta.measure),
+        a=a,
+        b=b,
+        ends=ends,
+    )
 
 
 def _by_cell(pair: Contrast, a: str, b: str) -> str:
@@ -138,13 +155,19 @@ def _by_cell(pair: Contrast, a: str, b: str) -> str:
     if cells is None or cells.kind != "criterion":
         return ""
     if cells.clear.any():
-        return (
-            f"The order of the criteria acts on {a} otherwise than on {b} in "
-            f"{int(cells.clear.sum())} of {cells.tested} cells."
+        return tr(
+            "The order of the criteria acts on {a} otherwise than on {b} in {clear} of {tested} cells.",
+            a=a,
+            b=b,
+            clear=int(cells.clear.sum()),
+            tested=cells.tested,
         )
-    return (
-        f"Whether the order of the criteria acts on {a} otherwise than on {b} is undecided: none of "
-        f"{many(cells.tested, 'cell')} tells, and none shows them alike."
+    return tr(
+        "Whether the order of the criteria acts on {a} otherwise than on {b} is undecided: none of "
+        "{cells} tells, and none shows them alike.",
+        a=a,
+        b=b,
+        cells=many(cells.tested, "cell"),
     )
 
 
@@ -154,41 +177,73 @@ def _verdict(delta: Delta, a: str, b: str) -> str:
         return ""
     shown, about = words(delta.effect), ABOUT[delta.kind]
     if delta.effect.verdict == "effect":
-        sides = f"{delta.a:{about.form}} for {a} and {delta.b:{about.form}} for {b}"
-        return f"{about.has} {sides}: a difference of {shown}."
+        sides = tr(
+            "{value_a} for {a} and {value_b} for {b}",
+            value_a=number(delta.a, about.form),
+            a=a,
+            value_b=number(delta.b, about.form),
+            b=b,
+        )
+        return tr(about.differ, sides=sides, shown=shown)
     if delta.effect.verdict == "equivalent":
-        return f"{about.has} the same for {a} and {b}, to within {delta.effect.sesoi:g}: {shown}."
-    return f"Undecided whether {about.whether} the same for {a} and {b}: {shown}."
+        return tr(about.alike, a=a, b=b, sesoi=delta.effect.sesoi, shown=shown)
+    return tr(about.undecided, a=a, b=b, shown=shown)
 
 
 class _About(NamedTuple):
-    has: str
-    whether: str
+    differ: str
+    alike: str
+    undecided: str
     form: str
 
 
 ABOUT: Mapping[str, _About] = {
     "shift": _About(
-        "Listed ascending instead of descending the mean score changes by",
-        "listing ascending instead of descending changes the mean score by",
+        msg("Listed ascending instead of descending the mean score changes by {sides}: a difference of {shown}."),
+        msg(
+            "Listed ascending instead of descending the mean score changes by the same for {a} and {b}, to within "
+            "{sesoi:g}: {shown}."
+        ),
+        msg(
+            "Undecided whether listing ascending instead of descending changes the mean score by the same for {a} "
+            "and {b}: {shown}."
+        ),
         "+.2f",
     ),
-    "score": _About("The mean score is", "the mean score is", ".2f"),
-    "advantage": _About("The first place's lead is", "the first place's lead is", "+.2f"),
+    "score": _About(
+        msg("The mean score is {sides}: a difference of {shown}."),
+        msg("The mean score is the same for {a} and {b}, to within {sesoi:g}: {shown}."),
+        msg("Undecided whether the mean score is the same for {a} and {b}: {shown}."),
+        ".2f",
+    ),
+    "advantage": _About(
+        msg("The first place's lead is {sides}: a difference of {shown}."),
+        msg("The first place's lead is the same for {a} and {b}, to within {sesoi:g}: {shown}."),
+        msg("Undecided whether the first place's lead is the same for {a} and {b}: {shown}."),
+        "+.2f",
+    ),
 }
 """How a verdict speaks of what it is about, by the kind of the difference."""
 
 
 def _points(delta: Delta) -> str:
-    more = "more" if delta.delta > 0 else "fewer"
     low, high = sorted((abs(100 * delta.ci_all.low), abs(100 * delta.ci_all.high)))
-    return f"{abs(100 * delta.delta):.0f} points {more} ({low:.0f} to {high:.0f})"
+    said = {"points": abs(100 * delta.delta), "low": low, "high": high}
+    if delta.delta > 0:
+        return tr("{points:.0f} points more ({low:.0f} to {high:.0f})", **said)
+    return tr("{points:.0f} points fewer ({low:.0f} to {high:.0f})", **said)
 
 
 def _rate_words(delta: Delta, a: str, b: str) -> str:
-    if delta.kind == "fairness":
-        return f"{delta.measure} is {delta.a:+.2f} in {a} and {delta.b:+.2f} in {b}"
-    return f"{delta.measure} is {delta.a:.0%} in {a} and {delta.b:.0%} in {b}"
+    form = "+.2f" if delta.kind == "fairness" else ".0%"
+    return tr(
+        "{measure} is {value_a} in {a} and {value_b} in {b}",
+        measure=measure_said(delta.measure),
+        value_a=number(delta.a, form),
+        a=a,
+        value_b=number(delta.b, form),
+        b=b,
+    )
 
 
 CONTRAST = Question("difference of two arms", contrast)

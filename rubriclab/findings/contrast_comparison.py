@@ -11,6 +11,7 @@ from rubriclab.findings.contrast_results import Contrast, Delta, Kind, Side, hel
 from rubriclab.findings.matching import item_keys, matched
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series, dense
 from rubriclab.model import LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import comparison as pairs
 from rubriclab.stats.advantage import clustered_difference
 from rubriclab.stats.inference import Floats, Interval, Ints
@@ -87,7 +88,7 @@ def _measured(
 def comparison_contrast(a: Side, b: Side, seed: int, n_boot: int) -> Contrast:
     one, two = _Compared.of_side(a), _Compared.of_side(b)
     if not len(one.item) or not len(two.item):
-        raise LabError("One of the two has no comparison that was shown in every order.")
+        raise LabError(tr("One of the two has no comparison that was shown in every order."))
     item_a, item_b, changed = item_keys(a.data, one.item, b.data, two.item)
     sets = {name: code for code, name in enumerate(dict.fromkeys((*one.sets, *two.sets)))}
     key_a, key_b = (
@@ -116,8 +117,8 @@ def comparison_contrast(a: Side, b: Side, seed: int, n_boot: int) -> Contrast:
 
 
 _RATES: tuple[tuple[str, str, Kind], ...] = (
-    ("advantage of the first place", "advantage", "advantage"),
-    ("consistency (PC)", "pc", "rate"),
-    ("unreadable", "error", "rate"),
-    ("fairness (PF)", "pf", "fairness"),
+    (msg("advantage of the first place"), "advantage", "advantage"),
+    (msg("consistency (PC)"), "pc", "rate"),
+    (msg("unreadable"), "error", "rate"),
+    (msg("fairness (PF)"), "pf", "fairness"),
 )

@@ -9,6 +9,8 @@ import numpy as np
 
 from rubriclab.findings.contrast_results import (
     FEW,
+    MEAN_SCORE,
+    R_WITH_HUMANS,
     Cells,
     Contrast,
     Drawn,
@@ -18,11 +20,13 @@ from rubriclab.findings.contrast_results import (
     differing,
     judged,
     made_contrast,
+    measure_of,
 )
 from rubriclab.findings.criteria_rows import ItemSums, item_sums
 from rubriclab.findings.frame import Bools
 from rubriclab.findings.matching import Matched, item_keys, matched, resampled
 from rubriclab.model import Arm, LabError
+from rubriclab.model.language import tr
 from rubriclab.stats import alignment as agree
 from rubriclab.stats import contrast as stats
 from rubriclab.stats.criteria import position_shifts
@@ -117,7 +121,7 @@ def criteria_contrast(a: Side, b: Side, seed: int, n_boot: int) -> Contrast:
     used_a, used_b = _used(found_a), _used(found_b)
     names = [name for name in used_a if name in used_b]
     if not names:
-        raise LabError("These two cannot be compared: they have no criterion in common.")
+        raise LabError(tr("These two cannot be compared: they have no criterion in common."))
     one, two = _Scored.of(a, found_a, names), _Scored.of(b, found_b, names)
     keys = item_keys(a.data, one.sums.item_code, b.data, two.sums.item_code)
     match = matched(keys[0], keys[1], one.sums.text, two.sums.text, changed=keys[2])
@@ -135,13 +139,18 @@ def criteria_contrast(a: Side, b: Side, seed: int, n_boot: int) -> Contrast:
     rated = int(min(rated_a.sum(), rated_b.sum()))
     if rated > 1:
         known = side_a.r, side_b.r
-        deltas.append(delta_of("r with humans", "agreement", *known, rated, match.units))
+        deltas.append(delta_of(R_WITH_HUMANS, "agreement", *known, rated, match.units))
     other = sorted(set(used_a) ^ set(used_b))
     warnings = list(_criterion_warnings(other, cells is not None))
     if rated > 1 and one.sums.reads != two.sums.reads:
         warnings.append(
-            f"The budgets differ, {one.sums.reads} against {two.sums.reads} reads a score, and more "
-            f"reads alone raise agreement with humans: r is that of means of {reads} in both."
+            tr(
+                "The budgets differ, {first} against {second} reads a score, and more reads alone raise "
+                "agreement with humans: r is that of means of {reads} in both.",
+                first=one.sums.reads,
+                second=two.sums.reads,
+                reads=reads,
+            )
         )
     every = judged(a, b, match.units, "text", deltas)
     return made_contrast(a, b, match, "text", seed, n_boot, cells, every, warnings)
@@ -153,8 +162,8 @@ def _deltas(
     """Mean scores, over all criteria and of each."""
     (a, sums_a), (b, sums_b) = one, two
     items, n = min(len(match.at_a), len(match.at_b)), len(names)
-    whole: list[tuple[str, slice]] = [("mean score", slice(None))]
-    each = [(f"mean score, {name}", slice(k, k + 1)) for k, name in enumerate(names)]
+    whole: list[tuple[str, slice]] = [(MEAN_SCORE, slice(None))]
+    each = [(measure_of(name), slice(k, k + 1)) for k, name in enumerate(names)]
     # Of each unit and criterion the sum of its scores and how many there are.
     places = a.sums[0].shape[-1]
     of_a, of_b = (
@@ -191,11 +200,11 @@ def _criterion_cells(
 def _criterion_warnings(other: Sequence[str], moved: bool) -> Iterator[str]:
     if other:
         listed = ", ".join(other[:6]) + (" …" if len(other) > 6 else "")
-        yield f"Criteria that only one of the two scores are left out: {listed}."
+        yield tr("Criteria that only one of the two scores are left out: {names}.", names=listed)
     if not moved:
-        yield (
-            "In one of the two every criterion stands at one place only, so there are no shifts "
-            "to compare. Use balanced, Williams or random orders."
+        yield tr(
+            "In one of the two every criterion stands at one place only, so there are no shifts to compare. "
+            "Use balanced, Williams or random orders."
         )
 
 

@@ -9,6 +9,9 @@ import numpy as np
 
 from rubriclab.findings.contrast_results import (
     FEW,
+    MEAN_SCORE,
+    R_WITH_HUMANS,
+    STRENGTH,
     Cells,
     Contrast,
     Drawn,
@@ -18,17 +21,19 @@ from rubriclab.findings.contrast_results import (
     differing,
     judged,
     made_contrast,
+    measure_at,
 )
 from rubriclab.findings.frame import Bools, ItemTables, OptionRows, item_tables, option_rows, side_by_side, units
 from rubriclab.findings.matching import Matched, item_keys, matched, resampled
 from rubriclab.model import Arm
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import alignment as agree
 from rubriclab.stats import contrast as stats
 from rubriclab.stats.inference import Floats, Ints, sum_by
 from rubriclab.stats.position import is_separable, position_given_score
 from rubriclab.stats.shift import OrderReads, turning_sums
 
-SHIFT = "ascending less descending"
+SHIFT = msg("ascending less descending")
 
 
 @dataclass(frozen=True)
@@ -138,9 +143,9 @@ def _deltas(
     totals = [(s[:, :square] @ np.repeat(scores, n), s[:, :square].sum(axis=1)) for s in (sums_a, sums_b)]
     means = a.mean(scores), b.mean(scores)
     differ = differing(totals[0], totals[1], match)
-    deltas.append(delta_of("mean score", "score", *means, items, match.units, differ))
+    deltas.append(delta_of(MEAN_SCORE, "score", *means, items, match.units, differ))
     if rated > 1:
-        deltas.append(delta_of("r with humans", "agreement", a.r, b.r, rated, match.units))
+        deltas.append(delta_of(R_WITH_HUMANS, "agreement", a.r, b.r, rated, match.units))
     return deltas
 
 
@@ -205,7 +210,7 @@ def _position_deltas(a: _Table, b: _Table, items: int, match: Matched) -> list[D
     (share_a, draws_a), (share_b, draws_b) = a.share(), b.share()
     deltas = [
         delta_of(
-            f"position {p + 1}",
+            measure_at(p + 1),
             "share",
             (float(share_a[p]), draws_a[:, p]),
             (float(share_b[p]), draws_b[:, p]),
@@ -215,23 +220,27 @@ def _position_deltas(a: _Table, b: _Table, items: int, match: Matched) -> list[D
         for p in range(len(share_a))
     ]
     v_a, v_b = stats.without_noise(share_a, draws_a), stats.without_noise(share_b, draws_b)
-    return [*deltas, delta_of("V, noise taken out", "strength", v_a, v_b, items, match.units)]
+    return [*deltas, delta_of(STRENGTH, "strength", v_a, v_b, items, match.units)]
 
 
 def _option_warnings(one: _Options, two: _Options, moved: bool, whole: int) -> Iterator[str]:
     if not moved:
-        yield (
-            "One of the two kept to one order, so position and score cannot be told apart in it: "
-            "positions are not compared."
+        yield tr(
+            "One of the two kept to one order, so position and score cannot be told apart in it: positions "
+            "are not compared."
         )
     if whole > 1 and one.reads != two.reads:
-        yield (
-            f"The budgets differ, {one.reads} against {two.reads} reads an item, and more reads alone "
-            f"raise agreement with humans: r is that of means of {min(one.reads, two.reads)} in both."
+        yield tr(
+            "The budgets differ, {first} against {second} reads an item, and more reads alone raise "
+            "agreement with humans: r is that of means of {reads} in both.",
+            first=one.reads,
+            second=two.reads,
+            reads=min(one.reads, two.reads),
         )
     unread = 1.0 - one.rows.ok.mean(), 1.0 - two.rows.ok.mean()
     if max(unread) > 0.05:
-        yield (
-            f"Replies that could not be read are left out: {unread[0]:.0%} of the first arm, "
-            f"{unread[1]:.0%} of the second."
+        yield tr(
+            "Replies that could not be read are left out: {first:.0%} of the first arm, {second:.0%} of the second.",
+            first=unread[0],
+            second=unread[1],
         )

@@ -13,13 +13,15 @@ from rubriclab.findings.effects import step, unfinished
 from rubriclab.findings.frame import Bools
 from rubriclab.findings.matching import Matched
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many
 from rubriclab.stats import contrast as stats
 from rubriclab.stats.inference import Floats, Interval
 from rubriclab.stats.proportions import clopper_pearson
 from rubriclab.stats.verdict import Effect, effect
 
 Kind = Literal["share", "strength", "shift", "score", "agreement", "rate", "fairness", "advantage"]
-UNITS: dict[Kind, str] = {"shift": "points", "score": "points", "advantage": "advantage of the first place"}
+UNITS: dict[Kind, str] = {"shift": "points", "score": "points", "advantage": msg("advantage of the first place")}
 """Differences that are held against the smallest effect of interest, and what they are in."""
 ALONE: frozenset[Kind] = frozenset({"strength", "agreement"})
 """Differences whose interval stands for itself: their draws are far from a normal curve's."""
@@ -57,6 +59,29 @@ class Delta:
     def clear(self) -> bool:
         """Does the interval of all at once leave 0 out?"""
         return self.ci_all.low > 0 or self.ci_all.high < 0
+
+
+MEAN_SCORE, R_WITH_HUMANS, STRENGTH = msg("mean score"), msg("r with humans"), msg("V, noise taken out")
+_POSITION, _OF = "position ", ", "
+
+
+def measure_at(place: int) -> str:
+    """The name of how often a place (from 1) is picked."""
+    return f"{_POSITION}{place}"
+
+
+def measure_of(criterion: str) -> str:
+    """The name of a criterion's mean score."""
+    return f"{MEAN_SCORE}{_OF}{criterion}"
+
+
+def measure_said(measure: str) -> str:
+    """What a difference is of, in the reader's language."""
+    if measure.startswith(_POSITION):
+        return tr("position {place}", place=measure.removeprefix(_POSITION))
+    if measure.startswith(f"{MEAN_SCORE}{_OF}"):
+        return tr("mean score, {criterion}", criterion=measure.removeprefix(f"{MEAN_SCORE}{_OF}"))
+    return tr(measure)
 
 
 class Moved(NamedTuple):
@@ -140,7 +165,7 @@ class Side:
         for known, arm, judgments in data.by_arm():
             if known == code and len(judgments):
                 return cls(data, code, arm, judgments)
-        raise LabError(f"Run {data.run} has no judgments in an arm {code}.")
+        raise LabError(tr("Run {run} has no judgments in an arm {code}.", run=data.run, code=code))
 
 
 def made_contrast(
@@ -224,7 +249,7 @@ def held(a: Side, b: Side, n_units: int, unit: str, delta: Delta) -> Delta:
         return delta
     why = unfinished(a.data) or unfinished(b.data)
     if n_units < FEW and (a.data.run, a.code) != (b.data.run, b.code):
-        why = why or f"only {n_units} {unit}s carry it"
+        why = why or tr("only {units} {units:carries|carry} it", units=many(n_units, unit))
     interest = a.data.smallest_effect * step(a.arm.scores)
     made = effect(delta.delta, delta.ci_all, interest, unit=UNITS[delta.kind], why=why)
     return replace(delta, effect=made)
@@ -232,24 +257,28 @@ def held(a: Side, b: Side, n_units: int, unit: str, delta: Delta) -> Delta:
 
 def _match_warnings(a: Side, b: Side, match: Matched, unit: str) -> Iterator[str]:
     if a.data.smallest_effect != b.data.smallest_effect:
-        yield (
-            f"The runs name different smallest effects of interest, {a.data.smallest_effect:g} and "
-            f"{b.data.smallest_effect:g} steps of the scale: that of the first is used."
+        yield tr(
+            "The runs name different smallest effects of interest, {first:g} and "
+            "{second:g} steps of the scale: that of the first is used.",
+            first=a.data.smallest_effect,
+            second=b.data.smallest_effect,
         )
     if not match.paired:
-        yield (
-            "The two arms have too few items in common to be compared item by item, so they are "
-            "compared as groups: a difference between their items is part of every difference."
+        yield tr(
+            "The two arms have too few items in common to be compared item by item, so they are compared as "
+            "groups: a difference between their items is part of every difference."
         )
     if match.changed:
-        yield (
-            f"{match.changed} items have the same id in both runs but texts of another length: "
-            "they count as different items."
+        yield tr(
+            "{changed} items have the same id in both runs but texts of another length: they count as different items.",
+            changed=match.changed,
         )
     if match.units < FEW:
-        yield f"Only {match.units} {unit}s carry the intervals; read them with care."
+        yield tr(
+            "Only {units} {units:carries|carry} the intervals; read them with care.", units=many(match.units, unit)
+        )
     if a.arm.simulated != b.arm.simulated:
-        yield "One of the two is a simulated judge: the difference says nothing about a model."
+        yield tr("One of the two is a simulated judge: the difference says nothing about a model.")
 
 
 def delta_of(

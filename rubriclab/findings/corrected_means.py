@@ -17,21 +17,22 @@ from rubriclab.findings.corrected_means_results import (
     Rate,
     SystemMean,
 )
-from rubriclab.findings.corrected_means_words import cautions, cut_caution, sentences
+from rubriclab.findings.corrected_means_words import ALL, cautions, cut_caution, sentences
 from rubriclab.findings.effects import step
 from rubriclab.findings.frame import OptionRows, count_table, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.replacement_arms import orders_kept
 from rubriclab.findings.topic import DocumentPart, Json, Topic, arm_json
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import plural
 from rubriclab.stats import prediction_powered as stats
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Ints
 
-ALL = "all items"
 MOST_SYSTEMS = 30
 """Of more candidates (or criteria) than this no single one has a mean of its own."""
 CURVE = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 700, 1000, 1500, 2000, 3000)
-NO_RATINGS = "No item has a human rating: the judge's means cannot be corrected."
+NO_RATINGS = msg("No item has a human rating: the judge's means cannot be corrected.")
 
 
 def corrected_means(data: RunData, *, cut: float | None = None, seed: int = 0) -> CorrectedResult:
@@ -39,7 +40,7 @@ def corrected_means(data: RunData, *, cut: float | None = None, seed: int = 0) -
     del seed
     human = data.items["human"].to_numpy().astype(np.float64)
     if not np.isfinite(human).any():
-        return CorrectedResult((), (NO_RATINGS,))
+        return CorrectedResult((), (tr(NO_RATINGS),))
     unit = units(data.items, data.unit)
     cases = [(code, arm, rows) for code, arm, rows in data.by_arm() if arm.axis == "options" and not rows.empty]
     cut = data.cut if cut is None else cut
@@ -136,7 +137,16 @@ def _system(of: str, judged: _Judged, tells: bool) -> SystemMean:
     rated = int(np.isfinite(human).sum())
     gap, p = stats.unlike(human, judge, unit)
     few = found.rated_units < stats.FEWEST_RATED
-    why = f"{found.rated_units} rated {judged.resampled}s are too few, at least {stats.FEWEST_RATED}" if few else ""
+    why = (
+        tr(
+            "{n} rated {units} are too few, at least {fewest}",
+            n=found.rated_units,
+            units=plural(judged.resampled, 2),
+            fewest=stats.FEWEST_RATED,
+        )
+        if few
+        else ""
+    )
     return SystemMean(
         of,
         len(judge),
@@ -174,10 +184,11 @@ def _rate(judged: _Judged, n_units: int) -> Rate:
     """A mean rating passes at the cut; of the judge the share of an item's reads that do."""
     human = np.where(np.isfinite(judged.human), judged.human >= judged.cut, np.nan)
     found = stats.corrected_mean(human, judged.passing, judged.unit, share=True)
-    rogan, why = None, f"items share a {judged.resampled}, and its interval counts them as independent"
+    unit = plural(judged.resampled, 1)
+    rogan, why = None, tr("items share a {unit}, and its interval counts them as independent", unit=unit)
     if n_units == len(human):
         rogan = stats.rogan_gladen(human, np.asarray(judged.judge >= judged.cut, dtype=np.float64))
-        why = "" if rogan else "too few rated items pass, or fail, or the judge does not tell them apart"
+        why = "" if rogan else tr("too few rated items pass, or fail, or the judge does not tell them apart")
     nan = float("nan")
     return Rate(
         judged.cut,
@@ -247,7 +258,7 @@ def _estimate(of: Any, name: str) -> Json:
 CORRECTED_MEANS = Topic(
     "corrected_means",
     corrected_means,
-    title="Corrected means",
+    title=msg("Corrected means"),
     axes=frozenset({"options"}),
     document=_document,
     sentences=sentences,

@@ -35,6 +35,7 @@ from rubriclab.findings.frame import side_by_side, status_counts
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic, about, arm_json
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats import criteria as stats
 from rubriclab.stats.alignment import Agreement
@@ -49,7 +50,7 @@ def criteria(data: RunData, *, seed: int = 0) -> CriteriaResult:
     del seed
     chosen = [(code, arm, rows) for code, arm, rows in data.by_arm() if arm.axis == "criteria" and len(rows)]
     if not chosen:
-        why = "This run scores one criterion a call, so there is no order of criteria to study."
+        why = tr("This run scores one criterion a call, so there is no order of criteria to study.")
         return CriteriaResult((), (), (why,))
     layout = Layout.of(data)
     human = data.items["human"].to_numpy().astype(np.float64)
@@ -165,39 +166,51 @@ def _carryover_rows(names: Sequence[str], carryover: Carryover) -> tuple[Carryov
 def _warnings(rows: Rows, tests: Sequence[Friedman], moved: int, carried: Carryover) -> Iterator[str]:
     unread = rows.asked - len(rows.value)
     if unread == rows.asked:
-        yield f"None of {many(unread, 'criterion score')} could be read: the page Judgments has every reply word for word."
+        yield tr(
+            "None of {criterion_scores} could be read: the page Judgments has every reply word for word.",
+            criterion_scores=many(unread, "criterion score"),
+        )
         return
     if unread:
-        yield f"{unread} of {rows.asked} criterion scores could not be read and are left out."
+        yield tr(
+            "{unread} of {asked} criterion scores could not be read and are left out.", unread=unread, asked=rows.asked
+        )
     if moved == 0:
-        yield (
-            "Under this strategy every criterion stands at one position only: "
-            "a position effect cannot be seen. Use balanced, Williams or random orders."
+        yield tr(
+            "Under this strategy every criterion stands at one position only: a position effect cannot be seen. "
+            "Use balanced, Williams or random orders."
         )
     else:
-        if 2 * ((rows.counts > 0).sum(axis=2) == 1).sum() > (rows.counts.sum(axis=2) > 0).sum():
-            yield (
-                "Most texts were read in one order each: what is said compares texts that were dealt "
-                "different orders, and is right if these were dealt at random."
-            )
-        excluded = max(test.excluded for test in tests)
-        if excluded:
-            yield (
-                f"Up to {excluded} of {rows.texts} texts are left out of the Friedman tests "
-                "because a position is missing for them."
-            )
-        if carried.adjusted == "position":
-            yield (
-                "The neighbour effect takes position as acting alike on all criteria: this "
-                "design has too few orders to let it differ between them."
-            )
-        if not carried.separable:
-            yield (
-                "This design cannot tell the criterion read just before from the position: some "
-                "criteria never follow each other, or always at one place. Use orders in which each follows each (a Williams design)."
-            )
+        yield from _of_orders(rows, tests, carried)
     if rows.texts < FEW_TEXTS:
-        yield f"Only {rows.texts} texts carry the intervals; read them with care."
+        yield tr("Only {texts} texts carry the intervals; read them with care.", texts=rows.texts)
+
+
+def _of_orders(rows: Rows, tests: Sequence[Friedman], carried: Carryover) -> Iterator[str]:
+    """What limits the findings about orders, where criteria moved at all."""
+    if 2 * ((rows.counts > 0).sum(axis=2) == 1).sum() > (rows.counts.sum(axis=2) > 0).sum():
+        yield tr(
+            "Most texts were read in one order each: what is said compares texts that were dealt different orders, "
+            "and is right if these were dealt at random."
+        )
+    excluded = max(test.excluded for test in tests)
+    if excluded:
+        yield tr(
+            "Up to {excluded} of {texts} texts are left out of the Friedman tests because a position is missing for "
+            "them.",
+            excluded=excluded,
+            texts=rows.texts,
+        )
+    if carried.adjusted == "position":
+        yield tr(
+            "The neighbour effect takes position as acting alike on all criteria: this design has too few orders to "
+            "let it differ between them."
+        )
+    if not carried.separable:
+        yield tr(
+            "This design cannot tell the criterion read just before from the position: some criteria never follow "
+            "each other, or always at one place. Use orders in which each follows each (a Williams design)."
+        )
 
 
 # ---------------------------------------------------------------- the topic
@@ -218,7 +231,11 @@ def _summary(result: CriteriaResult) -> str:
     moved = sum(order_effect(arm)[1].verdict == "effect" for arm in tested)
     if not tested:
         return ""
-    return f"the order of the criteria is shown to move scores in {moved} of {many(len(tested), 'arm')}"
+    return tr(
+        "the order of the criteria is shown to move scores in {moved} of {arms}",
+        moved=moved,
+        arms=many(len(tested), "arm"),
+    )
 
 
 def _advice(result: CriteriaResult) -> Iterator[Advice]:
@@ -267,13 +284,13 @@ def _alarming(result: CriteriaResult) -> Iterator[tuple[str, str]]:
         worst = min(rated, key=lambda a: np.nan_to_num(a.pearson.r, nan=1.0), default=None)
         if worst is not None and worst.pearson.ci.high < 0:
             r = worst.pearson
-            yield name, against_people(name, r.r, r.ci, worst.n_items, "scores")
+            yield name, against_people(name, r.r, r.ci, worst.n_items, "score")
 
 
 CRITERIA = Topic(
     "criteria",
     criteria,
-    title="Order of the criteria",
+    title=msg("Order of the criteria"),
     axes=frozenset({"criteria"}),
     document=_document,
     sentences=_sentences,

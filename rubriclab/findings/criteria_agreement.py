@@ -13,6 +13,7 @@ import pandas as pd
 from rubriclab.findings.alignment import StrategyDifference
 from rubriclab.findings.criteria_rows import Rows
 from rubriclab.findings.ratings import ratings_of
+from rubriclab.model.language import tr
 from rubriclab.stats import alignment as agree
 from rubriclab.stats.alignment import Agreement, Correlation
 from rubriclab.stats.human_correlation import ItemReads, LeftOut, difference, r_with_humans, rho_with_humans
@@ -203,7 +204,7 @@ def compared(pair: _Pair) -> StrategyDifference:
     reads = pair.a.matrix.shape[1], pair.b.matrix.shape[1]
     warnings: tuple[str, ...] = ()
     if reads[0] != reads[1]:
-        warnings = (f"The budgets differ: {reads[0]} against {reads[1]} reads a text.",)
+        warnings = (tr("The budgets differ: {first} against {second} reads a text.", first=reads[0], second=reads[1]),)
     both = len(pair.at_a)
     return StrategyDifference(
         judge=pair.a.arm.judge,
@@ -220,7 +221,7 @@ def compared(pair: _Pair) -> StrategyDifference:
         reads_a=reads[0],
         reads_b=reads[1],
         warnings=warnings,
-        test="Fisher's z without each text, macro mean over criteria",
+        test=tr("Fisher's z without each text, macro mean over criteria"),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rubriclab.findings.frame import score_index
 from rubriclab.findings.settling import OTHER_PLACES, settled
 from rubriclab.findings.topic import Advice, clarity, setting
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats import criteria_order as stats
 from rubriclab.stats.contrast import mean_known
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from rubriclab.findings.criteria_results import ArmCriteria
 
 ALPHA = 0.05
-ONE_PLACE = "every criterion stood at one place only"
-NOT_TURNED = "no text was read in two orders"
-NO_REPEATS = "no order was read twice, so the judge's own noise cannot be taken off"
+ONE_PLACE = msg("every criterion stood at one place only")
+NOT_TURNED = msg("no text was read in two orders")
+NO_REPEATS = msg("no order was read twice, so the judge's own noise cannot be taken off")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def first_less_last(data: RunData, rows: Rows) -> tuple[Effect, ...]:
     estimates = stats.first_less_last(rows.sums, rows.counts, rows.unit)
     ends = intervals(estimates, level=level, comparisons=n, least=step(rows.arm.scores))
     return tuple(
-        in_points(data, rows.arm, float(value), end, confidence=level, why="" if np.isfinite(value) else ONE_PLACE)
+        in_points(data, rows.arm, float(value), end, confidence=level, why="" if np.isfinite(value) else tr(ONE_PLACE))
         for value, end in zip(estimates.estimate, ends, strict=True)
     )
 
@@ -106,7 +107,7 @@ def repeats(data: RunData, rows: Rows, others: Sequence[Rows], apart: Mapping[in
     if not both.any():
         each = [float(mean_known(part, axis=0)) for part in (mine, same)]
         why = NO_REPEATS if np.isfinite(mine).any() or not np.isfinite(same).any() else NOT_TURNED
-        return SameOrder(each[0], each[1], unknown(sesoi, why), 0, control)
+        return SameOrder(each[0], each[1], unknown(sesoi, tr(why)), 0, control)
     added = mean_of((mine - same)[both][:, None], unit[both])
     (ends,) = intervals(added, least=step(rows.arm.scores))
     excess = in_points(data, rows.arm, float(added.estimate[0]), ends, excess=True)
@@ -147,7 +148,7 @@ def anchor(data: RunData, rows: Rows) -> tuple[Effect, stats.Pull]:
         usual[rows.text[has], previous],
     )
     if not np.isfinite(pull.pull):
-        why = "each criterion always follows the same one, or nothing was read before it"
+        why = tr("each criterion always follows the same one, or nothing was read before it")
         return unknown(sesoi, why, unit=unit), pull
     return effect(pull.pull, pull.interval, sesoi, unit=unit, why=unfinished(data)), pull
 
@@ -180,7 +181,7 @@ def order_effect(arm: ArmCriteria) -> tuple[str, Effect]:
     name, widest = max(known, key=lambda pair: max(abs(pair[1].low), abs(pair[1].high)))
     high = arm.rms.ci.high
     if widest.verdict == "equivalent" and not high < widest.sesoi:
-        widest = replace(widest, verdict="undecided", why=OTHER_PLACES)
+        widest = replace(widest, verdict="undecided", why=tr(OTHER_PLACES))
     return name, widest
 
 
@@ -192,57 +193,82 @@ def order_sentence(arm: ArmCriteria) -> str:
     """Whether the order moves scores, which, and by how much."""
     who, n = arm.arm.judge, len(arm.criteria)
     if arm.scores and arm.unread == arm.scores:
-        return f"No reply of {who} gave a score that could be read, so nothing can be said about the order."
+        return tr("No reply of {who} gave a score that could be read, so nothing can be said about the order.", who=who)
     if not arm.varied:
-        return f"{who} always saw the criteria in one order here, so nothing can be said about it."
+        return tr("{who} always saw the criteria in one order here, so nothing can be said about it.", who=who)
     name, largest = order_effect(arm)
     of = many(n, "criterion")
     if largest.verdict == "effect":
         moved = sum(criterion.first_less_last.verdict == "effect" for criterion in arm.criteria)
-        higher = "higher" if largest.estimate > 0 else "lower"
-        return (
-            f"The order of the criteria moves {who}'s scores on {moved} of {of}: {name} is scored "
-            f"{abs(largest.estimate):.2f} points {higher} when read first than when read last."
+        said = {"who": who, "moved": moved, "criteria": of, "name": name, "points": abs(largest.estimate)}
+        if largest.estimate > 0:
+            return tr(
+                "The order of the criteria moves {who}'s scores on {moved} of {criteria}: {name} is scored "
+                "{points:.2f} points higher when read first than when read last.",
+                **said,
+            )
+        return tr(
+            "The order of the criteria moves {who}'s scores on {moved} of {criteria}: {name} is scored "
+            "{points:.2f} points lower when read first than when read last.",
+            **said,
         )
     if largest.verdict == "equivalent":
-        return (
-            f"The order of the criteria does not move {who}'s scores by as much as "
-            f"{largest.sesoi:g} points, on any of {of}."
+        return tr(
+            "The order of the criteria does not move {who}'s scores by as much as {sesoi:g} points, on any of {criteria}.",
+            who=who,
+            sesoi=largest.sesoi,
+            criteria=of,
         )
     if not np.isfinite(largest.low):
-        return f"{many(arm.texts, 'text').capitalize()} cannot say whether the order moves {who}'s scores."
+        return tr("{texts} cannot say whether the order moves {who}'s scores.", texts=many(arm.texts, "text"), who=who)
     reach = max(abs(largest.low), abs(largest.high))
-    return (
-        f"Whether the order of the criteria moves {who}'s scores is not settled: from first to last "
-        f"place a shift of up to {reach:.2f} points is still possible."
+    return tr(
+        "Whether the order of the criteria moves {who}'s scores is not settled: from first to last place "
+        "a shift of up to {reach:.2f} points is still possible.",
+        who=who,
+        reach=reach,
     )
 
 
-def noise_sentence(noise: SameOrder) -> str:
-    """Single scores under other orders, beside the same order twice."""
+def noise_sentence(noise: SameOrder, *, thing: Literal["text", "response"] = "text") -> str:
+    """Single scores under other orders, beside the same order twice; each is of one ``thing``."""
     if not np.isfinite(noise.different):
         return ""
-    start = f"Two reads of one text under different orders lie {noise.different:.2f} points apart"
+    of_text = tr(
+        "Two reads of one text under different orders lie {different:.2f} points apart", different=noise.different
+    )
+    of_response = tr(
+        "Two reads of one response under different orders lie {different:.2f} points apart", different=noise.different
+    )
+    start = of_text if thing == "text" else of_response
     if not np.isfinite(noise.same):
-        return f"{start} on average, the judge's own noise included: repeat an order to take it off."
-    ends = interval(noise.excess.interval, ".2f", brackets=True)
-    return (
-        f"{start} on average, two under the same order {noise.same:.2f}: other orders add "
-        f"{noise.excess.estimate:+.2f} {ends}, {many(noise.texts, 'text')}."
+        return tr("{start} on average, the judge's own noise included: repeat an order to take it off.", start=start)
+    return tr(
+        "{start} on average, two under the same order {same:.2f}: other orders add {added:+.2f} {ends}, {things}.",
+        start=start,
+        same=noise.same,
+        added=noise.excess.estimate,
+        ends=interval(noise.excess.interval, ".2f", brackets=True),
+        things=many(noise.texts, thing),
     )
 
 
 def pull_sentence(pull: Effect) -> str:
     """Does the score just given draw the next one towards it?"""
     if not np.isfinite(pull.estimate):
-        return f"Whether the score just given pulls the next cannot be seen: {pull.why}."
+        return tr("Whether the score just given pulls the next cannot be seen: {why}.", why=tr(pull.why))
     ends = f"{number(pull.estimate, '+.2f')} {interval(pull.interval, '.2f', brackets=True)}"
     if pull.verdict == "effect":
-        side = "along" if pull.estimate > 0 else "away"
-        return f"A point more just before draws the next score {side}: {ends} points."
+        if pull.estimate > 0:
+            return tr("A point more just before draws the next score along: {ends} points.", ends=ends)
+        return tr("A point more just before draws the next score away: {ends} points.", ends=ends)
     if pull.verdict == "equivalent":
-        return f"A point more just before moves the next score by less than {pull.sesoi:g}: {ends} points."
-    return f"Whether a point more just before pulls the next score is not settled: {ends} points."
+        return tr(
+            "A point more just before moves the next score by less than {sesoi:g}: {ends} points.",
+            sesoi=pull.sesoi,
+            ends=ends,
+        )
+    return tr("Whether a point more just before pulls the next score is not settled: {ends} points.", ends=ends)
 
 
 def order_advice(arms: Sequence[ArmCriteria]) -> Iterator[Advice]:
@@ -254,10 +280,14 @@ def order_advice(arms: Sequence[ArmCriteria]) -> Iterator[Advice]:
         if largest is None:
             continue
         then = {
-            "effect": " Vary it, or ask for one criterion at a time.",
-            "undecided": " More texts would settle it." if arm.varied else " Use balanced, Williams or random orders.",
+            "effect": tr(" Vary it, or ask for one criterion at a time."),
+            "undecided": tr(" More texts would settle it.")
+            if arm.varied
+            else tr(" Use balanced, Williams or random orders."),
         }.get(largest.verdict, "")
-        title = "Does the order of the criteria move scores?"
+        title = tr("Does the order of the criteria move scores?")
         yield Advice(key, "criterion order", title, order_sentence(arm) + then, largest, primary=True)
         if noise := noise_sentence(arm.repeats):
-            yield Advice(key, "criterion order, single texts", "Does it move single texts?", noise, arm.repeats.excess)
+            yield Advice(
+                key, "criterion order, single texts", tr("Does it move single texts?"), noise, arm.repeats.excess
+            )

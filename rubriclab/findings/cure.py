@@ -16,6 +16,7 @@ from rubriclab.findings.cure_methods import Way, ways_of
 from rubriclab.findings.cure_reads import Order, Reads, reads_of
 from rubriclab.findings.effects import step, unfinished
 from rubriclab.model import LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats.excess import Excess, excess
 from rubriclab.stats.human_correlation import ItemReads, r_with_humans
@@ -25,12 +26,16 @@ ALPHA = 0.05
 MARGIN_STEPS, MARGIN_SHARE = 0.25, 0.05
 """Where nobody names a margin: a quarter of a step; of pairs one verdict in twenty."""
 MIN_UNITS, MOST_LEFT_OUT = 20, 0.2
-METHOD = (
-    "Items that were read in every order. Orders are chosen on two fifths of the units and measured on the others; "
-    "a correction is learnt on four fifths and measured on the last fifth, in four rounds. Distance: root mean square of what it adds to the error of "
-    "the best way; for pairs the share of verdicts. A way is not worse than the best where the upper end of its "
-    "one-sided interval (corrected for skewness after Hall 1992, all ways together at the confidence named: Bonferroni) "
-    "lies below the margin. The default is the way of fewest calls among these, the nearest of equals."
+OF_VERDICTS = msg("of the verdicts")
+"""What a margin is in where the choice is between pairs."""
+METHOD = msg(
+    "Items that were read in every order. Orders are chosen on two fifths of the units and measured "
+    "on the others; a correction is learnt on four fifths and measured on the last fifth, in four "
+    "rounds. Distance: root mean square of what it adds to the error of the best way; for pairs the "
+    "share of verdicts. A way is not worse than the best where the upper end of its one-sided "
+    "interval (corrected for skewness after Hall 1992, all ways together at the confidence named: "
+    "Bonferroni) lies below the margin. The default is the way of fewest calls among these, the "
+    "nearest of equals."
 )
 
 
@@ -87,14 +92,25 @@ class Choice:
         """What was chosen, and what it rests on."""
         way = next(way for way in self.ways if way.key == self.chosen)
         if self.chosen == self.best:
-            return (
-                f"{way.title} ({way.calls:g} calls an item): no cheaper way was shown to be within {self.margin:g} "
-                f"{self.unit} of it{': ' + self.why if self.why else ''}."
+            return tr(
+                "{title} ({calls:g} calls an item): no cheaper way was shown to be within {margin:g} {unit} of "
+                "it{why}.",
+                title=way.title,
+                calls=way.calls,
+                margin=self.margin,
+                unit=tr(self.unit),
+                why=f": {tr(self.why)}" if self.why else "",
             )
-        calls = "one call" if way.calls == 1 else f"{way.calls:g} calls"
-        return (
-            f"{way.title} ({calls} an item): at most {way.bound:.2f} {self.unit} from the best way, within the "
-            f"margin of {self.margin:g}, on {many(self.items, 'item')}."
+        calls = tr("one call") if way.calls == 1 else tr("{calls:g} calls", calls=way.calls)
+        return tr(
+            "{title} ({calls} an item): at most {bound:.2f} {unit} from the best way, within the margin of "
+            "{margin:g}, on {items}.",
+            title=way.title,
+            calls=calls,
+            bound=way.bound,
+            unit=tr(self.unit),
+            margin=self.margin,
+            items=many(self.items, "item"),
         )
 
 
@@ -106,13 +122,10 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
     finished, and for a margin that is no positive number.
     """
     if why := unfinished(data):
-        raise LabError(f"No way of asking is chosen yet: {why}.")
+        raise LabError(tr("No way of asking is chosen yet: {why}.", why=why))
     reads = reads_of(data, arm, seed=seed)
     pairs = reads.arm.axis == "pairwise"
-    usual = MARGIN_SHARE if pairs else MARGIN_STEPS * step(reads.arm.scores)
-    size = usual if margin is None else margin
-    if not (math.isfinite(size) and size > 0):
-        raise LabError(f"The margin is {margin!r}; expected a number above 0, as {usual:g}.")
+    size = _margin(reads, margin)
     ways = ways_of(reads, seed=seed)
     n_units = int(reads.unit.max()) + 1
     why = _too_little(reads, n_units)
@@ -128,7 +141,7 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
         chosen=chosen.key,
         margin=size,
         margin_steps=None if pairs else size / step(reads.arm.scores),
-        unit="of the verdicts" if pairs else "points",
+        unit=OF_VERDICTS if pairs else "points",
         confidence=1 - ALPHA,
         tested=tested,
         items=len(reads.unit),
@@ -140,16 +153,33 @@ def cure(data: RunData, arm: int, *, margin: float | None = None, seed: int = 0)
     )
 
 
+def _margin(reads: Reads, margin: float | None) -> float:
+    """The margin named, else the usual one; raises LabError for what is no positive number."""
+    usual = MARGIN_SHARE if reads.arm.axis == "pairwise" else MARGIN_STEPS * step(reads.arm.scores)
+    size = usual if margin is None else margin
+    if not (math.isfinite(size) and size > 0):
+        raise LabError(
+            tr("The margin is {margin!r}; expected a number above 0, as {usual:g}.", margin=margin, usual=usual)
+        )
+    return size
+
+
 def _too_little(reads: Reads, units: int) -> str:
     """Why nothing can be shown; empty where it can."""
     if units < MIN_UNITS:
-        return f"{units} units are too few to say so; {MIN_UNITS} are needed"
+        return _few(units)
     items = len(reads.unit) + reads.left_out
     if reads.left_out > MOST_LEFT_OUT * items:
-        return (
-            f"{reads.left_out:,} of {many(items, 'item', 'had')} an unread reply, and the others need not be like them"
+        return tr(
+            "{left_out:,} of {items} had an unread reply, and the others need not be like them",
+            left_out=reads.left_out,
+            items=many(items, "item"),
         )
     return ""
+
+
+def _few(units: int) -> str:
+    return tr("{units} units are too few to say so; {least} are needed", units=units, least=MIN_UNITS)
 
 
 def _measured(reads: Reads, way: Way, best: Way, margin: float, alpha: float, *, enough: bool) -> Measured:
@@ -158,7 +188,7 @@ def _measured(reads: Reads, way: Way, best: Way, margin: float, alpha: float, *,
     seen = np.isfinite(loss)
     unit = np.unique(reads.unit[seen], return_inverse=True)[1].astype(np.int64)
     if enough and int(unit.max()) + 1 < MIN_UNITS:
-        enough, note = False, f"{int(unit.max()) + 1} units are too few to say so; {MIN_UNITS} are needed"
+        enough, note = False, _few(int(unit.max()) + 1)
     more: Excess = excess(loss[seen], unit, alpha=alpha)
     root = _share if pairs else _root
     itself = way is best
@@ -207,6 +237,10 @@ def _agreement(reads: Reads, estimate: Floats) -> tuple[float, Interval, int]:
 def _target(reads: Reads) -> str:
     calls = reads.named.shape[1]
     if reads.arm.axis == "pairwise":
-        return "the verdict of further calls in both orders" if calls > 2 else "the verdict of the two calls themselves"
-    what = "expected scores" if reads.likely is not None else "scores named"
-    return f"the mean over all {calls} reads of an item ({what})"
+        return (
+            tr("the verdict of further calls in both orders")
+            if calls > 2
+            else tr("the verdict of the two calls themselves")
+        )
+    what = tr("expected scores") if reads.likely is not None else tr("scores named")
+    return tr("the mean over all {calls} reads of an item ({what})", calls=calls, what=what)

@@ -14,6 +14,7 @@ from rubriclab.findings.debiasing_methods import control_call, corrected_call, l
 from rubriclab.findings.debiasing_reads import Source
 from rubriclab.findings.frame import Bools
 from rubriclab.model import designs
+from rubriclab.model.language import tr
 from rubriclab.stats import debiasing as stats
 from rubriclab.stats.excess import excess
 from rubriclab.stats.inference import Floats, Ints
@@ -101,7 +102,7 @@ def _listed(reads: Reads, seed: int) -> Iterator[Way]:
         orders = tuple(reads.orders[c] for c in columns)
         return Way(key, title, why, len(columns), orders, (estimate - mean) ** 2, estimate)
 
-    yield way("usual", "One call in the usual order", "what is asked today", np.array([usual]))
+    yield way("usual", tr("One call in the usual order"), tr("what is asked today"), np.array([usual]))
     subset = _balanced_set(reads)
     for calls in CALLS:
         if calls < n and calls != len(subset):
@@ -109,16 +110,21 @@ def _listed(reads: Reads, seed: int) -> Iterator[Way]:
     if len(subset) and len(subset) < n:
         yield way(
             f"balanced-{len(subset)}",
-            "A balanced set of orders averaged",
-            "everything stands at every place equally often",
+            tr("A balanced set of orders averaged"),
+            tr("everything stands at every place equally often"),
             subset,
         )
     every = f"all-{n}"
-    yield way(every, "All orders of the design averaged", "the mean that the others are measured against", reads.first)
+    yield way(
+        every, tr("All orders of the design averaged"), tr("the mean that the others are measured against"), reads.first
+    )
     if value.shape[1] > n:
         columns = np.arange(value.shape[1])
         yield way(
-            f"reads-{len(columns)}", "All orders, every read", "the mean that the others are measured against", columns
+            f"reads-{len(columns)}",
+            tr("All orders, every read"),
+            tr("the mean that the others are measured against"),
+            columns,
         )
     if reads.grid is not None and len(mean) >= MIN_ITEMS:
         yield from _corrected(reads, usual, rounds, mean)
@@ -158,10 +164,11 @@ def _chosen(reads: Reads, calls: int, choosing: Bools) -> Way:
     columns = nearest(value[choosing], reads.first, calls)
     estimate = value[:, columns].mean(axis=1)
     loss = np.where(choosing, np.nan, (estimate - value.mean(axis=1)) ** 2)
-    title = "One call in the best order" if calls == 1 else f"{calls} orders averaged"
-    why = (
-        f"nearest to the mean over all orders, chosen on {int(choosing.sum()):,} items and measured on the other "
-        f"{int((~choosing).sum()):,}"
+    title = tr("One call in the best order") if calls == 1 else tr("{calls} orders averaged", calls=calls)
+    why = tr(
+        "nearest to the mean over all orders, chosen on {chosen_on:,} items and measured on the other {measured_on:,}",
+        chosen_on=int(choosing.sum()),
+        measured_on=int((~choosing).sum()),
     )
     key = "best-order" if calls == 1 else f"orders-{calls}"
     return Way(key, title, why, calls, tuple(reads.orders[c] for c in columns), loss, estimate)
@@ -194,15 +201,15 @@ def _corrected(reads: Reads, usual: int, rounds: tuple[Ints, ...], mean: Floats)
     helps = excess(loss - other, reads.unit, alpha=0.05).bound < 0
     yield Way(
         "corrected",
-        "One call corrected for its places",
-        "the judge's prior of the places, learnt from the run, is divided out of one call",
+        tr("One call corrected for its places"),
+        tr("the judge's prior of the places, learnt from the run, is divided out of one call"),
         1,
         (reads.orders[usual],),
         loss,
         made.mean(axis=0),
         correction=_correction(reads, usual),
         allowed=helps,
-        note="" if helps else "not shown to do more than drawing a call towards the mean, whatever its order",
+        note="" if helps else tr("not shown to do more than drawing a call towards the mean, whatever its order"),
     )
 
 
@@ -246,8 +253,10 @@ def _drawn(reads: Reads) -> Iterator[Way]:
             continue
         yield Way(
             f"drawn-{calls}",
-            "One order drawn for each item" if calls == 1 else f"{calls} orders drawn for each item",
-            "the run drew its orders item by item; a text always gets the same ones",
+            tr("One order drawn for each item")
+            if calls == 1
+            else tr("{calls} orders drawn for each item", calls=calls),
+            tr("the run drew its orders item by item; a text always gets the same ones"),
             calls,
             orders,
             spread * (1 / calls - 1 / total),

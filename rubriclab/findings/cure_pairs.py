@@ -11,22 +11,23 @@ from scipy import special
 
 from rubriclab.findings.cure_reads import Order, Reads
 from rubriclab.model import LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.excess import excess
 from rubriclab.stats.inference import Floats, Ints
 
 BOTH: tuple[Order, Order] = ((1, 2), (2, 1))
-SAME = "measured against the same two calls; calls that are repeated would tell more"
+SAME = msg("measured against the same two calls; calls that are repeated would tell more")
 _TIE = (
     "swapped-tie",
-    "Two swapped calls; a disagreement is a tie",
-    "the place cancels; what the two calls differ on is left open",
+    msg("Two swapped calls; a disagreement is a tie"),
+    msg("the place cancels; what the two calls differ on is left open"),
     2,
     BOTH,
 )
 _LEAN = (
     "swapped-lean",
-    "Two swapped calls; a disagreement goes by the chances",
-    "the candidate that the two calls together give the greater chance",
+    msg("Two swapped calls; a disagreement goes by the chances"),
+    msg("the candidate that the two calls together give the greater chance"),
     2,
     BOTH,
 )
@@ -53,7 +54,9 @@ class PairWay:
 def pair_ways(reads: Reads, rounds: tuple[Ints, ...]) -> Iterator[PairWay]:
     """Raises LabError where the pairs were not all asked in both orders."""
     if not set(BOTH) <= set(reads.orders):
-        raise LabError("The pairs were not each asked in both orders in the same calls: use the strategy “balanced”.")
+        raise LabError(
+            tr("The pairs were not each asked in both orders in the same calls: use the strategy “balanced”.")
+        )
     there, swapped = (np.array([c for c, order in enumerate(reads.orders) if order == way]) for way in BOTH)
     repeats = min(len(there), len(swapped))
     one, two = reads.named[:, there[0]], reads.named[:, swapped[0]]
@@ -61,7 +64,7 @@ def pair_ways(reads: Reads, rounds: tuple[Ints, ...]) -> Iterator[PairWay]:
     target = _target(reads, fresh)
     note = SAME if repeats == 1 else ""
     way = partial(_way, target)
-    yield way("usual", "One call, as the pair comes", "what is asked today", 1, BOTH[:1], one)
+    yield way("usual", tr("One call, as the pair comes"), tr("what is asked today"), 1, BOTH[:1], one)
     if reads.likely is not None:
         yield _corrected(reads, rounds, int(there[0]), int(swapped[0]), target)
     both = side((one + two) / 2)
@@ -99,15 +102,15 @@ def _way(
     note: str = "",
 ) -> PairWay:
     loss = np.abs(verdict - target)
-    return PairWay(key, title, why, calls, orders, loss, verdict, disagree=disagree, note=note)
+    return PairWay(key, tr(title), tr(why), calls, orders, loss, verdict, disagree=disagree, note=tr(note))
 
 
 def _third(thirds: list[Floats], target: Floats, share: float) -> PairWay:
     loss = np.mean([np.abs(verdict - target) for verdict in thirds], axis=0)
     return PairWay(
         "swapped-third",
-        "Two swapped calls; a third settles a disagreement",
-        f"{100 * share:.0f} % of the pairs took a third call, its order drawn by the text",
+        tr("Two swapped calls; a third settles a disagreement"),
+        tr("{share:.0f} % of the pairs took a third call, its order drawn by the text", share=100 * share),
         2 + share,
         BOTH,
         loss,
@@ -133,13 +136,13 @@ def _corrected(reads: Reads, rounds: tuple[Ints, ...], there: int, swapped: int,
     first = float(special.expit(pull.mean()))
     return PairWay(
         "corrected",
-        "One call corrected for its places",
-        "the judge's prior of the first place, learnt from the run, is divided out of one call",
+        tr("One call corrected for its places"),
+        tr("the judge's prior of the first place, learnt from the run, is divided out of one call"),
         1,
         BOTH[:1],
         loss,
         np.mean(verdicts, axis=0),
         correction={"prior": [first, 1 - first], "line": None},
         allowed=helps,
-        note="" if helps else "not shown to be nearer than the plain call",
+        note="" if helps else tr("not shown to be nearer than the plain call"),
     )

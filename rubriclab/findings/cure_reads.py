@@ -12,6 +12,7 @@ from rubriclab.findings.debiasing_reads import Grid, reads_grid
 from rubriclab.findings.frame import Bools, compress, ok_rows, units
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import tr
 from rubriclab.stats.inference import Floats, Ints
 
 MAX_ITEMS = 3_000
@@ -58,7 +59,7 @@ def reads_of(data: RunData, arm: int, *, seed: int = 0) -> Reads:
     """
     wanted = data.arms[arm]
     if wanted.axis == "listwise":
-        raise LabError("A card carries score options, criteria and pairs; lists of three or more it does not.")
+        raise LabError(tr("A card carries score options, criteria and pairs; lists of three or more it does not."))
     mine = [
         (code, one, rows)
         for code, one, rows in data.by_arm()
@@ -75,8 +76,11 @@ def reads_of(data: RunData, arm: int, *, seed: int = 0) -> Reads:
     several = [reads for reads in _each(data, mine, known) if reads.named.shape[1] > 1]
     if not several:
         raise LabError(
-            f"“{wanted}”: no item was read twice or more in different orders with every reply readable; there is no mean over "
-            "orders to choose a way of asking by. Run the study with the strategy “balanced”."
+            tr(
+                "“{wanted}”: no item was read twice or more in different orders with every reply readable; there "
+                "is no mean over orders to choose a way of asking by. Run the study with the strategy “balanced”.",
+                wanted=wanted,
+            )
         )
     best = max(several, key=lambda reads: (len(reads.orders) > 0, balanced(reads.orders), reads.named.shape[1]))
     return replace(best, not_drawn=not_drawn)

@@ -10,13 +10,14 @@ from itertools import repeat
 import numpy as np
 
 from rubriclab.findings.debiasing_methods import CONTROL, Key, Measured, Tally, learn, split_tallies, without_units
-from rubriclab.findings.debiasing_reads import Group, Source, grid_groups, reads_grid
+from rubriclab.findings.debiasing_reads import SOURCE_NAMES, Group, Source, grid_groups, reads_grid
 from rubriclab.findings.debiasing_results import BreakEven, Debiased, Debiasing, Gain, Standing, debiasing_advice
 from rubriclab.findings.effects import in_points
 from rubriclab.findings.frame import Bools, side_by_side
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import DocumentPart, Question, Topic
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import debiasing as stats
 from rubriclab.stats.human_correlation import gain
 from rubriclab.stats.inference import NO_INTERVAL, Interval
@@ -28,13 +29,13 @@ BOTH_ROLES = math.sqrt(2.0)
 """Units both teach the correction and try it, and are left out where they try it alone. Of a product of
 the two, which is all that a needless correction does, this is half of the variance; of a correction that
 matters it is nearly all. Without it the gain held in 0.86 of 120 studies of 60 items of a mixed logit."""
-WITHIN_NOISE = "no call lies farther from the mean over all orders than that mean's own noise"
-DEFINITION = (
+WITHIN_NOISE = msg("no call lies farther from the mean over all orders than that mean's own noise")
+DEFINITION = msg(
     "Root mean square difference between an item's score under each method and its mean over the "
-    "reference reads, less the noise of that reference: one half of the design's orderings, in which every option stands at every "
-    "position equally often. Calls come from the other half or from other arms, so no read is "
-    "compared with itself; the halves swap between splits. The position prior comes from probe "
-    "items alone; everything is measured on the other items."
+    "reference reads, less the noise of that reference: one half of the design's orderings, in which "
+    "every option stands at every position equally often. Calls come from the other half or from "
+    "other arms, so no read is compared with itself; the halves swap between splits. The position "
+    "prior comes from probe items alone; everything is measured on the other items."
 )
 
 
@@ -66,7 +67,7 @@ def debiasing(
             excluded[reason] = excluded.get(reason, 0) + count
         warnings += [text for text in part.warnings if text not in warnings]
     if not entries and not warnings:
-        warnings.append("No arm reads items under several orders: there is nothing to compare.")
+        warnings.append(tr("No arm reads items under several orders: there is nothing to compare."))
     return Debiasing(tuple(entries), tuple(gains), tuple(evens), priors, excluded, splits, DEFINITION, tuple(warnings))
 
 
@@ -113,9 +114,9 @@ def _compare(data: RunData, group: Group, target: Group | None, probe_items: int
         compared.warnings.append(f"{name}: {lacking}")
         return compared
     if not readable.all():
-        compared.excluded["items without a readable read"] = len(group.human) - n_readable
+        compared.excluded[msg("items without a readable read")] = len(group.human) - n_readable
     if group.not_drawn:
-        compared.excluded["items not drawn from a large run"] = group.not_drawn
+        compared.excluded[msg("items not drawn from a large run")] = group.not_drawn
     probe_size = min(probe_items, n_readable // 2)
     compared.warnings += _design_warnings(group, name)
     sources: tuple[Source, ...] = ("counts",)
@@ -125,8 +126,12 @@ def _compare(data: RunData, group: Group, target: Group | None, probe_items: int
         tallies, prior = split_tallies(group, source, readable, probe_size, splits, seed, target)
         if prior is None:
             compared.warnings.append(
-                f"{name}: the probe gives no position prior from {source}; no debiaser is shown. "
-                "It takes items read in several orders, and answers that vary."
+                tr(
+                    "{name}: the probe gives no position prior from {source}; no debiaser is shown. It takes items "
+                    "read in several orders, and answers that vary.",
+                    name=name,
+                    source=tr(SOURCE_NAMES[source]),
+                )
             )
         else:
             compared.priors[f"{name} · {source}"] = tuple(prior.tolist())
@@ -141,12 +146,17 @@ def _compare(data: RunData, group: Group, target: Group | None, probe_items: int
 def _why_nothing_to_compare(group: Group, readable: int) -> str:
     """What a group lacks to hold items or reads out; empty where it has enough."""
     if readable < MIN_ITEMS:
-        return f"{readable} readable items are too few to hold some out (at least {MIN_ITEMS})."
+        return tr(
+            "{readable} readable items are too few to hold some out (at least {least}).",
+            readable=readable,
+            least=MIN_ITEMS,
+        )
     if group.reference.score.shape[1] < 2:
-        return (
-            f"every item was read once, in one order (strategy “{group.reference.arm.strategy}”): "
-            "there is no position prior, since none can be learnt from single reads, and no mean "
-            "over other reads to compare with. Read items twice or more to see the debiaser."
+        return tr(
+            "every item was read once, in one order (strategy “{strategy}”): there is no position prior, "
+            "since none can be learnt from single reads, and no mean over other reads to compare with. Read "
+            "items twice or more to see the debiaser.",
+            strategy=group.reference.arm.strategy,
         )
     return ""
 
@@ -156,18 +166,27 @@ def _design_warnings(group: Group, name: str) -> list[str]:
     columns = group.reference.column_ordering
     if columns is None or not stats.halves(group.reference.position[columns]).balanced:
         warnings.append(
-            f"{name}: the reference reads cannot be cut into two halves that show every option at "
-            "every position equally often; the reference itself leans with the order."
+            tr(
+                "{name}: the reference reads cannot be cut into two halves that show every option at every "
+                "position equally often; the reference itself leans with the order.",
+                name=name,
+            )
         )
     if group.random is None:
         warnings.append(
-            f"{name}: no random arm in this run; “balanced” draws its calls at random from the "
-            "design's orderings and stands in for it."
+            tr(
+                "{name}: no random arm in this run; “balanced” draws its calls at random from the design's "
+                "orderings and stands in for it.",
+                name=name,
+            )
         )
     if group.fixed is None:
         warnings.append(
-            f"{name}: no fixed arm in this run; the one fixed call is the design's own read in "
-            "ascending order, where the design has one."
+            tr(
+                "{name}: no fixed arm in this run; the one fixed call is the design's own read in ascending "
+                "order, where the design has one.",
+                name=name,
+            )
         )
     return warnings
 
@@ -329,7 +348,7 @@ DEBIASING = Topic(
     "debiasing",
     debiasing,
     probabilities=True,
-    title="Causes and cures",
+    title=msg("Causes and cures"),
     axes=frozenset({"options"}),
     document=_document,
     advice=debiasing_advice,

@@ -11,6 +11,7 @@ from scipy import special
 
 from rubriclab.findings.debiasing_reads import Grid, Group, Source
 from rubriclab.findings.frame import Bools, count_table
+from rubriclab.model.language import msg
 from rubriclab.stats import debiasing as stats
 from rubriclab.stats.choice import fit_choice, layout
 from rubriclab.stats.human_correlation import LeftOut
@@ -60,8 +61,9 @@ class Tally:
 
 
 Key = tuple[str, int]
-CONTROL = "shrunk, order ignored"
+CONTROL = msg("shrunk, order ignored")
 """One call drawn towards the mean as the debiaser is, without regard to the order."""
+CHEAPEST = msg("best ordering")
 
 
 def distance(squared: Floats | float, noise: Floats | float) -> Floats:
@@ -170,7 +172,7 @@ def _methods(
                 yield (name, calls), _drawn(grid.values(source)[held_out], calls, rng)
     cheapest = _cheapest_column(taught.reference, probe, own)
     if cheapest is not None:
-        yield ("best ordering", 1), reference.values(source)[held_out, cheapest]
+        yield (CHEAPEST, 1), reference.values(source)[held_out, cheapest]
     call, example = _one_call(group, own), _one_call(taught, own)
     if call is None or example is None:
         return

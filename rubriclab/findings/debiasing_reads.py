@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,11 +12,13 @@ import pandas as pd
 
 from rubriclab.findings.frame import compress, option_rows, units
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg
 from rubriclab.stats import debiasing as stats
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.ordering import canonical
 
 Source = Literal["probabilities", "counts"]
+SOURCE_NAMES: Mapping[Source, str] = {"probabilities": msg("probabilities"), "counts": msg("counts")}
 MAX_ITEMS = 3_000
 """A larger run is compared on this many of its items, drawn at random: intervals stay narrow."""
 

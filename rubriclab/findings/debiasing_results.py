@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rubriclab.findings.debiasing_reads import Source
+from rubriclab.findings.debiasing_reads import SOURCE_NAMES, Source
 from rubriclab.findings.topic import Advice, setting
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.verdict import Effect
 
@@ -15,10 +16,10 @@ from rubriclab.stats.verdict import Effect
 class Standing(StrEnum):
     """The debiaser against another way to spend calls."""
 
-    NEARER = "debiaser nearer"
-    FARTHER = "debiaser farther"
-    CANNOT_SAY = "cannot say"
-    ITSELF = "itself"
+    NEARER = msg("debiaser nearer")
+    FARTHER = msg("debiaser farther")
+    CANNOT_SAY = msg("cannot say")
+    ITSELF = msg("itself")
 
 
 @dataclass(frozen=True)
@@ -95,16 +96,31 @@ class Debiasing:
     warnings: tuple[str, ...]
 
 
+_GAINS = {
+    "effect": msg(
+        "Correcting one call of {judge} for its position ({source}) brings it nearer to the mean over all orders than "
+        "drawing it towards the mean alone does."
+    ),
+    "farther": msg(
+        "Correcting one call of {judge} for its position ({source}) takes it farther from the mean over all orders "
+        "than drawing it towards the mean alone."
+    ),
+    "equivalent": msg(
+        "Correcting one call of {judge} for its position ({source}) does no more of interest than drawing it towards "
+        "the mean."
+    ),
+    "undecided": msg(
+        "Correcting one call of {judge} for its position ({source}) was not shown to do more than drawing it towards "
+        "the mean."
+    ),
+}
+
+
 def gain_sentence(gain: Gain) -> str:
     """What correcting one call adds to drawing it towards the mean."""
-    endings = {
-        "effect": "brings it nearer to the mean over all orders than drawing it towards the mean alone does"
-        if gain.nearer.estimate > 0
-        else "takes it farther from the mean over all orders than drawing it towards the mean alone",
-        "equivalent": "does no more of interest than drawing it towards the mean",
-        "undecided": "was not shown to do more than drawing it towards the mean",
-    }
-    return f"Correcting one call of {gain.judge} for its position ({gain.source}) {endings[gain.nearer.verdict]}."
+    farther = gain.nearer.verdict == "effect" and not gain.nearer.estimate > 0
+    message = _GAINS["farther" if farther else gain.nearer.verdict]
+    return tr(message, judge=gain.judge, source=tr(SOURCE_NAMES[gain.source]))
 
 
 def debiasing_advice(result: Debiasing) -> Iterator[Advice]:
@@ -113,4 +129,4 @@ def debiasing_advice(result: Debiasing) -> Iterator[Advice]:
     for gain in result.gains:
         first.setdefault(setting(gain), gain)
     for key, gain in first.items():
-        yield Advice(key, "one call", "Does correcting one call help?", gain_sentence(gain), gain.nearer)
+        yield Advice(key, "one call", tr("Does correcting one call help?"), gain_sentence(gain), gain.nearer)

@@ -10,6 +10,7 @@ import numpy as np
 
 from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, GStudy, Plan
 from rubriclab.findings.generalisability_words import beyond, counted, design_words, plural
+from rubriclab.model.language import tr
 from rubriclab.stats.generalisability import best_of, coefficients, mixes
 from rubriclab.stats.inference import NO_INTERVAL, Ints
 from rubriclab.stats.variance_components import OBJECT, Components, FacetSet
@@ -171,7 +172,9 @@ def curves(study: GStudy, *, most: int, fixed: Sequence[str] = (), own: bool = F
         )
     if "repeat" in keys:
         lines.append(
-            _line(study, np.ones(len(keys), dtype=np.int64), len(keys) - 1, most, tuple(fixed), own, "same call again")
+            _line(
+                study, np.ones(len(keys), dtype=np.int64), len(keys) - 1, most, tuple(fixed), own, tr("same call again")
+            )
         )
     return [line for line in lines if line.plans]
 
@@ -185,4 +188,5 @@ def _line(
         return Line(name, ())
     numbers = np.repeat(start[None], length, axis=0)
     numbers[:, along] = np.arange(1, length + 1)
-    return Line(name or f"more {plural(study.numbered[along])}", plans_of(study, name, numbers, fixed=fixed, own=own))
+    name = name or tr("more {facets}", facets=plural(study.numbered[along]))
+    return Line(name, plans_of(study, name, numbers, fixed=fixed, own=own))

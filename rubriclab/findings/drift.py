@@ -13,31 +13,31 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rubriclab.findings.drift_reads import Paired, Reads, arm_of, item_means, paired, reads_of_setting
+from rubriclab.findings.drift_reads import Paired, Reads, arm_of, cautions, item_means, paired, reads_of_setting
 from rubriclab.findings.effects import ALPHA, step, too_few_units, unfinished
 from rubriclab.findings.frame import units
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, LabError, RunData
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
 from rubriclab.stats import drift as stat
-from rubriclab.stats.drift import MIN_PARTS, Parts, Split, Spread
+from rubriclab.stats.drift import Parts, Split, Spread
 from rubriclab.stats.inference import Floats, Interval, Ints
-from rubriclab.stats.shift import MIN_UNITS, Estimate
+from rubriclab.stats.shift import Estimate
 from rubriclab.stats.verdict import Effect, Verdict, effect, unknown
 
 MOST_UNREAD = 0.2
 """With a larger share of unread replies at either time nothing is concluded: what is missing may be what changed."""
 QUESTIONS = {
-    "level": "the judge's own level",
-    "spread": "spread of its scores",
-    "order": "what the order does",
-    "noise": "noise: same order twice",
-    "data": "the data",
-    "total": "the change seen",
+    "level": msg("the judge's own level"),
+    "spread": msg("spread of its scores"),
+    "order": msg("what the order does"),
+    "noise": msg("noise: same order twice"),
+    "data": msg("the data"),
+    "total": msg("the change seen"),
 }
 Key = Literal["level", "spread", "order", "noise", "data", "total"]
-NO_REPEATS = "no order was read twice at both times"
-ONE_ORDER = "every item was read in one order"
+NO_REPEATS = msg("no order was read twice at both times")
+ONE_ORDER = msg("every item was read in one order")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Answer:
 
     @property
     def title(self) -> str:
-        return QUESTIONS[self.key]
+        return tr(QUESTIONS[self.key])
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def drift(
     first = reads_of_setting(then, arm_of(then, arm))
     later = reads_of_setting(now, arm_of(now, arm_now, like=first.arm))
     if then.run == now.run and first.arm == later.arm:
-        raise LabError("Both times are the same run and judge: there is nothing between them.")
+        raise LabError(tr("Both times are the same run and judge: there is nothing between them."))
     both = paired(first, later)
     recent = None if new is None else reads_of_setting(new, arm_of(new, arm_new, like=first.arm))
     held = Held(then, now, first, both, with_new=recent is not None)
@@ -174,12 +174,12 @@ def _found(
         left_out=both.left_out,
         changed=both.changed,
         unread=both.unread,
-        outcome="expected score" if both.likely else "score named",
+        outcome=msg("expected score") if both.likely else msg("score named"),
         confidence=held.confidence,
         smallest=held.smallest,
         means=np.column_stack([np.nanmean(both.cells.then, axis=1), np.nanmean(both.cells.now, axis=1)]),
         item=both.item,
-        warnings=tuple(_warnings(held, later)),
+        warnings=tuple(cautions(both, first, later)),
     )
 
 
@@ -212,7 +212,7 @@ class Held:
 
     @property
     def unit(self) -> str:
-        return "points" if self.first.arm.scores else "share of wins"
+        return "points" if self.first.arm.scores else msg("share of wins")
 
     @property
     def why(self) -> str:
@@ -220,19 +220,19 @@ class Held:
         if left := unfinished(self.now):
             return left
         most = max(self.both.unread)
-        return f"{most:.0%} of the replies could not be read" if most > MOST_UNREAD else ""
+        return tr("{share:.0%} of the replies could not be read", share=most) if most > MOST_UNREAD else ""
 
     def answer(self, key: Key, by_itself: Estimate, at_once: Estimate, why: str = "") -> Answer:
-        why = self.why or why or too_few_units(at_once)
+        why = self.why or tr(why) or too_few_units(at_once)
         if not why and not np.isfinite(at_once.interval.low):
-            why = "no interval could be given"
+            why = tr("no interval could be given")
         shown = effect(
             at_once.value, at_once.interval, self.smallest, unit=self.unit, confidence=self.confidence, why=why
         )
         return Answer(key, shown, by_itself.interval)
 
     def none(self, key: Key, why: str) -> Answer:
-        nothing = unknown(self.smallest, self.why or why, unit=self.unit, confidence=self.confidence)
+        nothing = unknown(self.smallest, self.why or tr(why), unit=self.unit, confidence=self.confidence)
         return Answer(key, nothing, nothing.interval)
 
 
@@ -252,7 +252,7 @@ def _level(held: Held) -> Answer:
 
 def _spread(held: Held, at_once: Spread) -> Answer:
     if not np.isfinite(at_once.change.value):
-        return held.none("spread", "texts do not lie apart beyond noise")
+        return held.none("spread", msg("texts do not lie apart beyond noise"))
     return held.answer("spread", stat.spread(held.both.cells).change, at_once.change)
 
 
@@ -291,7 +291,13 @@ def _newer(held: Held, later: Reads, recent: Reads) -> tuple[Newer, tuple[Answer
     drawn = len(first.orders) > 2 * len(first.orders[0]) and len(shared) < len(recent.orders)
     if not drawn:
         if not shared:
-            raise LabError(f"“{recent.data.name}” was asked in none of the orders of “{first.data.name}”.")
+            raise LabError(
+                tr(
+                    "“{name}” was asked in none of the orders of “{earlier}”.",
+                    name=recent.data.name,
+                    earlier=first.data.name,
+                )
+            )
         first, later, recent = (reads.in_orders(shared) for reads in (first, later, recent))
     likely = first.given and later.given and recent.given
     both = paired(first, later, likely=likely)
@@ -331,25 +337,6 @@ def _unit_names(reads: Reads, items: Ints) -> list[tuple[str, ...]]:
     return list(
         zip(frame["dataset"].astype(str), frame["item_id"].astype(str), frame["criterion"].astype(str), strict=True)
     )
-
-
-def _warnings(held: Held, later: Reads) -> list[str]:
-    both, said = held.both, []
-    if both.changed:
-        said.append(f"{many(both.changed, 'item', 'have')} another text than then and are left out.")
-    if max(both.unread) > 0:
-        said.append(
-            f"Unread replies: {both.unread[0]:.1%} then, {both.unread[1]:.1%} now; what was unread is left out."
-        )
-    if held.first.arm.judge != later.arm.judge:
-        said.append(f"Two judges by name: “{held.first.arm.judge}” then, “{later.arm.judge}” now.")
-    if both.cells.n_units < MIN_UNITS:
-        said.append(f"{both.cells.n_units} {both.unit}s are too few for an interval; {MIN_UNITS} are needed.")
-    elif both.cells.n_units < MIN_PARTS:
-        said.append(
-            f"Shares of the squared change and the correlation have an interval from {MIN_PARTS} {both.unit}s on."
-        )
-    return said
 
 
 # ---------------------------------------------------------------- as JSON

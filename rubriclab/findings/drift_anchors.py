@@ -10,7 +10,8 @@ import numpy as np
 
 from rubriclab.findings.drift_reads import Reads, item_means
 from rubriclab.findings.effects import ALPHA, step
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number
 from rubriclab.stats.drift import needed
 from rubriclab.stats.inference import Floats, Ints, ratio, sum_by
 
@@ -36,11 +37,19 @@ class AnchorPlan:
     @property
     def sentence(self) -> str:
         """What so many anchors can say."""
-        wanted = "more than can be asked" if self.needed is None else f"{self.needed:,}"
-        basis = f"{self.source}: {self.sd:.2f} points between two rounds of one item"
-        text = f"{self.taken:,} of {many(self.available, 'item', 'are')} asked again. To show an unchanged judge to be the same to within {self.smallest:g} points takes {wanted} ({basis})."
+        wanted = tr("more than can be asked") if self.needed is None else number(self.needed, ",")
+        text = tr(
+            "{taken:,} of {items} {items:is|are} asked again. To show an unchanged judge to be the same to within "
+            "{smallest:g} points takes {wanted} ({source}: {sd:.2f} points between two rounds of one item).",
+            taken=self.taken,
+            items=many(self.available, "item"),
+            smallest=self.smallest,
+            wanted=wanted,
+            source=tr(self.source),
+            sd=self.sd,
+        )
         if self.needed is None or self.taken < self.needed:
-            text += " With fewer, “undecided” is the likely answer for a judge that did not change."
+            text += tr(" With fewer, “undecided” is the likely answer for a judge that did not change.")
         return text
 
 
@@ -67,11 +76,14 @@ def _reading_sd(then: Reads) -> tuple[float, str]:
     known = np.isfinite(value)
     item, order, value = item[known], order[known], value[known]
     orders = len(np.unique(item * width + order)) / max(len(np.unique(item)), 1)
-    for group, source in ((item * width + order, "noise of repeated reads"), (item, "spread of an item's reads")):
+    for group, source in (
+        (item * width + order, msg("noise of repeated reads")),
+        (item, msg("spread of an item's reads")),
+    ):
         variance = _within(group, value)
         if np.isfinite(variance):
             return float(np.sqrt(2.0 * variance / orders)), source
-    return step(then.arm.scores), "one step of the scale, since no item was read twice"
+    return step(then.arm.scores), msg("one step of the scale, since no item was read twice")
 
 
 def _within(group: Ints, value: Floats) -> float:

@@ -15,9 +15,11 @@ from rubriclab.findings.matching import item_keys, why_not
 from rubriclab.findings.shift import GIVEN
 from rubriclab.findings.topic import about, clarity, setting
 from rubriclab.model import Arm, LabError, RunData
-from rubriclab.stats.drift import Cells
+from rubriclab.model.language import tr
+from rubriclab.model.wording import many, plural
+from rubriclab.stats.drift import MIN_PARTS, Cells
 from rubriclab.stats.inference import Floats, Ints, ratio
-from rubriclab.stats.shift import direction
+from rubriclab.stats.shift import MIN_UNITS, direction
 
 COLUMNS = 64
 """With more orders than that they were drawn item by item, and cells are laid out item by item."""
@@ -88,16 +90,22 @@ def arm_of(data: RunData, arm: int | None, like: Arm | None = None) -> Arm:
     listed = "; ".join(f"{code} = {one}" for code, one in enumerate(data.arms))
     if arm is not None:
         if not 0 <= arm < len(data.arms):
-            raise LabError(f"There is no arm {arm}; “{data.name}” has {listed}.")
+            raise LabError(tr("There is no arm {arm}; “{name}” has {listed}.", arm=arm, name=data.name, listed=listed))
         return data.arms[arm]
     fits = [one for one in data.arms if like is None or not why_not(like, one)]
     if like is not None:
         fits = [one for one in fits if (one.judge, one.variant) == (like.judge, like.variant)] or fits
     if not fits:
         why = why_not(like, data.arms[0]) if like is not None else ""
-        raise LabError(f"“{data.name}” cannot be set beside the other run. {why}".rstrip())
+        raise LabError(tr("“{name}” cannot be set beside the other run. {why}", name=data.name, why=why).rstrip())
     if len({setting(one) for one in fits}) > 1:
-        raise LabError(f"“{data.name}” has several judges or settings: say which with an arm's number: {listed}.")
+        raise LabError(
+            tr(
+                "“{name}” has several judges or settings: say which with an arm's number: {listed}.",
+                name=data.name,
+                listed=listed,
+            )
+        )
     return min(fits, key=clarity)
 
 
@@ -108,7 +116,10 @@ def reads_of_setting(data: RunData, arm: Arm) -> Reads:
     """
     if arm.axis in ("listwise", "batch"):
         raise LabError(
-            "Drift is told of score options, criteria and pairs; of lists of three or more and of batches it is not."
+            tr(
+                "Drift is told of score options, criteria and pairs; of lists of three or more and of batches it "
+                "is not."
+            )
         )
     same = {
         code
@@ -118,7 +129,7 @@ def reads_of_setting(data: RunData, arm: Arm) -> Reads:
     }
     rows = data.judgments[data.judgments["arm"].isin(same)]
     if not len(rows):
-        raise LabError(f"“{data.name}” has no judgment of {about(arm)}.")
+        raise LabError(tr("“{name}” has no judgment of {arm}.", name=data.name, arm=about(arm)))
     pattern, patterns = order_patterns(data, rows, arm)
     named = np.where(ok_rows(rows), named_values(rows, arm, pattern, patterns), np.nan)
     likely = np.where(np.isfinite(named), likely_values(data, rows, arm, pattern, patterns), np.nan)
@@ -131,7 +142,7 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
     ``likely``: by token probabilities or by the score named; None takes the first where both times have them.
     """
     if why := why_not(then.arm, now.arm):
-        raise LabError(f"These two runs cannot be compared. {why}")
+        raise LabError(tr("These two runs cannot be compared. {why}", why=why))
     which = (then.given and now.given) if likely is None else likely
     item, back, changed = _same_items(then, now)
     codes = {order: code for code, order in enumerate(dict.fromkeys((*then.orders, *now.orders)))}
@@ -142,7 +153,7 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
     one, two = (_side(*side, len(orders)) for side in sides)
     both = np.intersect1d(one.key, two.key)
     if not len(both):
-        raise LabError("The two runs share no item that was read in the same order at both times.")
+        raise LabError(tr("The two runs share no item that was read in the same order at both times."))
     where = np.unique(both // len(orders))
     cells, names = _cells(then, where, both, orders, _columns(one, two, both))
     return Paired(
@@ -157,6 +168,42 @@ def paired(then: Reads, now: Reads, *, likely: bool | None = None) -> Paired:
         unread=_unread(sides),
         likely=which,
     )
+
+
+def cautions(both: Paired, first: Reads, later: Reads) -> list[str]:
+    """What must be known of the cells of two times."""
+    said = []
+    if both.changed:
+        changed = many(both.changed, "item")
+        said.append(tr("{items} {items:has|have} another text than then and are left out.", items=changed))
+    if max(both.unread) > 0:
+        said.append(
+            tr(
+                "Unread replies: {then:.1%} then, {now:.1%} now; what was unread is left out.",
+                then=both.unread[0],
+                now=both.unread[1],
+            )
+        )
+    if first.arm.judge != later.arm.judge:
+        said.append(tr("Two judges by name: “{then}” then, “{now}” now.", then=first.arm.judge, now=later.arm.judge))
+    if both.cells.n_units < MIN_UNITS:
+        said.append(
+            tr(
+                "{n} {units} are too few for an interval; {needed} are needed.",
+                n=both.cells.n_units,
+                units=plural(both.unit, 2),
+                needed=MIN_UNITS,
+            )
+        )
+    elif both.cells.n_units < MIN_PARTS:
+        said.append(
+            tr(
+                "Shares of the squared change and the correlation have an interval from {least} {units} on.",
+                least=MIN_PARTS,
+                units=plural(both.unit, 2),
+            )
+        )
+    return said
 
 
 def _cells(
@@ -250,15 +297,16 @@ def contrasts_of(arm: Arm, orders: Sequence[Order]) -> tuple[tuple[str, ...], Fl
     """(names of the contrasts, what each knows of each order (orders, n or contrasts), factors)."""
     if arm.axis == "pairwise":
         first = np.array([[0.5 if order[0] == 1 else -0.5] for order in orders])
-        return ("lead of the first place",), first, np.ones(1)
+        return (tr("lead of the first place"),), first, np.ones(1)
     n = len(orders[0])
     if arm.axis == "criteria":
-        return tuple(f"a criterion at place {p + 1}" for p in range(n)), np.zeros((len(orders), n)), np.ones(n)
+        names = tuple(tr("a criterion at place {place}", place=p + 1) for p in range(n))
+        return names, np.zeros((len(orders), n)), np.ones(n)
     scores = np.asarray(arm.scores, dtype=np.float64)
     shown = np.array([[arm.scores.index(int(score)) for score in order] for order in orders], dtype=np.int64)
-    places = [f"highest score at place {p + 1}" for p in range(n)]
+    places = [tr("highest score at place {place}", place=p + 1) for p in range(n)]
     by_order = np.column_stack([scores[shown], direction(shown)])
-    return (*places, "ascending order less descending"), by_order, np.append(np.full(n, float(np.ptp(scores))), 2.0)
+    return (*places, tr("ascending order less descending")), by_order, np.append(np.full(n, float(np.ptp(scores))), 2.0)
 
 
 def _predictors(

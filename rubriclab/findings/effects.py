@@ -10,7 +10,7 @@ does it move single texts, does a form of the prompt) are answered with simultan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,12 @@ import numpy as np
 from rubriclab.findings.prompt_forms import forms_asked, wordings_asked
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import interval as interval_words
 from rubriclab.model.wording import many
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.shift import MIN_UNITS, Estimate
-from rubriclab.stats.verdict import Effect, effect
+from rubriclab.stats.verdict import Effect, Verdict, effect
 from rubriclab.stats.winners import WinnerChange
 
 ALPHA = 0.05
@@ -36,7 +37,14 @@ SMALLEST_R = 0.02
 SMALLEST_SHARE, FEWEST_DECIDED = 5.0, 10
 """Smallest excess of changed winners that is of interest: one prompt in twenty, in per cent; and
 how many prompts must have one winner on both sides for anything to be said."""
-CLOSED = "the order was not shown to move this judge"
+CLOSED = msg("the order was not shown to move this judge")
+VERDICTS: Mapping[Verdict, str] = {
+    "effect": msg("effect"),
+    "equivalent": msg("equivalent"),
+    "undecided": msg("undecided"),
+}
+UNITS = (msg("points"), msg("% of prompts"))
+"""Units of effects that are words."""
 
 
 def confidence(data: RunData, judge: str) -> float:
@@ -90,16 +98,16 @@ def too_few_units(estimate: Estimate) -> str:
     """Why a mean over units has no interval; nothing where it has one."""
     if estimate.units >= MIN_UNITS:
         return ""
-    return f"{estimate.units} units are too few for an interval; {MIN_UNITS} are needed"
+    return tr("{n} units are too few for an interval; {needed} are needed", n=estimate.units, needed=MIN_UNITS)
 
 
 def in_r(data: RunData, estimate: float, interval: Interval, *, why: str = "") -> Effect:
     """A difference of correlations with humans, held against SMALLEST_R."""
     why = why or unfinished(data)
     if not why and not np.isfinite(estimate):
-        why = "a correlation is not defined"
+        why = tr("a correlation is not defined")
     elif not why and not np.isfinite(interval).all():
-        why = "too few units for an interval"
+        why = tr("too few units for an interval")
     return effect(estimate, interval, SMALLEST_R, unit="r", why=why)
 
 
@@ -111,19 +119,26 @@ def of_prompts(data: RunData, change: WinnerChange, calls: int) -> Effect:
     """
     why = unfinished(data)
     if not why and not change.repeated:
-        why = f"noise included: no order was read twice; {calls:,} more calls would tell"
+        why = tr("noise included: no order was read twice; {calls:,} more calls would tell", calls=calls)
     elif not why and (change.decided < FEWEST_DECIDED or not np.isfinite(change.excess)):
-        why = f"{change.decided:.0f} of {change.prompts} prompts have one winner on both sides"
+        why = tr(
+            "{decided:.0f} of {prompts} prompts have one winner on both sides",
+            decided=change.decided,
+            prompts=change.prompts,
+        )
     interval = Interval(100.0 * change.excess_ci.low, 100.0 * change.excess_ci.high)
     if not why and interval.low > 0 and change.p > ALPHA:
-        why = f"exchanging reads between the two gives as much (p = {change.p:.2f})"
+        why = tr("exchanging reads between the two gives as much (p = {p:.2f})", p=change.p)
     return effect(100.0 * change.excess, interval, SMALLEST_SHARE, unit="% of prompts", why=why, excess=True)
 
 
 def unfinished(data: RunData) -> str:
     """Why no verdict is given yet; empty for a finished run."""
     left = data.unanswered
-    return f"the run is not finished: {left:,} of {many(sum(data.planned), 'call', 'wait')}" if left else ""
+    if not left:
+        return ""
+    calls = many(sum(data.planned), "call")
+    return tr("the run is not finished: {left:,} of {calls} {calls:waits|wait}", left=left, calls=calls)
 
 
 def gated(secondary: Effect, primary: Sequence[Effect]) -> Effect:
@@ -139,14 +154,15 @@ def words(shown: Effect, *, digits: int = 2) -> str:
     An interval that holds at once with others is wider than a 95 % one of the same number, and
     says so: ``[0.03, 0.21] (97.5 %)``.
     """
-    number = f"{shown.estimate:+.{digits}f} {shown.unit}" if np.isfinite(shown.estimate) else ""
+    unit = tr(shown.unit)
+    number = f"{figure(shown.estimate, f'+.{digits}f')} {unit}" if np.isfinite(shown.estimate) else ""
     ends = interval_words(shown.interval, f".{digits}f", brackets=True) if number else ""
     if ends and np.isfinite(shown.interval).all() and shown.confidence > 0.95:
-        ends += f" ({100 * shown.confidence:.3g} %)"
+        ends += f" ({figure(100 * shown.confidence, '.3g')} %)"
     parts = [
         f"{number} {ends}".strip(),
-        f"smallest effect of interest {shown.sesoi:g}" + ("" if number else f" {shown.unit}"),
-        shown.why,
+        tr("smallest effect of interest {sesoi:g}", sesoi=shown.sesoi) + ("" if number else f" {unit}"),
+        tr(shown.why),
     ]
     return ", ".join(part for part in parts if part)
 
@@ -154,4 +170,4 @@ def words(shown: Effect, *, digits: int = 2) -> str:
 def still_possible(shown: Effect) -> str:
     """How far an open question still reaches, behind a colon; empty where there is no interval."""
     ends = [abs(end) for end in shown.interval if np.isfinite(end)]
-    return f": up to {max(ends):.2f} {shown.unit} is still possible" if ends else ""
+    return tr(": up to {most:.2f} {unit} is still possible", most=max(ends), unit=tr(shown.unit)) if ends else ""

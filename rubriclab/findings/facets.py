@@ -17,6 +17,7 @@ import pandas as pd
 from rubriclab.findings.frame import Units, ok_rows
 from rubriclab.findings.prompt_forms import WORDING
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import listed
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.variance_components import Cells, cells_of, distinct, joined, nested
@@ -27,14 +28,18 @@ SHARED = 5.0
 """An order is crossed with items where it was shown with so many of them on average: of fewer, its
 own part could not be told from what it does to single items."""
 PLURAL: Mapping[str, str] = {
-    "item": "items",
-    "judge": "judges",
-    "wording": "wordings",
-    "labels": "label sets",
-    "order": "orders",
-    "rater": "raters",
+    "item": msg("items"),
+    "judge": msg("judges"),
+    "wording": msg("wordings"),
+    "labels": msg("label sets"),
+    "order": msg("orders"),
+    "rater": msg("raters"),
 }
 """The facets by their keys."""
+_ONE_AN_ITEM = {
+    "order": msg("Each item has one order: what the order adds is counted with the item."),
+    "rater": msg("Each item has one rater: what the rater adds is counted with the item."),
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Facet:
 
     @property
     def plural(self) -> str:
-        return " and ".join(PLURAL[part] for part in self.key.split(" and "))
+        return tr(" and ").join(tr(PLURAL[part]) for part in self.key.split(" and "))
 
 
 @dataclass(frozen=True)
@@ -159,11 +164,13 @@ def _crossed(
         varied[key][kept] = code
     if (1, 0) in nested(np.stack([code, item], axis=1)):
         if key in ("order", "rater"):
-            notes.append(f"Each item has one {key}: what the {key} adds is counted with the item.")
+            notes.append(tr(_ONE_AN_ITEM[key]))
             return kept, True
         most = np.bincount(varied[key][kept]).argmax()
         kept = kept & (varied[key] == most)
-        notes.append(f"No item was read under two {PLURAL[key]}: only the one with most reads counts.")
+        notes.append(
+            tr("No item was read under two {facets}: only the one with most reads counts.", facets=tr(PLURAL[key]))
+        )
         return kept, True
     return kept, distinct(code) < 2
 
@@ -187,9 +194,13 @@ def _together(varied: Mapping[str, Ints], notes: list[str]) -> tuple[list[str], 
         if twin is None:
             place += 1
             continue
+        first = tr(PLURAL[names[twin]])
         notes.append(
-            f"{PLURAL[names[twin]].capitalize()} and {listed([PLURAL[p] for p in names[place].split(' and ')])} "
-            "never varied apart: what they do is counted together."
+            tr(
+                "{first} and {others} never varied apart: what they do is counted together.",
+                first=first[0].upper() + first[1:],
+                others=listed([tr(PLURAL[p]) for p in names[place].split(" and ")]),
+            )
         )
         names[place] = f"{names[place]} and {names.pop(twin)}"
         codes.pop(twin)

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rubriclab.model import MOSTLY, STATUSES, Arm, Ordering, RunData, UnitChoice
+from rubriclab.model.language import language, speaking
 from rubriclab.stats.inference import Floats, Ints, sum_by
 
 Bools = NDArray[np.bool_]
@@ -74,8 +75,14 @@ def side_by_side(work: Callable[[One], Found], parts: Iterable[One]) -> list[Fou
     For parts that know nothing of each other, as arms do: NumPy lets go of the interpreter in
     its long operations, so a second core is of use. ``work`` must not write to what is shared.
     """
+    spoken = language()  # a thread of its own does not know the visit, nor what it is spoken to in
+
+    def spoken_work(part: One) -> Found:
+        with speaking(spoken):
+            return work(part)
+
     with ThreadPoolExecutor(max_workers=THREADS) as pool:
-        return list(pool.map(work, parts))
+        return list(pool.map(spoken_work, parts))
 
 
 def ok_rows(judgments: pd.DataFrame) -> Bools:

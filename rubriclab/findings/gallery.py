@@ -14,6 +14,7 @@ import numpy as np
 from rubriclab.findings.comparison_effects import FirstPlace, first_place, place_wins
 from rubriclab.findings.series import ArmCalls, RunCodes, arm_series
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number, p_value
 from rubriclab.stats.inference import Floats
 from rubriclab.stats.pooling import Pooled, Slope, meta_regression, random_effects, shared_covariance
@@ -157,24 +158,56 @@ def between(ends: Sequence[float], *, turned: bool = False) -> str:
     return interval([POINTS * end for end in ((-high, -low) if turned else (low, high))], "+.1f")
 
 
+# Of the answer shown first, and of the one shown second.
+_GIVES = (
+    msg("{who} gives the answer shown first {points} points more wins ({known})."),
+    msg("{who} gives the answer shown second {points} points more wins ({known})."),
+)
+_HARDLY = (
+    msg("The place hardly decides for {who}{why}: {points} points more wins for the answer shown first ({known})."),
+    msg("The place hardly decides for {who}{why}: {points} points more wins for the answer shown second ({known})."),
+)
+_OPEN = (
+    msg(
+        "Whether the place decides is open for {who}{why}: {points} points more wins for the answer shown first "
+        "({known})."
+    ),
+    msg(
+        "Whether the place decides is open for {who}{why}: {points} points more wins for the answer shown second "
+        "({known})."
+    ),
+)
+_POOLED = (
+    msg("{title} gives the answer shown first {points} points more wins, {over}."),
+    msg("{title} gives the answer shown second {points} points more wins, {over}."),
+)
+_POOLED_OPEN = (
+    msg("Whether {title} prefers a place is open: {points} points more wins for the answer shown first, {over}."),
+    msg("Whether {title} prefers a place is open: {points} points more wins for the answer shown second, {over}."),
+)
+
+
 def row_sentence(row: LoggedAdvantage) -> str:
     """What one log says of its judge, in one sentence."""
     shown = row.first.effect
-    who = f"{row.judge}, on {row.name}" if row.name == row.file else row.judge
+    on_model, turned = row.name == row.file, shown.estimate < 0
+    who = tr("{judge}, on {name}", judge=row.judge, name=row.name) if on_model else row.judge
     if not np.isfinite(shown.estimate):
-        return f"What the place does for {who} cannot be said: {shown.why}."
-    side, turned = ("second", True) if shown.estimate < 0 else ("first", False)
-    wins = f"{points(abs(shown.estimate), '.1f')} points more wins"
-    known = (
-        f"{100 * shown.confidence:.0f} % interval {between(shown.interval, turned=turned)}; "
-        f"{many(row.first.comparisons, 'comparison')}, {row.first.design}"
+        return tr("What the place does for {who} cannot be said: {why}.", who=who, why=tr(shown.why))
+    known = tr(
+        "{confidence:.0f} % interval {ends}; {comparisons}, {design}",
+        confidence=100 * shown.confidence,
+        ends=between(shown.interval, turned=turned),
+        comparisons=many(row.first.comparisons, "comparison"),
+        design=tr(row.first.design),
     )
+    size = points(abs(shown.estimate), ".1f")
     if shown.verdict == "effect":
-        comma = "," if row.name == row.file else ""
-        return f"{who}{comma} gives the answer shown {side} {wins} ({known})."
-    start = "The place hardly decides for" if shown.verdict == "equivalent" else "Whether the place decides is open for"
-    why = f" ({shown.why})" if shown.why else ""
-    return f"{start} {who}{why}: {wins} for the answer shown {side} ({known})."
+        who = tr("{judge}, on {name},", judge=row.judge, name=row.name) if on_model else row.judge
+        return tr(_GIVES[turned], who=who, points=size, known=known)
+    why = f" ({tr(shown.why)})" if shown.why else ""
+    message = (_HARDLY if shown.verdict == "equivalent" else _OPEN)[turned]
+    return tr(message, who=who, why=why, points=size, known=known)
 
 
 def pooled_sentence(result: GalleryResult, title: str) -> str:
@@ -182,12 +215,11 @@ def pooled_sentence(result: GalleryResult, title: str) -> str:
     pooled = result.pooled
     if pooled is None:
         return " ".join(row_sentence(row) for row in result.rows[:POOLED_FROM])
-    side, turned = ("second", True) if pooled.value < 0 else ("first", False)
+    turned = pooled.value < 0
     size, ends = points(abs(pooled.value), ".1f"), between(pooled.interval, turned=turned)
-    over = f"over {many(pooled.k, 'model')} (95 % interval {ends})"
-    if pooled.interval.low > 0 or pooled.interval.high < 0:
-        return f"{title} gives the answer shown {side} {size} points more wins, {over}."
-    return f"Whether {title} prefers a place is open: {size} points more wins for the answer shown {side}, {over}."
+    over = tr("over {models} (95 % interval {ends})", models=many(pooled.k, "model"), ends=ends)
+    clear = pooled.interval.low > 0 or pooled.interval.high < 0
+    return tr((_POOLED if clear else _POOLED_OPEN)[turned], title=title, points=size, over=over)
 
 
 def spread_sentence(result: GalleryResult) -> str:
@@ -196,12 +228,14 @@ def spread_sentence(result: GalleryResult) -> str:
     if pooled is None:
         return ""
     spread = (
-        f"Models differ beyond chance by a standard deviation of {points(pooled.tau, '.1f')} points"
+        tr("Models differ beyond chance by a standard deviation of {points} points", points=points(pooled.tau, ".1f"))
         if pooled.tau > 0
-        else "Models do not differ beyond chance"
+        else tr("Models do not differ beyond chance")
     )
-    test = f"Q = {pooled.q:.1f} on {pooled.df}, {p_value(pooled.p)}, I² = {pooled.i2:.0%}"
-    more = f" One more model like these would show {between(pooled.prediction)} points for the first place."
+    test = tr("Q = {q:.1f} on {df}, {p}, I² = {i2:.0%}", q=pooled.q, df=pooled.df, p=p_value(pooled.p), i2=pooled.i2)
+    more = tr(
+        " One more model like these would show {ends} points for the first place.", ends=between(pooled.prediction)
+    )
     return f"{spread} ({test}).{more}"
 
 
@@ -211,8 +245,15 @@ def gap_sentence(result: GalleryResult) -> str:
     if line is None:
         return ""
     ends = between([end / 10 for end in line.interval])
-    step = f"{points(line.slope / 10)} points ({ends}) for every 10 points of quality gap, {p_value(line.p)}"
+    step = tr(
+        "{points} points ({ends}) for every 10 points of quality gap, {p}",
+        points=points(line.slope / 10),
+        ends=ends,
+        p=p_value(line.p),
+    )
     if line.interval.low <= 0 <= line.interval.high:
-        return f"That the place counts more between equals is not shown: {step}."
+        return tr("That the place counts more between equals is not shown: {step}.", step=step)
     toward = line.intercept * line.slope < 0
-    return f"The place counts {'more' if toward else 'less'} between equals: {step}."
+    if toward:
+        return tr("The place counts more between equals: {step}.", step=step)
+    return tr("The place counts less between equals: {step}.", step=step)

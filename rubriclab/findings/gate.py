@@ -30,6 +30,7 @@ from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.model.gate import CONDITIONS, Condition
 from rubriclab.model.gate_limits import GateLimits
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
@@ -79,12 +80,13 @@ class Decision:
 
     @property
     def title(self) -> str:
-        return f"{self.condition.title}: {self.of}" if self.of else self.condition.title
+        title = tr(self.condition.title)
+        return f"{title}: {self.of}" if self.of else title
 
     @property
     def about(self) -> str:
         """Judge, data and setting; a simulated judge is called one."""
-        who = f"{self.judge} (simulated)" if self.simulated else self.judge
+        who = tr("{judge} (simulated)", judge=self.judge) if self.simulated else self.judge
         return " · ".join(filter(None, (who, self.dataset, self.variant)))
 
 
@@ -112,7 +114,9 @@ def gate(data: RunData, limits: GateLimits) -> GateResult:
     asked = limits.given()
     if not asked:
         options = ", ".join(condition.option for condition in CONDITIONS.values())
-        raise LabError(f"A gate needs a limit: name one or more of {options}, or write a [gate] table.")
+        raise LabError(
+            tr("A gate needs a limit: name one or more of {options}, or write a [gate] table.", options=options)
+        )
     every = settings(data)
     decisions: list[Decision] = []
     for judge in dict.fromkeys(of.arm.judge for of in every):
@@ -140,10 +144,13 @@ def _of_judge(data: RunData, mine: Sequence[Setting], asked: dict[str, float]) -
     held: list[tuple[Setting, Condition, Measured, str]] = []
     for of in mine:
         if of.arm.axis not in _VALUES:
-            raise LabError("A gate knows no conditions on several responses a call; see the run's findings instead.")
+            raise LabError(
+                tr("A gate knows no conditions on several responses a call; see the run's findings instead.")
+            )
         values, lost = _VALUES[of.arm.axis](of).values(), unread(of)
         stopped = unfinished(data)
-        shaky = "" if lost.estimate <= UNREAD else f"{lost.estimate:.0%} of the replies cannot be read"
+        share = lost.estimate
+        shaky = "" if share <= UNREAD else tr("{share:.0%} of the replies cannot be read", share=share)
         for key, condition in CONDITIONS.items():
             if key == "max_unread" and key in asked:
                 held.append((of, condition, lost, stopped))
@@ -164,9 +171,10 @@ def _decided(arm: Arm, condition: Condition, value: Measured, limit: float, beyo
         high = float(np.maximum(high, 0.0))
     why = open_for or value.why
     if not why and value.units < FEWEST and not value.exact:
-        why = f"{many(value.units, value.unit)} are too few to decide; {FEWEST} are needed"
+        units = many(value.units, value.unit)
+        why = tr("{units} are too few to decide; {needed} are needed", units=units, needed=FEWEST)
     if not why and not np.isfinite([low, high]).all():
-        why = "no interval is known"
+        why = tr("no interval is known")
     outcome: Outcome = "cannot tell" if why else _outcome(condition, low, high, limit)
     tell = _more(condition, value, Interval(low, high), limit) if outcome == "cannot tell" and not why else ""
     return Decision(
@@ -202,23 +210,31 @@ def _more(condition: Condition, value: Measured, ends: Interval, limit: float) -
     towards = ends.low if inside == condition.least else ends.high
     room, reach = abs(limit - at), abs(towards - at)
     if room * math.sqrt(MOST_TIMES) <= reach:
-        return "the estimate lies at the limit: no number of items would tell soon"
+        return tr("the estimate lies at the limit: no number of items would tell soon")
     times = (reach / room) ** 2
     if condition.key == "max_unread" and value.estimate == 0.0:  # the bound of no case falls with their number
         times = math.log(ALPHA) / math.log1p(-limit) / max(value.units, 1) if limit < 1 else 1.0
-    more = math.ceil(times * value.units)
-    verdict = "pass" if inside else "fail"
-    return f"about {many(max(more, value.units + 1), value.unit)} in all would let it {verdict}, if the estimate stays"
+    more = many(max(math.ceil(times * value.units), value.units + 1), value.unit)
+    if inside:
+        return tr("about {units} in all would let it pass, if the estimate stays", units=more)
+    return tr("about {units} in all would let it fail, if the estimate stays", units=more)
 
 
 def _notes(data: RunData, every: Sequence[Setting]) -> Iterator[str]:
     if data.unanswered:
-        yield f"The run is not finished: {data.unanswered:,} of {many(sum(data.planned), 'call', 'wait')}. Nothing is decided."
+        yield tr(
+            "The run is not finished: {left:,} of {calls} {calls:waits|wait}. Nothing is decided.",
+            left=data.unanswered,
+            calls=many(sum(data.planned), "call"),
+        )
     if any(of.arm.simulated for of in every):
-        yield "A simulated judge was asked: this says nothing of a model."
+        yield tr("A simulated judge was asked: this says nothing of a model.")
     judges = len({of.arm.judge for of in every})
     if judges > 1:
         yield (
-            f"{judges} judges are each decided by themselves: a false fail of any of them has a chance of at most "
-            f"{judges} x 5 %."
+            tr(
+                "{judges} judges are each decided by themselves: a false fail of any of them has a chance of at "
+                "most {judges} x 5 %.",
+                judges=judges,
+            )
         )

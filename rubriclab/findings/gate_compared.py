@@ -17,6 +17,7 @@ from rubriclab.findings.criteria_rows import Layout, Rows, arm_rows
 from rubriclab.findings.effects import step
 from rubriclab.findings.gate_values import NO_RATINGS, Measured, Setting, ends_of_size, missing, two_ends
 from rubriclab.findings.series import ArmCalls, RunCodes, arm_series
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats import criteria_order as stats
 from rubriclab.stats.advantage import FEW_UNITS, PlaceWins, clustered_mean
@@ -25,7 +26,7 @@ from rubriclab.stats.inference import Floats, Interval, Ints
 from rubriclab.stats.shift import MIN_UNITS
 from rubriclab.stats.unit_means import intervals, mean_of
 
-NOTHING = "nothing could be read"
+NOTHING = msg("nothing could be read")
 
 
 class ComparedValues:
@@ -77,15 +78,21 @@ class ComparedValues:
             if known.any():
                 return _mean_by(changed.excess[known], unit[known], self.run.unit)
             calls = calls or buys
-        return missing(f"no order was asked twice; {many(calls, 'more call')} would tell" if calls else NOTHING)
+        return _asked_once(calls)
 
     def _repeats(self) -> Measured:
         for rows in self.arms:
             alike, unit = repeats_alike(self.run, rows)
             if len(alike):
                 return _share(alike, unit, self.run.unit)
-        calls = sum(len(rows.position) for rows in self.arms)
-        return missing(f"no order was asked twice; {many(calls, 'more call')} would tell" if calls else NOTHING)
+        return _asked_once(sum(len(rows.position) for rows in self.arms))
+
+
+def _asked_once(calls: int) -> Measured:
+    """Nothing is known of repeats; ``calls`` that would tell, where any was read."""
+    if not calls:
+        return missing(NOTHING)
+    return missing(tr("no order was asked twice; {more_calls} would tell", more_calls=many(calls, "more call")))
 
 
 def _mean_by(values: Floats, unit: Ints, kind: str) -> Measured:
@@ -107,7 +114,9 @@ def _share(values: Floats, unit: Ints, kind: str) -> Measured:
 
 
 def _few(n: int, kind: str, needed: int = FEW_UNITS) -> str:
-    return "" if n >= needed else f"{many(n, kind)} are too few for an interval; {needed} are needed"
+    if n >= needed:
+        return ""
+    return tr("{units} are too few for an interval; {needed} are needed", units=many(n, kind), needed=needed)
 
 
 # ---------------------------------------------------------------- criteria
@@ -148,7 +157,7 @@ class CriteriaValues:
         def of(c: int, name: str) -> Measured:
             value = float(found.estimate[c])
             if not np.isfinite(value):
-                return Measured(why=ONE_PLACE, of=name)
+                return replace(missing(ONE_PLACE), of=name)
             ends = ends_of_size(lambda level: intervals(found, level=level, least=least)[c])
             return Measured(value, ends, n, "text", _few(n, "text", MIN_UNITS), name)
 

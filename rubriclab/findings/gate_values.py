@@ -23,6 +23,7 @@ from rubriclab.findings.position_arms import PlaceV
 from rubriclab.findings.shift import ONE_ORDER, order_reads, readings_apart, same_order
 from rubriclab.findings.topic import clarity
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats import shift as shift_stat
 from rubriclab.stats.human_correlation import FEWEST_UNITS, r_with_humans
@@ -32,7 +33,7 @@ from rubriclab.stats.shift import MIN_UNITS
 
 DRAWS = 4_000
 """Resampled shares: the bounds of several conditions at once are ends of a few in a thousand."""
-NO_RATINGS = "no item has both a rating by people and a score"
+NO_RATINGS = msg("no item has both a rating by people and a score")
 Ends = Callable[[float, float], Interval]
 """(chance that the truth lies below the first end, above the second) to the two ends."""
 
@@ -54,7 +55,7 @@ class Measured:
 
 
 def missing(why: str) -> Measured:
-    return Measured(why=why)
+    return Measured(why=tr(why))
 
 
 def two_ends(interval: Callable[[float], Interval]) -> Ends:
@@ -123,7 +124,7 @@ def unread(of: Setting) -> Measured:
     """
     rows = pd.concat(list(of.arms.values()))
     if not len(rows):
-        return missing("nothing was asked")
+        return missing(tr("nothing was asked"))
     unit = of.units.code[rows["item"].to_numpy().astype(np.int64)]
     present, code = np.unique(unit, return_inverse=True)
     lost = ~ok_rows(rows)
@@ -181,23 +182,24 @@ class OptionsValues:
     def _v(self) -> Measured:
         work = self.main
         if work is None or work.one_order:
-            return missing(ONE_ORDER if work else "nothing could be read")
+            return missing(ONE_ORDER if work else tr("nothing could be read"))
         of = PlaceV.drawn(work, n_boot=DRAWS)
         if not of.even:
-            return missing("not every score stood at every place equally often, so V is not of places")
+            return missing(tr("not every score stood at every place equally often, so V is not of places"))
         n = work.units.n
-        why = "" if of.enough else f"{many(n, work.units.kind)} are too few; {MIN_RESAMPLED} are needed"
+        few = many(n, work.units.kind)
+        why = "" if of.enough else tr("{units} are too few; {needed} are needed", units=few, needed=MIN_RESAMPLED)
         return Measured(of.value, lambda below, above: of.interval((below, above)), n, work.units.kind, why)
 
     def _shift(self) -> Measured:
         work = self.main
         if work is None or work.one_order:
-            return missing(ONE_ORDER if work else "nothing could be read")
+            return missing(ONE_ORDER if work else tr("nothing could be read"))
         chosen, expected = order_reads(work)
         reads = chosen if expected is None else expected
         found = shift_stat.ascending(reads)
         if not np.isfinite(found.value):
-            return missing("no item was read in two orders")
+            return missing(tr("no item was read in two orders"))
         why = _few(found.units, work.units.kind, MIN_UNITS)
         ends = ends_of_size(lambda level: shift_stat.ascending(reads, confidence=level).interval)
         return Measured(found.value, ends, found.units, work.units.kind, why)
@@ -205,39 +207,41 @@ class OptionsValues:
     def _flips(self) -> Measured:
         work, still = self.main, self.still
         if work is None or work.one_order:
-            return missing(ONE_ORDER if work else "nothing could be read")
+            return missing(ONE_ORDER if work else tr("nothing could be read"))
         size = len(self.of.data.items)
         repeats = None if still is None else same_order(still, size, nominal=True)
         other, same, source = readings_apart(work.rows, order_reads(work)[0], repeats, nominal=True)
         calls = many(2 * work.rows.n_items, "more call")
         if not source:
-            return missing(f"no order was read twice; {calls} would tell: each item twice in one order (“fixed”)")
+            return missing(
+                tr("no order was read twice; {calls} would tell: each item twice in one order (“fixed”)", calls=calls)
+            )
         gap = other - same
         return _mean(gap, work, lopsided=True)
 
     def _kappa(self, name: str) -> Measured:
         work = self.main
         if work is None:
-            return missing("nothing could be read")
+            return missing(tr("nothing could be read"))
         table, n = with_people(self.of.data, work.arm, work.rows)
         if table is None:
-            return missing(NO_RATINGS if not n else "ratings have too many different values for a kappa")
+            return missing(NO_RATINGS if not n else tr("ratings have too many different values for a kappa"))
         found = coefficients_of(table)
         known = found(name)
         ends = two_ends(lambda level: found(name, level).ci)
-        return Measured(known.value, ends, n, work.units.kind, known.why)
+        return Measured(known.value, ends, n, work.units.kind, tr(known.why))
 
     def _r(self) -> Measured:
         work, data = self.main, self.of.data
         if work is None:
-            return missing("nothing could be read")
+            return missing(tr("nothing could be read"))
         human = data.items["human"].to_numpy().astype(np.float64)
         case = available_cases(data, work.code, work.arm, self.of.arms[work.code], human, self.of.units.code)
         if not len(case.at):
             return missing(NO_RATINGS)
         r, n = r_with_humans(case.reads), len(np.unique(case.reads.unit))
         if not np.isfinite(r.value):
-            return missing("a side does not vary, so a correlation is not defined")
+            return missing(tr("a side does not vary, so a correlation is not defined"))
         return Measured(
             r.value, two_ends(r.r_interval), n, work.units.kind, _few(n, work.units.kind, max(FEWEST_UNITS, MIN_UNITS))
         )
@@ -252,13 +256,15 @@ class OptionsValues:
                 found, n = coefficients_of(table), len(np.unique(reads[0].unit[used]))
                 known = found("exact")
                 ends = two_ends(lambda level, found=found: found("exact", level).ci)  # type: ignore[misc]
-                return Measured(known.value, ends, n, work.units.kind, known.why)
+                return Measured(known.value, ends, n, work.units.kind, tr(known.why))
         items = 0 if self.main is None else self.main.rows.n_items
-        return missing(f"no order was read twice; {many(2 * items, 'more call')} would tell")
+        return missing(tr("no order was read twice; {more_calls} would tell", more_calls=many(2 * items, "more call")))
 
 
 def _few(n: int, kind: str, needed: int) -> str:
-    return "" if n >= needed else f"{many(n, kind)} are too few for an interval; {needed} are needed"
+    if n >= needed:
+        return ""
+    return tr("{units} are too few for an interval; {needed} are needed", units=many(n, kind), needed=needed)
 
 
 def _mean(values: Floats, work: ArmTables, *, lopsided: bool) -> Measured:
@@ -270,7 +276,7 @@ def _mean(values: Floats, work: ArmTables, *, lopsided: bool) -> Measured:
 
     found = at(0.95)
     if not np.isfinite(found.value):
-        return missing("no item has two reads in one order beside reads in two")
+        return missing(tr("no item has two reads in one order beside reads in two"))
     ends = two_ends(lambda level: at(level).interval)
     return Measured(found.value, ends, found.units, work.units.kind, _few(found.units, work.units.kind, MIN_UNITS))
 
@@ -278,14 +284,14 @@ def _mean(values: Floats, work: ArmTables, *, lopsided: bool) -> Measured:
 def each(value: Mapping[str, Callable[[], Sequence[Measured]]], key: str, axis: str) -> Iterator[Measured]:
     """The numbers of a condition; why there is none, where it has no meaning for what is judged."""
     if key not in value:
-        yield missing(f"not defined for {AXIS_WORDS[axis]}; leave it out")
+        yield missing(tr("not defined for {axis}; leave it out", axis=tr(AXIS_WORDS[axis])))
         return
     yield from value[key]()
 
 
 AXIS_WORDS = {
-    "options": "score options",
-    "criteria": "criteria scored in one call",
-    "pairwise": "pairs",
-    "listwise": "lists",
+    "options": msg("score options"),
+    "criteria": msg("criteria scored in one call"),
+    "pairwise": msg("pairs"),
+    "listwise": msg("lists"),
 }

@@ -18,12 +18,14 @@ from rubriclab.findings.effects import unfinished
 from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
 from rubriclab.findings.frame import Units, units
 from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, Generalisability, GStudy, Plan, Source
-from rubriclab.findings.generalisability_words import NOISE, facets_words, plural, source_words
+from rubriclab.findings.generalisability_words import NOISE, facets_words, plural, source_words, term_words
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.ratings import ratings_of
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic
 from rubriclab.model import RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, listed, many, number
+from rubriclab.model.wording import plural as plural_of
 from rubriclab.stats.generalisability import share_intervals
 from rubriclab.stats.inference import NO_INTERVAL
 from rubriclab.stats.variance_components import OBJECT, Components, components, distinct, joined, shares
@@ -48,7 +50,8 @@ def generalisability(data: RunData, *, seed: int = 0) -> Generalisability:
 
 
 def _left_open(study: GStudy, why: str) -> GStudy:
-    return replace(study, unfinished=why, warnings=(*study.warnings, f"No mix of calls is recommended: {why}."))
+    told = tr("No mix of calls is recommended: {why}.", why=why)
+    return replace(study, unfinished=why, warnings=(*study.warnings, told))
 
 
 def _judged(data: RunData, members: Members, every: Units) -> GStudy | None:
@@ -120,10 +123,12 @@ def _counts(found: Faceted, every: Units) -> Json:
 def _studied(about: GStudy, found: Faceted) -> GStudy:
     """With components, and the designs that follow from them where all are known."""
     if about.n_items < 2 or (len(found.facets) < 2 and not about.repeated):
-        why = "Each item has one score: what else would have been said of it is not known."
-        return replace(
-            about, warnings=(*about.warnings, why if about.n_items > 1 else "One item cannot be told from any other.")
+        why = (
+            tr("Each item has one score: what else would have been said of it is not known.")
+            if about.n_items > 1
+            else tr("One item cannot be told from any other.")
         )
+        return replace(about, warnings=(*about.warnings, why))
     parts = components(found.cells)
     total = np.nansum(np.maximum(parts.variances[0], 0.0))
     study = replace(about, parts=parts, sd=float(np.sqrt(total)))
@@ -154,19 +159,19 @@ def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
         if not math.isfinite(value):
             continue
         if place == len(parts.sets):
-            name, key, few = *NOISE, False
+            name, key, few = tr(NOISE[0]), NOISE[1], False
         else:
             of = [study.facets[k] for k in sorted(parts.sets[place])]
             name, key = source_words(of, noise=not parts.noisy and place == last)
             few = of[0].key != "item" and min(one.levels for one in of) < FEW
         why = ""
         if study.n_units < FEWEST_UNITS:
-            why = f"{study.n_units} {study.unit}s are too few to say"
+            why = tr("{n} {units} are too few to say", n=study.n_units, units=plural_of(study.unit, 2))
         elif place >= last and parts.noisy and parts.again < FEWEST_AGAIN:
-            why = f"{many(parts.again, 'repeat')} are too few to say"
+            why = tr("{repeats} are too few to say", repeats=many(parts.again, "repeat"))
         elif few:
             facet = min((one for one in of if one.key != "item"), key=lambda one: one.levels)
-            why = f"{facet.levels} {facet.plural} are too few to say"
+            why = tr("{n} {units} are too few to say", n=facet.levels, units=facet.plural)
         ci = NO_INTERVAL if why else ends[place]
         yield Source(key, name, value, float(value_of[place]), ci, why)
 
@@ -194,91 +199,140 @@ def _plans(study: GStudy, found: Faceted) -> Iterator[Plan]:
 def _warnings(study: GStudy, parts: Components, whole: bool) -> Iterator[str]:
     few = [one for one in study.facets[1:] if one.levels < FEW and not one.within_item]
     for one in few:
-        yield (
-            f"{one.levels} {one.plural} are too few to say how much any other {one.key} would move the scores: "
-            f"what is shown is about these {one.levels}."
+        yield tr(
+            "{n} {facets} are too few to say how much any other {facet} would move the scores: what is "
+            "shown is about these {n}.",
+            n=one.levels,
+            facets=one.plural,
+            facet=term_words(one.key),
         )
     if study.n_units < FEWEST_UNITS:
-        yield f"{many(study.n_units, study.unit)} are too few for intervals: {FEWEST_UNITS} would do."
+        yield tr(
+            "{units} are too few for intervals: {needed} would do.",
+            units=many(study.n_units, study.unit),
+            needed=FEWEST_UNITS,
+        )
     if not parts.noisy and not study.people:
-        yield "Nothing was read twice in one order, so the judge's own noise is not told from the rest."
-    for key in ("judge", "order"):
-        if key in study.alone and not (key == "judge" and len(study.judges) == 1):
-            yield f"All reads share one {key}: what another {key} would add is not known."
+        yield tr("Nothing was read twice in one order, so the judge's own noise is not told from the rest.")
+    if "judge" in study.alone and len(study.judges) != 1:
+        yield tr("All reads share one judge: what another judge would add is not known.")
+    if "order" in study.alone:
+        yield tr("All reads share one order: what another order would add is not known.")
     if not np.nansum(np.maximum(parts.variances[0], 0.0)) > 0:
-        yield "All scores are the same: there is nothing to be reliable about."
+        yield tr("All scores are the same: there is nothing to be reliable about.")
     elif not whole:
-        yield "Too little was read under the same conditions to tell every part from the others: no design can be compared."
-    below = [one.key for one in study.sources if one.variance < 0]
+        yield tr(
+            "Too little was read under the same conditions to tell every part from the others: no design can "
+            "be compared."
+        )
+    below = [one.term for one in study.sources if one.variance < 0]
     if below:
-        yield f"Estimated below 0, which is chance, and counted as 0: {', '.join(below)}."
+        yield tr("Estimated below 0, which is chance, and counted as 0: {parts}.", parts=", ".join(below))
 
 
 # ---------------------------------------------------------------- words
 
 
+# Of a judge's calls, and of people's ratings.
+_NO_TEXTS = (
+    msg(
+        "The scores of {name} are not shown to vary with the texts at all, but with {source} ({share:.0%} of their "
+        "variance): no number of calls is known to help."
+    ),
+    msg(
+        "The scores of {name} are not shown to vary with the texts at all, but with {source} ({share:.0%} of their "
+        "variance): no number of ratings is known to help."
+    ),
+)
+_TEXTS = (
+    msg(
+        "Of the variance of scores of {name}, {share:.0%} is what the texts differ by ({others}). One call puts texts "
+        "in order with a reliability of {relative} ({relative_ci}), {absolute} where the score itself counts."
+    ),
+    msg(
+        "Of the variance of scores of {name}, {share:.0%} is what the texts differ by ({others}). One rating puts "
+        "texts in order with a reliability of {relative} ({relative_ci}), {absolute} where the score itself counts."
+    ),
+)
+
+
 def study_sentence(study: GStudy) -> str:
     """What the scores vary with most, and how reliable one call and the best mix are."""
     if not study.plans:
-        return f"Too little was read to say how reliable the scores of {study.name} are."
+        return tr("Too little was read to say how reliable the scores of {name} are.", name=study.name)
     item = next(one for one in study.sources if one.key.startswith("item"))
     rest = sorted((one for one in study.sources if one is not item), key=lambda one: -one.share)[:2]
-    others = ", ".join(f"{one.key} {one.share:.0%}" for one in rest)
     one = study.plans[0]
-    what = "rating" if study.people else "call"
     if item.variance <= 0:
-        return (
-            f"The scores of {study.name} are not shown to vary with the texts at all, but with "
-            f"{rest[0].key} ({rest[0].share:.0%} of their variance): no number of {what}s is known to help."
-        )
-    return (
-        f"Of the variance of scores of {study.name}, {item.share:.0%} is what the texts differ by ({others}). "
-        f"One {what} puts texts in order with a reliability of {number(one.relative, '.2f')} "
-        f"({interval(one.relative_ci, '.2f')}), {number(one.absolute, '.2f')} where the score itself counts."
+        return tr(_NO_TEXTS[study.people], name=study.name, source=rest[0].term, share=rest[0].share)
+    return tr(
+        _TEXTS[study.people],
+        name=study.name,
+        share=item.share,
+        others=", ".join(f"{one.term} {number(one.share, '.0%')}" for one in rest),
+        relative=number(one.relative, ".2f"),
+        relative_ci=interval(one.relative_ci, ".2f"),
+        absolute=number(one.absolute, ".2f"),
     )
 
 
 def best_sentence(best: Best) -> str:
     """How so many calls are best spent, and what is as good."""
     if not best.best.relative > 0:
-        return f"With {many(best.calls, 'call')} an item no mix is known to be reliable."
+        return tr("With {calls} an item no mix is known to be reliable.", calls=many(best.calls, "call"))
     if not math.isfinite(best.best.relative_ci.low):
-        return (
-            f"Too little was read to say how {many(best.calls, 'call')} an item are best spent; {best.best.name} has the "
-            f"highest reliability as estimated ({number(best.best.relative, '.2f')}, no interval)."
+        return tr(
+            "Too little was read to say how {calls} an item are best spent; {name} has the highest "
+            "reliability as estimated ({relative}, no interval).",
+            calls=many(best.calls, "call"),
+            name=best.best.name,
+            relative=number(best.best.relative, ".2f"),
         )
-    told = (
-        f"{many(best.calls, 'call')} an item are best spent as {best.best.name} (reliability "
-        f"{number(best.best.relative, '.2f')}, {interval(best.best.relative_ci, '.2f')}{extrapolated(best.best)})."
+    told = tr(
+        "{calls} an item are best spent as {name} (reliability {relative}, {relative_ci}{extrapolated}).",
+        calls=many(best.calls, "call"),
+        name=best.best.name,
+        relative=number(best.best.relative, ".2f"),
+        relative_ci=interval(best.best.relative_ci, ".2f"),
+        extrapolated=extrapolated(best.best),
     )
     if best.open:
-        told += f" Not told apart from it: {'; '.join(best.open[:3])}."
+        told += tr(" Not told apart from it: {mixes}.", mixes="; ".join(best.open[:3]))
     return told
 
 
 def extrapolated(plan: Plan) -> str:
     """What a mix takes for granted that goes beyond what was read, as the end of a clause."""
     named = listed([plural(key) for key in plan.beyond])
-    return f"; extrapolated, if other {named} are like those read" if plan.beyond else ""
+    return tr("; extrapolated, if other {facets} are like those read", facets=named) if plan.beyond else ""
 
 
 def best_words(study: GStudy, mixes: Sequence[Ranked]) -> str:
     """The best mix, and which others are not told apart from it; none of an unfinished run, or without intervals."""
     best, *others = mixes
     if study.unfinished:
-        return f"Left open: {study.unfinished}."
+        return tr("Left open: {why}.", why=study.unfinished)
     if not math.isfinite(best.plan.relative):
-        return "Nothing was read twice in one order, so how reliable these alone are is not known."
+        return tr("Nothing was read twice in one order, so how reliable these alone are is not known.")
     if not best.plan.relative > 0:
-        return "No mix is known to be reliable: the scores are not shown to vary with the texts."
+        return tr("No mix is known to be reliable: the scores are not shown to vary with the texts.")
     open = [one.plan.name for one in others if one.open]
     if not others:
-        return f"Only {best.plan.name} can be had for this."
+        return tr("Only {name} can be had for this.", name=best.plan.name)
     if not math.isfinite(best.plan.relative_ci.low):
-        return f"{best.plan.name} comes first as estimated, but too little was read for an interval."
+        return tr("{name} comes first as estimated, but too little was read for an interval.", name=best.plan.name)
     if not open:
-        return f"{best.plan.name} is more reliable than all others{extrapolated(best.plan)}."
-    return f"{best.plan.name} comes first, but is not told apart from {'; '.join(open)}{extrapolated(best.plan)}."
+        return tr(
+            "{name} is more reliable than all others{extrapolated}.",
+            name=best.plan.name,
+            extrapolated=extrapolated(best.plan),
+        )
+    return tr(
+        "{name} comes first, but is not told apart from {mixes}{extrapolated}.",
+        name=best.plan.name,
+        mixes="; ".join(open),
+        extrapolated=extrapolated(best.plan),
+    )
 
 
 def _sentences(result: Generalisability) -> Iterator[Sentence]:
@@ -286,7 +340,8 @@ def _sentences(result: Generalisability) -> Iterator[Sentence]:
         said = study_sentence(study)
         if study.budgets and not study.people:
             best = best_sentence(study.budgets[len(study.budgets) // 2])
-            said += f" How calls are best spent is open: {study.unfinished}." if study.unfinished else f" {best}"
+            why = study.unfinished
+            said += tr(" How calls are best spent is open: {why}.", why=why) if why else f" {best}"
         yield Sentence(study.name, said, 2 if study.plans else 3)
 
 
@@ -329,7 +384,7 @@ def _varies(data: RunData) -> bool:
 GENERALISABILITY = Topic(
     "generalisability",
     generalisability,
-    title="Reliability: what scores vary with, and what more reads buy",
+    title=msg("Reliability: what scores vary with, and what more reads buy"),
     axes=frozenset({"options", "criteria"}),
     applies=_varies,
     document=_document,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rubriclab.findings.facets import Facet
-from rubriclab.model.wording import many
+from rubriclab.findings.generalisability_words import term_words
+from rubriclab.model.language import tr
+from rubriclab.model.wording import listed, many
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.variance_components import Components, FacetSet
 
@@ -28,6 +30,11 @@ class Source:
     share: float
     share_ci: Interval
     why: str = ""
+
+    @property
+    def term(self) -> str:
+        """Its key as a reader is told it."""
+        return term_words(self.key)
 
 
 @dataclass(frozen=True)
@@ -92,13 +99,8 @@ class GStudy:
 
     @property
     def name(self) -> str:
-        who = (
-            "people"
-            if self.people
-            else " and ".join(self.judges)
-            if len(self.judges) < 3
-            else f"{many(len(self.judges), 'judge')}"
-        )
+        who = many(len(self.judges), "judge") if len(self.judges) > 2 else listed(self.judges)
+        who = tr("people") if self.people else who
         return " · ".join(filter(None, (who, self.dataset, self.variant)))
 
     @property

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from rubriclab.findings.facets import PLURAL, Facet
-from rubriclab.model.wording import listed
+from rubriclab.model.language import figure, msg, tr
+from rubriclab.model.wording import listed, many
+from rubriclab.model.wording import plural as plural_of
 
 _ALONE: Mapping[str, str] = {
-    "item": "texts differ",
-    "judge": "judges milder or stricter",
-    "wording": "wordings shift all scores",
-    "labels": "labels shift all scores",
-    "order": "orders shift all scores",
-    "rater": "raters milder or stricter",
+    "item": msg("texts differ"),
+    "judge": msg("judges milder or stricter"),
+    "wording": msg("wordings shift all scores"),
+    "labels": msg("labels shift all scores"),
+    "order": msg("orders shift all scores"),
+    "rater": msg("raters milder or stricter"),
 }
 _OF_ITEMS: Mapping[str, str] = {
-    "judge": "judges differ by text",
-    "wording": "wording moves single texts",
-    "labels": "labels move single texts",
-    "order": "order moves single texts",
-    "rater": "raters differ by text",
+    "judge": msg("judges differ by text"),
+    "wording": msg("wording moves single texts"),
+    "labels": msg("labels move single texts"),
+    "order": msg("order moves single texts"),
+    "rater": msg("raters differ by text"),
 }
-_WITHIN: Mapping[str, str] = {"order": "order moves scores", "rater": "raters differ"}
-_COUNTED = {3: "three", 4: "four"}
-NOISE = ("same call, another score", "noise")
+_WITHIN: Mapping[str, str] = {"order": msg("order moves scores"), "rater": msg("raters differ")}
+_TOGETHER = {3: msg("three together"), 4: msg("four together")}
+_ALL_TOGETHER = msg("all together")
+NOISE = (msg("same call, another score"), "noise")
 """Plain words, and the term. Rows of charts have room for 26 characters of either."""
+_TERMS = ("item", "judge", "wording", msg("labels"), "order", "rater", msg("noise"))
+"""The words of which terms are made; most are nouns of ``model.wording``."""
 
 
 def source_words(parts: Sequence[Facet], *, noise: bool) -> tuple[str, str]:
@@ -42,16 +48,21 @@ def _plain(parts: Sequence[Facet], *, noise: bool) -> str:
     others = keys[1:] if by_item else keys
     if by_item and len(others) == 1:
         inner = parts[1].within_item
-        words = _WITHIN[others[0]] if inner else _OF_ITEMS.get(others[0], f"{others[0]} by text")
-        return f"{others[0]} by text, and noise" if noise else words
+        facet = term_words(others[0])
+        if noise:
+            return tr("{facet} by text, and noise", facet=facet)
+        known = _WITHIN[others[0]] if inner else _OF_ITEMS.get(others[0])
+        return tr(known) if known else tr("{facet} by text", facet=facet)
     if noise:
-        return "all the rest, and noise"
+        return tr("all the rest, and noise")
     if len(keys) == 1:
-        return _ALONE.get(keys[0], f"{keys[0]} shift all scores")
-    named = listed(others) if len(others) == 2 else f"{_COUNTED.get(len(others), 'all')} together"
-    if by_item:
-        return f"{named}, by text"
-    return f"{named} together" if len(others) == 2 else named
+        known = _ALONE.get(keys[0])
+        return tr(known) if known else tr("{facet} shift all scores", facet=term_words(keys[0]))
+    if len(others) == 2:
+        facets = listed([term_words(one) for one in others])
+        return tr("{facets}, by text", facets=facets) if by_item else tr("{facets} together", facets=facets)
+    facets = tr(_TOGETHER.get(len(others), _ALL_TOGETHER))
+    return tr("{facets}, by text", facets=facets) if by_item else facets
 
 
 def _term(parts: Sequence[Facet]) -> str:
@@ -71,9 +82,11 @@ def design_words(numbers: Sequence[tuple[str, int]], read: Mapping[str, int]) ->
     is named: “10 judges (2 read)”.
     """
     parts = [
-        f"{counted(key, n)}{f' ({read[key]:,} read)' if beyond(key, n, read) else ''}" for key, n in numbers if n > 1
+        counted(key, n) + (tr(" ({n:,} read)", n=read[key]) if beyond(key, n, read) else "")
+        for key, n in numbers
+        if n > 1
     ]
-    return " × ".join(parts) if parts else "1 call"
+    return " × ".join(parts) if parts else many(1, "call")
 
 
 def beyond(key: str, n: int, read: Mapping[str, int]) -> bool:
@@ -83,17 +96,31 @@ def beyond(key: str, n: int, read: Mapping[str, int]) -> bool:
 
 def plural(key: str) -> str:
     """As “orders”, “judges and orders”, “repeats”."""
-    return " and ".join(PLURAL.get(part, f"{part}s") for part in key.split(" and "))
+    parts = key.split(" and ")
+    return tr(" and ").join(tr(PLURAL[part]) if part in PLURAL else plural_of(part, 2) for part in parts)
 
 
 def counted(key: str, n: int) -> str:
     """As “1 judge”, “10 orders”."""
-    return f"1 {key}" if n == 1 else f"{n:,} {plural(key)}"
+    return f"1 {term_words(key)}" if n == 1 else f"{figure(n, ',')} {plural(key)}"
+
+
+def term_words(key: str) -> str:
+    """A key of a facet or a component as a reader is told it, as “judge × item”."""
+    return re.sub(r"[a-z]{2,}", lambda word: tr(word[0]) if word[0] in _TERMS else word[0], _spoken(key))
+
+
+def _spoken(key: str) -> str:
+    return tr(" and ").join(key.split(" and "))
 
 
 def facets_words(facets: Sequence[Facet]) -> str:
     """As “24 items × 2 judges × 10 orders”."""
-    return " × ".join(
-        f"{one.levels:,} {one.plural if one.levels != 1 else one.key}{' of its own' if one.within_item else ''}"
-        for one in facets
-    )
+    return " × ".join(_levels(one) for one in facets)
+
+
+def _levels(one: Facet) -> str:
+    facets = one.plural if one.levels != 1 else term_words(one.key)
+    if one.within_item:
+        return tr("{n:,} {facets} of its own", n=one.levels, facets=facets)
+    return f"{figure(one.levels, ',')} {facets}"

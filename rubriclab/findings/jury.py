@@ -20,11 +20,12 @@ from rubriclab.findings.cure import ALPHA, MARGIN_STEPS, MIN_UNITS, MOST_LEFT_OU
 from rubriclab.findings.cure_methods import choosing_items
 from rubriclab.findings.effects import SMALLEST_R, in_r, step, unfinished
 from rubriclab.findings.frame import Bools, units
-from rubriclab.findings.jury_reads import Panel, panels
+from rubriclab.findings.jury_reads import Panel, cautions, panels
 from rubriclab.findings.jury_results import Errors, Jury, JuryOf, Measured, Mix, Target, Together
 from rubriclab.findings.jury_words import document, limits, mix_words, sentences
 from rubriclab.findings.topic import Topic
 from rubriclab.model import LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.stats import jury as stats
 from rubriclab.stats.excess import excess
@@ -68,9 +69,10 @@ def jury(
     in points; by default that of a judge card. Raises LabError for a budget or a margin that is no
     positive number, and for judges without a price.
     """
-    for name, value in (("budget", budget), ("margin", margin)):
-        if value is not None and not (isfinite(value) and value > 0):
-            raise LabError(f"The {name} is {value!r}; expected a number above 0.")
+    if budget is not None and not (isfinite(budget) and budget > 0):
+        raise LabError(tr("The budget is {value!r}; expected a number above 0.", value=budget))
+    if margin is not None and not (isfinite(margin) and margin > 0):
+        raise LabError(tr("The margin is {value!r}; expected a number above 0.", value=margin))
     found = [_of(data, panel, budget, prices, margin, seed) for panel in panels(data, seed=seed)]
     return Jury(tuple(found))
 
@@ -113,7 +115,7 @@ def _of(
         order_votes=count / (1 + (count - 1) * value) if 1 + (count - 1) * value > 0 else nan,
         errors=_errors(panel, rated, few),
         targets=tuple(targets),
-        warnings=tuple(_warnings(data, panel)),
+        warnings=tuple(cautions(data, panel)),
     )
 
 
@@ -122,7 +124,12 @@ def _prices(panel: Panel, prices: Prices | None) -> tuple[float, ...] | None:
         return None
     known = dict(prices)
     if lacking := [judge for judge in panel.judges if not known.get(judge, nan) >= 0]:
-        raise LabError(f"A budget in money takes a price for each judge; there is none for {', '.join(lacking)}.")
+        raise LabError(
+            tr(
+                "A budget in money takes a price for each judge; there is none for {lacking}.",
+                lacking=", ".join(lacking),
+            )
+        )
     return tuple(known[judge] for judge in panel.judges)
 
 
@@ -146,17 +153,6 @@ def _errors(panel: Panel, rated: Bools, few: bool) -> Errors | None:
     return Errors(found.within.value, ends[0], found.same.value, ends[1], found.other.value, ends[2])
 
 
-def _warnings(data: RunData, panel: Panel) -> list[str]:
-    told = list(panel.unlike)
-    if panel.left_out:
-        told.append(f"{panel.left_out:,} items were not read by every judge in every order and are left out.")
-    if not panel.aligned:
-        told.append("The judges were not asked in the same orders: whether these pull them the same way is not known.")
-    if why := unfinished(data):
-        told.append(f"No mix is recommended: {why}.")
-    return told
-
-
 # ---------------------------------------------------------------- every mix against one target
 
 
@@ -174,7 +170,7 @@ def _measured(data: RunData, panel: Panel, target: Target, spend: Budget, margin
     held = _held(panel, target, seed)
     choosing, measuring = held.choosing, ~held.choosing
     if choosing.sum() < 2 or measuring.sum() < 2:
-        return _nothing(target, margin, "too few items to choose by and to measure on")
+        return _nothing(target, margin, tr("too few items to choose by and to measure on"))
     units = len(np.unique(held.unit[measuring]))
     why = _why(data, panel, units)
     places = _chosen(panel, held.scores[choosing], held.goal[choosing], spend)
@@ -230,11 +226,13 @@ def _why(data: RunData, panel: Panel, measured: int) -> str:
     if why := unfinished(data):
         return why
     if measured < MIN_UNITS:
-        return f"{many(measured, 'unit')} to measure on, where {MIN_UNITS} are needed"
+        return tr("{units} to measure on, where {needed} are needed", units=many(measured, "unit"), needed=MIN_UNITS)
     every = len(panel.unit) + panel.left_out
     if panel.left_out > MOST_LEFT_OUT * every:
-        return (
-            f"{panel.left_out:,} of {every:,} items were not read by every judge, and the others need not be like them"
+        return tr(
+            "{left_out:,} of {every:,} items were not read by every judge, and the others need not be like them",
+            left_out=panel.left_out,
+            every=every,
         )
     return ""
 
@@ -365,11 +363,11 @@ def _gain(data: RunData, held: _Held, target: Target, ends: tuple[_Place | None,
     """By how much more r the best jury agrees with people than the best judge alone, at one budget."""
     single, several = ends
     if single is None or several is None:
-        lacking = "the budget pays for no jury" if single else "nothing is so cheap"
+        lacking = tr("the budget pays for no jury") if single else tr("nothing is so cheap")
         return unknown(SMALLEST_R, why or lacking, unit="r")
     r = [_agreement(held, place) for place in (several, single)]
     if target == "panel" and not why:
-        why = "the target is the mean of these very judges, which more of them come nearer to by nature"
+        why = tr("the target is the mean of these very judges, which more of them come nearer to by nature")
     apart = difference(r[0], r[1])
     return in_r(data, apart.delta, NO_INTERVAL if why else apart.ci, why=why)
 
@@ -381,7 +379,7 @@ def _applies(data: RunData) -> bool:
 JURY = Topic(
     "jury",
     jury,
-    title="Juries: several judges and orders at one budget",
+    title=msg("Juries: several judges and orders at one budget"),
     axes=frozenset({"options", "criteria"}),
     applies=_applies,
     document=document,

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rubriclab.findings.cure_reads import Order, Reads, reads_of
+from rubriclab.findings.effects import unfinished
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, LabError, RunData
+from rubriclab.model.language import tr
 from rubriclab.stats.inference import Floats, Ints
 
 
@@ -53,7 +55,7 @@ def _panel(data: RunData, codes: dict[str, int], seed: int) -> Panel | None:
         try:
             known[judge] = reads_of(data, code, seed=seed)
         except LabError as why:
-            unlike.append(f"{judge} is left out: {why}")
+            unlike.append(tr("{judge} is left out: {why}", judge=judge, why=why))
     if len(known) < 2:
         return None
     every = list(known.values())
@@ -105,3 +107,22 @@ def _columns(every: Sequence[Reads], rows: Sequence[Ints]) -> tuple[list[Ints], 
         code = np.array([number.setdefault(order, len(number)) for order in reads.patterns], dtype=np.int64)
         seen.append(code[reads.shown[np.ix_(row, column)]])
     return columns, all(bool((one == seen[0]).all()) for one in seen[1:])
+
+
+def cautions(data: RunData, panel: Panel) -> list[str]:
+    """What must be known of the reads."""
+    told = list(panel.unlike)
+    if panel.left_out:
+        told.append(
+            tr(
+                "{left_out:,} items were not read by every judge in every order and are left out.",
+                left_out=panel.left_out,
+            )
+        )
+    if not panel.aligned:
+        told.append(
+            tr("The judges were not asked in the same orders: whether these pull them the same way is not known.")
+        )
+    if why := unfinished(data):
+        told.append(tr("No mix is recommended: {why}.", why=why))
+    return told

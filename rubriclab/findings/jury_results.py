@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rubriclab.model.wording import many
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.verdict import Effect
 
@@ -120,7 +121,7 @@ class JuryOf:
 
     @property
     def name(self) -> str:
-        return " · ".join(filter(None, (f"{len(self.judges)} judges", self.dataset, self.variant)))
+        return " · ".join(filter(None, (many(len(self.judges), "judge"), self.dataset, self.variant)))
 
     @property
     def people(self) -> Measured | None:

@@ -9,94 +9,122 @@ from rubriclab.findings.jury_results import Jury, JuryOf, Measured
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import DocumentPart, Json, Sentence
 from rubriclab.model import RunData
-from rubriclab.model.wording import interval, known, listed, number
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import interval, known, listed, many, number
 
-TARGETS = {"people": "the mean rating of people", "panel": "the mean of all judges in all orders"}
+TARGETS = {"people": msg("the mean rating of people"), "panel": msg("the mean of all judges in all orders")}
 
 
 def mix_words(judges: Sequence[str], orders: int, shared: bool, every: int) -> str:
     """As “A in 10 orders”, “A and B, each in 2 orders of its own”; ``every``: orders that were read."""
-    if len(judges) == 1:
-        return f"{judges[0]} in {_orders(orders)}"
-    if orders == every:
-        return f"{_all(judges)}, each in {'all ' if orders > 1 else ''}{_orders(orders)}"
-    if shared:
-        return f"{_all(judges)}, all in the same {'order' if orders == 1 else _orders(orders)}"
-    return f"{_all(judges)}, each in {_orders(orders)} of its own"
+    how = "alone" if len(judges) == 1 else "every" if orders == every else "shared" if shared else "own"
+    return tr(_MIXES[how][orders > 1], judges=_all(judges), orders=many(orders, "order"))
+
+
+_MIXES = {
+    # (in one order, in several)
+    "alone": (msg("{judges} in one order"), msg("{judges} in {orders}")),
+    "every": (msg("{judges}, each in one order"), msg("{judges}, each in all {orders}")),
+    "shared": (msg("{judges}, all in the same order"), msg("{judges}, all in the same {orders}")),
+    "own": (msg("{judges}, each in one order of its own"), msg("{judges}, each in {orders} of its own")),
+}
 
 
 def _all(judges: Sequence[str]) -> str:
-    return listed(judges) if len(judges) < 4 else f"{len(judges)} judges ({listed(judges)})"
-
-
-def _orders(n: int) -> str:
-    return "one order" if n == 1 else f"{n} orders"
+    if len(judges) < 4:
+        return listed(judges)
+    return tr("{judges} ({names})", judges=many(len(judges), "judge"), names=listed(judges))
 
 
 def budget_words(of: JuryOf) -> str:
     """As “10 calls an item”, “3.2 of money for 1,000 items”."""
     if of.money:
-        return f"{of.budget:g} of money for 1,000 items"
-    return "one call an item" if of.budget == 1 else f"{of.budget:g} calls an item"
+        return tr("{budget:g} of money for 1,000 items", budget=of.budget)
+    return tr("one call an item") if of.budget == 1 else tr("{budget:g} calls an item", budget=of.budget)
 
 
 def verdict_sentence(of: JuryOf) -> str:
     """Whether a jury agrees better with people than one judge at the budget, in the three answers."""
     found = of.people
     if found is None:
-        return (
-            f"Nobody rated the texts of {of.name}: whether several judges are nearer the truth than one cannot be said."
+        return tr(
+            "Nobody rated the texts of {name}: whether several judges are nearer the truth than one cannot be said.",
+            name=of.name,
         )
     gain = found.gain
     if found.single is None or found.several is None:
-        return f"{_start(of)}: {gain.why or 'no mix is to be had'}."
+        why = tr(gain.why) or tr("no mix is to be had")
+        return tr("At {budget}: {why}.", budget=budget_words(of), why=why)
     one, more = found.mixes[found.single], found.mixes[found.several]
-    numbers = f"r {number(more.agreement, '.2f')} against {number(one.agreement, '.2f')}"
-    ends = f"{number(gain.estimate, '+.2f')}, {interval(gain.interval, '+.2f')}"
-    if gain.verdict == "undecided":
-        why = gain.why or f"95 % interval {interval(gain.interval, '+.2f')}{still_possible(gain)}"
-        return (
-            f"{_start(of)} it is undecided whether the jury of {more.name}, agrees better with people than {one.name}: "
-            f"{numbers}; {why}."
-        )
-    if gain.verdict == "equivalent":
-        return (
-            f"{_start(of)} the jury of {more.name}, agrees as well with people as {one.name}: {numbers} ({ends}), "
-            f"equivalent within {gain.sesoi:g}."
-        )
-    than = "better" if gain.estimate > 0 else "worse"
-    return f"{_start(of)} the jury of {more.name}, agrees {than} with people than {one.name}: {numbers} ({ends})."
+    ends = interval(gain.interval, "+.2f")
+    why = tr(gain.why) or tr("95 % interval {ends}{possible}", ends=ends, possible=still_possible(gain))
+    key = ("better" if gain.estimate > 0 else "worse") if gain.verdict == "effect" else gain.verdict
+    return tr(
+        _VERDICTS[key],
+        budget=budget_words(of),
+        jury=more.name,
+        one=one.name,
+        numbers=tr("r {r} against {other}", r=number(more.agreement, ".2f"), other=number(one.agreement, ".2f")),
+        why=why,
+        ends=f"{number(gain.estimate, '+.2f')}, {ends}",
+        sesoi=gain.sesoi,
+    )
 
 
-def _start(of: JuryOf) -> str:
-    return f"At {budget_words(of)}"
+_VERDICTS = {
+    "undecided": msg(
+        "At {budget} it is undecided whether the jury of {jury}, agrees better with people than {one}: {numbers}; {why}."
+    ),
+    "equivalent": msg(
+        "At {budget} the jury of {jury}, agrees as well with people as {one}: {numbers} ({ends}), equivalent within "
+        "{sesoi:g}."
+    ),
+    "better": msg("At {budget} the jury of {jury}, agrees better with people than {one}: {numbers} ({ends})."),
+    "worse": msg("At {budget} the jury of {jury}, agrees worse with people than {one}: {numbers} ({ends})."),
+}
 
 
 def choice_sentence(of: JuryOf, found: Measured) -> str:
     """Which mix to take for the budget, and what that rests on."""
     if found.best is None:
-        return f"Nothing is to be had for {budget_words(of)}."
+        return tr("Nothing is to be had for {budget}.", budget=budget_words(of))
     best = found.mixes[found.best]
     if found.chosen is None:
-        return f"No mix is recommended: {found.why}."
+        return tr("No mix is recommended: {why}.", why=found.why)
     mix = found.mixes[found.chosen]
-    goal = TARGETS[found.target]
+    goal = tr(TARGETS[found.target])
     if mix == best:
-        return f"Nearest to {goal} within {budget_words(of)}: {mix.name}; no cheaper mix was shown to be within {found.margin:g} points of it."
-    return (
-        f"Enough is {mix.name} ({mix.calls} calls an item): at most {number(mix.bound, '.2f')} points farther from "
-        f"{goal} than {best.name}, within the margin of {found.margin:g}."
+        return tr(
+            "Nearest to {goal} within {budget}: {name}; no cheaper mix was shown to be within {margin:g} points of it.",
+            goal=goal,
+            budget=budget_words(of),
+            name=mix.name,
+            margin=found.margin,
+        )
+    return tr(
+        "Enough is {name} ({calls} calls an item): at most {bound} points farther from {goal} than "
+        "{best}, within the margin of {margin:g}.",
+        name=mix.name,
+        calls=mix.calls,
+        bound=number(mix.bound, ".2f"),
+        goal=goal,
+        best=best.name,
+        margin=found.margin,
     )
 
 
 def errors_sentence(of: JuryOf) -> str:
     """What the judges' errors have in common."""
     if not of.aligned or not known(of.order_errors):
-        return "Whether orders pull these judges the same way is not known."
-    return (
-        f"In the same order the order errors of two judges correlate by {number(of.order_errors, '.2f')} "
-        f"({interval(of.order_errors_ci, '.2f')}): one read of each of the {len(of.judges)} is worth "
-        f"{number(of.order_votes, '.1f')} reads that err independently by their order."
+        return tr("Whether orders pull these judges the same way is not known.")
+    return tr(
+        "In the same order the order errors of two judges correlate by {order_errors} "
+        "({order_errors_ci}): one read of each of the {judges} is worth {order_votes} reads that err "
+        "independently by their order.",
+        order_errors=number(of.order_errors, ".2f"),
+        order_errors_ci=interval(of.order_errors_ci, ".2f"),
+        judges=len(of.judges),
+        order_votes=number(of.order_votes, ".1f"),
     )
 
 

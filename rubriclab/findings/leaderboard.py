@@ -19,6 +19,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series
 from rubriclab.findings.topic import DocumentPart, Sentence, Topic, about
 from rubriclab.model import Axis, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many
 from rubriclab.stats import leaderboard as stats
 from rubriclab.stats.advantage import Design
@@ -26,7 +27,7 @@ from rubriclab.stats.comparison import UNREADABLE
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 
 _EQUAL = 1e-12
-MODEL = "Bradley-Terry with a term for the first place, ties as half"
+MODEL = msg("Bradley-Terry with a term for the first place, ties as half")
 
 
 @dataclass(frozen=True)
@@ -203,25 +204,33 @@ def _swaps(
 def leaderboard_sentence(board: Leaderboard) -> str:
     """What the win rates become under both orders, and whether the ranking changes."""
     if board.why:
-        return f"The win rates of {board.judge} cannot be corrected for the order: {board.why}."
+        return tr(
+            "The win rates of {judge} cannot be corrected for the order: {why}.", judge=board.judge, why=tr(board.why)
+        )
     if board.design == "both orders":
-        return "Most comparisons were read in both orders: the win rates are those of both."
+        return tr("Most comparisons were read in both orders: the win rates are those of both.")
     known = [one for one in board.candidates if np.isfinite(one.corrected) and one.candidate != board.baseline]
     if not known:
-        return f"No candidate of {board.judge} was seen at every place: no win rate is corrected."
+        return tr("No candidate of {judge} was seen at every place: no win rate is corrected.", judge=board.judge)
     most = max(known, key=lambda one: abs(one.corrected - one.logged))
     ends = interval(most.corrected_ci, ".3f", brackets=True)
-    words = (
-        f"Under both orders {most.candidate} would win {most.corrected:.3f} {ends} of its comparisons; "
-        f"as logged it wins {most.logged:.3f}"
+    words = tr(
+        "Under both orders {candidate} would win {corrected:.3f} {ends} of its comparisons; as logged it "
+        "wins {logged:.3f}",
+        candidate=most.candidate,
+        corrected=most.corrected,
+        ends=ends,
+        logged=most.logged,
     )
     if len(known) < 2:
         return f"{words}."
     sure = sum(swap.sure for swap in board.swaps)
-    among = (
-        f"{len(board.swaps)} of {many(board.pairs, 'pair')} of candidates change{'s' * (len(board.swaps) == 1)} rank"
-    )
-    return f"{words}, the largest difference. {among}, {sure} beyond chance."
+    n, pairs = len(board.swaps), many(board.pairs, "pair")
+    if n == 1:
+        among = tr("{n} of {pairs} of candidates changes rank, {sure} beyond chance.", n=n, pairs=pairs, sure=sure)
+    else:
+        among = tr("{n} of {pairs} of candidates change rank, {sure} beyond chance.", n=n, pairs=pairs, sure=sure)
+    return tr("{rates}, the largest difference. {among}", rates=words, among=among)
 
 
 def _document(boards: tuple[Leaderboard, ...], data: RunData) -> DocumentPart:
@@ -239,7 +248,7 @@ LEADERBOARD = Topic(
     "leaderboard",
     leaderboards,
     probabilities=True,
-    title="Win rates under both orders",
+    title=msg("Win rates under both orders"),
     axes=COMPARED,
     document=_document,
     sentences=_sentences,

@@ -14,14 +14,15 @@ from pandas.api.types import union_categoricals
 
 from rubriclab.findings.frame import compress
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import Floats, Ints, bootstrap_sums
 
 NAMES = {
-    "options": "the order of score options",
-    "criteria": "the order of criteria",
-    "pairwise": "pairs",
-    "listwise": "lists",
-    "batch": "batches",
+    "options": msg("the order of score options"),
+    "criteria": msg("the order of criteria"),
+    "pairwise": msg("pairs"),
+    "listwise": msg("lists"),
+    "batch": msg("batches"),
 }
 ENOUGH_SHARED = 0.5
 """From this share of the smaller arm's items on, two arms are compared on the shared items."""
@@ -57,21 +58,25 @@ class Matched:
 def why_not(a: Arm, b: Arm) -> str:
     """Why these arms cannot be compared, in words; "" where they can."""
     if a.axis != b.axis:
-        return f"One is about {NAMES[a.axis]}, the other about {NAMES[b.axis]}."
+        return tr("One is about {one}, the other about {other}.", one=tr(NAMES[a.axis]), other=tr(NAMES[b.axis]))
     if a.axis == "batch":
-        return "Runs of batches are not held against each other cell by cell: each has its single calls beside it."
+        return tr("Runs of batches are not held against each other cell by cell: each has its single calls beside it.")
     if a.axis == "options" and len(a.scores) != len(b.scores):
-        return (
-            f"Another number of options, {len(a.scores)} against {len(b.scores)}: with fewer "
-            "options every position is picked more often."
+        return tr(
+            "Another number of options, {n} against {other}: with fewer options every position is picked more often.",
+            n=len(a.scores),
+            other=len(b.scores),
         )
-    if a.axis == "options" and a.scores != b.scores:
-        return f"Another range of scores: {_range(a)} against {_range(b)}."
-    if a.axis == "criteria" and a.scores and b.scores and a.scores != b.scores:
-        return f"Another range of scores: {_range(a)} against {_range(b)}."
+    both = a.scores and b.scores
+    if a.scores != b.scores and (a.axis == "options" or (a.axis == "criteria" and both)):
+        return tr("Another range of scores: {one} against {other}.", one=_range(a), other=_range(b))
     if a.n_positions != b.n_positions:
-        what = "criteria in a call" if a.axis == "criteria" else "answers in a list"
-        return f"Another number of {what}: {a.n_positions} against {b.n_positions}."
+        message = (
+            msg("Another number of criteria in a call: {n} against {other}.")
+            if a.axis == "criteria"
+            else msg("Another number of answers in a list: {n} against {other}.")
+        )
+        return tr(message, n=a.n_positions, other=b.n_positions)
     return ""
 
 
@@ -178,4 +183,4 @@ def _size(code: Ints) -> int:
 
 
 def _range(arm: Arm) -> str:
-    return f"{arm.scores[0]} to {arm.scores[-1]}" if arm.scores else "none"
+    return tr("{low} to {high}", low=arm.scores[0], high=arm.scores[-1]) if arm.scores else tr("none")

@@ -7,25 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from rubriclab.findings.frame import ItemTables, Units
-from rubriclab.model.wording import many, said
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, plural, said
 from rubriclab.stats import ordering as costs
 from rubriclab.stats.inference import MIN_RESAMPLED, Floats, bootstrap_sums, sum_by
 from rubriclab.stats.position import is_separable, position_given_score
 
-CONFOUNDED = (
-    "Position and score cannot be told apart here: no score was seen at more than one "
-    "position. Use a balanced, random or Williams design to measure position effects."
+CONFOUNDED = msg(
+    "Position and score cannot be told apart here: no score was seen at more than one position. Use "
+    "a balanced, random or Williams design to measure position effects."
 )
-MISSING_CELLS = (
-    "Some score was never chosen, or never shown at some position, so part of the score × "
-    "position table is empty; Bias Costs of orderings that need those cells are unknown."
+MISSING_CELLS = msg(
+    "Some score was never chosen, or never shown at some position, so part of the score × position "
+    "table is empty; Bias Costs of orderings that need those cells are unknown."
 )
 
 
-ONE_PLACE = "every score stood at one place, so place and score cannot be told apart"
-NO_CELLS = "some score was never given, or not shown at every place"
+ONE_PLACE = msg("every score stood at one place, so place and score cannot be told apart")
+NO_CELLS = msg("some score was never given, or not shown at every place")
 """Why a cost is not known: where a score is given says nothing of a score that never is."""
-UNIT = "percentage points"
+UNIT = msg("percentage points")
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,14 @@ class BiasCost:
         """What has no number and why, as every place that shows these costs says it; empty where all have one."""
         if self.why:
             return cost_said(float("nan"), self.why)
-        return f"without noise {cost_said(float('nan'), self.why_noisy)}" if self.why_noisy else ""
+        if not self.why_noisy:
+            return ""
+        return tr("without noise {cost}", cost=cost_said(float("nan"), self.why_noisy))
 
 
 def cost_said(value: float | None, why: str = "", *, unit: bool = True, reason: bool = True) -> str:
     """One Bias Cost as it is said everywhere: a number of percentage points, or not defined and why."""
-    return said(value, ".1f", unit=UNIT if unit else "", why=why, reason=reason)
+    return said(value, ".1f", unit=tr(UNIT) if unit else "", why=tr(why), reason=reason)
 
 
 def resampled_tables(
@@ -115,8 +118,12 @@ def bias_costs(
 def _too_few(mine: Units) -> str:
     least = 3 * MIN_RESAMPLED
     if mine.n < least:
-        return f"{many(mine.n, mine.kind)} are too few to choose an order on some and look at it on others; {least} would do"
-    return f"a third of the {mine.n:,} {mine.kind}s leaves some score without a choice"
+        return tr(
+            "{units} are too few to choose an order on some and look at it on others; {least} would do",
+            units=many(mine.n, mine.kind),
+            least=least,
+        )
+    return tr("a third of the {n:,} {units} leaves some score without a choice", n=mine.n, units=plural(mine.kind, 2))
 
 
 def table_warnings(totals: tuple[Floats, Floats]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from rubriclab.findings.rasch import rulers
 from rubriclab.findings.rasch_results import Concluded, Gap
 from rubriclab.findings.topic import DocumentPart, Json, Question, Sentence, Topic, about
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, listed, number
 from rubriclab.stats.human_correlation import r_with_humans, rho_with_humans
 from rubriclab.stats.inference import Floats, Interval, sum_by
@@ -211,32 +212,41 @@ def _people(data: RunData, one: Reading, everyone: Units, seed: int) -> tuple[Tw
 
 NAMES: dict[Asked, tuple[str, str, str]] = {
     "order": (
-        "Does the order move scores?",
-        "points of the scores chosen, ascending less descending",
-        "P(higher ascending) − P(higher descending)",
+        msg("Does the order move scores?"),
+        msg("points of the scores chosen, ascending less descending"),
+        msg("P(higher ascending) − P(higher descending)"),
     ),
-    "place": ("Are places picked unevenly?", "Cramér's V, places as names", "mean place from the middle"),
-    "people": ("Do scores go with people's?", "Pearson's r", "Kendall's tau-b"),
+    "place": (
+        msg("Are places picked unevenly?"),
+        msg("Cramér's V, places as names"),
+        msg("mean place from the middle"),
+    ),
+    "people": (msg("Do scores go with people's?"), msg("Pearson's r"), msg("Kendall's tau-b")),
 }
 """The question, what numbers (or names) say, what ranks say."""
 CONCLUSIONS: dict[Concluded, str] = {
-    "same": "the same conclusion",
-    "changes": "the conclusion changes",
-    "not clear": "one just leaves out 0, the other just holds it: not clear that they differ",
-    "unknown": "too few to say",
-    "open": "no verdict, as the run is not finished",
+    "same": msg("the same conclusion"),
+    "changes": msg("the conclusion changes"),
+    "not clear": msg("one just leaves out 0, the other just holds it: not clear that they differ"),
+    "unknown": msg("too few to say"),
+    "open": msg("no verdict, as the run is not finished"),
+}
+
+
+_AS_RANKS: dict[Asked, str] = {
+    "order": msg(
+        "Scores as ranks: a score is higher in ascending than in descending order by P(higher) − P(lower) = {value}; "
+        "{conclusion}."
+    ),
+    "place": msg("Scores as ranks: the place chosen lies from the middle of the list by {value}; {conclusion}."),
+    "people": msg("Scores as ranks: rank correlation (tau-b) is {value}; {conclusion}."),
 }
 
 
 def twice_sentence(one: Twice) -> str:
     """``As ranks: … [..]: the same conclusion.``"""
-    names = {
-        "order": "a score is higher in ascending than in descending order by P(higher) − P(lower) =",
-        "place": "the place chosen lies from the middle of the list by",
-        "people": "rank correlation (tau-b) is",
-    }
     value = f"{number(one.ranks, '+.2f')} {interval(one.ranks_ci, '+.2f', brackets=True)}"
-    return f"Scores as ranks: {names[one.asked]} {value}; {CONCLUSIONS[one.answer]}."
+    return tr(_AS_RANKS[one.asked], value=value, conclusion=tr(CONCLUSIONS[one.answer]))
 
 
 def _sentences(result: OrdinalResult) -> Iterator[Sentence]:
@@ -250,14 +260,14 @@ def _sentences(result: OrdinalResult) -> Iterator[Sentence]:
             continue
         changed = list(dict.fromkeys(NAMES[one.asked][0] for one in known if one.answer == "changes"))
         if any(one.answer == "open" for one in known):
-            text = "Whether taking scores as ranks changes a conclusion is open: the run is not finished."
+            text = tr("Whether taking scores as ranks changes a conclusion is open: the run is not finished.")
         elif changed:
-            text = f"Taking scores as ranks changes the answer to: {listed(changed)}"
+            questions = listed([tr(question) for question in changed])
+            text = tr("Taking scores as ranks changes the answer to: {questions}", questions=questions)
+        elif len(known) == 1:
+            text = tr("Taking scores as ranks, the one conclusion does not change.")
         else:
-            each = (
-                "the one conclusion does not change" if len(known) == 1 else f"none of {len(known)} conclusions changes"
-            )
-            text = f"Taking scores as ranks, {each}."
+            text = tr("Taking scores as ranks, none of {n} conclusions changes.", n=len(known))
         yield Sentence(name, text)
 
 
@@ -282,7 +292,12 @@ def _document(result: OrdinalResult, data: RunData) -> DocumentPart:
 
 
 ORDINAL = Topic(
-    "ordinal", ordinal, title="Scores as ranks", axes=frozenset({"options"}), document=_document, sentences=_sentences
+    "ordinal",
+    ordinal,
+    title=msg("Scores as ranks"),
+    axes=frozenset({"options"}),
+    document=_document,
+    sentences=_sentences,
 )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field, fields
 
 from rubriclab.model.faults import DataError
+from rubriclab.model.language import tr
 from rubriclab.model.rubric import Rubric
 from rubriclab.model.wording import many
 
@@ -76,20 +77,31 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if not self.items:
-            raise DataError(f"Data set “{self.name}” has no items.")
+            raise DataError(tr("Data set “{name}” has no items.", name=self.name))
         seen: set[str] = set()
         for item in self.items:
             if item.item_id in seen:
                 raise DataError(
-                    f"Data set “{self.name}” has two items with the id “{item.item_id}”; "
-                    "ids must differ. Map another column as the id, or leave it out to number the rows."
+                    tr(
+                        "Data set “{name}” has two items with the id “{item_id}”; ids must differ. Map another column as "
+                        "the id, or leave it out to number the rows.",
+                        name=self.name,
+                        item_id=item.item_id,
+                    )
                 )
             seen.add(item.item_id)
             if isinstance(item, Item) and item.raters:
                 try:
                     rater_names(item.raters, item.human)
                 except ValueError as fault:
-                    raise DataError(f"Data set “{self.name}”, item “{item.item_id[:60]}”, has {fault}.") from None
+                    raise DataError(
+                        tr(
+                            "Data set “{name}”, item “{item_id}”, has {fault}.",
+                            name=self.name,
+                            item_id=item.item_id[:60],
+                            fault=fault,
+                        )
+                    ) from None
 
     @property
     def id(self) -> str:
@@ -118,16 +130,27 @@ def rater_names(names: object, ratings: Sized) -> tuple[str, ...]:
     if names is None:
         return ()
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"raters {str(names)[:60]!r} that are no list of names")
+        raise ValueError(tr("raters {names!r} that are no list of names", names=str(names)[:60]))
     if len(names) not in (0, len(ratings)):
         raise ValueError(
-            f"{many(len(names), 'rater')} of {many(len(ratings), 'rating')}; name one for each rating, or none"
+            tr(
+                "{raters} of {ratings}; name one for each rating, or none",
+                raters=many(len(names), "rater"),
+                ratings=many(len(ratings), "rating"),
+            )
         )
     if not all(name.strip() for name in names):
-        raise ValueError("a rater without a name")
+        raise ValueError(tr("a rater without a name"))
     if long := [name for name in names if len(name) > MAX_RATER_NAME]:
-        raise ValueError(f"a rater “{long[0][:40]}…” of {len(long[0]):,} letters; {MAX_RATER_NAME} are kept of a name")
+        raise ValueError(
+            tr(
+                "a rater “{name}…” of {n:,} letters; {most} are kept of a name",
+                name=long[0][:40],
+                n=len(long[0]),
+                most=MAX_RATER_NAME,
+            )
+        )
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise ValueError(f"two ratings of the rater “{twice[:60]}”; keep the one that counts")
+        raise ValueError(tr("two ratings of the rater “{name}”; keep the one that counts", name=twice[:60]))
     return tuple(names)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rubriclab.model.language import msg
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -43,20 +45,30 @@ class Condition:
 CONDITIONS: Mapping[str, Condition] = {
     condition.key: condition
     for condition in (
-        Condition("max_v", "Cramér's V of places", "how unevenly places are picked, noise taken off"),
+        Condition("max_v", msg("Cramér's V of places"), msg("how unevenly places are picked, noise taken off")),
         Condition(
             "max_shift",
-            "Shift of the mean score",
-            "mean score in ascending less that in descending order; of criteria first less last place, of each",
-            "points",
+            msg("Shift of the mean score"),
+            msg("mean score in ascending less that in descending order; of criteria first less last place, of each"),
+            msg("points"),
         ),
-        Condition("max_place", "Advantage of the first place", "wins of the place shown first less wins of the last"),
-        Condition("max_flip", "Answers that flip", "how many answers other orders change beyond asking again"),
-        Condition("max_unread", "Unread replies", "share of replies that gave no answer"),
-        Condition("min_kappa", "Kappa with people", "Cohen's kappa of one read with one rating"),
-        Condition("min_weighted_kappa", "Weighted kappa with people", "the same, weighted by squared distance"),
-        Condition("min_r", "Pearson's r with people", "of the mean over an item's reads with its mean rating"),
-        Condition("min_repeat", "Repeats that agree", "share of two reads in one and the same order that agree"),
+        Condition(
+            "max_place", msg("Advantage of the first place"), msg("wins of the place shown first less wins of the last")
+        ),
+        Condition(
+            "max_flip", msg("Answers that flip"), msg("how many answers other orders change beyond asking again")
+        ),
+        Condition("max_unread", msg("Unread replies"), msg("share of replies that gave no answer")),
+        Condition("min_kappa", msg("Kappa with people"), msg("Cohen's kappa of one read with one rating")),
+        Condition(
+            "min_weighted_kappa", msg("Weighted kappa with people"), msg("the same, weighted by squared distance")
+        ),
+        Condition(
+            "min_r", msg("Pearson's r with people"), msg("of the mean over an item's reads with its mean rating")
+        ),
+        Condition(
+            "min_repeat", msg("Repeats that agree"), msg("share of two reads in one and the same order that agree")
+        ),
     )
 }
 """Every condition by its key, in the order in which they are shown."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 from rubriclab.model.faults import LabError
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import Reading
 from rubriclab.model.study import SMALLEST_EFFECT, Arm, Ordering, Sampling, UnitChoice
 from rubriclab.model.wording import many
@@ -123,11 +124,16 @@ class Dropped:
     reason: str = ""
 
     def __str__(self) -> str:
-        reason = f" Its reason: {self.reason}" if self.reason else ""
-        kept = " What it judged stays in the findings." if self.done else ""
-        return (
-            f"The judge {self.judge} was dropped from this run after {self.done:,} of its "
-            f"{many(self.planned, 'call')} and is asked nothing more.{kept}{reason}"
+        reason = tr(" Its reason: {reason}", reason=self.reason) if self.reason else ""
+        kept = tr(" What it judged stays in the findings.") if self.done else ""
+        return tr(
+            "The judge {judge} was dropped from this run after {done:,} of its {calls} and is asked nothing "
+            "more.{kept}{reason}",
+            judge=self.judge,
+            done=self.done,
+            calls=many(self.planned, "call"),
+            kept=kept,
+            reason=reason,
         )
 
 
@@ -203,17 +209,25 @@ class RunData:
         kind = self.unit if unit is None else unit
         if not 0 < size <= 10:
             raise LabError(
-                f"The smallest effect of interest is {size!r}; expected a number above 0, at most "
-                "10: steps of the scale, as 0.1."
+                tr(
+                    "The smallest effect of interest is {size!r}; expected a number above 0, at most 10: steps of "
+                    "the scale, as 0.1.",
+                    size=size,
+                )
             )
         if kind not in get_args(UnitChoice):
-            raise LabError(f"Unit “{kind}” is not one of {', '.join(get_args(UnitChoice))}.")
+            raise LabError(tr("Unit “{unit}” is not one of {known}.", unit=kind, known=", ".join(get_args(UnitChoice))))
         worth = self.epsilon if epsilon is None else epsilon
         if not 0 <= worth <= 0.5:
-            raise LabError(f"Epsilon is {worth!r}; expected 0 to 0.5: 0.2 for experts, 0.15, 0.1 for crowd workers.")
+            raise LabError(
+                tr(
+                    "Epsilon is {worth!r}; expected 0 to 0.5: 0.2 for experts, 0.15, 0.1 for crowd workers.",
+                    worth=worth,
+                )
+            )
         at = self.cut if cut is None else cut
         if at is not None and not math.isfinite(at):
-            raise LabError(f"The cut is {at!r}; expected the lowest score that passes, as 4.")
+            raise LabError(tr("The cut is {at!r}; expected the lowest score that passes, as 4.", at=at))
         return replace(self, smallest_effect=size, unit=kind, epsilon=worth, cut=at)
 
     @property

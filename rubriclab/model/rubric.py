@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from rubriclab.model.faults import RubricError
 from rubriclab.model.hashing import fingerprint
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 MIN_OPTIONS, MAX_OPTIONS = 2, 10
@@ -37,23 +38,37 @@ class Criterion:
     def __post_init__(self) -> None:
         scores = [option.score for option in self.options]
         if not self.name.strip():
-            raise RubricError("A criterion has no name: give every criterion a name.")
+            raise RubricError(tr("A criterion has no name: give every criterion a name."))
         if not MIN_OPTIONS <= len(scores) <= MAX_OPTIONS:
             raise RubricError(
-                f"Criterion “{self.name}” has {many(len(scores), 'score option')}; "
-                f"a rubric needs {MIN_OPTIONS} to {MAX_OPTIONS}. Add or remove options."
+                tr(
+                    "Criterion “{name}” has {options}; a rubric needs {least} to {most}. Add or remove options.",
+                    name=self.name,
+                    options=many(len(scores), "score option"),
+                    least=MIN_OPTIONS,
+                    most=MAX_OPTIONS,
+                )
             )
         for score in scores:
             if scores.count(score) > 1:
                 raise RubricError(
-                    f"Criterion “{self.name}” lists score {score} more than once; each score may appear only once."
+                    tr(
+                        "Criterion “{name}” lists score {score} more than once; each score may appear only once.",
+                        name=self.name,
+                        score=score,
+                    )
                 )
         folded = [label.casefold() for label in self._labels_of(self.options)]
         for option, label in zip(self.options, folded, strict=True):
             if option.label is not None and (not label.strip() or folded.count(label) > 1):
                 raise RubricError(
-                    f"Criterion “{self.name}”: the label “{option.label}” of score {option.score} is empty or used "
-                    "twice (upper and lower case count as one); give every score its own label."
+                    tr(
+                        "Criterion “{name}”: the label “{label}” of score {score} is empty or used twice (upper and "
+                        "lower case count as one); give every score its own label.",
+                        name=self.name,
+                        label=option.label,
+                        score=option.score,
+                    )
                 )
         ordered = tuple(sorted(self.options, key=lambda option: option.score))
         object.__setattr__(self, "options", ordered)
@@ -85,10 +100,16 @@ class Rubric:
     def __post_init__(self) -> None:
         names = [criterion.name for criterion in self.criteria]
         if not names:
-            raise RubricError(f"Rubric “{self.name}” has no criterion: add at least one.")
+            raise RubricError(tr("Rubric “{name}” has no criterion: add at least one.", name=self.name))
         for name in names:
             if names.count(name) > 1:
-                raise RubricError(f"Rubric “{self.name}” has two criteria named “{name}”; names must differ.")
+                raise RubricError(
+                    tr(
+                        "Rubric “{name}” has two criteria named “{criterion}”; names must differ.",
+                        name=self.name,
+                        criterion=name,
+                    )
+                )
 
     def criterion(self, name: str | None) -> Criterion:
         """The criterion of that name; the only one when ``name`` is None."""
@@ -99,8 +120,13 @@ class Rubric:
                 return criterion
         known = ", ".join(c.name for c in self.criteria[:8])
         raise RubricError(
-            f"Rubric “{self.name}” has no criterion “{name}”. It has: {known}. "
-            "Rename the criterion in the data or add it to the rubric."
+            tr(
+                "Rubric “{name}” has no criterion “{criterion}”. It has: {known}. Rename the criterion in the data "
+                "or add it to the rubric.",
+                name=self.name,
+                criterion=name,
+                known=known,
+            )
         )
 
     @property

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from rubriclab.model.language import msg, tr
+
 _NEUTRAL = re.compile(r"neutral-(-?\d{1,9})")
 _CHANGED = re.compile(r"(?P<base>.*\S) \[(?P<keys>[a-z0-9, -]+)\]", re.DOTALL)
 
@@ -24,23 +26,31 @@ class ChangeWords(NamedTuple):
 
 CHANGE_WORDS: Mapping[str, ChangeWords] = {
     "no-numbers": ChangeWords(
-        "Descriptions without numbers", "no numbers in the descriptions", "numbers that look like a score"
+        msg("Descriptions without numbers"),
+        msg("no numbers in the descriptions"),
+        msg("numbers that look like a score"),
     ),
-    "scale-3": ChangeWords("Scale cut to 3", "the scale cut to 3", "how many scores there are"),
-    "scale-7": ChangeWords("Scale widened to 7", "the scale widened to 7", "how many scores there are"),
+    "scale-3": ChangeWords(msg("Scale cut to 3"), msg("the scale cut to 3"), msg("how many scores there are")),
+    "scale-7": ChangeWords(msg("Scale widened to 7"), msg("the scale widened to 7"), msg("how many scores there are")),
     "even-lengths": ChangeWords(
-        "All descriptions equally long", "all descriptions equally long", "a longer description beside shorter ones"
+        msg("All descriptions equally long"),
+        msg("all descriptions equally long"),
+        msg("a longer description beside shorter ones"),
     ),
     "no-descriptions": ChangeWords(
-        "Labels without descriptions", "no descriptions at all", "all that the descriptions say"
+        msg("Labels without descriptions"), msg("no descriptions at all"), msg("all that the descriptions say")
     ),
     "no-criterion": ChangeWords(
-        "No text of the criterion", "the criterion's text left out", "what the criterion says above the scores"
+        msg("No text of the criterion"),
+        msg("the criterion's text left out"),
+        msg("what the criterion says above the scores"),
     ),
-    "labels-numbers": ChangeWords("Numbers as labels", "numbers as labels", "what the labels are"),
-    "labels-letters": ChangeWords("Letters as labels", "letters as labels", "what the labels are"),
-    "labels-words": ChangeWords("Words as labels", "words as labels", "what the labels are"),
-    "labels-roman": ChangeWords("Roman numerals as labels", "Roman numerals as labels", "what the labels are"),
+    "labels-numbers": ChangeWords(msg("Numbers as labels"), msg("numbers as labels"), msg("what the labels are")),
+    "labels-letters": ChangeWords(msg("Letters as labels"), msg("letters as labels"), msg("what the labels are")),
+    "labels-words": ChangeWords(msg("Words as labels"), msg("words as labels"), msg("what the labels are")),
+    "labels-roman": ChangeWords(
+        msg("Roman numerals as labels"), msg("Roman numerals as labels"), msg("what the labels are")
+    ),
 }
 """In the order in which several changes are made; but for those of :func:`change_words` of one score."""
 
@@ -48,8 +58,8 @@ CHANGE_WORDS: Mapping[str, ChangeWords] = {
 def change_words(key: str) -> ChangeWords | None:
     """A change in words; None for a key that is none. ``neutral-2``: the description of score 2."""
     if (score := _NEUTRAL.fullmatch(key)) is not None:
-        text = f"“{score[1]}” described in neutral words"
-        return ChangeWords(text, text, "what this description says; its length stays")
+        text = tr("“{score}” described in neutral words", score=score[1])
+        return ChangeWords(text, text, tr("what this description says; its length stays"))
     return CHANGE_WORDS.get(key)
 
 

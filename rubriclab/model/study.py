@@ -9,6 +9,7 @@ from typing import Any, Literal
 from rubriclab.model.data import Dataset
 from rubriclab.model.faults import StudyError
 from rubriclab.model.hashing import fingerprint
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.rubric import Rubric
 
@@ -199,14 +200,14 @@ class Study:
     def __post_init__(self) -> None:
         names = [judge.name for judge in self.judges]
         if not names:
-            raise StudyError(f"Study “{self.name}” has no judge: add at least one.")
+            raise StudyError(tr("Study “{name}” has no judge: add at least one.", name=self.name))
         for name in names:
             if names.count(name) > 1:
-                raise StudyError(f"Two judges are named “{name}”; give each its own name.")
+                raise StudyError(tr("Two judges are named “{name}”; give each its own name.", name=name))
         titles = [prompt.name for prompt in self.prompts]
         for title in titles:
             if titles.count(title) > 1:
-                raise StudyError(f"Two prompts are named “{title}”; give each its own name.")
+                raise StudyError(tr("Two prompts are named “{name}”; give each its own name.", name=title))
         _check_rubrics(self)
 
     def prompt_of(self, variant: Variant) -> PromptTemplate | None:
@@ -220,8 +221,10 @@ class Study:
         for prompt in self.prompts:
             if prompt.name == name:
                 return prompt
-        known = ", ".join(f"“{prompt.name}”" for prompt in self.prompts) or "none"
-        raise StudyError(f"Factor “prompt” has the level {name!r}; the study's own prompts: {known}.")
+        known = ", ".join(f"“{prompt.name}”" for prompt in self.prompts) or tr("none")
+        raise StudyError(
+            tr("Factor “prompt” has the level {name!r}; the study's own prompts: {known}.", name=name, known=known)
+        )
 
     def rubric_of(self, variant: Variant) -> Rubric | None:
         """What is rated by under a variant. Raises StudyError where it names a rubric that the study does not have."""
@@ -232,8 +235,10 @@ class Study:
         for rubric in known:
             if rubric.name == name:
                 return rubric
-        names = ", ".join(f"“{rubric.name}”" for rubric in known) or "none"
-        raise StudyError(f"Factor “rubric” has the level {name!r}; the study's rubrics: {names}.")
+        names = ", ".join(f"“{rubric.name}”" for rubric in known) or tr("none")
+        raise StudyError(
+            tr("Factor “rubric” has the level {name!r}; the study's rubrics: {names}.", name=name, names=names)
+        )
 
     @property
     def id(self) -> str:
@@ -258,18 +263,26 @@ def _check_rubrics(study: Study) -> None:
     if not study.rubrics:
         return
     if study.rubric is None:
-        raise StudyError(f"Study “{study.name}” has other wordings of a rubric and no rubric. Choose the rubric.")
+        raise StudyError(
+            tr("Study “{name}” has other wordings of a rubric and no rubric. Choose the rubric.", name=study.name)
+        )
     names = [rubric.name for rubric in (study.rubric, *study.rubrics)]
     for name in names:
         if names.count(name) > 1:
-            raise StudyError(f"Two rubrics are named “{name}”; give each its own name.")
+            raise StudyError(tr("Two rubrics are named “{name}”; give each its own name.", name=name))
     own = [criterion.name for criterion in study.rubric.criteria]
     for rubric in study.rubrics:
         theirs = [criterion.name for criterion in rubric.criteria]
         if sorted(theirs) != sorted(own):
             raise StudyError(
-                f"Rubric “{rubric.name}” has the criteria {', '.join(theirs)}; as a wording of “{study.rubric.name}” it "
-                f"needs {', '.join(own)}. Give its criteria the same names."
+                tr(
+                    "Rubric “{name}” has the criteria {theirs}; as a wording of “{base}” it needs {own}. Give its "
+                    "criteria the same names.",
+                    name=rubric.name,
+                    theirs=", ".join(theirs),
+                    base=study.rubric.name,
+                    own=", ".join(own),
+                )
             )
 
 

@@ -24,6 +24,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from rubriclab.model.faults import LabError, StudyError
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import did_you_mean
 
 MAX_SEED = 2**63 - 1
@@ -52,12 +53,16 @@ class Table(BaseModel):
     @classmethod
     def _known(cls, value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise ValueError(f"expected a table of keys, got {shown(value)}.")
+            raise ValueError(tr("expected a table of keys, got {shown}.", shown=shown(value)))
         for key in value:
             if key not in cls.model_fields:
                 raise ValueError(
-                    f"unknown key “{key}”.{did_you_mean(key, cls.model_fields)} "
-                    f"Allowed: {', '.join(sorted(cls.model_fields))}."
+                    tr(
+                        "unknown key “{key}”.{meant} Allowed: {known}.",
+                        key=key,
+                        meant=did_you_mean(key, cls.model_fields),
+                        known=", ".join(sorted(cls.model_fields)),
+                    )
                 )
         return {key: part for key, part in value.items() if part is not None}
 
@@ -77,21 +82,21 @@ def validated(shape: type[T], value: Any, where: str, error: type[LabError] = St
     parts = (f" {key + 1}" if isinstance(key, int) else f", {key}" for key in keys)
     # Not from pydantic's own error: that repeats the table, in which a key may stand.
     field = shape.model_fields.get(str(fault["loc"][0])) if len(fault["loc"]) == 1 else None
-    about = f" It is {field.description}." if field and field.description else ""
+    about = tr(" It is {description}.", description=tr(field.description)) if field and field.description else ""
     raise error(f"{where}{''.join(parts)}: {_words(fault)}{about}")
 
 
 _EXPECTED = {
-    "bool_type": "true or false",
-    "dict_type": "a table of keys",
-    "float_type": "a number",
-    "finite_number": "a finite number",
-    "greater_than": "a number above {gt}",
-    "greater_than_equal": "a number of at least {ge}",
-    "int_type": "a whole number",
-    "less_than_equal": "a number of at most {le}",
-    "string_type": "text in quotes",
-    "tuple_type": "a list",
+    "bool_type": msg("true or false"),
+    "dict_type": msg("a table of keys"),
+    "float_type": msg("a number"),
+    "finite_number": msg("a finite number"),
+    "greater_than": msg("a number above {gt}"),
+    "greater_than_equal": msg("a number of at least {ge}"),
+    "int_type": msg("a whole number"),
+    "less_than_equal": msg("a number of at most {le}"),
+    "string_type": msg("text in quotes"),
+    "tuple_type": msg("a list"),
 }
 """What stood to be expected, by pydantic's name of the fault."""
 
@@ -102,15 +107,25 @@ def _words(fault: ErrorDetails) -> str:
         return str(context["error"])
     if fault["type"] == "literal_error":
         known = re.findall(r"'([^']+)'", context["expected"])
-        return f"{value} is not one of {', '.join(known)}.{did_you_mean(fault['input'], known)}"
-    bounds = {name: f"{context[name]:,}".removesuffix(".0") for name in context.keys() & {"gt", "ge", "le"}}
+        return tr(
+            "{value} is not one of {known}.{meant}",
+            value=value,
+            known=", ".join(known),
+            meant=did_you_mean(fault["input"], known),
+        )
     expected = _EXPECTED.get(fault["type"])
-    words = f"expected {expected.format_map(bounds)}" if expected else fault["msg"]
-    return f"{words}, not {value}."
+    if not expected:
+        return tr("{fault}, not {value}.", fault=fault["msg"], value=value)
+    bounds = {name: _bound(context[name]) for name in context.keys() & {"gt", "ge", "le"}}
+    return tr("expected {expected}, not {value}.", expected=tr(expected, **bounds), value=value)
+
+
+def _bound(value: float) -> str:
+    return figure(int(value) if float(value).is_integer() else value, ",")
 
 
 def shown(value: Any) -> str:
     """A value in a message, however long; Python writes no whole number beyond 4,300 digits."""
     if isinstance(value, int) and value.bit_length() > 200:
-        return f"a whole number of some {value.bit_length() * 0.30103:,.0f} digits"
+        return tr("a whole number of some {n:,.0f} digits", n=value.bit_length() * 0.30103)
     return f"{value!r:.60}"

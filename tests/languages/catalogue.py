@@ -6,13 +6,15 @@ that are gone are let go, and new ones stand there without a translation, to be 
 
 from __future__ import annotations
 
+import ast
 import io
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from babel.messages import Catalog
+from babel.messages import Catalog, Message
 from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
@@ -20,18 +22,58 @@ from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
 from rubriclab.report import definitions, estimands
 
 ROOT = Path(__file__).parents[2]
-KEYWORDS = {"tr": (1,), "msg": (1,), "noun": (1, 2)}
 HEADER = "# The words of rubriclab. Written anew by: python -m tests.languages.catalogue\n#"
 
 
 def modules() -> list[Path]:
-    return sorted([ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "rubriclab").rglob("*.py")])
+    """All that speaks: code, and the templates of reports."""
+    package = ROOT / "rubriclab"
+    return sorted(
+        [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *package.rglob("*.py"), *package.rglob("*.html.jinja")]
+    )
+
+
+def of_statistics(path: Path) -> Iterator[str]:
+    """Names and notes of tests, which a module of ``stats`` gives without knowing any language: texts of two words
+    and more that are neither documentation nor an error's nor part of another."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    left = [node for node in ast.walk(tree) if isinstance(node, ast.Raise | ast.JoinedStr | ast.Expr | ast.Call)]
+    inside = {
+        id(part)
+        for node in left
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") == "join"
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            yield from re.findall(r".*\w+'?\w* \w.*", node.value)
+
+
+def of_code(path: Path) -> Iterator[str | tuple[str, str]]:
+    """What ``tr`` and ``msg`` are given as it stands there, one of two as well, and both forms of a ``noun``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+            continue
+        if node.func.id == "noun":
+            one, many = (str(ast.literal_eval(given)) for given in node.args)
+            yield one, many
+        elif node.func.id in ("tr", "msg"):
+            given = node.args[0]
+            for text in (given.body, given.orelse) if isinstance(given, ast.IfExp) else (given,):
+                if isinstance(text, ast.Constant):
+                    yield str(text.value)
 
 
 def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
-    """The texts of one module; a noun with both its forms."""
-    for _, message, _, _ in extract_from_file("python", path, keywords=KEYWORDS):
-        yield message if isinstance(message, str) else (message[0], message[1])
+    """The texts of one module or template; a noun with both its forms."""
+    if path.parent.name == "stats":
+        yield from of_statistics(path)
+    elif path.suffix == ".jinja":
+        options = {"trim_blocks": "true"}
+        for _, message, _, _ in extract_from_file("jinja2", path, keywords={"tr": (1,)}, options=options):
+            yield message if isinstance(message, str) else message[0]
+    else:
+        yield from of_code(path)
 
 
 def glossary() -> Iterator[tuple[str, str]]:
@@ -53,6 +95,11 @@ def source() -> Catalog:
     for file, text in glossary():
         found.add(text, locations=[(file, 0)])
     return found
+
+
+def forms_of(message: Message) -> tuple[str, ...]:
+    """A translation as it is, or in both its forms."""
+    return tuple(message.string) if isinstance(message.string, tuple) else (str(message.string or ""),)
 
 
 def path_of(code: str) -> Path:
