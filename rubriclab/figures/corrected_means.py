@@ -21,16 +21,21 @@ def mean_forest(arm: CorrectedArm) -> Chart:
     for index, (field, name) in enumerate(KINDS):
         marks = [
             _mark(
-                row + beside(index, len(KINDS)), one.of, tr(name), getattr(one, field), getattr(one, f"{field}_ci"), arm
+                row + beside(index, len(KINDS)),
+                tr(one.of),
+                tr(name),
+                getattr(one, field),
+                getattr(one, f"{field}_ci"),
+                arm,
             )
             for row, one in enumerate(systems)
         ]
         drawing.dots(marks, name=tr(name), color=judge_color(index))
-    drawing.rows([one.of for one in systems])
+    drawing.rows([tr(one.of) for one in systems])
     told = [
         tr(
             "{of}: judge {plain}, corrected {corrected}",
-            of=one.of,
+            of=tr(one.of),
             plain=number(one.plain, ".2f"),
             corrected=number(one.corrected, ".2f"),
         )
@@ -54,7 +59,7 @@ def rate_forest(arm: CorrectedArm) -> Chart:
         marks = [
             _mark(
                 row + beside(index, len(kinds)),
-                one.of,
+                tr(one.of),
                 name,
                 getattr(one.rate, field),
                 getattr(one.rate, f"{field}_ci"),
@@ -63,12 +68,12 @@ def rate_forest(arm: CorrectedArm) -> Chart:
             for row, one in enumerate(systems)
         ]
         drawing.dots(marks, name=name, color=judge_color(index))
-    drawing.rows([one.of for one in systems])
+    drawing.rows([tr(one.of) for one in systems])
     drawing.figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
     told = [
         tr(
             "{of}: judge {plain}, corrected {corrected}",
-            of=one.of,
+            of=tr(one.of),
             plain=number(one.rate.plain, ".0%"),
             corrected=number(one.rate.corrected, ".0%"),
         )
