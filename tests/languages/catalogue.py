@@ -10,6 +10,7 @@ import ast
 import io
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,13 @@ from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
 from rubriclab.report import definitions, estimands
 
 ROOT = Path(__file__).parents[2]
+TABLES = (
+    ("rubriclab/app/adapters.toml", "tools", ("lead",)),
+    ("rubriclab/datasets/gallery.toml", "", ("title", "about", "source", "licence")),
+    ("rubriclab/datasets/recipes.toml", "", ("title", "about", "source", "licence")),
+)
+"""Files with texts, the table of them that has entries (none: the file is such a table), and its fields that are
+said."""
 HEADER = "# The words of rubriclab. Written anew by: python -m tests.languages.catalogue\n#"
 
 
@@ -77,12 +85,16 @@ def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
 
 
 def glossary() -> Iterator[tuple[str, str]]:
-    """The texts of the definitions and of the assumptions, each with the file that it stands in."""
+    """The texts that stand in files of their own, each with its file."""
     for file, entries, words in (
         ("definitions.toml", definitions.TERMS, definitions.WORDS),
         ("estimands.toml", estimands.ESTIMANDS, estimands.WORDS),
     ):
         yield from ((f"rubriclab/report/{file}", getattr(one, word)) for one in entries for word in words)
+    for file, table, words in TABLES:
+        read = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))
+        entries = read[table] if table else read.values()
+        yield from ((file, one[word]) for one in entries for word in words if one.get(word))
 
 
 @cache
