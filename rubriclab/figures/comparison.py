@@ -26,7 +26,8 @@ from rubriclab.figures.style import (
     with_behind,
 )
 from rubriclab.findings.comparison import ComparisonResult
-from rubriclab.findings.comparison_judge import JudgeComparison, Point
+from rubriclab.findings.comparison_cells import Point
+from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.comparison_together import JudgesTogether
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many, number, p_value, plural
