@@ -13,6 +13,7 @@ import pandas as pd
 from rubriclab.datasets.coded import MAX_WHOLE
 from rubriclab.model import STATUSES, Arm, Axis, DataError, Ordering, RunData
 from rubriclab.model import fingerprint as fingerprint_of
+from rubriclab.model.language import tr
 
 PAIR_COLUMNS = ("judge", "question_id", "first", "second", "choice")
 LIST_COLUMNS = ("judge", "question_id", "order", "winner")
@@ -99,9 +100,9 @@ def _clean(frame: pd.DataFrame) -> pd.DataFrame:
     names = [str(column).strip().casefold().replace(" ", "_") for column in frame.columns]
     for column in names:
         if names.count(column) > 1:
-            raise DataError(f"Column “{column}” appears more than once; name each column once.")
+            raise DataError(tr("Column “{column}” appears more than once; name each column once.", column=column))
     if frame.empty:
-        raise DataError("The table has no rows below its header.")
+        raise DataError(tr("The table has no rows below its header."))
     columns = [
         frame.iloc[:, index].astype(object).where(frame.iloc[:, index].notna(), "") for index in range(len(names))
     ]
@@ -115,16 +116,22 @@ def _protocol(table: pd.DataFrame) -> Axis:
     list_missing = [c for c in LIST_COLUMNS if c not in table]
     if not pair_missing and not list_missing:
         raise DataError(
-            "The table has the columns of pairs (first, second, choice) and of lists (order, "
-            "winner). Import pairs and lists as two files."
+            tr(
+                "The table has the columns of pairs (first, second, choice) and of lists (order, winner). Import "
+                "pairs and lists as two files."
+            )
         )
     if pair_missing and list_missing:
         wanted, missing = (
             (LIST_COLUMNS, list_missing) if "order" in table or "winner" in table else (PAIR_COLUMNS, pair_missing)
         )
         raise DataError(
-            f"Column “{missing[0]}” is missing: this kind of table needs {', '.join(wanted)}. "
-            f"It has {', '.join(table.columns)}."
+            tr(
+                "Column “{column}” is missing: this kind of table needs {wanted}. It has {columns}.",
+                column=missing[0],
+                wanted=", ".join(wanted),
+                columns=", ".join(table.columns),
+            )
         )
     axis: Axis = "listwise" if pair_missing else "pairwise"
     for column in LIST_COLUMNS[:3] if pair_missing else PAIR_COLUMNS[:4]:
@@ -136,16 +143,29 @@ def _no_blanks(table: pd.DataFrame, column: str) -> None:
     blank = np.flatnonzero((table[column] == "").to_numpy())
     if len(blank):
         raise DataError(
-            f"Row {blank[0] + 2}, column “{column}” is empty{_and_more(len(blank) - 1)}. Every row needs a {column}."
+            tr(
+                "Row {row}, column “{column}” is empty{more}. Every row needs a {column}.",
+                row=blank[0] + 2,
+                column=column,
+                more=_and_more(len(blank) - 1),
+            )
         )
 
 
 def _and_more(count: int) -> str:
-    return f" (and {count} more rows)" if count else ""
+    return tr(" (and {count} more rows)", count=count) if count else ""
 
 
 def _fault(row: int, column: str, value: str, expected: str) -> DataError:
-    return DataError(f"Row {row + 2}, column “{column}”: “{value}” is not {expected}.")
+    return DataError(
+        tr(
+            "Row {row}, column “{column}”: “{value}” is not {expected}.",
+            row=row + 2,
+            column=column,
+            value=value,
+            expected=expected,
+        )
+    )
 
 
 # ------------------------------------------------------------------ orders and choices
@@ -155,7 +175,7 @@ def _pair_orders(table: pd.DataFrame) -> Orders:
     same = np.flatnonzero((table["first"] == table["second"]).to_numpy())
     if len(same):
         value = str(table["second"].iloc[same[0]])
-        raise _fault(int(same[0]), "second", value, "another candidate than “first”")
+        raise _fault(int(same[0]), "second", value, tr("another candidate than “first”"))
     return list(zip(table["first"].tolist(), table["second"].tolist(), strict=True))
 
 
@@ -166,7 +186,7 @@ def _list_orders(table: pd.DataFrame) -> Orders:
         names = tuple(part.strip() for part in str(text).split("|"))
         if len(names) < 2 or len(set(names)) < len(names) or "" in names:
             row = int(np.flatnonzero(codes == code)[0])
-            raise _fault(row, "order", str(text), "two or more different names separated by |")
+            raise _fault(row, "order", str(text), tr("two or more different names separated by |"))
         parsed[str(text)] = names
     return [parsed[text] for text in table["order"]]
 
@@ -175,11 +195,11 @@ def _chances(table: pd.DataFrame) -> np.ndarray | None:
     """(rows, 2) the probability of each place, a tie as half each; NaN for a blank cell."""
     if "p_first" not in table:
         return None
-    values = _numbers(table, "p_first", "a probability from 0 to 1")
+    values = _numbers(table, "p_first", tr("a probability from 0 to 1"))
     outside = np.flatnonzero((values < 0.0) | (values > 1.0))
     if len(outside):
         row = int(outside[0])
-        raise _fault(row, "p_first", str(table["p_first"].iloc[row]), "a probability from 0 to 1")
+        raise _fault(row, "p_first", str(table["p_first"].iloc[row]), tr("a probability from 0 to 1"))
     return np.column_stack([values, 1.0 - values]) if np.isfinite(values).any() else None
 
 
@@ -210,7 +230,7 @@ def _written(table: pd.DataFrame) -> np.ndarray:
         if text not in meaning:
             row = int(np.flatnonzero(codes == code)[0])
             value = str(table["choice"].iloc[row])
-            raise _fault(row, "choice", value, "A (first), B (second), C (tie) or N (unreadable)")
+            raise _fault(row, "choice", value, tr("A (first), B (second), C (tie) or N (unreadable)"))
     return np.array([meaning[text] for text in texts], dtype=np.int64)[codes]
 
 
@@ -223,7 +243,7 @@ def _winners(table: pd.DataFrame, shown: Orders) -> np.ndarray:
         if key not in known:
             place = _place(winner, order)
             if place is None:
-                expected = f"one of {', '.join(order)}, a letter of their places, “tie” or “N”"
+                expected = tr("one of {names}, a letter of their places, “tie” or “N”", names=", ".join(order))
                 raise _fault(row, "winner", winner, expected)
             known[key] = place
         out[row] = known[key]
@@ -254,7 +274,7 @@ def _repeats(table: pd.DataFrame) -> np.ndarray:
         digits = str(text).removesuffix(".0") or "0"
         if not digits.isdecimal() or len(digits) > 5 or int(digits) > MAX_WHOLE:
             row = int(np.flatnonzero(codes == code)[0])
-            raise _fault(row, "rep", str(text)[:60], f"a whole number from 0 to {MAX_WHOLE:,}")
+            raise _fault(row, "rep", str(text)[:60], tr("a whole number from 0 to {most:,}", most=MAX_WHOLE))
         values.append(int(digits))
     return np.array(values, dtype=np.int64)[codes]
 
@@ -379,7 +399,11 @@ def _no_duplicates(arm: np.ndarray, item: np.ndarray, ordering: np.ndarray, repe
         row = int(again[0])
         before = int(np.flatnonzero((key == key.iloc[row]).all(axis=1).to_numpy())[0])
         raise DataError(
-            f"Row {row + 2} repeats row {before + 2}: the same judge, question, order and rep"
-            f"{_and_more(len(again) - 1)}. If it is a repeated call, number the repeats in "
-            "column “rep”."
+            tr(
+                "Row {row} repeats row {before}: the same judge, question, order and rep{more}. If it is a "
+                "repeated call, number the repeats in column “rep”.",
+                row=row + 2,
+                before=before + 2,
+                more=_and_more(len(again) - 1),
+            )
         )
