@@ -32,24 +32,18 @@ def asked_answer(texts: Sequence[str], kind: Kind) -> tuple[AnswerRule, str]:
             tag=tags[-1],
         )
     if kind != "criteria" and "[RESULT]" in text:
-        return AnswerRule("regex", pattern=_RESULT), (
-            tr(
-                "The answer is read behind [RESULT], since the prompt names it. Change [answer] where your "
-                "parser reads otherwise."
-            )
+        return AnswerRule("regex", pattern=_RESULT), tr(
+            "The answer is read behind [RESULT], since the prompt names it. Change [answer] where your "
+            "parser reads otherwise."
         )
     if kind != "criteria" and _LABEL_NEXT.search(text):
-        return AnswerRule("label"), (
-            tr(
-                "The reply is read as the label alone, since the prompt asks for nothing else or ends where the "
-                "label is to stand. Change [answer] where your judge writes more."
-            )
+        return AnswerRule("label"), tr(
+            "The reply is read as the label alone, since the prompt asks for nothing else or ends where the "
+            "label is to stand. Change [answer] where your judge writes more."
         )
-    return AnswerRule("last_label"), (
-        tr(
-            "The answer is read as the last label in the reply, since the prompt names no form of it that is "
-            "known; write into [answer] how your parser reads it."
-        )
+    return AnswerRule("last_label"), tr(
+        "The answer is read as the last label in the reply, since the prompt names no form of it that is "
+        "known; write into [answer] how your parser reads it."
     )
 
 

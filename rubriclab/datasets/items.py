@@ -63,15 +63,7 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
                 drafts.append((row, part))
     drafts = sorted([*drafts, *long.items()], key=itemgetter(0))
     if empty and not skip_empty:
-        raise DataError(
-            tr(
-                "{place}: no response; {rows} of {total:,} without. Fill them in, or leave them out: a tick on "
-                "the page Data, skip_empty = true under [data] in a study file.",
-                place=place(frame, empty[0], mapping.response or mapping.judge_prompt),
-                rows=many(len(empty), "row"),
-                total=len(frame),
-            )
-        )
+        raise _no_response(frame, empty, mapping.response or mapping.judge_prompt)
     if not drafts:
         raise DataError(tr("“{name}”: none of the {rows} has a response.", name=name, rows=many(len(frame), "row")))
     brings_rubric = mapping.judge_prompt is not None or mapping.score_rubric is not None
@@ -80,6 +72,18 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
         items=_with_distinct_ids(frame, drafts),
         rubric=book.rubric(name) if brings_rubric else None,
         origin=_origin(frame, len(empty), blank, columns.with_commas),
+    )
+
+
+def _no_response(frame: pd.DataFrame, empty: Sequence[int], column: str | None) -> DataError:
+    return DataError(
+        tr(
+            "{place}: no response; {rows} of {total:,} without. Fill them in, or leave them out: a tick on the page "
+            "Data, skip_empty = true under [data] in a study file.",
+            place=place(frame, empty[0], column),
+            rows=many(len(empty), "row"),
+            total=len(frame),
+        )
     )
 
 

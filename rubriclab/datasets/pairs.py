@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.datasets.coded import MAX_WHOLE
+from rubriclab.datasets.pair_cells import and_more, fault, no_blanks, numbers
 from rubriclab.model import STATUSES, Arm, Axis, DataError, Ordering, RunData
 from rubriclab.model import fingerprint as fingerprint_of
 from rubriclab.model.language import tr
@@ -135,37 +136,8 @@ def _protocol(table: pd.DataFrame) -> Axis:
         )
     axis: Axis = "listwise" if pair_missing else "pairwise"
     for column in LIST_COLUMNS[:3] if pair_missing else PAIR_COLUMNS[:4]:
-        _no_blanks(table, column)
+        no_blanks(table, column)
     return axis
-
-
-def _no_blanks(table: pd.DataFrame, column: str) -> None:
-    blank = np.flatnonzero((table[column] == "").to_numpy())
-    if len(blank):
-        raise DataError(
-            tr(
-                "Row {row}, column “{column}” is empty{more}. Every row needs a {column}.",
-                row=blank[0] + 2,
-                column=column,
-                more=_and_more(len(blank) - 1),
-            )
-        )
-
-
-def _and_more(count: int) -> str:
-    return tr(" (and {count} more rows)", count=count) if count else ""
-
-
-def _fault(row: int, column: str, value: str, expected: str) -> DataError:
-    return DataError(
-        tr(
-            "Row {row}, column “{column}”: “{value}” is not {expected}.",
-            row=row + 2,
-            column=column,
-            value=value,
-            expected=expected,
-        )
-    )
 
 
 # ------------------------------------------------------------------ orders and choices
@@ -175,7 +147,7 @@ def _pair_orders(table: pd.DataFrame) -> Orders:
     same = np.flatnonzero((table["first"] == table["second"]).to_numpy())
     if len(same):
         value = str(table["second"].iloc[same[0]])
-        raise _fault(int(same[0]), "second", value, tr("another candidate than “first”"))
+        raise fault(int(same[0]), "second", value, tr("another candidate than “first”"))
     return list(zip(table["first"].tolist(), table["second"].tolist(), strict=True))
 
 
@@ -186,7 +158,7 @@ def _list_orders(table: pd.DataFrame) -> Orders:
         names = tuple(part.strip() for part in str(text).split("|"))
         if len(names) < 2 or len(set(names)) < len(names) or "" in names:
             row = int(np.flatnonzero(codes == code)[0])
-            raise _fault(row, "order", str(text), tr("two or more different names separated by |"))
+            raise fault(row, "order", str(text), tr("two or more different names separated by |"))
         parsed[str(text)] = names
     return [parsed[text] for text in table["order"]]
 
@@ -195,21 +167,12 @@ def _chances(table: pd.DataFrame) -> np.ndarray | None:
     """(rows, 2) the probability of each place, a tie as half each; NaN for a blank cell."""
     if "p_first" not in table:
         return None
-    values = _numbers(table, "p_first", tr("a probability from 0 to 1"))
+    values = numbers(table, "p_first", tr("a probability from 0 to 1"))
     outside = np.flatnonzero((values < 0.0) | (values > 1.0))
     if len(outside):
         row = int(outside[0])
-        raise _fault(row, "p_first", str(table["p_first"].iloc[row]), tr("a probability from 0 to 1"))
+        raise fault(row, "p_first", str(table["p_first"].iloc[row]), tr("a probability from 0 to 1"))
     return np.column_stack([values, 1.0 - values]) if np.isfinite(values).any() else None
-
-
-def _numbers(table: pd.DataFrame, column: str, expected: str) -> np.ndarray:
-    """A column of numbers, NaN for blank cells."""
-    values = pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values) & (table[column] != "").to_numpy())
-    if len(bad):
-        raise _fault(int(bad[0]), column, str(table[column].iloc[bad[0]])[:60], expected)
-    return values
 
 
 def _choices(table: pd.DataFrame, chances: np.ndarray | None) -> np.ndarray:
@@ -230,7 +193,7 @@ def _written(table: pd.DataFrame) -> np.ndarray:
         if text not in meaning:
             row = int(np.flatnonzero(codes == code)[0])
             value = str(table["choice"].iloc[row])
-            raise _fault(row, "choice", value, tr("A (first), B (second), C (tie) or N (unreadable)"))
+            raise fault(row, "choice", value, tr("A (first), B (second), C (tie) or N (unreadable)"))
     return np.array([meaning[text] for text in texts], dtype=np.int64)[codes]
 
 
@@ -244,7 +207,7 @@ def _winners(table: pd.DataFrame, shown: Orders) -> np.ndarray:
             place = _place(winner, order)
             if place is None:
                 expected = tr("one of {names}, a letter of their places, “tie” or “N”", names=", ".join(order))
-                raise _fault(row, "winner", winner, expected)
+                raise fault(row, "winner", winner, expected)
             known[key] = place
         out[row] = known[key]
     return out
@@ -274,7 +237,7 @@ def _repeats(table: pd.DataFrame) -> np.ndarray:
         digits = str(text).removesuffix(".0") or "0"
         if not digits.isdecimal() or len(digits) > 5 or int(digits) > MAX_WHOLE:
             row = int(np.flatnonzero(codes == code)[0])
-            raise _fault(row, "rep", str(text)[:60], tr("a whole number from 0 to {most:,}", most=MAX_WHOLE))
+            raise fault(row, "rep", str(text)[:60], tr("a whole number from 0 to {most:,}", most=MAX_WHOLE))
         values.append(int(digits))
     return np.array(values, dtype=np.int64)[codes]
 
@@ -334,7 +297,7 @@ def _lengths(table: pd.DataFrame, item: np.ndarray, n_items: int) -> dict[str, n
     for column in table.columns:
         if not column.endswith(LENGTH_ENDINGS) or column in ANSWER_CHARS:
             continue
-        values = _numbers(table, column, "a number")
+        values = numbers(table, column, tr("a number"))
         given = np.isfinite(values)
         total = np.bincount(item[given], weights=values[given], minlength=n_items)
         count = np.bincount(item[given], minlength=n_items)
@@ -344,7 +307,7 @@ def _lengths(table: pd.DataFrame, item: np.ndarray, n_items: int) -> dict[str, n
 
 def _answer_chars(table: pd.DataFrame, shown: Orders, candidates: pd.Series, item: np.ndarray) -> pd.Series:
     """Of each item, how long each of its ``candidates`` is: the mean over its rows, NaN unknown."""
-    first, second = (_numbers(table, column, "a number") for column in ANSWER_CHARS)
+    first, second = (numbers(table, column, tr("a number")) for column in ANSWER_CHARS)
     turned = np.array([order != candidates[code] for order, code in zip(shown, item, strict=True)])
     by_candidate = np.column_stack([np.where(turned, second, first), np.where(turned, first, second)])
     known, n = np.isfinite(by_candidate), len(candidates)
@@ -404,6 +367,6 @@ def _no_duplicates(arm: np.ndarray, item: np.ndarray, ordering: np.ndarray, repe
                 "repeated call, number the repeats in column “rep”.",
                 row=row + 2,
                 before=before + 2,
-                more=_and_more(len(again) - 1),
+                more=and_more(len(again) - 1),
             )
         )

@@ -134,27 +134,8 @@ def rescale(criterion: Criterion, n: int, *, descriptions: Mapping[int, str] | N
     on old scores takes the nearest. ``descriptions`` (by new score) fill or replace.
     The same size comes back unchanged. Raises RubricError for n outside 2..10.
     """
-    if not MIN_OPTIONS <= n <= MAX_OPTIONS:
-        raise RubricError(
-            tr(
-                "Criterion “{name}” cannot be put on {n} scores; choose {fewest} to {most}.",
-                name=criterion.name,
-                n=n,
-                fewest=MIN_OPTIONS,
-                most=MAX_OPTIONS,
-            )
-        )
     own = dict(descriptions or {})
-    strangers = sorted(score for score in own if not 1 <= score <= n)
-    if strangers:
-        raise RubricError(
-            tr(
-                "Criterion “{name}”: descriptions for {strangers} on a scale of 1..{n}.",
-                name=criterion.name,
-                strangers=strangers,
-                n=n,
-            )
-        )
+    _refuse_scale(criterion, n, own)
     old = criterion.options
     if n == len(old) and not own:
         return criterion, ""
@@ -170,6 +151,29 @@ def rescale(criterion: Criterion, n: int, *, descriptions: Mapping[int, str] | N
         Criterion(criterion.name, tuple(options), criterion.description),
         _rescale_note(criterion, tuple(options), own),
     )
+
+
+def _refuse_scale(criterion: Criterion, n: int, own: Mapping[int, str]) -> None:
+    if not MIN_OPTIONS <= n <= MAX_OPTIONS:
+        raise RubricError(
+            tr(
+                "Criterion “{name}” cannot be put on {n} scores; choose {fewest} to {most}.",
+                name=criterion.name,
+                n=n,
+                fewest=MIN_OPTIONS,
+                most=MAX_OPTIONS,
+            )
+        )
+    strangers = sorted(score for score in own if not 1 <= score <= n)
+    if strangers:
+        raise RubricError(
+            tr(
+                "Criterion “{name}”: descriptions for {strangers} on a scale of 1..{n}.",
+                name=criterion.name,
+                strangers=strangers,
+                n=n,
+            )
+        )
 
 
 def _source(score: int, n: int, m: int) -> int | None:

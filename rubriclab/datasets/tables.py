@@ -219,6 +219,10 @@ def _json(name: str, text: str, notes: list[str]) -> pd.DataFrame:
         value = value["data"]
     elif isinstance(value, Mapping) and value and all(isinstance(v, Mapping) for v in value.values()):
         value = [{"id": key, **record} for key, record in value.items()]
+    return _records_of(name, value)
+
+
+def _records_of(name: str, value: Any) -> pd.DataFrame:
     if not isinstance(value, list):
         raise DataError(
             tr(
