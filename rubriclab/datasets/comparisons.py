@@ -118,7 +118,7 @@ def _missing_criteria(dataset: Dataset, rubric: Rubric, missing: Sequence[str]) 
     near = [
         tr("“{name}” is “{there}” there", name=m, there=folded[m.casefold()]) for m in missing if m.casefold() in folded
     ]
-    shown = ", ".join(f"“{name}”" for name in missing[:8])
+    shown = ", ".join(tr("“{name}”", name=name) for name in missing[:8])
     return tr(
         "Rubric “{name}” lacks {criteria} of data set “{dataset}”: {shown}. It has: {known}. "
         "{near}Rename them in the data or add them to the rubric.",

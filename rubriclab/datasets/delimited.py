@@ -210,5 +210,5 @@ def _refuse_open_quote(name: str, text: str, delimiter: str) -> None:
 def refuse_repeated(name: str, names: Iterable[str]) -> None:
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
-        shown = ", ".join(f"“{column}”" for column in repeated[:8])
+        shown = ", ".join(tr("“{name}”", name=column) for column in repeated[:8])
         raise DataError(tr("“{name}” has several columns named {shown}; rename them apart.", name=name, shown=shown))

@@ -138,7 +138,7 @@ def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:
     known = frame.columns.tolist()
     missing = [column for column in mapping.columns() if column not in known]
     if missing:
-        shown = ", ".join(f"“{c}”" for c in missing)
+        shown = ", ".join(tr("“{name}”", name=column) for column in missing)
         hint = did_you_mean(missing[0], known)
         raise DataError(
             tr(

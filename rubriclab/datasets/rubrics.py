@@ -87,10 +87,8 @@ def rubric_from_value(value: Any, *, name: str = "rubric", where: str = "rubric"
     if "options" in value or "scores" in value:
         part = {"name": name, **value}
         return Rubric(str(part["name"]), (_criterion(part, where),))
-    found = [
-        _criterion({"name": key, **_mapping(part, f"{where}, “{key}”")}, f"{where}, “{key}”")
-        for key, part in value.items()
-    ]
+    places = {key: tr("{where}, “{name}”", where=where, name=key) for key in value}
+    found = [_criterion({"name": key, **_mapping(part, places[key])}, places[key]) for key, part in value.items()]
     return Rubric(name, tuple(found))
 
 
@@ -251,7 +249,7 @@ def _from_table(name: str, stem: str, content: bytes) -> Rubric:
         options.setdefault(criterion, []).append(option)
         definition = _blank(cell.get("definition")) or _blank(cell.get("criterion_description"))
         about.setdefault(criterion, definition or "")
-    criteria = (_made(key, part, about[key], f"“{name}”") for key, part in options.items())
+    criteria = (_made(key, part, about[key], tr("“{name}”", name=name)) for key, part in options.items())
     return Rubric(stem, tuple(criteria))
 
 
@@ -261,7 +259,8 @@ def _criterion(value: Any, where: str) -> Criterion:
     name = _blank(part.get("name"))
     if name is None:
         raise RubricError(tr("{where}: the criterion has no name.", where=where))
-    where = f"{where} (“{name}”)" if f"“{name}”" not in where else where
+    quoted = tr("“{name}”", name=name)
+    where = f"{where} ({quoted})" if quoted not in where else where
     given = part.get("options", part.get("scores"))
     if isinstance(given, Mapping):
         given = [{"score": score, "description": text} for score, text in given.items()]

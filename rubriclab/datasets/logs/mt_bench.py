@@ -95,8 +95,8 @@ def _turn(record: Mapping[str, Any]) -> str:
 
 
 def _read_singles(source: Source) -> Records:
-    if ONE_ORDER not in source.notes:
-        source.notes.append(ONE_ORDER)
+    if (note := tr(ONE_ORDER)) not in source.notes:
+        source.notes.append(note)
     for line, record in source.records():
         yield Unread(line, _NO_SINGLE) if lacks(record, "question_id", "model") else _single(line, record)
 

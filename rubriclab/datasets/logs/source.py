@@ -50,7 +50,7 @@ class Source:
         batch's input. Raises DataError for no such file."""
         self.place = place
         self.columns, self.beside = dict(columns or {}), tuple(beside)
-        self.name = name or (place.name if isinstance(place, Path) else tr("the file"))
+        self.name = name or (place.name if isinstance(place, Path) else "the file")
         if isinstance(place, Path):
             self.size = regular_file(place, limit_mb=MAX_LOG_MB).stat().st_size
         else:
