@@ -61,7 +61,7 @@ class FoundList:
     def form(self) -> str:
         """The layout in the reader's words."""
         if self.layout.startswith(BEGIN):
-            return tr("lines that begin with {words}", words=self.layout.removeprefix(BEGIN))
+            return tr("lines that begin with “{words}”", words=self.layout.removeprefix(BEGIN).strip("“”"))
         return tr(self.layout)
 
     @property

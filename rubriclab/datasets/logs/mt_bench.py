@@ -22,7 +22,7 @@ from typing import Any
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, text_of
 from rubriclab.datasets.logs.source import Source
 from rubriclab.datasets.logs.verdicts import UNKNOWN, lacks, name_of, place, prompted_pair, turned, when, whole
-from rubriclab.model.language import msg
+from rubriclab.model.language import msg, tr
 
 PAIR_FIELDS = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")
 SINGLE_FIELDS = ("question_id", "model", "user_prompt", "judgment", "score")
