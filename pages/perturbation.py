@@ -76,7 +76,7 @@ def findings() -> None:
         )
         group = groups[index]
         views.headline(group)
-        told = (f"{form.name}: {w}" for form in group.perturbations for w in form.warnings)
+        told = (f"{form.said}: {w}" for form in group.perturbations for w in form.warnings)
         uf.cautions(group.warnings, told)
         drawn |= views.pictures(info, group, found)
     for judge in dict.fromkeys(one.model.judge for one in found.followed):

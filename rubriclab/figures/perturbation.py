@@ -36,7 +36,7 @@ def agreement_forest(group: PerturbationGroup, kind: Kind = "pearson") -> Chart:
         color=[EVEN_LINE if i == 0 else ACCENT for i in known],
         marker={"size": 10},
     )
-    drawing.rows([tr(form.name) for form in forms])
+    drawing.rows([form.said for form in forms])
     return drawing.chart(_forest_alt(forms, values, kind))
 
 
@@ -84,7 +84,7 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
         counts = np.array([0, *group.gold.counts], dtype=np.float64)
         rows.append((_gold_row(group), counts))
     gold = len(rows)
-    rows += [(tr(form.name), np.array(form.distribution.counts, dtype=np.float64)) for form in forms]
+    rows += [(form.said, np.array(form.distribution.counts, dtype=np.float64)) for form in forms]
     table = np.stack([counts for _, counts in rows])
     share = table / table.sum(axis=1, keepdims=True)
     scores = [str(FAILED), *map(str, group.scores)]
@@ -97,7 +97,7 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
         if r < gold:
             return None
         form, name = forms[r - gold], tr("failed") if c == 0 else tr("score {score}", score=scores[c])
-        cell = f"{group.judge}, {tr(form.name)}, {name}"
+        cell = f"{group.judge}, {form.said}, {name}"
         if c == 0:
             return Behind(cell, arm=form.code, status="unread")
         return Behind(cell, arm=form.code, score=int(scores[c]))
@@ -131,8 +131,8 @@ def shift_bars(group: PerturbationGroup) -> Chart:
     if shifted:
         drawing.room(shifted[0][1].effect.sesoi)
     drawing.level(x=0)
-    drawing.rows([tr(form.name) for form, _ in shifted])
-    listed = _by_form([(form.name, shift.effect.estimate, "+.2f") for form, shift in shifted])
+    drawing.rows([form.said for form, _ in shifted])
+    listed = _by_form([(form.said, shift.effect.estimate, "+.2f") for form, shift in shifted])
     return drawing.chart(
         tr("Mean shift of {judge}'s scores against the baseline: {listed}.", judge=group.judge, listed=listed)
     )
@@ -153,8 +153,8 @@ def flip_bars(group: PerturbationGroup) -> Chart:
     if np.isfinite(own):
         drawing.level(x=own)
     drawing.figure.update_xaxes(tickformat=".0%", rangemode="tozero")
-    drawing.rows([tr(form.name) for form, _ in shifted])
-    listed = _by_form([(form.name, shift.flips, ".0%") for form, shift in shifted])
+    drawing.rows([form.said for form, _ in shifted])
+    listed = _by_form([(form.said, shift.flips, ".0%") for form, shift in shifted])
     noise = tr(" Two reads of the baseline differ {own:.0%} of the time.", own=own) if np.isfinite(own) else ""
     return drawing.chart(
         tr("Share of scores that differ from the baseline: {listed}.{noise}", listed=listed, noise=noise)
@@ -165,7 +165,7 @@ def flip_bars(group: PerturbationGroup) -> Chart:
 
 
 def _behind(group: PerturbationGroup, form: Perturbation) -> Behind:
-    return Behind(f"{group.judge}, {tr(form.name)}", arm=form.code)
+    return Behind(f"{group.judge}, {form.said}", arm=form.code)
 
 
 def _of(form: Perturbation, kind: Kind) -> Correlation:
@@ -199,7 +199,7 @@ def _range(ci: Interval) -> str:
 def _agreement_hover(form: Perturbation, kind: Kind) -> str:
     value, agreement = _of(form, kind), form.agreement
     lines = [
-        f"{escape(tr(form.name))}: {number(value.r, '.3f')}",
+        f"{escape(form.said)}: {number(value.r, '.3f')}",
         tr("95 % interval {ends}", ends=_range(value.ci)),
         f"{many(agreement.n_items, 'item')}",
     ]
@@ -212,12 +212,12 @@ def _agreement_hover(form: Perturbation, kind: Kind) -> str:
 def _shift_hover(form: Perturbation) -> str:
     shift = form.shift
     if shift is None or not np.isfinite(shift.effect.estimate):
-        return tr("{name}: no item to compare", name=escape(tr(form.name)))
+        return tr("{name}: no item to compare", name=escape(form.said))
     return "<br>".join(
         [
             tr(
                 "{name}: {estimate:+.2f} points ({ends}, all forms at once): {verdict}",
-                name=escape(tr(form.name)),
+                name=escape(form.said),
                 estimate=shift.effect.estimate,
                 ends=_range(shift.effect.interval),
                 verdict=verdict_said(shift.effect.verdict),
@@ -232,7 +232,7 @@ def _shift_hover(form: Perturbation) -> str:
 
 
 def _forest_alt(forms: Sequence[Perturbation], values: Sequence[Correlation], kind: Kind) -> str:
-    written = [(form.name, v.r, ".2f") for form, v in zip(forms, values, strict=True)]
+    written = [(form.said, v.r, ".2f") for form, v in zip(forms, values, strict=True)]
     listed = _by_form(written, none=msg("not defined"))
     return tr("{measure} with the yardstick by form of the prompt: {listed}.", measure=tr(SYMBOL[kind]), listed=listed)
 

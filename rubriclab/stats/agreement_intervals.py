@@ -26,7 +26,7 @@ FEWEST_SPREAD = 12
 denominator is then made by a few rare values, and what the others would be is not seen (skewed
 ratings, 15 and 30 items: 0.88 and 0.91 of intervals held)."""
 FEW_UNITS = "{n} units are too few for an interval; {least} are needed"
-FEW_SPREAD = "{n} items lie outside the commonest pair of values, {least} are needed for an interval"
+FEW_SPREAD = "{n:.0f} items lie outside the commonest pair of values, {least} are needed for an interval"
 _STILL = 1e-9
 _EDGE = 1.0 - 1e-9
 
@@ -62,7 +62,7 @@ def of_coefficient(of: LeftOut, *, spread: float = np.inf, level: float = 0.95) 
 
     if abs(of.value) < 1.0 - _STILL and np.isfinite(of.without).all() and _error(of)[0] < _STILL:
         return Estimated(float(of.value), NO_INTERVAL, "one side does not vary, so it is the same whatever the other")
-    few = Note.of(FEW_SPREAD, n=round(spread), least=FEWEST_SPREAD)
+    few = Note.of(FEW_SPREAD, n=spread, least=FEWEST_SPREAD)
     return _estimated(of, ends, few if spread < FEWEST_SPREAD else "")
 
 

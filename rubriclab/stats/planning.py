@@ -18,6 +18,8 @@ from rubriclab.stats.inference import Floats, Interval, Note
 
 Shape = Literal["first", "last", "linear", "hardest"]
 MAX_UNITS = 1_000_000
+KNOWN = "V is known to within {reach:.3f} (asked: {target:.3f})."
+KNOWN_ONLY = "V is known to within {reach:.3f} only (asked: {target:.3f})."
 STOP_METHOD = (
     "Hotelling region for the mean shares at every look, its error spent as "
     "alpha x 6 / (pi^2 look^2): valid however often one looks"
@@ -232,10 +234,5 @@ def stop_rule(shares: Floats, *, target: float, look: int, alpha: float = 0.05) 
     side = np.sqrt(radius2 * np.clip(np.diag(covariance), 0, None))
     bands = np.stack([np.clip(mean - side, 0, 1), np.clip(mean + side, 0, 1)], axis=1)
     enough = reach <= target
-    told = (
-        "V is known to within {reach:.3f} (asked: {target:.3f})."
-        if enough
-        else "V is known to within {reach:.3f} only (asked: {target:.3f})."
-    )
-    reason = Note.of(told, reach=reach, target=target)
+    reason = Note.of(KNOWN if enough else KNOWN_ONLY, reach=reach, target=target)
     return Stop(enough, v, interval, reach, target, look, 1 - spent, units, bands, STOP_METHOD, reason)

@@ -29,7 +29,7 @@ PAGES = [entry.file for entries in ui.NAVIGATION.values() for entry in entries]
 OPEN, CLOSE = "⟦", "⟧"
 READ = {"label", "body", "help", "placeholder", "title", "caption", "text", "options", "alt", "headers", "value"}
 """Fields of an element that a reader sees or hears."""
-WORDS_OF_FILES = ("rubriclab/report/references.toml", "tests/calibration/results.json")
+WORDS_OF_FILES = ("rubriclab/report/references.toml", "tests/calibration/results.json", "data/sample.csv")
 SENTENCE = re.compile(r"[A-Za-z’']{2,}(?: [a-z’']{2,}){2,}")
 """Three words on end, of which all but the first are small: no name looks like that."""
 
@@ -83,7 +83,9 @@ def outside(text: str) -> str:
     for sign in text:
         depth += (sign == OPEN) - (sign == CLOSE)
         found.append(sign if not depth and sign != CLOSE else " \n"[sign == CLOSE])
-    return re.sub(r"(?s)<style.*?</style>|`[^`]*`|\]\([^)]*\)|:material/\w+:|<[^>]*>|\\", " ", "".join(found))
+    return re.sub(
+        r"(?s)<style.*?</style>|`[^`]*`|\]\([^)]*\)|:material/\w+:|<[^>]*>", " ", "".join(found).replace("\\", "")
+    )
 
 
 def messages(block: Any) -> Iterator[Any]:
@@ -118,7 +120,7 @@ def data_words() -> tuple[str, ...]:
     """What stays as it is: texts that are judged, rubrics, names of runs, titles of works, recorded results."""
     rubrics = [json.dumps(rubric_to_value(one), ensure_ascii=False) for one in sample_rubrics()]
     items = [json.dumps(asdict(item), ensure_ascii=False, default=str) for item in sample_dataset().items]
-    runs = [info.name for info in ui.store().runs()]
+    runs = [name for info in ui.store().runs() for name in (info.name, *(a.dataset for a in ui.run_data(info).arms))]
     files = [(ROOT / path).read_text(encoding="utf-8") for path in WORDS_OF_FILES]
     return (*rubrics, *items, *runs, *files)
 

@@ -26,6 +26,7 @@ from rubriclab.findings.perturbation_results import (
     PerturbationResult,
     Shift,
 )
+from rubriclab.findings.prompt_forms import form_said
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number, p_value
 from rubriclab.store import RunInfo
@@ -44,7 +45,7 @@ def headline(group: PerturbationGroup) -> None:
     uf.answer(perturbation_sentence(group))
     tested = [(form, form.shift) for form in group.perturbations if form.shift is not None]
     st.markdown(
-        " ".join(f"{tr(uf.BADGES[shift.effect.verdict])} {ui.plain(form.name)}" for form, shift in tested),
+        " ".join(f"{uf.badge(shift.effect.verdict)} {ui.plain(form.said)}" for form, shift in tested),
         help=ui.about("mean_shift"),
     )
     stable, best = group.most_stable, group.best_agreement
@@ -67,13 +68,13 @@ def _numbers(group: PerturbationGroup, tested: list[tuple[Perturbation, Shift]])
         (
             tr("Largest mean shift"),
             tr("{value} points", value=number(top[1].effect.estimate if top else None, "+.2f")),
-            f"{_short(top[0].name)}: {interval(top[1].effect.interval, '.2f')}" if top else tr("nothing to compare"),
+            f"{_short(top[0].said)}: {interval(top[1].effect.interval, '.2f')}" if top else tr("nothing to compare"),
             ui.about("mean_shift"),
         ),
         (
             tr("Most flips"),
             number(flips[1].flips if flips else None, ".0%"),
-            f"{_noise(flips[1])}; {_short(flips[0].name)}" if flips else tr("nothing to compare"),
+            f"{_noise(flips[1])}; {_short(flips[0].said)}" if flips else tr("nothing to compare"),
             ui.about("flips"),
         ),
         (
@@ -239,7 +240,7 @@ def _change_note(change: Fluctuation | None) -> str:
         return tr("nothing to compare with")
     return tr(
         "{form}; by chance {from_noise}, {p}",
-        form=_short(change.form),
+        form=_short(form_said(change.form)),
         from_noise=number(change.from_noise, ".3f"),
         p=p_value(change.p),
     )

@@ -139,7 +139,7 @@ def answers(arm: PositionArm) -> None:
     )
     for place, (question, found, text) in zip(st.columns(2), told, strict=True):
         with place.container(border=True, height="stretch"):
-            st.markdown(f"**{question}** {tr(uf.BADGES[found.verdict])}")
+            st.markdown(f"**{question}** {uf.badge(found.verdict)}")
             st.markdown(ui.plain(text))
             st.caption(ui.plain(words(found)), help=ui.about("sesoi"))
 

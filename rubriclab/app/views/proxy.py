@@ -77,7 +77,7 @@ def _request(pasted: str) -> bytes:
 
 def _show(asked: Orders | Untouched) -> None:
     if isinstance(asked, Untouched):
-        st.info(ui.plain(tr("The proxy passes this on untouched: {why}.", why=asked.why)), icon=":material/info:")
+        st.info(ui.plain(tr("The proxy passes this on untouched: {why}.", why=tr(asked.why))), icon=":material/info:")
         return
     calls = len(asked.orders)
     st.markdown(f"**{_found(asked)}**")

@@ -176,7 +176,7 @@ def _shown(bench: Bench, rubric: Rubric, info: RunInfo) -> None:
 
 def _words(group: PullsGroup, info: RunInfo) -> None:
     for one in group.pulls:
-        st.markdown(f"{tr(uf.BADGES[one.effect.verdict])} {ui.plain(pull_sentence(group, one))}")
+        st.markdown(f"{uf.badge(one.effect.verdict)} {ui.plain(pull_sentence(group, one))}")
         if one.mixed:
             st.caption(ui.plain(tr("p = {p:.3f} by Holm; estimate of {mixed}.", p=one.p_holm, mixed=one.mixed)))
         if one.arms:

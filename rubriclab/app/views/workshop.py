@@ -142,7 +142,7 @@ def _beside_parent(bench: Bench, version: Version) -> str:
     effect = found.effect("score")
     if effect is None:
         return ui.plain(found.why_not)
-    badge = tr(uf.BADGES[effect.verdict]) if not found.unfinished else ""
+    badge = uf.badge(effect.verdict) if not found.unfinished else ""
     return f"{number(effect.estimate, '+.2f')} {badge}"
 
 
@@ -362,7 +362,7 @@ def _alone(alone: VersionAlone, version: Version, info: RunInfo) -> None:
         st.markdown(
             tr(
                 "Does the order move it? {verdict} {words}",
-                verdict=tr(uf.BADGES[shift.mean.verdict]),
+                verdict=uf.badge(shift.mean.verdict),
                 words=ui.plain(mean_words(shift)),
             )
         )
