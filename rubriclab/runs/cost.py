@@ -14,6 +14,7 @@ from itertools import islice
 from rubriclab.findings.planning import cost
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.model import Comparison, Dataset, Item, Judge
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo, Store
 from rubriclab.study.plan import Plan
@@ -193,13 +194,20 @@ def same_order_repeats(plan: Plan) -> tuple[int, str]:
     about = round(share * len(plan))
     if about:
         return about, (
-            f"About {about:,} of the {many(len(plan), 'call')} ask an item again in the same order. They "
-            "show the judge's own noise, which every change between orders is held against."
+            tr(
+                "About {about:,} of the {calls} ask an item again in the same order. They show the judge's own "
+                "noise, which every change between orders is held against.",
+                about=about,
+                calls=many(len(plan), "call"),
+            )
         )
     return 0, (
-        "No item is asked twice in the same order, so every change between orders will have the "
-        "judge's own noise in it and many verdicts stay open. Add the fixed order with 2 reads "
-        f"({2 * plan.n_units * len(plan.study.judges):,} calls more) to tell the two apart."
+        tr(
+            "No item is asked twice in the same order, so every change between orders will have the judge's "
+            "own noise in it and many verdicts stay open. Add the fixed order with 2 reads ({more:,} calls "
+            "more) to tell the two apart.",
+            more=2 * plan.n_units * len(plan.study.judges),
+        )
     )
 
 
@@ -232,12 +240,13 @@ def calls_per_second(judge: Judge, mode: str, earlier: Measured | None) -> float
 
 def _basis(judge: Judge, earlier: Measured | None, rate: float) -> str:
     if judge.simulated:
-        return "no tokens, no money: nothing is asked"
-    tokens = "input tokens: characters / 4"
+        return tr("no tokens, no money: nothing is asked")
+    tokens = tr("input tokens: characters / 4")
     if earlier is not None and earlier.tokens_in:
-        tokens = f"tokens as measured in {earlier.run}"
-    speed = f"{rate:.3g} calls/s " + (f"as in {earlier.run}" if earlier else "assumed, not measured")
-    return f"{tokens}; {speed}"
+        tokens = tr("tokens as measured in {run}", run=earlier.run)
+    if earlier:
+        return tr("{tokens}; {rate:.3g} calls/s as in {run}", tokens=tokens, rate=rate, run=earlier.run)
+    return tr("{tokens}; {rate:.3g} calls/s assumed, not measured", tokens=tokens, rate=rate)
 
 
 def _prompt_chars(plan: Plan, judge: int) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from rubriclab.judges import check_settings, open_judge
 from rubriclab.judges.keys import KeepsConsent, require_consent
 from rubriclab.model import Call, Reply, Strategy, Study, StudyError
 from rubriclab.model.answers import Spot, answer_words
+from rubriclab.model.language import msg, tr
 from rubriclab.model.prompt import AnswerRule, Reading
 from rubriclab.study.plan import plan
 from rubriclab.study.prompts.own_answer import read_answer, read_criterion
@@ -54,7 +55,9 @@ def first_calls(study: Study, *, n: int = REPLIES) -> tuple[Call, ...]:
     planned = plan(replace(study, design=once, judges=study.judges[:1]))
     calls = tuple(call for call, _ in zip(planned.calls(0), range(n), strict=False))
     if not calls:
-        raise StudyError(f"There is nothing to ask: {' '.join(planned.notes) or 'the data set has no item.'}")
+        raise StudyError(
+            tr("There is nothing to ask: {why}", why=" ".join(planned.notes) or tr("the data set has no item."))
+        )
     return calls
 
 
@@ -112,7 +115,7 @@ def outcome(study: Study, one: Asked, rule: AnswerRule) -> Read:
         call = replace(call, reading=Reading(rule, call.reading.labels))
     labels = call.reading.labels if call.reading is not None else call.ordering.labels
     if one.reply.error is not None:
-        return Read(None, None, "no reply")
+        return Read(None, None, msg("no reply"))
     got = reads(one.reply.text, rule, labels, criterion=_criterion(call))
     if got.label is not None:
         return got
@@ -130,9 +133,9 @@ def _criterion(call: Call) -> str:
 
 def offers(own: AnswerRule, replies: Sequence[str], labels: Sequence[str], *, criterion: str = "") -> tuple[Offer, ...]:
     """The prompt's own way to read first, then those that need no more to be said, with what each reads."""
-    known = {own: f"As the prompt says: {answer_words(own)}"}
+    known = {own: tr("As the prompt says: {way}", way=answer_words(own))}
     for rule in (AnswerRule("label"), AnswerRule("last_label")):
-        known.setdefault(rule, f"Read {answer_words(rule)}")
+        known.setdefault(rule, tr("Read {way}", way=answer_words(rule)))
     return tuple(
         Offer(rule, name, sum(reads(text, rule, labels, criterion=criterion).label is not None for text in replies))
         for rule, name in known.items()

@@ -27,6 +27,7 @@ from rubriclab.model import (
     Study,
     fingerprint,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import did_you_mean, many
 from rubriclab.runs.cost import estimate, measured
 from rubriclab.runs.manager import RunManager
@@ -44,7 +45,7 @@ ITEMS = 16
 within ten seconds of two cores."""
 REPEATS = 2
 """Reads of the usual order beside those of the balanced set: the judge's own noise."""
-ROOT = "as it was"
+ROOT = msg("as it was")
 """The name of the version that a bench begins with."""
 MOVED: StrategyKind = "balanced"
 """The strategy whose arm differences between versions are read from."""
@@ -85,7 +86,15 @@ class Bench:
                 return version
         known = ", ".join(f"“{version.name}”" for version in self.versions)
         hint = did_you_mean(name, [version.name for version in self.versions])
-        raise LabError(f"Bench {self.id} has no version “{name}”.{hint} It has: {known}.")
+        raise LabError(
+            tr(
+                "Bench {id} has no version “{name}”.{hint} It has: {known}.",
+                id=self.id,
+                name=name,
+                hint=hint,
+                known=known,
+            )
+        )
 
     def children(self, run: str | None) -> tuple[Version, ...]:
         return tuple(version for version in self.versions if version.parent == run)
@@ -160,14 +169,17 @@ def open_bench(store: Store, code: str) -> Bench:
     every = bench_runs(store)
     known = [one for one in every if one.startswith(code)] if code else []
     if len(known) != 1:
-        listed = ", ".join(every) or "none; make one with: workshop new"
-        raise LabError(f"The store has no bench “{code}”. Benches here: {listed}.")
+        listed = ", ".join(every) or tr("none; make one with: workshop new")
+        raise LabError(tr("The store has no bench “{code}”. Benches here: {listed}.", code=code, listed=listed))
     mine = every[known[0]]
     root = next((_kept(info) for info in mine if "sample" in _kept(info)), None)
     if root is None:
         raise LabError(
-            f"Of bench {known[0]} the first version was deleted, and with it what it was about. "
-            "Restore it, if it is among the deleted runs."
+            tr(
+                "Of bench {known} the first version was deleted, and with it what it was about. Restore it, if "
+                "it is among the deleted runs.",
+                known=known[0],
+            )
         )
     versions = tuple(
         Version(str(_kept(info)["version"]), rubric, info.run, _kept(info)["parent"])
@@ -203,7 +215,7 @@ def version_study(bench: Bench, rubric: Rubric, *, name: str, held_out: bool = F
     """What asks a version: its rubric on the bench's items, or on those that were left out."""
     dataset = bench.held_out if held_out else bench.study.dataset
     if dataset is None:
-        raise LabError(f"Bench {bench.id} judges all items of its data: none is held out.")
+        raise LabError(tr("Bench {id} judges all items of its data: none is held out.", id=bench.id))
     title = f"Bench {bench.id} {'held out ' if held_out else ''}{name}"
     return replace(bench.study, name=title, dataset=dataset, rubric=rubric)
 
@@ -233,7 +245,13 @@ def try_version(
     if known is not None:
         rubric, name, parent = known.rubric, known.name, known.parent
     elif not held_out and any(version.name == name for version in bench.versions):
-        raise LabError(f"Bench {bench.id} has a version “{name}” already, with another rubric. Choose another name.")
+        raise LabError(
+            tr(
+                "Bench {id} has a version “{name}” already, with another rubric. Choose another name.",
+                id=bench.id,
+                name=name,
+            )
+        )
     study = version_study(bench, rubric, name=name, held_out=held_out)
     about = {"workshop": _about(bench, name, parent, held_out=held_out)}
     agenda = PairsFirst(plan(study))
@@ -289,10 +307,17 @@ class Poke:
 
     def sentence(self) -> str:
         if not self.asked:
-            return f"{many(self.calls, 'call')}, all of them answered before: nothing is asked."
-        reused = f", {self.known:,} of them answered before" if self.known else ""
-        paid = f", about {self.money:.2g} in money" if self.money else ""
-        return f"{many(self.calls, 'call')}{reused}: {self.asked:,} to ask, about {self.seconds:.0f} s{paid}."
+            return tr("{calls}, all of them answered before: nothing is asked.", calls=many(self.calls, "call"))
+        reused = tr(", {known:,} of them answered before", known=self.known) if self.known else ""
+        paid = tr(", about {money:.2g} in money", money=self.money) if self.money else ""
+        return tr(
+            "{calls}{reused}: {asked:,} to ask, about {seconds:.0f} s{paid}.",
+            calls=many(self.calls, "call"),
+            reused=reused,
+            asked=self.asked,
+            seconds=self.seconds,
+            paid=paid,
+        )
 
 
 def poke(store: Store, bench: Bench, rubric: Rubric, *, held_out: bool = False) -> Poke:
