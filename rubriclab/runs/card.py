@@ -20,7 +20,7 @@ from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.embedded import TOP_LOGPROBS as EMBEDDED_LOGPROBS
 from rubriclab.judges.request import TOP_LOGPROBS
 from rubriclab.model import STATUSES, Arm, Call, Criterion, Judge, LabError, Rubric, RunData, ScoreOption, Study
-from rubriclab.model.language import tr
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.cost import price_of_call
 from rubriclab.stats.inference import Interval
@@ -34,11 +34,33 @@ from rubriclab.study.terms import Terms, terms_of
 
 
 def judge_card(store: Store, run: str, *, arm: int | None = None, margin: float | None = None) -> dict[str, Any]:
-    """The card of an arm's judge in its setting, sealed with its digest.
+    """The card of an arm's judge in its setting, sealed with its digest; in English, as all files are.
 
     ``arm``: any arm of the setting, by its number; may be left out where the run has one judge in one
     setting. ``margin``: see ``findings.cure``. Raises LabError where no card can be made, with the reason.
     """
+    info, prepared, data, code, judge = _asked(store, run, arm)
+    with speaking(SOURCE):
+        return sealed(_value(store, info, prepared, data, cure(data, code, margin=margin), judge))
+
+
+def card_words(store: Store, run: str, *, arm: int | None = None, margin: float | None = None) -> dict[str, Any]:
+    """What of a card a page shows, in the reader's language: what was chosen, the ways of asking, the notes.
+
+    Nothing of it is sealed or kept. Raises LabError as :func:`judge_card`.
+    """
+    info, prepared, data, code, judge = _asked(store, run, arm)
+    choice, price = cure(data, code, margin=margin), price_of_call(store, info, judge)
+    return {
+        "choice": _choice(choice),
+        "cures": [_cure(way, price) for way in choice.ways],
+        "cure": choice.chosen,
+        "notes": _notes(prepared.study, choice),
+    }
+
+
+def _asked(store: Store, run: str, arm: int | None) -> tuple[RunInfo, Plan, RunData, int, Judge]:
+    """The run with its plan and data, the arm by its number, and its judge. Raises LabError where no card can be made."""
     info = store.run(run)
     if info.state == "imported":
         raise LabError(
@@ -48,12 +70,10 @@ def judge_card(store: Store, run: str, *, arm: int | None = None, margin: float 
     data = store.frame(info.run, probabilities=True)
     code = chosen_arm(data) if arm is None else arm
     if not 0 <= code < len(data.arms):
-        raise LabError(tr("There is no arm {code}; the run has {listed}.", code=code, listed=_listed(data)))
-    prepared = plan(study)
+        raise LabError(tr("There is no arm {code}; the run has {arms}.", code=code, arms=_listed(data)))
     judge = next(one for one in study.judges if one.name == data.arms[code].judge)
     _refuse(judge, study)
-    choice = cure(data, code, margin=margin)
-    return sealed(_value(store, info, prepared, data, choice, judge))
+    return info, plan(study), data, code, judge
 
 
 def card_text(made: Mapping[str, Any]) -> str:
@@ -66,8 +86,8 @@ def chosen_arm(data: RunData) -> int:
     if len({(setting(arm), arm.scores, arm.n_positions) for arm in data.arms}) > 1:
         raise LabError(
             tr(
-                "The run has several judges or settings: say which with an arm's number. It has {listed}.",
-                listed=_listed(data),
+                "The run has several judges or settings: say which with an arm's number. It has {arms}.",
+                arms=_listed(data),
             )
         )
     return min(range(len(data.arms)), key=lambda code: clarity(data.arms[code]))
@@ -79,10 +99,13 @@ def _listed(data: RunData) -> str:
 
 def _refuse(judge: Judge, study: Study) -> None:
     if not (JUDGE_KINDS[judge.kind].served or JUDGE_KINDS[judge.kind].own):
-        what = {"python": tr("is code of yours, and a card carries none"), "simulated": tr("is simulated")}[judge.kind]
-        raise LabError(
-            tr("Judge “{name}” {what}: there is no model that a card could ask.", name=judge.name, what=what)
-        )
+        message = {
+            "python": msg(
+                "Judge “{name}” is code of yours, and a card carries none: there is no model that a card could ask."
+            ),
+            "simulated": msg("Judge “{name}” is simulated: there is no model that a card could ask."),
+        }[judge.kind]
+        raise LabError(tr(message, name=judge.name))
     if study.design.axis == "batch":
         raise LabError(
             tr("A card asks about one response a call; a study of batches says what asking together would do.")
@@ -146,13 +169,13 @@ def _made(info: RunInfo, study: Study, data: RunData, choice: Choice) -> dict[st
 def _choice(choice: Choice) -> dict[str, Any]:
     return {
         "margin": choice.margin,
-        "unit": choice.unit,
+        "unit": tr(choice.unit),
         "margin_steps": choice.margin_steps,
         "confidence": choice.confidence,
         "tested": choice.tested,
         "target": choice.target,
         "sentence": choice.sentence,
-        "method": METHOD,
+        "method": tr(METHOD),
     }
 
 
@@ -275,10 +298,7 @@ def _notes(study: Study, choice: Choice) -> list[str]:
     notes = []
     if choice.left_out:
         notes.append(
-            tr(
-                "{items} an unread reply in some order and were not measured.",
-                items=many(choice.left_out, "item", "had"),
-            )
+            tr("{items} had an unread reply in some order and were not measured.", items=many(choice.left_out, "item"))
         )
     if choice.not_drawn:
         notes.append(tr("Measured on {items} drawn at random from a large run.", items=many(choice.items, "item")))
@@ -287,8 +307,8 @@ def _notes(study: Study, choice: Choice) -> list[str]:
     if any(item.columns.get(USUAL_ORDER) for item in study.dataset.items):
         notes.append(
             tr(
-                "The data's column {USUAL_ORDER} gave items orders of their own; the card's orders are of the scores.",
-                USUAL_ORDER=USUAL_ORDER,
+                "The data's column {column} gave items orders of their own; the card's orders are of the scores.",
+                column=USUAL_ORDER,
             )
         )
     return notes

@@ -10,13 +10,23 @@ from typing import Any
 from rubriclab.judges import check_running, check_settings
 from rubriclab.judges.keys import require_consent
 from rubriclab.model import Judge, LabError, Study
-from rubriclab.model.language import tr
+from rubriclab.model.language import SOURCE, language, speaking, tr
 from rubriclab.runs.reuse import carry_over, known_answers
 from rubriclab.runs.runner import Run
 from rubriclab.runs.terms import NO_LIMITS, Agenda, Limits
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.provenance import provenance
 from rubriclab.study.plan import Plan, plan
+
+
+def _fault(judge: Judge, secrets: Mapping[str, str] | None) -> LabError | None:
+    """Why a judge cannot be used: by its settings, else by what its address answers."""
+    try:
+        check_settings(judge, secrets)
+        check_running(judge, secrets)
+    except LabError as fault:
+        return fault
+    return None
 
 
 def settings_faults(judges: Iterable[Judge], secrets: Mapping[str, str] | None = None) -> dict[str, LabError]:
@@ -117,7 +127,11 @@ class RunManager:
                 faults[judge.name] = fault
         if asked and all(judge.name in faults for judge in asked):
             raise faults[asked[0].name]
-        return {name: str(fault) for name, fault in faults.items()}
+        if language() == SOURCE:
+            return {name: str(fault) for name, fault in faults.items()}
+        with speaking(SOURCE):  # reasons are kept with the run, whoever reads them
+            again = {judge.name: _fault(judge, secrets) for judge in asked if judge.name in faults}
+        return {name: str(fault) for name, fault in again.items() if fault is not None}
 
     def _kept(self, prepared: Plan) -> RunInfo | None:
         run = self.store.run_of(prepared.study)

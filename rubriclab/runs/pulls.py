@@ -70,7 +70,11 @@ class PullsPlan:
         if self.units >= MIN_UNITS:
             return ""
         items = len(self.study.dataset)
-        shared = "" if self.unit == "item" else tr(_SHARED, units=many(self.units, self.unit))
+        shared = (
+            ""
+            if self.unit == "item"
+            else tr(" of {units}, whose answers count as one each,", units=many(self.units, self.unit))
+        )
         lead = tr("{items}{shared} {items:is|are} too few for an interval", items=many(items, "item"), shared=shared)
         if self.units_at_most >= MIN_UNITS:
             cure = tr("Ask about {least} items or more", least=MIN_UNITS)

@@ -55,11 +55,13 @@ def reword(
     if not any(_described(criterion) for criterion in rubric.criteria):
         raise LabError(tr("Rubric “{name}” has no description that could be reworded.", name=rubric.name))
     require_consent((writer,), store)
+    spoken = language()  # the thread knows no reader
 
     async def work() -> list[Criterion]:
         asking = opener(writer, study, secrets, None)
         try:
-            return [_read(c, await asking.ask(_call(c, writer))) if _described(c) else c for c in rubric.criteria]
+            with speaking(spoken):
+                return [_read(c, await asking.ask(_call(c, writer))) if _described(c) else c for c in rubric.criteria]
         finally:
             await asking.close()
 

@@ -20,6 +20,10 @@ class DamagedStore(StoreError):
     """The file is a store whose content was changed or cut; what is whole can be saved."""
 
 
+class StoreInUse(StoreError):
+    """Another process has the store open."""
+
+
 class ReadOnlyStore(StoreError):
     """The store was opened for reading alone, since its file or folder cannot be written."""
 
@@ -66,7 +70,7 @@ def store_error(path: str, fault: Exception) -> StoreError:
     if "Could not set lock on file" in text or "being used by another process" in text:
         holder = re.search(r"\(PID (\d+)\)", text.rpartition("lock is held")[2])
         process = tr("another process (PID {pid})", pid=holder[1]) if holder else tr("another process")
-        return StoreError(
+        return StoreInUse(
             tr(
                 "{path} is open in {process}. Close that one, or choose another store. A lab that has it open "
                 "can back it up itself: the button is on its Runs page.",
