@@ -11,7 +11,7 @@ from rubriclab.judges import JUDGE_KINDS, open_judge
 from rubriclab.judges.base import in_own_thread
 from rubriclab.judges.keys import KeepsConsent, require_consent
 from rubriclab.model import Call, Criterion, Judge, LabError, Ordering, Reply, Rubric, Study, fingerprint
-from rubriclab.model.language import tr
+from rubriclab.model.language import language, speaking, tr
 from rubriclab.runs.runner import Opener
 
 TEMPLATE = "rubric-reword.v1"

@@ -93,14 +93,12 @@ class Leaderboard:
             )
         reasons = list(dict.fromkeys(found.why for found in open_ones if found.why))
         why = f": {'; '.join(reasons)}" if reasons else ""
-        return tr(
-            "Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stays undecided{why}."
+        message = (
+            msg("Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stays undecided{why}.")
             if len(open_ones) == 1
-            else "Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stay undecided{why}.",
-            wordings=many(self.tested, "wording"),
-            left=len(open_ones),
-            why=why,
+            else msg("Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stay undecided{why}.")
         )
+        return tr(message, wordings=many(self.tested, "wording"), left=len(open_ones), why=why)
 
 
 def proposals(rubric: Rubric, own: Mapping[str, Rubric] | None = None) -> tuple[Suggestion, ...]:

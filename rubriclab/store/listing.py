@@ -81,7 +81,7 @@ def dropped_of(info: RunInfo) -> dict[str, str]:
 
 def checked_title(text: str) -> str | None:
     """A title as it is kept; None for an empty one. Raises StoreError for what is no line of words."""
-    return _one_line(text, "title", MAX_TITLE) or None
+    return _one_line(text, msg("title"), MAX_TITLE) or None
 
 
 def checked_tags(texts: Iterable[str]) -> tuple[str, ...]:
