@@ -2,13 +2,14 @@
 
 from rubriclab.app import ui
 from rubriclab.app.views import estimands as views
+from rubriclab.model.language import msg
 
-LEAD = (
+LEAD = msg(
     "What is averaged over what, what is taken as independent, what the lab sets itself and may "
     "therefore call a cause, and what it cannot. Each with its reference."
 )
 
-with ui.page("assumptions", "Assumptions", LEAD):
+with ui.page("assumptions", msg("Assumptions"), LEAD):
     views.verdicts()
     views.table()
     views.entries()

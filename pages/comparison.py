@@ -11,15 +11,21 @@ from rubriclab.figures.comparison import advantage_bars
 from rubriclab.findings.comparison import COMPARISON, ComparisonResult
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.leaderboard import LEADERBOARD
+from rubriclab.model.language import msg, tr
 
-LEAD = "Swap two answers, or turn a list round: does the same one win?"
+LEAD = msg("Swap two answers, or turn a list round: does the same one win?")
 
 
 def details(result: ComparisonResult, judge: JudgeComparison) -> None:
-    with st.expander("By candidate and by task"):
+    with st.expander(tr("By candidate and by task")):
         st.caption(
-            f"Win rates under {ui.plain(judge.judge)}"
-            + (f"; the baseline is {ui.plain(judge.baseline)}." if judge.baseline else ".")
+            tr(
+                "Win rates under {judge}; the baseline is {baseline}.",
+                judge=ui.plain(judge.judge),
+                baseline=ui.plain(judge.baseline),
+            )
+            if judge.baseline
+            else tr("Win rates under {judge}.", judge=ui.plain(judge.judge))
         )
         names = ["win rate", "low", "high", "PC", "PF", "error"]
         uf.table(views.candidate_frame(judge), key="comparison-candidates", forms={"%.3f": names})
@@ -27,15 +33,17 @@ def details(result: ComparisonResult, judge: JudgeComparison) -> None:
         uf.table(views.task_frame(result), key="comparison-tasks", forms={"%.3f": names})
 
 
-with ui.page("comparison", "Pairs and lists", LEAD):
+with ui.page("comparison", msg("Pairs and lists"), LEAD):
     info = ui.choose_run(axes=("pairwise", "listwise"), key="comparison")
     if info is None:
         ui.empty_state(
-            "Nothing compared yet",
-            "Choose the axis “pairs” or “lists” in a study of prompts with "
-            "several candidates, or import judgments of pairs.",
+            tr("Nothing compared yet"),
+            tr(
+                "Choose the axis “pairs” or “lists” in a study of prompts with several candidates, or import "
+                "judgments of pairs."
+            ),
             target="study",
-            action="Set up a study",
+            action=tr("Set up a study"),
         )
         st.stop()
     found = ui.finding(info, COMPARISON)
@@ -45,7 +53,7 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     by_code = {one.code: one for one in found.judges}
     judge = by_code[
         uf.pick(
-            "Judge",
+            tr("Judge"),
             list(by_code),
             key=f"comparison-judge-{info.run}",
             address="arm",
@@ -55,23 +63,23 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     views.headline(judge)
     uf.cautions(judge.warnings, found.warnings)
 
-    st.subheader("Judges beside each other", anchor=False, help=ui.about("arm"))
+    st.subheader(tr("Judges beside each other"), anchor=False, help=ui.about("arm"))
     full = views.show_judges(found)
-    drawn = {"Advantage of the first place": advantage_bars(found)}
-    st.markdown("**Advantage of the first place**", help=ui.about("advantage"))
+    drawn = {msg("Advantage of the first place"): advantage_bars(found)}
+    st.markdown(tr("**Advantage of the first place**"), help=ui.about("advantage"))
     ui.chart(drawn["Advantage of the first place"], key="comparison-advantage", info=info)
     board = next(one for one in ui.finding(info, LEADERBOARD) if one.code == judge.code)
     drawn |= leaderboard(info, board)
     drawn |= views.papers(info, found)
     details(found, judge)
 
-    st.subheader("Does a better candidate make it easier?", anchor=False, help=ui.about("win_rate"))
+    st.subheader(tr("Does a better candidate make it easier?"), anchor=False, help=ui.about("win_rate"))
     drawn |= views.win_rates(info, found.judges)
     if found.together:
-        st.subheader("Do the judges agree?", anchor=False, help=ui.about("agreement"))
+        st.subheader(tr("Do the judges agree?"), anchor=False, help=ui.about("agreement"))
         groups = list(range(len(found.together)))
         chosen = uf.pick(
-            "Data set",
+            tr("Data set"),
             groups,
             key=f"comparison-group-{info.run}",
             address="group",
@@ -82,7 +90,7 @@ with ui.page("comparison", "Pairs and lists", LEAD):
     drawn |= against_rubric(info)
     ui.export_row(
         drawn,
-        {"Judges": full, "Tasks": views.task_frame(found), "Candidates": views.candidate_frame(judge)},
+        {msg("Judges"): full, msg("Tasks"): views.task_frame(found), msg("Candidates"): views.candidate_frame(judge)},
         info=info,
         key="comparison",
     )

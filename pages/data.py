@@ -4,17 +4,18 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms import data, imports
+from rubriclab.model.language import msg, tr
 
-LEAD = (
-    "The responses to judge, with human ratings if you have them. A file with one column of "
-    "texts is all that measuring the order takes; ratings let you see whether a judge is right."
+LEAD = msg(
+    "The responses to judge, with human ratings if you have them. A file with one column of texts is "
+    "all that measuring the order takes; ratings let you see whether a judge is right."
 )
 
-with ui.page("data", "Data", LEAD):
+with ui.page("data", msg("Data"), LEAD):
     data.kept_list()
-    st.subheader("Add data", anchor=False)
+    st.subheader(tr("Add data"), anchor=False)
     upload, sample, public, elsewhere = st.tabs(
-        ["Upload a file", "Sample", "Public data sets", "Judgments made elsewhere"]
+        [tr("Upload a file"), tr("Sample"), tr("Public data sets"), tr("Judgments made elsewhere")]
     )
     for tab, form in (
         (upload, data.upload_form),

@@ -4,25 +4,31 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import definitions as views
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 
-LEAD = "What every number of the lab means: in a sentence, exactly, as a formula, and where it comes from."
+LEAD = msg("What every number of the lab means: in a sentence, exactly, as a formula, and where it comes from.")
 
-with ui.page("definitions", "Definitions", LEAD):
+with ui.page("definitions", msg("Definitions"), LEAD):
     words = ui.search(
-        "Find a definition", key="definitions-words", address="q", hint="For example: noise, Holm, winner"
+        tr("Find a definition"), key="definitions-words", address="q", hint=tr("For example: noise, Holm, winner")
     )
     wanted = st.query_params.get("term")
     term = views.asked_for(wanted)
     if words:
         found = views.matching(words)
-        st.caption(f"{many(len(found), 'definition')} with “{ui.plain(words)}”.")
+        st.caption(
+            tr("{definitions} with “{words}”.", definitions=many(len(found), "definition"), words=ui.plain(words))
+        )
         views.listed(found)
     else:
         if term is not None:
             views.asked(term)
         elif wanted is not None:
-            st.warning(f"There is no definition “{ui.plain(wanted)}”. Here are all.", icon=":material/link_off:")
+            st.warning(
+                tr("There is no definition “{wanted}”. Here are all.", wanted=ui.plain(wanted)),
+                icon=":material/link_off:",
+            )
         views.of_topic(views.topic_of(term), but=term)
-        st.caption(views.SYMBOLS)
+        st.caption(tr(views.SYMBOLS))
     views.references()

@@ -5,17 +5,21 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views import judgments as views
 from rubriclab.app.views.judgments_filters import AXES, filters
+from rubriclab.model.language import msg, tr
 
-LEAD = (
+LEAD = msg(
     "Every number in the lab is made of single judgments. Narrow them down here, see one item under "
     "all its orders, and read exactly what was sent and what came back."
 )
 
-with ui.page("judgments", "Judgments", LEAD):
+with ui.page("judgments", msg("Judgments"), LEAD):
     info = ui.choose_run(axes=AXES, key="judgments")
     if info is None:
         ui.empty_state(
-            "Nothing judged yet", "Run the demo or a study of your own first.", target="home", action="To the demo"
+            tr("Nothing judged yet"),
+            tr("Run the demo or a study of your own first."),
+            target="home",
+            action=tr("To the demo"),
         )
         st.stop()
     asked = filters(info)

@@ -4,19 +4,20 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import adapters, card, drift, gate, proxy
+from rubriclab.model.language import msg, tr
 
-LEAD = "Take the way of asking that a run chose into the pipeline you have, and notice when the judge changes."
+LEAD = msg("Take the way of asking that a run chose into the pipeline you have, and notice when the judge changes.")
 
 
-with ui.page("pipeline", "Your pipeline", LEAD):
+with ui.page("pipeline", msg("Your pipeline"), LEAD):
     store = ui.store()
     info = ui.choose_run(axes=tuple(ui.FINDINGS_PAGE), key="pipeline")
     if info is None:
         ui.empty_state(
-            "Nothing to take along yet",
-            "Run the demo or a study of your own first.",
+            tr("Nothing to take along yet"),
+            tr("Run the demo or a study of your own first."),
             target="home",
-            action="To the demo",
+            action=tr("To the demo"),
         )
         st.stop()
     for part in (card, adapters, proxy, gate, drift):

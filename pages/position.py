@@ -48,8 +48,8 @@ def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart
     st.subheader(tr("Judgments behind a cell"), anchor="cell-judgments")
     views.cell_browser(info, code, arm.arm, event, key="position")
     ui.export_row(
-        {"Pull of each place": pulls, "Score by position": cells} | shared,
-        {"Score by position table": views.table_frame(arm)},
+        {msg("Pull of each place"): pulls, msg("Score by position"): cells} | shared,
+        {msg("Score by position table"): views.table_frame(arm)},
         info=info,
         key="position",
     )
@@ -68,14 +68,13 @@ def one_scale(moved: list[PositionArm], info: RunInfo) -> list[PositionArm]:
 
 def overview(found: PositionResult, moved: list[PositionArm], judges: tuple[str, ...]) -> dict[str, Chart]:
     """The charts that show all arms at once."""
-    bars = draw.selection_bars(moved or list(found.arms), run_judges=judges)
     costed = moved or list(found.arms)
     smallest = max((arm.shift.mean.sesoi for arm in costed), default=0.1)
     return {
-        "Shifts": draw.shift_forest(costed, smallest),
-        "Positions": bars,
-        "Scores given": draw.score_distribution(list(found.arms), run_judges=judges),
-        "Bias Cost": bias_cost(
+        msg("Shifts"): draw.shift_forest(costed, smallest),
+        msg("Positions"): draw.selection_bars(costed, run_judges=judges),
+        msg("Scores given"): draw.score_distribution(list(found.arms), run_judges=judges),
+        msg("Bias Cost"): bias_cost(
             {draw.arm_name(a, costed): a.bias_cost for a in costed},
             codes={draw.arm_name(a, costed): a.code for a in costed},
         ),

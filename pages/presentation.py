@@ -5,19 +5,23 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.views import presentation as views
 from rubriclab.model import TRIAL_ORIGIN
+from rubriclab.model.language import msg, tr
 
-LEAD = "The text, the orders moving, the sentence. **F** fills the screen, the arrow keys go on and back."
+LEAD = msg("The text, the orders moving, the sentence. **F** fills the screen, the arrow keys go on and back.")
 
-with ui.page("presentation", "Presentation", LEAD):
+with ui.page("presentation", msg("Presentation"), LEAD):
     offered = ui.judged_runs(tuple(ui.FINDINGS_PAGE), trials=True)
     if not offered:
         ui.empty_state(
-            "Nothing to present yet", "Try one text, or run a study, first.", target="trial", action="Try a text"
+            tr("Nothing to present yet"),
+            tr("Try one text, or run a study, first."),
+            target="trial",
+            action=tr("Try a text"),
         )
         st.stop()
     last = st.session_state.get("run")
     run = ui.choose(
-        "Run",
+        tr("Run"),
         list(offered),
         key="presentation-run",
         address="run",
@@ -28,7 +32,9 @@ with ui.page("presentation", "Presentation", LEAD):
     names = views.judges(info)
     judge = names[0] if names else None
     if len(names) > 1:
-        judge = ui.choose("Judge", names, key=f"presentation-judge-{run}", address="judge", segments=True)
+        judge = ui.choose(tr("Judge"), names, key=f"presentation-judge-{run}", address="judge", segments=True)
     views.show(info, judge)
     if info.origin != TRIAL_ORIGIN:
-        st.page_link("pages/report.py", label="Report", icon=":material/description:", query_params={"run": info.run})
+        st.page_link(
+            "pages/report.py", label=tr("Report"), icon=":material/description:", query_params={"run": info.run}
+        )

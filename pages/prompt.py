@@ -6,13 +6,15 @@ from rubriclab.app import ui
 from rubriclab.app.forms import prompt as forms
 from rubriclab.app.forms import prompt_answers as answers
 from rubriclab.app.views import prompt as views
+from rubriclab.model.language import msg
 
-LEAD = (
-    "Your judge is your prompt. Paste it as you send it today: the lab finds the list whose order can change, "
-    "proves that nothing else changes with it, and measures what the order does to your judge's scores."
+LEAD = msg(
+    "Your judge is your prompt. Paste it as you send it today: the lab finds the list whose order "
+    "can change, proves that nothing else changes with it, and measures what the order does to your "
+    "judge's scores."
 )
 
-with ui.page("prompt", "Your prompt", LEAD):
+with ui.page("prompt", msg("Your prompt"), LEAD):
     if not answers.going():
         draft = forms.prompt_step()
         if draft is not None:

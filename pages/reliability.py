@@ -4,18 +4,19 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import generalisability, jury, ordinal, rasch
+from rubriclab.model.language import msg, tr
 
-LEAD = "What do scores vary with besides the texts, and how are calls best spent to make them reliable?"
+LEAD = msg("What do scores vary with besides the texts, and how are calls best spent to make them reliable?")
 
 
-with ui.page("reliability", "Reliability", LEAD):
+with ui.page("reliability", msg("Reliability"), LEAD):
     info = ui.choose_run(axes=("options", "criteria"), key="reliability")
     if info is None:
         ui.empty_state(
-            "Nothing to be reliable about yet",
-            "Run a study of score options or of criteria: several orders, judges or wordings, and some repeats.",
+            tr("Nothing to be reliable about yet"),
+            tr("Run a study of score options or of criteria: several orders, judges or wordings, and some repeats."),
             target="study",
-            action="Set up a study",
+            action=tr("Set up a study"),
         )
         st.stop()
     drawn, tables = generalisability.section(info)

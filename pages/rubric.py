@@ -4,15 +4,16 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms import rubric as forms
+from rubriclab.model.language import msg, tr
 
-LEAD = (
+LEAD = msg(
     "What the judge is to look for, and what each score stands for. These descriptions are what "
     "changes places in a study."
 )
 
-with ui.page("rubric", "Rubric", LEAD):
+with ui.page("rubric", msg("Rubric"), LEAD):
     rubric, tag = forms.choose()
-    edit, look = st.tabs(["Edit", "As the judge will see it"])
+    edit, look = st.tabs([tr("Edit"), tr("As the judge will see it")])
     with edit, ui.faults():
         rubric = forms.edit(rubric, tag)
         st.caption(f"{forms.about(rubric)}.")

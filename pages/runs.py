@@ -3,10 +3,11 @@
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import msg, tr
 
-LEAD = (
-    "Runs go on when you change the page or close the tab. What has been judged is kept, "
-    "whatever happens; going on with a run never asks a call twice."
+LEAD = msg(
+    "Runs go on when you change the page or close the tab. What has been judged is kept, whatever "
+    "happens; going on with a run never asks a call twice."
 )
 
 
@@ -19,12 +20,12 @@ def live() -> None:
         st.rerun()  # the list below must show how it ended
 
 
-with ui.page("runs", "Runs", LEAD):
+with ui.page("runs", msg("Runs"), LEAD):
     ui.ended_run()
     active = bool(ui.manager().active())
     st.session_state["runs-active"] = active
     if active:
         st.fragment(live, run_every=1.0)()
-    st.subheader("All runs", anchor=False)
+    st.subheader(tr("All runs"), anchor=False)
     ui.run_shelves(key="runs")
     ui.store_care()

@@ -5,22 +5,23 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.forms import launch, study
 from rubriclab.app.forms.agreement_plan import agreement_form
+from rubriclab.model.language import msg, tr
 
-LEAD = (
-    "The same question, asked in several orders. Choose what changes places and who judges; "
-    "below you see what it will take and exactly what will be sent, before anything is asked."
+LEAD = msg(
+    "The same question, asked in several orders. Choose what changes places and who judges; below "
+    "you see what it will take and exactly what will be sent, before anything is asked."
 )
 
-with ui.page("study", "Study", LEAD):
+with ui.page("study", msg("Study"), LEAD):
     setup = study.form()
     if setup is not None:
         prepared = study.prepare(setup)
-        study.ui_step(5, "What it will take")
+        study.ui_step(5, tr("What it will take"))
         launch.summary(prepared)
         agreement_form(prepared)
         launch.launch(setup, prepared)
-        st.subheader("Before you launch", anchor=False)
-        prompt, balance = st.tabs(["The prompt, as sent", "Balance of the orders"])
+        st.subheader(tr("Before you launch"), anchor=False)
+        prompt, balance = st.tabs([tr("The prompt, as sent"), tr("Balance of the orders")])
         with prompt, ui.faults():
             launch.prompt_preview(prepared)
         with balance, ui.faults():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from rubriclab.model import LabError, UnitChoice
+from rubriclab.model.language import LANGUAGES, SOURCE
 from rubriclab.model.wording import many
 from rubriclab.runs.terminal import consent as consent
 from rubriclab.runs.terminal import say as say
@@ -110,6 +111,16 @@ def existing_store(path: str) -> Any:
     if not Path(path).expanduser().exists():
         raise LabError(f"There is no store {path}. Name the .duckdb file that a run was kept in.")
     return opened_store(path)
+
+
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Of what is written for readers; what programs read is English always."""
+    parser.add_argument(
+        "--language",
+        choices=list(LANGUAGES),
+        default=SOURCE,
+        help=f"of what is written: {', '.join(f'{code} ({name})' for code, name in LANGUAGES.items())} (default: {SOURCE})",
+    )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:

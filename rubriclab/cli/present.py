@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rubriclab.cli.common import EXIT_OK, command, existing_store, tell
+from rubriclab.cli.common import EXIT_OK, add_language, command, existing_store, tell
 from rubriclab.cli.report import write
 
 
@@ -17,6 +17,7 @@ def add_present(parsers: Any) -> None:
         "text whose score the order moves most, and says so."
     )
     made = command(parsers, "present", present, about)
+    add_language(made)
     made.add_argument("run", metavar="RUN", help="a run's name or the beginning of it; trials are runs too")
     made.add_argument("--judge", metavar="NAME", help="whose answers (default: the judge whose lie farthest apart)")
     made.add_argument("--out", type=_page, required=True, metavar="FILE.html", help="where it goes")

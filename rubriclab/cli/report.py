@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rubriclab.cli.common import EXIT_OK, add_reading, command, existing_store, reading, say
+from rubriclab.cli.common import EXIT_OK, add_language, add_reading, command, existing_store, reading, say
 
 KINDS = (".html", ".zip")
 
@@ -18,6 +18,7 @@ def add_report(parsers: Any) -> None:
         "network, or as a bundle of data that another lab imports."
     )
     made = command(parsers, "report", report, about)
+    add_language(made)
     made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name or the beginning of it")
     made.add_argument(
         "--out",

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rubriclab.cli.common import EXIT_OK, command, existing_store, say
+from rubriclab.cli.common import EXIT_OK, add_language, command, existing_store, say
 from rubriclab.cli.paper import formats
 from rubriclab.model.wording import many
 
@@ -19,6 +19,7 @@ def add_share(parsers: Any) -> None:
         "files are left out; so are texts, replies and names of raters, unless you ask for them."
     )
     made = command(parsers, "share", share, about)
+    add_language(made)
     made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name or the beginning of it")
     made.add_argument(
         "--out",

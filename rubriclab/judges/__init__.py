@@ -13,6 +13,7 @@ from typing import Literal
 from rubriclab.judges.base import Asking
 from rubriclab.judges.serving import check_address
 from rubriclab.model import AnswerMode, Judge, Study
+from rubriclab.model.language import msg
 
 __all__ = ["JUDGE_KINDS", "OPENAI_URL", "Asking", "Kind", "Server", "check_running", "check_settings", "open_judge"]
 
@@ -26,7 +27,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 class Kind:
     """One kind of judge: how it is had, and what a plan has to know of it.
 
-    ``label``: what it is, in a word beside a judge's name. ``concurrency``: calls at once where
+    ``label``: what it is, in a word (of English, marked with ``msg``) beside a judge's name. ``concurrency``: calls at once where
     the judge names no number. ``served``: it answers the OpenAI protocol somewhere else than in
     this process, so that another route can ask it too and it may cost money. ``own``: it answers
     that protocol in this process. ``server``: what speaks there where it does not say so itself.
@@ -160,7 +161,7 @@ def _check_code(judge: Judge, secrets: Secrets) -> None:
 
 JUDGE_KINDS: Mapping[str, Kind] = {
     "embedded": Kind(
-        "on this machine",
+        msg("on this machine"),
         1,
         _open_embedded,
         _check_embedded,
@@ -173,6 +174,6 @@ JUDGE_KINDS: Mapping[str, Kind] = {
     ),
     "openai": Kind("API", 32, _open_served, _check_served, served=True, address=OPENAI_URL),
     "vllm": Kind("vLLM", 64, _open_served, _check_served, served=True, server="vllm"),
-    "python": Kind("own code", 1, _open_code, _check_code, served=False, code=True),
-    "simulated": Kind("simulated", 64, _open_simulated, _check_simulated, served=False, model="simulated"),
+    "python": Kind(msg("own code"), 1, _open_code, _check_code, served=False, code=True),
+    "simulated": Kind(msg("simulated"), 64, _open_simulated, _check_simulated, served=False, model="simulated"),
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from rubriclab.model import Call, Reply
+from rubriclab.model.language import language, speaking
 
 T = TypeVar("T")
 
@@ -28,5 +29,11 @@ def in_own_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     import asyncio  # here: naming the protocol of judges, as the command line's help does, needs no event loop
     from concurrent.futures import ThreadPoolExecutor
 
+    code = language()  # another thread would not know who is spoken to
+
+    def done() -> T:
+        with speaking(code):
+            return asyncio.run(work())
+
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(work())).result()
+        return thread.submit(done).result()

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from rubriclab.judges.bounded import load_json
 from rubriclab.model import Reply
+from rubriclab.model.language import msg, tr
 
 MAX_MESSAGE = 400
 """Characters of a message that are kept: a run can have millions of rows."""
@@ -58,40 +59,46 @@ class Fault:
 
 
 _KINDS = (
-    FaultKind("connect", True, "Check that the server is running at this address and reachable."),
+    FaultKind("connect", True, msg("Check that the server is running at this address and reachable.")),
     FaultKind(
         "certificate",
         False,
-        "Give the judge the server's certificate or its authority's as ca_file (a PEM file), or "
-        "mend the base URL: the host name must be the certificate's, and https:// needs TLS.",
+        msg(
+            "Give the judge the server's certificate or its authority's as ca_file (a PEM file), or mend the "
+            "base URL: the host name must be the certificate's, and https:// needs TLS."
+        ),
     ),
-    FaultKind("timeout", True, "Raise the judge's timeout or lower its concurrency."),
-    FaultKind("slow", True, "The answer came too slowly: raise the timeout or lower max tokens."),
-    FaultKind("reset", True, "The connection broke: look at the server's log, then resume."),
-    FaultKind("rate_limit", True, "Lower the judge's concurrency or set its rpm and tpm limits."),
-    FaultKind("quota", False, "The account has no credit left: top it up, then resume the run."),
-    FaultKind("server_error", True, "The server failed inside: look at its log, then resume."),
-    FaultKind("bad_gateway", True, "The gateway lost the server behind it: wait, then resume."),
-    FaultKind("unavailable", True, "The server is overloaded or starting: wait, then resume."),
-    FaultKind("bad_json", True, "The answer was cut or is not JSON: look at the server's log."),
-    FaultKind("html", True, "A web page answered instead of an API: check the base URL and proxy."),
+    FaultKind("timeout", True, msg("Raise the judge's timeout or lower its concurrency.")),
+    FaultKind("slow", True, msg("The answer came too slowly: raise the timeout or lower max tokens.")),
+    FaultKind("reset", True, msg("The connection broke: look at the server's log, then resume.")),
+    FaultKind("rate_limit", True, msg("Lower the judge's concurrency or set its rpm and tpm limits.")),
+    FaultKind("quota", False, msg("The account has no credit left: top it up, then resume the run.")),
+    FaultKind("server_error", True, msg("The server failed inside: look at its log, then resume.")),
+    FaultKind("bad_gateway", True, msg("The gateway lost the server behind it: wait, then resume.")),
+    FaultKind("unavailable", True, msg("The server is overloaded or starting: wait, then resume.")),
+    FaultKind("bad_json", True, msg("The answer was cut or is not JSON: look at the server's log.")),
+    FaultKind("html", True, msg("A web page answered instead of an API: check the base URL and proxy.")),
     FaultKind(
-        "too_large", False, "The server sends more than any judgment takes: lower max tokens, or look at its log."
+        "too_large", False, msg("The server sends more than any judgment takes: lower max tokens, or look at its log.")
     ),
-    FaultKind("empty_choices", True, "The server returned no answer: ask again later."),
-    FaultKind("wrong_model", False, "Set the judge's model to the name the server answers with, or fix the server."),
-    FaultKind("context_overflow", False, "Shorten the item or rubric, or start the server with a longer context."),
-    FaultKind("content_filter", False, "The provider's filter refused this text: leave it out."),
-    FaultKind("auth", False, "Check the key in the variable the judge names, and its rights."),
-    FaultKind("not_found", False, "Check the base URL (most end in /v1) and the model's name."),
-    FaultKind("bad_request", False, "Change the setting that the server's message names."),
+    FaultKind("empty_choices", True, msg("The server returned no answer: ask again later.")),
     FaultKind(
-        "nan_logprobs", False, "The server's log-probabilities are not numbers: use feedback mode or another precision."
+        "wrong_model", False, msg("Set the judge's model to the name the server answers with, or fix the server.")
     ),
-    FaultKind("code_error", False, "Mend your function there: the same call would raise it again."),
-    FaultKind("code_timeout", False, "Find what it waits for, or raise the judge's timeout."),
-    FaultKind("code_exit", True, "Your function ended its process: see to memory, exit calls and libraries in C."),
-    FaultKind("code_reply", False, "Return text, a score of the scale, or a mapping of text or score."),
+    FaultKind("context_overflow", False, msg("Shorten the item or rubric, or start the server with a longer context.")),
+    FaultKind("content_filter", False, msg("The provider's filter refused this text: leave it out.")),
+    FaultKind("auth", False, msg("Check the key in the variable the judge names, and its rights.")),
+    FaultKind("not_found", False, msg("Check the base URL (most end in /v1) and the model's name.")),
+    FaultKind("bad_request", False, msg("Change the setting that the server's message names.")),
+    FaultKind(
+        "nan_logprobs",
+        False,
+        msg("The server's log-probabilities are not numbers: use feedback mode or another precision."),
+    ),
+    FaultKind("code_error", False, msg("Mend your function there: the same call would raise it again.")),
+    FaultKind("code_timeout", False, msg("Find what it waits for, or raise the judge's timeout.")),
+    FaultKind("code_exit", True, msg("Your function ended its process: see to memory, exit calls and libraries in C.")),
+    FaultKind("code_reply", False, msg("Return text, a score of the scale, or a mapping of text or score.")),
 )
 FAULTS: Mapping[str, FaultKind] = {kind.name: kind for kind in _KINDS}
 """Every kind a judge can report, by name."""
@@ -108,7 +115,7 @@ def fault(kind: str, message: str, *, retry_after: float | None = None) -> Fault
 def advice(kind: str | None) -> str:
     """What a user should do about a kind of fault; empty for none or an unknown one."""
     known = FAULTS.get(kind or "")
-    return known.advice if known else ""
+    return tr(known.advice) if known else ""
 
 
 # ---------------------------------------------------------------- from a response

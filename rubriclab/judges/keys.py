@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from rubriclab.judges.serving import served
 from rubriclab.model import Judge, LabError
+from rubriclab.model.language import tr
 
 KEYS_VARIABLE = "RUBRICLAB_KEYS"
 """Names of further variables that judges may take keys from, with commas between. NAME@ADDRESS
@@ -41,9 +42,9 @@ class Destination(NamedTuple):
 
     def __str__(self) -> str:
         if not self.function:
-            return f"sends the key in {self.variable} to {self.address}"
-        gets = f" and gives it the key in {self.variable}" if self.variable else ""
-        return f"runs your function {self.function} on this machine{gets}"
+            return tr("sends the key in {variable} to {address}", variable=self.variable, address=self.address)
+        gets = tr(" and gives it the key in {variable}", variable=self.variable) if self.variable else ""
+        return tr("runs your function {function} on this machine{gets}", function=self.function, gets=gets)
 
 
 class ConsentNeeded(LabError):
@@ -52,11 +53,20 @@ class ConsentNeeded(LabError):
     def __init__(self, destinations: Iterable[Destination]) -> None:
         self.destinations = tuple(destinations)
         codes = all(one.function for one in self.destinations)
+        does = tr(", and ").join(map(str, self.destinations))
         super().__init__(
-            f"This {', and '.join(map(str, self.destinations))}. Nobody has said yes to that in this lab yet. "
-            f"If you {'know what it does' if codes else 'know this address and mean the key for it'}, say so: "
-            "“Go on” on the Runs page asks, and so does the command line on a terminal (or add --trust). "
-            f"Nothing was {'run' if codes else 'sent'}."
+            tr(
+                "This {does}. Nobody has said yes to that in this lab yet. If you know what it does, say so: “Go on” "
+                "on the Runs page asks, and so does the command line on a terminal (or add --trust). Nothing was run.",
+                does=does,
+            )
+            if codes
+            else tr(
+                "This {does}. Nobody has said yes to that in this lab yet. If you know this address and mean the key "
+                "for it, say so: “Go on” on the Runs page asks, and so does the command line on a terminal (or add "
+                "--trust). Nothing was sent.",
+                does=does,
+            )
         )
 
 
@@ -82,8 +92,14 @@ def check_key(judge: Judge) -> None:
     for pair in destinations((judge,)):
         if pair not in _owner_said()[1]:
             raise LabError(
-                f"This lab is served to others: no judge {pair} unless its owner said so "
-                f"before the start: {KEYS_VARIABLE}={pair.variable}@{pair.address}"
+                tr(
+                    "This lab is served to others: no judge {pair} unless its owner said so before the start: "
+                    "{setting}={variable}@{address}",
+                    pair=pair,
+                    setting=KEYS_VARIABLE,
+                    variable=pair.variable,
+                    address=pair.address,
+                )
             )
 
 
@@ -92,9 +108,14 @@ def check_key_name(name: str, judge: str) -> None:
     if _KEY_NAME.fullmatch(name) or name in _owner_said()[0]:
         return
     raise LabError(
-        f"Judge “{judge}” asks for the variable {name}, which is none that keys are taken from: "
-        "its name must end in _API_KEY, as OPENAI_API_KEY. If it does hold the key for this "
-        f"judge, allow it before the start: export {KEYS_VARIABLE}={name}"
+        tr(
+            "Judge “{judge}” asks for the variable {name}, which is none that keys are taken from: its name "
+            "must end in _API_KEY, as OPENAI_API_KEY. If it does hold the key for this judge, allow it "
+            "before the start: export {setting}={name}",
+            judge=judge,
+            name=name,
+            setting=KEYS_VARIABLE,
+        )
     )
 
 
@@ -111,8 +132,11 @@ def _owner_said() -> tuple[frozenset[str], frozenset[Destination]]:
         if not _NAME.fullmatch(name):
             # Not repeated: somebody may have put the key itself there.
             raise LabError(
-                f"{KEYS_VARIABLE} holds something that is no name of a variable. Give names with "
-                "commas between, as LAB_TOKEN,OTHER_TOKEN@https://gpu.example.org/v1; never a key."
+                tr(
+                    "{setting} holds something that is no name of a variable. Give names with commas between, "
+                    "as LAB_TOKEN,OTHER_TOKEN@https://gpu.example.org/v1; never a key.",
+                    setting=KEYS_VARIABLE,
+                )
             )
         names.add(name)
         if mark:

@@ -25,6 +25,7 @@ from rubriclab.judges.transport import from_exception
 from rubriclab.judges.vllm import ServedModel, models_of, root_of, version_of
 from rubriclab.judges.wire import Damaged, fetch, trust
 from rubriclab.model import Call, Criterion, Dataset, Item, Judge, LabError, Ordering, Reply, Rubric, ScoreOption, Study
+from rubriclab.model.language import tr
 from rubriclab.model.wording import did_you_mean
 
 TEST_MESSAGES: tuple[Mapping[str, str], ...] = (
@@ -85,7 +86,10 @@ async def check_judge(
             ok=True,
             url="",
             warnings=(
-                f"A judge of the kind “{JUDGE_KINDS[judge.kind].label}” has no server: there is nothing to test.",
+                tr(
+                    "A judge of the kind “{label}” has no server: there is nothing to test.",
+                    label=tr(JUDGE_KINDS[judge.kind].label),
+                ),
             ),
         )
     if JUDGE_KINDS[judge.kind].code:
@@ -170,25 +174,40 @@ async def _list_models(judge: Judge, url: str, key: str | None) -> tuple[tuple[S
         return None, str(error)
     except TimeoutError:
         return None, (
-            f"Nothing answers at {shown} within {judge.timeout:g} s: is the server still loading "
-            "its model? Try again, or raise the timeout."
+            tr(
+                "Nothing answers at {shown} within {timeout:g} s: is the server still loading its model? Try "
+                "again, or raise the timeout.",
+                shown=shown,
+                timeout=judge.timeout,
+            )
         )
     except (TooLarge, Damaged) as error:
-        return (), f"{shown}/models: {redact(str(error), secrets)}. Check the base URL."
+        return (), tr("{shown}/models: {fault}. Check the base URL.", shown=shown, fault=redact(str(error), secrets))
     except (aiohttp.ClientError, OSError) as error:
         return None, _connection_problem(judge, shown, error, secrets)
     if status in (401, 403):
         return None, _key_problem(judge, shown, status)
+    return _models_in(status, body, shown, secrets)
+
+
+def _models_in(
+    status: int, body: bytes, shown: str, secrets: tuple[str, ...]
+) -> tuple[tuple[ServedModel, ...], str | None]:
+    """The models that an answer lists, and what is wrong with it."""
     if not 200 <= status < 300:
-        return (), (
-            f"{shown}/models answered HTTP {status}, so the list of models is unknown. "
-            "Check that the base URL is right (most end in /v1)."
+        return (), tr(
+            "{shown}/models answered HTTP {status}, so the list of models is unknown. Check that the base "
+            "URL is right (most end in /v1).",
+            shown=shown,
+            status=status,
         )
     try:
         listed = load_json(body)
     except ValueError as error:
         reason = redact(str(error), secrets)[:200]
-        return (), f"{shown}/models sent no list of models ({reason}). Check the base URL."
+        return (), tr(
+            "{shown}/models sent no list of models ({reason}). Check the base URL.", shown=shown, reason=reason
+        )
     return models_of(listed), None
 
 
@@ -196,7 +215,11 @@ def _connection_problem(judge: Judge, shown: str, error: Exception, secrets: tup
     fault = from_exception(error, answering=False, timeout=judge.timeout, secrets=secrets)
     if fault.kind == "certificate":
         return f"{shown}: {fault.message}. {advice('certificate')}"
-    return f"No connection to {shown} ({fault.message}). Is the server running at this address?"
+    return tr(
+        "No connection to {shown} ({message}). Is the server running at this address?",
+        shown=shown,
+        message=fault.message,
+    )
 
 
 def _whole(value: Any) -> int | None:
@@ -205,13 +228,18 @@ def _whole(value: Any) -> int | None:
 
 def _key_problem(judge: Judge, shown: str, status: int) -> str:
     if judge.key_env:
-        return (
-            f"{shown} refuses the key in {judge.key_env} (HTTP {status}). Check that it is "
-            "complete, still valid, and meant for this address."
+        return tr(
+            "{shown} refuses the key in {key_env} (HTTP {status}). Check that it is complete, still valid, "
+            "and meant for this address.",
+            shown=shown,
+            key_env=judge.key_env,
+            status=status,
         )
-    return (
-        f"{shown} asks for a key (HTTP {status}). Put it in an environment variable and give the "
-        "judge that variable's name."
+    return tr(
+        "{shown} asks for a key (HTTP {status}). Put it in an environment variable and give the judge "
+        "that variable's name.",
+        shown=shown,
+        status=status,
     )
 
 
@@ -250,9 +278,11 @@ async def _json_or_none(judge: Judge, url: str, key: str | None) -> Any:
 
 def _unknown_model(model: str, names: Sequence[str]) -> str:
     more = len(names) - MODELS_SHOWN
-    shown = ", ".join(names[:MODELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    shown = ", ".join(names[:MODELS_SHOWN]) + (tr(" and {more} more", more=more) if more > 0 else "")
     hint = did_you_mean(model, names, cutoff=0.4)
-    return f"The server does not list the model “{model}”.{hint} It lists: {shown}."
+    return tr(
+        "The server does not list the model “{model}”.{hint} It lists: {shown}.", model=model, hint=hint, shown=shown
+    )
 
 
 async def _ask_once(
@@ -273,7 +303,7 @@ async def _ask_once(
     async with client:
         reply = await client.ask(call)
         if reply.kind == "bad_request" and "logprob" in (reply.error or "").lower():
-            refused = f" It said: {reply.error}."
+            refused = tr(" It said: {error}.", error=reply.error)
             reply = await client.ask(replace(call, want_probabilities=False))
     report = replace(report, reply=reply, latency=reply.latency)
     if reply.error is not None:
@@ -309,19 +339,23 @@ def _reply_problem(judge: Judge, report: ProbeReport, reply: Reply) -> str:
         return _key_problem(judge, report.url, 401)
     if reply.kind == "not_found" and report.models:
         return f"{reply.error}. {_unknown_model(judge.model, report.models)}"
-    return f"No answer: {reply.error}. {advice(reply.kind)}"
+    return tr("No answer: {error}. {advice}", error=reply.error, advice=advice(reply.kind))
 
 
 def _reply_warnings(reply: Reply, refused: str) -> tuple[str, ...]:
     found = []
     if reply.kind == "nan_logprobs":
-        found.append(f"The log-probabilities are not numbers. {advice('nan_logprobs')}")
+        found.append(tr("The log-probabilities are not numbers. {advice}", advice=advice("nan_logprobs")))
     elif not reply.top_tokens:
         found.append(
-            f"The server gives no log-probabilities: use feedback mode, or score mode without expected scores.{refused}"
+            tr(
+                "The server gives no log-probabilities: use feedback mode, or score mode without expected "
+                "scores.{refused}",
+                refused=refused,
+            )
         )
     if not reply.text.strip():
-        found.append("The answer was empty: a reasoning model may need more max tokens before it answers.")
+        found.append(tr("The answer was empty: a reasoning model may need more max tokens before it answers."))
     elif reply.finish in ("content_filter", "refusal"):
-        found.append("The judge refused the test question.")
+        found.append(tr("The judge refused the test question."))
     return tuple(found)

@@ -22,6 +22,7 @@ from rubriclab.judges.serving import local_only
 from rubriclab.judges.vllm import models_of
 from rubriclab.judges.wire import Damaged, fetch
 from rubriclab.model import Judge, JudgeKind, LabError
+from rubriclab.model.language import tr
 
 LOOK_SECONDS = 0.3
 """For each address. A server of this machine that is up answers in a few milliseconds."""
@@ -88,7 +89,7 @@ def find_servers(presets: Sequence[Preset] | None = None) -> tuple[Found, ...]:
 
     Raises LabError in a served lab, whose visitors have no business on this machine.
     """
-    local_only("Looking for servers on this machine")
+    local_only(tr("Looking for servers on this machine"))
     looked_at = local_servers() if presets is None else presets
 
     async def look() -> list[Found]:
@@ -102,42 +103,60 @@ async def _look(preset: Preset) -> Found:
     try:
         status, body = await fetch(f"{preset.base_url}/models", timeout=LOOK_SECONDS, own=True)
     except TimeoutError:
-        return Found(preset, "nothing", f"{where}: no answer within {LOOK_SECONDS:g} s.")
+        return Found(
+            preset, "nothing", tr("{where}: no answer within {seconds:g} s.", where=where, seconds=LOOK_SECONDS)
+        )
     except aiohttp.ClientConnectorError:
-        return Found(preset, "nothing", f"{where}: nothing listens there.")
+        return Found(preset, "nothing", tr("{where}: nothing listens there.", where=where))
     except (LabError, TooLarge, Damaged, aiohttp.ClientError, OSError) as fault:
-        return _other(preset, f"it does not answer as a web server does ({type(fault).__name__})")
+        return _other(preset, tr("it does not answer as a web server does ({name})", name=type(fault).__name__))
     if status in (401, 403):
-        return Found(preset, "key", f"{where}: a server answers and asks for a key (HTTP {status}).")
+        return Found(
+            preset,
+            "key",
+            tr("{where}: a server answers and asks for a key (HTTP {status}).", where=where, status=status),
+        )
     if not 200 <= status < 300:
-        return _other(preset, f"it has no list of models (HTTP {status})")
+        return _other(preset, tr("it has no list of models (HTTP {status})", status=status))
     try:
         listed = load_json(body)
     except ValueError:
-        return _other(preset, "its list of models is no JSON")
+        return _other(preset, tr("its list of models is no JSON"))
     return _listed(preset, listed)
 
 
 def _other(preset: Preset, why: str) -> Found:
     return Found(
-        preset, "other", f"{preset.base_url}, the usual address of {preset.name}: something else answers there, {why}."
+        preset,
+        "other",
+        tr(
+            "{base_url}, the usual address of {name}: something else answers there, {why}.",
+            base_url=preset.base_url,
+            name=preset.name,
+            why=why,
+        ),
     )
 
 
 def _listed(preset: Preset, listed: Any) -> Found:
     known = isinstance(listed, dict) and "data" in listed and isinstance(listed["data"], list | None)
     if not known:  # Ollama without a model has null there
-        return _other(preset, "its list of models has another form")
+        return _other(preset, tr("its list of models has another form"))
     models = models_of(listed)
     names = tuple(model.name for model in models)
     owners = {model.owner.lower() for model in models}
     program = next((one.name for one in local_servers() if owners & set(one.owners)), "")
     # Some list whose a model is, not which program serves it: then only the address speaks.
     if program and program != preset.name:
-        who = f"{preset.base_url}, the usual address of {preset.name}: {program} answers there"
+        who = tr(
+            "{base_url}, the usual address of {name}: {program} answers there",
+            base_url=preset.base_url,
+            name=preset.name,
+            program=program,
+        )
     else:
         who = f"{preset.name}, {preset.base_url}"
     if not names:
-        return Found(preset, "empty", f"{who}: a server answers and has no model loaded.", program=program)
-    shown = ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
+        return Found(preset, "empty", tr("{who}: a server answers and has no model loaded.", who=who), program=program)
+    shown = ", ".join(names[:4]) + (tr(" and {n:,} more", n=len(names) - 4) if len(names) > 4 else "")
     return Found(preset, "ready", f"{who}: {shown}.", names, program)

@@ -20,6 +20,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 
 HOSTS_VARIABLE = "RUBRICLAB_HOSTS"
 SERVED_VARIABLE = "RUBRICLAB_SERVED"
@@ -51,8 +52,12 @@ def _hosts(text: str) -> frozenset[str]:
         host = host_name(part)
         if host is None:
             raise LabError(
-                f"{HOSTS_VARIABLE}: “{part}” is no host name. Give full names with commas "
-                "between, as lab.example.org,192.168.1.20; no *, no http://, no path."
+                tr(
+                    "{setting}: “{part}” is no host name. Give full names with commas between, as "
+                    "lab.example.org,192.168.1.20; no *, no http://, no path.",
+                    setting=HOSTS_VARIABLE,
+                    part=part,
+                )
             )
         named.add(host)
     return LOOPBACK_HOSTS | named
@@ -93,15 +98,23 @@ def served() -> bool:
     if setting in ("0", "1"):
         return setting == "1"
     if setting:
-        raise LabError(f"{SERVED_VARIABLE} is “{setting}”: set it to 1 (served) or 0 (for you alone).")
+        raise LabError(
+            tr(
+                "{name} is “{setting}”: set it to 1 (served) or 0 (for you alone).",
+                name=SERVED_VARIABLE,
+                setting=setting,
+            )
+        )
     return allowed_hosts() != LOOPBACK_HOSTS
 
 
 def why_missing(what: str) -> str:
     """Why a served lab does without ``what`` (the beginning of a sentence), and what to do."""
-    return (
-        f"{what} is for whoever sits at the machine: this lab is served to others. Its owner can "
-        f"do it from the command line there, or with {SERVED_VARIABLE}=0 before the start."
+    return tr(
+        "{what} is for whoever sits at the machine: this lab is served to others. Its owner can do it "
+        "from the command line there, or with {setting}=0 before the start.",
+        what=what,
+        setting=SERVED_VARIABLE,
     )
 
 
@@ -126,10 +139,13 @@ def address_refused(host: str, resolved: Iterable[str]) -> str | None:
         address = _address(text)
         if address is not None and (_public(address) or any(address in network for network in networks)):
             continue
-        return (
-            f"{host} is an address of this machine or its inner network ({text}), and this lab is "
-            f"served to others: it sends nothing there. Its owner can allow it before the start: "
-            f"{PRIVATE_VARIABLE}={host}."
+        return tr(
+            "{host} is an address of this machine or its inner network ({text}), and this lab is served to "
+            "others: it sends nothing there. Its owner can allow it before the start: "
+            "{setting}={host}.",
+            host=host,
+            text=text,
+            setting=PRIVATE_VARIABLE,
         )
     return None
 
@@ -174,8 +190,12 @@ def _private(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
             name = host_name(part)
             if name is None or ":" in part:
                 raise LabError(
-                    f"{PRIVATE_VARIABLE}: “{part}” is no host, address or network. Give them with "
-                    "commas between, as gpu.internal,10.0.0.5,10.1.0.0/16; no port, no http://."
+                    tr(
+                        "{setting}: “{part}” is no host, address or network. Give them with commas between, as "
+                        "gpu.internal,10.0.0.5,10.1.0.0/16; no port, no http://.",
+                        setting=PRIVATE_VARIABLE,
+                        part=part,
+                    )
                 ) from None
             names.add(name)
     return frozenset(names), tuple(networks)

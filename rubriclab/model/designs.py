@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from rubriclab.model.faults import StudyError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.study import Strategy, StrategyKind
 from rubriclab.model.wording import many
 
@@ -90,12 +91,12 @@ class Balance:
 
     def sentence(self) -> str:
         if self.position_balanced and self.neighbour_balanced:
-            return "Each option is at each position, and right after each other option, equally often."
+            return tr("Each option is at each position, and right after each other option, equally often.")
         if self.position_balanced:
-            return "Each option is at each position equally often; neighbours are not balanced."
+            return tr("Each option is at each position equally often; neighbours are not balanced.")
         if self.distinct == 1:
-            return "One order only: position and option cannot be told apart here."
-        return "Positions are not exactly balanced; tables divide by how often each was shown."
+            return tr("One order only: position and option cannot be told apart here.")
+        return tr("Positions are not exactly balanced; tables divide by how often each was shown.")
 
 
 def balance(options: Sequence[int | str], shown: Sequence[Sequence[int | str]]) -> Balance:
@@ -163,14 +164,28 @@ class Scheme(ABC):
         step, name = self.step, self.strategy.name
         reads = self.default_reads if self.strategy.reads is None else self.strategy.reads
         if reads < 1:
-            raise StudyError(f"Strategy “{name}” has reads = {reads}; give at least 1.")
+            raise StudyError(tr("Strategy “{name}” has reads = {reads}; give at least 1.", name=name, reads=reads))
         if reads > MAX_READS:
-            raise StudyError(f"Strategy “{name}” has reads = {reads:,}; at most {MAX_READS:,} are planned.")
+            raise StudyError(
+                tr(
+                    "Strategy “{name}” has reads = {reads:,}; at most {most:,} are planned.",
+                    name=name,
+                    reads=reads,
+                    most=MAX_READS,
+                )
+            )
         if reads % step:
             raise StudyError(
-                f"Strategy “{name}” with {self.n} options needs a multiple of {step} reads to "
-                f"stay balanced, not {reads}. Use {max(1, reads // step) * step} or "
-                f"{(reads // step + 1) * step}, or the strategy “random”."
+                tr(
+                    "Strategy “{name}” with {n} options needs a multiple of {step} reads to stay balanced, not "
+                    "{reads}. Use {below} or {above}, or the strategy “random”.",
+                    name=name,
+                    n=self.n,
+                    step=step,
+                    reads=reads,
+                    below=max(1, reads // step) * step,
+                    above=(reads // step + 1) * step,
+                )
             )
         return reads
 
@@ -179,7 +194,7 @@ class Balanced(Scheme):
     """All rotations, forwards and (but for comparisons) of the reverse."""
 
     title = "Balanced"
-    about = "Every rotation, forwards and reversed: each option at each place equally often."
+    about = msg("Every rotation, forwards and reversed: each option at each place equally often.")
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
         forward = rotations(canonical)
@@ -192,7 +207,7 @@ class Balanced(Scheme):
 
 class Fixed(Scheme):
     title = "Fixed"
-    about = "The given order again and again: the judge's own noise, to compare with."
+    about = msg("The given order again and again: the judge's own noise, to compare with.")
     varies = False
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
@@ -201,7 +216,7 @@ class Fixed(Scheme):
 
 class Descending(Scheme):
     title = "Descending"
-    about = "The reverse order again and again."
+    about = msg("The reverse order again and again.")
     varies = False
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
@@ -212,7 +227,7 @@ class Random(Scheme):
     """Orders drawn for each item, or once for all items."""
 
     title = "Random"
-    about = "Orders drawn at random, by the seed."
+    about = msg("Orders drawn at random, by the seed.")
     drawn = True
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
@@ -226,7 +241,7 @@ class Williams(Scheme):
     """A Williams square (see :func:`williams`)."""
 
     title = "Williams"
-    about = "Balanced for place and for what stands just before."
+    about = msg("Balanced for place and for what stands just before.")
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
         return williams(canonical)
@@ -242,7 +257,7 @@ class Williams(Scheme):
 
 class Every(Scheme):
     title = "All"
-    about = f"Each of the n! orders, up to n = {ALL_LIMIT}."
+    about = msg("Each of the n! orders, up to n = 5.")  # ALL_LIMIT
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
         return tuple(itertools.permutations(canonical))
@@ -252,8 +267,14 @@ class Every(Scheme):
         count = math.factorial(self.n)
         if self.n > ALL_LIMIT:
             raise StudyError(
-                f"Strategy “{self.strategy.name}” would take {self.n}! = {many(count, 'read')} an item; "
-                f"it is offered up to {ALL_LIMIT} options. Use “balanced” or “random”."
+                tr(
+                    "Strategy “{name}” would take {n}! = {reads} an item; it is offered up to {most} options. "
+                    "Use “balanced” or “random”.",
+                    name=self.strategy.name,
+                    n=self.n,
+                    reads=many(count, "read"),
+                    most=ALL_LIMIT,
+                )
             )
         return count
 
@@ -265,8 +286,8 @@ class Every(Scheme):
 class Ends(Scheme):
     """Ascending and descending in turn: the two orders that are farthest apart, on a scale of any size."""
 
-    title = "Both ends"
-    about = "Ascending and descending in turn: the two orders that are farthest apart."
+    title = msg("Both ends")
+    about = msg("Ascending and descending in turn: the two orders that are farthest apart.")
     offered = False
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
@@ -284,8 +305,8 @@ class Ends(Scheme):
 class Listed(Scheme):
     """The orders that the strategy lists, in turn."""
 
-    title = "Your own"
-    about = "Orders you write down."
+    title = msg("Your own")
+    about = msg("Orders you write down.")
     listed = True
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
@@ -295,7 +316,10 @@ class Listed(Scheme):
     def step(self) -> int:
         if not self.strategy.orderings:
             raise StudyError(
-                f"Strategy “{self.strategy.name}” lists no orderings; give at least one, for example [[1, 2, 3, 4, 5]]."
+                tr(
+                    "Strategy “{name}” lists no orderings; give at least one, for example [[1, 2, 3, 4, 5]].",
+                    name=self.strategy.name,
+                )
             )
         return 1 if self.strategy.reads is not None else len(self.strategy.orderings)
 
@@ -307,8 +331,8 @@ class Listed(Scheme):
 class LeastBiased(Listed):
     """Listed orders that were chosen so that the judge's own leanings cancel."""
 
-    title = "Minimum bias"
-    about = "Orders chosen from a run, so that the judge's own leanings cancel."
+    title = msg("Minimum bias")
+    about = msg("Orders chosen from a run, so that the judge's own leanings cancel.")
     varies = False
     offered = False
 
@@ -318,8 +342,12 @@ def _checked(strategy: Strategy, ordering: Sequence[int | str], canonical: tuple
     shown = tuple(by_text[str(o)] for o in ordering if str(o) in by_text)
     if len(ordering) != len(canonical) or set(shown) != set(canonical):
         raise StudyError(
-            f"Strategy “{strategy.name}” has the ordering {list(ordering)}; expected each of "
-            f"{list(canonical)} exactly once."
+            tr(
+                "Strategy “{name}” has the ordering {shown}; expected each of {options} exactly once.",
+                name=strategy.name,
+                shown=list(ordering),
+                options=list(canonical),
+            )
         )
     return shown
 

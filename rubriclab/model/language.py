@@ -14,12 +14,13 @@ from functools import cache
 from numbers import Real
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, TypeVar
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "de": "Deutsch"}
 """Each by its code, in its own words."""
 SOURCE = "en"
 CATALOGUES = Path(__file__).parent / "languages"
+Text = TypeVar("Text", bound=str)
 Forms = tuple[str, str]
 """A thing as one and as many: “item”, “items”."""
 
@@ -63,7 +64,7 @@ def ask_first(asker: Callable[[], str]) -> None:
         _askers.append(asker)
 
 
-def msg(message: str) -> str:
+def msg(message: Text) -> Text:
     """A text that is written down here and said elsewhere, by ``tr``: for constants, which know no reader yet."""
     return message
 
@@ -157,8 +158,10 @@ def catalogue(code: str) -> Mapping[str, str | Forms]:
         read = read_po(file, locale=code)
     known: dict[str, str | Forms] = {}
     for one in read:
-        if isinstance(one.id, tuple) and all(one.string):
-            known[one.id[0]] = (one.string[0], one.string[1])
-        elif isinstance(one.id, str) and one.id and one.string:
-            known[one.id] = str(one.string)
+        said = one.string
+        if isinstance(one.id, tuple):
+            if isinstance(said, tuple) and all(said):
+                known[one.id[0]] = (said[0], said[1])
+        elif one.id and isinstance(said, str) and said:
+            known[str(one.id)] = said
     return known

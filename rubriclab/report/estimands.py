@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rubriclab.model.language import tr
 
@@ -42,7 +42,8 @@ class Estimand:
 
     def spoken(self) -> Estimand:
         """The question in the reader's language; what a paper says of it stays English."""
-        return replace(self, **{name: tr(getattr(self, name)) for name in WORDS})
+        words: dict[str, Any] = {name: tr(getattr(self, name)) for name in WORDS}
+        return replace(self, **words)
 
 
 def _flat(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -127,7 +128,9 @@ class Paper:
 
     def stems(self) -> list[str]:
         """A name for each chart's files: its number, and its caption in plain letters."""
-        words = (re.sub(r"[^a-z0-9]+", "-", drawn.caption.lower()).strip("-")[:40].strip("-") for drawn in self.charts)
+        captions = (unicodedata.normalize("NFKD", drawn.caption.lower()) for drawn in self.charts)
+        letters = ("".join(sign for sign in caption if not unicodedata.combining(sign)) for caption in captions)
+        words = (re.sub(r"[^a-z0-9]+", "-", caption).strip("-")[:40].strip("-") for caption in letters)
         return [f"{number:02d}-{word}".rstrip("-") for number, word in enumerate(words, 1)]
 
     def _captions(self) -> str:

@@ -20,7 +20,7 @@ from rubriclab.figures.printed import Format
 from rubriclab.figures.rows import figure_rows
 from rubriclab.findings.topics import document
 from rubriclab.model import LabError
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import SOURCE, language, msg, speaking, tr
 from rubriclab.model.wording import many
 from rubriclab.report import words
 from rubriclab.report.page import html_report
@@ -192,20 +192,28 @@ def _charts(paper: Paper, out: Manifest, made: _Shared, sharing: Sharing) -> Non
 
 def _tables(paper: Paper, out: Manifest, made: _Shared, scrub: Scrub) -> None:
     """Every estimate, every finding, and the tables of results as text."""
-    files: dict[str, tuple[str, str, bytes | str]] = {
-        "tables/estimates.csv": (tr("Every estimate"), tr("one a row (CSV)"), csv_bytes(paper.findings.estimates())),
-        "tables/results.json": (
-            tr("All findings"),
-            tr("as the command results --json prints them"),
-            json.dumps(document(paper.findings), ensure_ascii=False, indent=1),
-        ),
-        "tables/results.md": (tr("Tables of results"), "Markdown", paper.tables_markdown()),
-        "tables/results.tex": (tr("Tables of results"), "LaTeX", paper.tables_latex()),
+    bodies = _bodies(paper)
+    names = {
+        "tables/estimates.csv": (tr("Every estimate"), tr("one a row (CSV)")),
+        "tables/results.json": (tr("All findings"), tr("as the command results --json prints them")),
+        "tables/results.md": (tr("Tables of results"), "Markdown"),
+        "tables/results.tex": (tr("Tables of results"), "LaTeX"),
     }
-    for path, (name, about, body) in files.items():
-        text = body.decode() if isinstance(body, bytes) else body
-        out.put(f"{made.folder}/{path}", scrub.text(text))
+    for path, (name, about) in names.items():
+        out.put(f"{made.folder}/{path}", scrub.text(bodies[path]))
         made.tables.append(Link(path, name, about))
+
+
+def _bodies(paper: Paper) -> dict[str, str]:
+    """What programs and papers read: in English, whatever language the pages are in."""
+    told = paper if language() == SOURCE else Paper(paper.source)
+    with speaking(SOURCE):
+        return {
+            "tables/estimates.csv": csv_bytes(told.findings.estimates()).decode(),
+            "tables/results.json": json.dumps(document(told.findings), ensure_ascii=False, indent=1),
+            "tables/results.md": told.tables_markdown(),
+            "tables/results.tex": told.tables_latex(),
+        }
 
 
 # ---------------------------------------------------------------- judgments

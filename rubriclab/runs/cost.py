@@ -195,18 +195,18 @@ def same_order_repeats(plan: Plan) -> tuple[int, str]:
     if about:
         return about, (
             tr(
-                "About {about:,} of the {calls} ask an item again in the same order. They show the judge's own "
+                "About {n:,} of the {calls} ask an item again in the same order. They show the judge's own "
                 "noise, which every change between orders is held against.",
-                about=about,
+                n=about,
                 calls=many(len(plan), "call"),
             )
         )
     return 0, (
         tr(
             "No item is asked twice in the same order, so every change between orders will have the judge's "
-            "own noise in it and many verdicts stay open. Add the fixed order with 2 reads ({more:,} calls "
+            "own noise in it and many verdicts stay open. Add the fixed order with 2 reads ({calls:,} calls "
             "more) to tell the two apart.",
-            more=2 * plan.n_units * len(plan.study.judges),
+            calls=2 * plan.n_units * len(plan.study.judges),
         )
     )
 
@@ -244,9 +244,12 @@ def _basis(judge: Judge, earlier: Measured | None, rate: float) -> str:
     tokens = tr("input tokens: characters / 4")
     if earlier is not None and earlier.tokens_in:
         tokens = tr("tokens as measured in {run}", run=earlier.run)
-    if earlier:
-        return tr("{tokens}; {rate:.3g} calls/s as in {run}", tokens=tokens, rate=rate, run=earlier.run)
-    return tr("{tokens}; {rate:.3g} calls/s assumed, not measured", tokens=tokens, rate=rate)
+    speed = (
+        tr("{rate:.3g} calls/s as in {run}", rate=rate, run=earlier.run)
+        if earlier
+        else tr("{rate:.3g} calls/s assumed, not measured", rate=rate)
+    )
+    return f"{tokens}; {speed}"
 
 
 def _prompt_chars(plan: Plan, judge: int) -> tuple[float, float]:

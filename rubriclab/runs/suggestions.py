@@ -96,7 +96,9 @@ class Leaderboard:
         message = (
             msg("Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stays undecided{why}.")
             if len(open_ones) == 1
-            else msg("Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stay undecided{why}.")
+            else msg(
+                "Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stay undecided{why}."
+            )
         )
         return tr(message, wordings=many(self.tested, "wording"), left=len(open_ones), why=why)
 

@@ -11,7 +11,7 @@ from rubriclab.judges import check_settings, open_judge
 from rubriclab.judges.keys import KeepsConsent, require_consent
 from rubriclab.model import Call, Reply, Strategy, Study, StudyError
 from rubriclab.model.answers import Spot, answer_words
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import AnswerRule, Reading
 from rubriclab.study.plan import plan
 from rubriclab.study.prompts.own_answer import read_answer, read_criterion
@@ -115,7 +115,7 @@ def outcome(study: Study, one: Asked, rule: AnswerRule) -> Read:
         call = replace(call, reading=Reading(rule, call.reading.labels))
     labels = call.reading.labels if call.reading is not None else call.ordering.labels
     if one.reply.error is not None:
-        return Read(None, None, msg("no reply"))
+        return Read(None, None, tr("no reply"))
     got = reads(one.reply.text, rule, labels, criterion=_criterion(call))
     if got.label is not None:
         return got
@@ -133,9 +133,9 @@ def _criterion(call: Call) -> str:
 
 def offers(own: AnswerRule, replies: Sequence[str], labels: Sequence[str], *, criterion: str = "") -> tuple[Offer, ...]:
     """The prompt's own way to read first, then those that need no more to be said, with what each reads."""
-    known = {own: tr("As the prompt says: {way}", way=answer_words(own))}
+    known = {own: tr("As the prompt says: {how}", how=answer_words(own))}
     for rule in (AnswerRule("label"), AnswerRule("last_label")):
-        known.setdefault(rule, tr("Read {way}", way=answer_words(rule)))
+        known.setdefault(rule, tr("Read {how}", how=answer_words(rule)))
     return tuple(
         Offer(rule, name, sum(reads(text, rule, labels, criterion=criterion).label is not None for text in replies))
         for rule, name in known.items()

@@ -176,9 +176,9 @@ def open_bench(store: Store, code: str) -> Bench:
     if root is None:
         raise LabError(
             tr(
-                "Of bench {known} the first version was deleted, and with it what it was about. Restore it, if "
+                "Of bench {code} the first version was deleted, and with it what it was about. Restore it, if "
                 "it is among the deleted runs.",
-                known=known[0],
+                code=known[0],
             )
         )
     versions = tuple(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from rubriclab.model import Arm, Comparison, Item, Ordering, Strategy, Study, StudyError
 from rubriclab.model.answers import answer_words
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.study.prompts.names import columns_of
 from rubriclab.study.prompts.own_answer import check_readable
@@ -49,26 +50,38 @@ def prompt_notes(study: Study, arms: Sequence[Arm], units: Sequence[Unit], proto
         return ()
     if "answer" in study.design.factors:
         raise StudyError(
-            "Factor “answer” chooses among the lab's own prompts, and this study has prompts of its own. Leave the "
-            "factor out, or name several files in the factor “prompt”."
+            tr(
+                "Factor “answer” chooses among the lab's own prompts, and this study has prompts of its own. "
+                "Leave the factor out, or name several files in the factor “prompt”."
+            )
         )
     if "reference" in study.design.factors:
         for prompt in study.prompts:
             if "reference" not in asked_names(prompt):
                 raise StudyError(
-                    f"Factor “reference” changes what a prompt shows as reference, and prompt “{prompt.name}” does not "
-                    "name it. Leave the factor out, or write {{ reference }} where it is to stand."
+                    tr(
+                        "Factor “reference” changes what a prompt shows as reference, and prompt “{name}” does not name "
+                        "it. Leave the factor out, or write {{{{ reference }}}} where it is to stand.",
+                        name=prompt.name,
+                    )
                 )
     warnings: dict[str, None] = {}
     for prompt in study.prompts:
-        warnings[f"Prompt “{prompt.name}” is sent; its answer is read as {answer_words(prompt.answer)}."] = None
+        how = answer_words(prompt.answer)
+        warnings[tr("Prompt “{name}” is sent; its answer is read as {how}.", name=prompt.name, how=how)] = None
     for checked in checked_prompts(study, arms, units, protocol):
-        head = f"Prompt “{checked.template.name}”"
+        name = checked.template.name
         if checked.proof.faults:
             raise StudyError(
-                f"{head}, {checked.proof.faults[0]} (“rubriclab prompt check” shows two renderings side by side.)"
+                tr(
+                    "Prompt “{name}”, {fault} (“rubriclab prompt check” shows two renderings side by side.)",
+                    name=name,
+                    fault=checked.proof.faults[0],
+                )
             )
-        warnings |= dict.fromkeys(f"{head}, {warning}" for warning in checked.proof.warnings)
+        warnings |= dict.fromkeys(
+            tr("Prompt “{name}”, {warning}", name=name, warning=warning) for warning in checked.proof.warnings
+        )
     return tuple(warnings)
 
 
@@ -113,5 +126,11 @@ def _unnamed_place(template: PromptTemplate, messages: Messages) -> list[str]:
     wanted = rule.path.split(".")[-1] if rule.read == "json" else rule.tag
     if not wanted or "{" in wanted or any(wanted.casefold() in m["content"].casefold() for m in messages):
         return []
-    what = f"“{rule.path}” of its JSON" if rule.read == "json" else f"the tag “{rule.tag}”"
-    return [f"answer: it is read at {what}, and the prompt never names “{wanted}”: no reply may have it."]
+    what = tr("“{path}” of its JSON", path=rule.path) if rule.read == "json" else tr("the tag “{tag}”", tag=rule.tag)
+    return [
+        tr(
+            "answer: it is read at {what}, and the prompt never names “{wanted}”: no reply may have it.",
+            what=what,
+            wanted=wanted,
+        )
+    ]

@@ -29,6 +29,7 @@ from rubriclab.model import (
     Variant,
     canonical_json,
 )
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.wording import many
 from rubriclab.study.own_prompts import Checked, checked_prompts, prompt_notes
@@ -97,7 +98,7 @@ class Plan:
         for call in self.calls(judge):
             if call.arm == arm:
                 return call
-        raise StudyError(f"Arm “{self.arms[arm]}” has no calls: {' '.join(self.notes)}")
+        raise StudyError(tr("Arm “{arm}” has no calls: {notes}", arm=self.arms[arm], notes=" ".join(self.notes)))
 
     def calls_about(self, item: int, *, arm: int) -> tuple[Call, ...]:
         """The calls of an arm that are about an item (by its index), in the order of its reads."""
@@ -222,24 +223,30 @@ def _check_sizes(study: Study) -> None:
     """Raises StudyError for numbers no machine has room for, before any room is taken."""
     design = study.design
     if not 1 <= design.repeats <= MAX_READS:
-        raise StudyError(f"The design has repeats = {design.repeats:,}; give 1 to {MAX_READS:,}.")
+        raise StudyError(
+            tr("The design has repeats = {repeats:,}; give 1 to {most:,}.", repeats=design.repeats, most=MAX_READS)
+        )
     levels = [len(of) for of in PROTOCOLS[design.axis].factors(design).values() if of]
     variants = math.prod(levels) if design.crossed else 1 + sum(n - 1 for n in levels)
     arms = variants * max(1, len(design.strategies)) * len(study.judges)
     if arms > MAX_ARMS:
         raise StudyError(
-            f"The judges, strategies and factors make {many(arms, 'arm')}; at most {MAX_ARMS:,} can be "
-            "told apart. Take fewer levels, or leave the factors uncrossed."
+            tr(
+                "The judges, strategies and factors make {arms}; at most {most:,} can be told apart. Take "
+                "fewer levels, or leave the factors uncrossed.",
+                arms=many(arms, "arm"),
+                most=MAX_ARMS,
+            )
         )
 
 
 def _arms(study: Study, units: Sequence[Unit]) -> tuple[Arm, ...]:
     design = study.design
     if not design.strategies:
-        raise StudyError(f"Study “{study.name}” has no strategy: choose at least one.")
+        raise StudyError(tr("Study “{name}” has no strategy: choose at least one.", name=study.name))
     names = [strategy.name for strategy in design.strategies]
     if len(set(names)) < len(names):
-        raise StudyError(f"Two strategies share a name in {names}; give each its own name.")
+        raise StudyError(tr("Two strategies share a name in {names}; give each its own name.", names=names))
     settings = []
     for position, variant in enumerate(variants(study)):
         _check_variant(variant)
@@ -272,7 +279,7 @@ def variants(study: Study) -> tuple[Variant, ...]:
         return (Variant(),)
     for name, levels in factors:
         if len({canonical_json(level) for level in levels}) < len(levels):
-            raise StudyError(f"Factor “{name}” lists a level twice: {list(levels)}.")
+            raise StudyError(tr("Factor “{name}” lists a level twice: {levels}.", name=name, levels=list(levels)))
     names = [name for name, _ in factors]
     if study.design.crossed:
         grid = product(*(levels for _, levels in factors))
@@ -291,11 +298,11 @@ def _frozen(level: Any) -> Any:
 def _check_variant(variant: Variant) -> None:
     for name, level in variant.levels:
         if name == "scale" and not (isinstance(level, int) and 2 <= level <= 10):
-            raise StudyError(f"Factor “scale” has the level {level!r}; use whole numbers 2 to 10.")
+            raise StudyError(tr("Factor “scale” has the level {level!r}; use whole numbers 2 to 10.", level=level))
         if name == "answer" and level not in ("feedback", "score"):
-            raise StudyError(f"Factor “answer” has the level {level!r}; use feedback or score.")
+            raise StudyError(tr("Factor “answer” has the level {level!r}; use feedback or score.", level=level))
         if name == "reference" and not isinstance(level, int):
-            raise StudyError(f"Factor “reference” has the level {level!r}; use 0 for none or a score.")
+            raise StudyError(tr("Factor “reference” has the level {level!r}; use 0 for none or a score.", level=level))
 
 
 def _shapes(study: Study, units: Sequence[Unit], variant: Variant) -> list[tuple[tuple[int, ...], int]]:
@@ -312,13 +319,7 @@ def _count(draft: Plan) -> tuple[tuple[int, ...], tuple[str, ...]]:
     skipped: dict[int, int] = {}
     for arm, strategy in zip(draft.arms, draft._strategies, strict=True):
         reads = protocol.reads(arm, strategy)
-        repeats = study.design.repeats
-        if reads * repeats > MAX_READS:
-            raise StudyError(
-                f"Strategy “{strategy.name}” with {many(reads, 'read')}, each repeated "
-                f"{repeats:,} times, asks an item {reads * repeats:,} times; at most "
-                f"{MAX_READS:,} can be counted. Lower one of the two."
-            )
+        _check_reads(strategy, reads, study.design.repeats)
         fitting = [unit for unit in draft._units if protocol.fits(study, arm, unit)]
         protocol.check(arm, strategy, fitting)
         wanted = arm.variant.get("reference")
@@ -326,17 +327,40 @@ def _count(draft: Plan) -> tuple[tuple[int, ...], tuple[str, ...]]:
             able = [unit for unit in fitting if _has_reference(study, unit, wanted)]
             if not able:
                 raise StudyError(
-                    f"No item has a reference answer of score {wanted}. Upload reference answers "
-                    "or write them with a judge first, or leave that level out."
+                    tr(
+                        "No item has a reference answer of score {score}. Upload reference answers or write them with a "
+                        "judge first, or leave that level out.",
+                        score=wanted,
+                    )
                 )
             skipped[wanted] = len(fitting) - len(able)
             fitting = able
         planned.append(len(fitting) * reads * study.design.repeats)
     return tuple(planned), tuple(
-        f"{many(count, 'item', 'have')} no reference answer of score {score} and {'is' if count == 1 else 'are'} left out there."
+        tr(
+            "{items} {items:has|have} no reference answer of score {score} and {items:is|are} left out there.",
+            items=many(count, "item"),
+            score=score,
+        )
         for score, count in skipped.items()
         if count
     )
+
+
+def _check_reads(strategy: Strategy, reads: int, repeats: int) -> None:
+    """Raises StudyError for more reads of an item than can be counted."""
+    if reads * repeats > MAX_READS:
+        raise StudyError(
+            tr(
+                "Strategy “{name}” with {reads}, each repeated {repeats:,} times, asks an item {times:,} times; "
+                "at most {most:,} can be counted. Lower one of the two.",
+                name=strategy.name,
+                reads=many(reads, "read"),
+                repeats=repeats,
+                times=reads * repeats,
+                most=MAX_READS,
+            )
+        )
 
 
 def _has_reference(study: Study, unit: Unit, score: int) -> bool:

@@ -19,6 +19,7 @@ from rubriclab.datasets.logs.prompted import LEARNT, ListReader, no_prompt
 from rubriclab.datasets.logs.taken_apart import TakenApart, in_parts
 from rubriclab.judges.bounded import load_json
 from rubriclab.model import DataError, Strategy, StudyError, designs
+from rubriclab.model.language import tr
 from rubriclab.study.replay import NO_SCALE, SAME_TEXTS
 
 MAX_PROMPT = 100_000
@@ -112,7 +113,9 @@ def learnt_from(source: Source) -> ListReader:
     prompts = (messages_in(one.prompt) for one in records if isinstance(one, Logged) and one.prompt)
     sample = list(islice(filter(None, prompts), LEARNT))
     if not sample:
-        raise DataError(f"“{source.name}” is no log with prompts that is known. rubriclab import --kinds lists them.")
+        raise DataError(
+            tr("“{name}” is no log with prompts that is known. rubriclab import --kinds lists them.", name=source.name)
+        )
     return ListReader(sample)
 
 

@@ -24,9 +24,9 @@ from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.code_entry import pinned
 from rubriclab.model import DataError, Dataset, Design, Judge, Rubric, RubricError, Study, StudyError
 from rubriclab.model.gate_limits import GateLimits, gate_limits
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.validation import Table, Text, validated
-from rubriclab.model.wording import many
 from rubriclab.study.prompts.files import load_template, prompts_from_value, template_from_value
 from rubriclab.study.prompts.template import asked_columns
 from rubriclab.study.tables import DataTable, design_from_value, judge_from_value, judges_from_value
@@ -47,7 +47,7 @@ class _File(Table):
     def _whole(self) -> _File:
         for part in ("data", "judges"):
             if getattr(self, part) is None:
-                raise ValueError(f"no [{part}]; a study needs [data] and [[judges]].")
+                raise ValueError(tr("no [{part}]; a study needs [data] and [[judges]].", part=part))
         return self
 
 
@@ -63,13 +63,13 @@ def load_study(path: Path) -> Study:
 
     Raises StudyError, DataError or RubricError naming the file, the table and the key.
     """
-    with reading(path.name, "cannot be read as a study", StudyError):
+    with reading(path.name, tr("cannot be read as a study"), StudyError):
         return _study(_toml(path), path)
 
 
 def load_gate(path: Path) -> GateLimits:
     """The limits in a study file's [gate] table; none without one. Raises StudyError as ``load_study``."""
-    with reading(path.name, "cannot be read as a study", StudyError):
+    with reading(path.name, tr("cannot be read as a study"), StudyError):
         value = _toml(path)
         return gate_limits(value.get("gate", {}), f"{path.name}, [gate]")
 
@@ -79,7 +79,9 @@ def _toml(path: Path) -> Mapping[str, Any]:
     try:
         decoded = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise StudyError(f"{path.name}: byte {error.start} is not UTF-8; save it as UTF-8.") from error
+        raise StudyError(
+            tr("{name}: byte {place} is not UTF-8; save it as UTF-8.", name=path.name, place=error.start)
+        ) from error
     return toml_value(path.name, decoded, error=StudyError)
 
 
@@ -113,21 +115,27 @@ def study_from_dict(value: Mapping[str, Any], *, dataset: Dataset) -> Study:
 
     Raises StudyError where ``dataset`` is another one than the study was made with.
     """
-    refuse_depth("the stored study", value, StudyError)
+    refuse_depth(tr("the stored study"), value, StudyError)
     if value["dataset"]["id"] != dataset.id:
         raise StudyError(
-            f"Study “{value['name']}” was made with data set “{value['dataset']['name']}” "
-            f"({value['dataset']['id'][:8]}), not “{dataset.name}” ({dataset.id[:8]})."
+            tr(
+                "Study “{study}” was made with data set “{made_with}” ({made_with_id}), not “{name}” ({id}).",
+                study=value["name"],
+                made_with=value["dataset"]["name"],
+                made_with_id=value["dataset"]["id"][:8],
+                name=dataset.name,
+                id=dataset.id[:8],
+            )
         )
     rubric = value["rubric"]
     return Study(
         name=str(value["name"]),
         dataset=dataset,
-        rubric=None if rubric is None else rubric_from_value(rubric, where="stored rubric"),
-        design=design_from_value(value["design"], where="stored design"),
-        judges=tuple(judge_from_value(judge, where="stored judge") for judge in value["judges"]),
+        rubric=None if rubric is None else rubric_from_value(rubric, where=tr("stored rubric")),
+        design=design_from_value(value["design"], where=tr("stored design")),
+        judges=tuple(judge_from_value(judge, where=tr("stored judge")) for judge in value["judges"]),
         prompts=prompts_from_value(value),
-        rubrics=tuple(rubric_from_value(one, where="stored rubric") for one in value.get("rubrics", ())),
+        rubrics=tuple(rubric_from_value(one, where=tr("stored rubric")) for one in value.get("rubrics", ())),
     )
 
 
@@ -148,7 +156,9 @@ def _design_and_prompts(file: _File, folder: Path, where: str) -> tuple[Design, 
         return design, () if file.prompt is None else (_prompt(file.prompt, folder, f"{where}, [prompt]"),)
     place = f"{where}, [design], factors, prompt"
     if file.prompt is not None:
-        raise StudyError(f"{place}: the prompts are named here and under [prompt]; take one of the two out.")
+        raise StudyError(
+            tr("{place}: the prompts are named here and under [prompt]; take one of the two out.", place=place)
+        )
     prompts = tuple(_prompt({"file": level}, folder, place) for level in files)
     factors = {**design.factors, "prompt": tuple(prompt.name for prompt in prompts)}
     return replace(design, factors=factors), prompts
@@ -174,9 +184,9 @@ def _data(value: Any, folder: Path, where: str, *, asked: tuple[str, ...]) -> tu
     elif len(paths) == 1:
         dataset = _dataset_of_file(paths[0], table, where, asked)
     else:
-        raise StudyError(f"{where}: name one “file”, or a “recipe”.")
+        raise StudyError(tr("{where}: name one “file”, or a “recipe”.", where=where))
     if table.items is not None and table.items < len(dataset):
-        origin = f"{dataset.origin} (first {table.items:,} of {many(len(dataset), 'item')})"
+        origin = f"{dataset.origin} (first {table.items:,} of {len(dataset):,} items)"
         dataset = replace(dataset, items=dataset.items[: table.items], origin=origin)
     return dataset, dataset.rubric
 
@@ -207,7 +217,9 @@ def _dataset_of_file(path: Path, table: DataTable, where: str, asked: tuple[str,
 def _existing(folder: Path, name: str, where: str) -> Path:
     path = folder / Path(name).expanduser()
     if not path.exists():
-        raise DataError(f"{where}: there is no file “{path}”. Paths start at the study file's folder.")
+        raise DataError(
+            tr("{where}: there is no file “{path}”. Paths start at the study file's folder.", where=where, path=path)
+        )
     return path
 
 
@@ -218,7 +230,9 @@ def _rubrics(file: _File, design: Design, folder: Path, where: str) -> tuple[Des
         return design, _rubric(file.rubric, folder, f"{where}, [rubric]"), ()
     place = f"{where}, [design], factors, rubric"
     if file.rubric is not None:
-        raise StudyError(f"{place}: the rubrics are named here and under [rubric]; take one of the two out.")
+        raise StudyError(
+            tr("{place}: the rubrics are named here and under [rubric]; take one of the two out.", place=place)
+        )
     first, *others = (rubric for level in files if (rubric := _rubric(level, folder, place)) is not None)
     factors = {**design.factors, "rubric": (first.name, *(rubric.name for rubric in others))}
     return replace(design, factors=factors), first, tuple(others)

@@ -31,6 +31,7 @@ from rubriclab.model import (
     Strategy,
     Study,
 )
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptMessage, PromptTemplate, Role
 from rubriclab.study.prompts.loops import literal
 from rubriclab.study.prompts.own_rule import LoggedAnswer, best_rule, reads_alike
@@ -101,7 +102,7 @@ def replays(
 
 
 def _nothing(name: str, sorted_out: _SortedOut) -> str:
-    return f"“{name}”: none of its prompts can be asked again: {sorted_out.left_out.words()}."
+    return tr("“{name}”: none of its prompts can be asked again: {why}.", name=name, why=sorted_out.left_out.words())
 
 
 # ---------------------------------------------------------------- forms and things

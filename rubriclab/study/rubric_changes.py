@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from rubriclab.datasets.rubrics import rescale
 from rubriclab.model import Criterion, Rubric, RubricError, ScoreOption
+from rubriclab.model.language import tr
 from rubriclab.model.rubric_changes import CHANGE_WORDS, change_words, changed_name
 
 Apply = Callable[[Criterion], Criterion | None]
@@ -164,7 +165,13 @@ def neutral_change(score: int) -> Change:
 def _change(key: str, apply: Apply) -> Change:
     words = change_words(key)
     if words is None:
-        raise RubricError(f"No change of a rubric is called “{key}”. There are: neutral-1, {', '.join(CHANGE_WORDS)}.")
+        raise RubricError(
+            tr(
+                "No change of a rubric is called “{key}”. There are: neutral-1, {known}.",
+                key=key,
+                known=", ".join(CHANGE_WORDS),
+            )
+        )
     return Change(key, *words, apply)
 
 
@@ -214,7 +221,7 @@ def changed(rubric: Rubric, keys: Iterable[str]) -> Rubric:
     wanted = set(keys)
     for group in EXCLUSIVE:
         if len(both := sorted(wanted & group)) > 1:
-            raise RubricError(f"{' and '.join(both)} cannot both be made.")
+            raise RubricError(tr("{both} cannot both be made.", both=tr(" and ").join(both)))
     made = list(in_order(wanted))
     criteria = tuple(_all(criterion, made) for criterion in rubric.criteria)
     return Rubric(changed_name(rubric.name, (change.key for change in made)), criteria)

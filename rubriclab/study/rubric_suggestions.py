@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from rubriclab.model import Criterion, Rubric, ScoreOption
+from rubriclab.model.language import msg
 from rubriclab.study.rubric_changes import CHANGES, Apply, without_numbers
 
 ALL_RULES = "all-rules"
@@ -124,33 +125,41 @@ def _apart(criterion: Criterion) -> Criterion | None:
 RULES: Mapping[str, Rule] = {
     rule.key: rule
     for rule in (
-        Rule("labels-apart", "Labels apart from descriptions", "a label said twice may pull twice", _apart),
+        Rule("labels-apart", msg("Labels apart from descriptions"), msg("a label said twice may pull twice"), _apart),
         Rule(
             "no-numbers",
-            "No numbers in descriptions",
-            "a number in a description may be taken for a score",
+            msg("No numbers in descriptions"),
+            msg("a number in a description may be taken for a score"),
             _texts(without_numbers),
         ),
         Rule(
             "no-extremes",
-            "No extremes",
-            "“excellent” or “terrible” may draw or repel whatever stands beside them",
+            msg("No extremes"),
+            msg("“excellent” or “terrible” may draw or repel whatever stands beside them"),
             _texts(without_extremes),
         ),
         Rule(
-            "parallel", "Descriptions begun alike", "what differs in form may stand out for its form", _texts(parallel)
+            "parallel",
+            msg("Descriptions begun alike"),
+            msg("what differs in form may stand out for its form"),
+            _texts(parallel),
         ),
-        Rule("closed", "Descriptions as sentences", "what differs in form may stand out for its form", _texts(closed)),
+        Rule(
+            "closed",
+            msg("Descriptions as sentences"),
+            msg("what differs in form may stand out for its form"),
+            _texts(closed),
+        ),
         Rule(
             "even-lengths",
-            "Descriptions equally long",
-            "a longer description may weigh more for its length",
+            msg("Descriptions equally long"),
+            msg("a longer description may weigh more for its length"),
             CHANGES["even-lengths"].apply,
         ),
         Rule(
             "letters",
-            "Letters as labels",
-            "numerals carry habits of their own, letters others",
+            msg("Letters as labels"),
+            msg("numerals carry habits of their own, letters others"),
             CHANGES["labels-letters"].apply,
         ),
     )
@@ -162,7 +171,7 @@ def suggestions(rubric: Rubric) -> tuple[Suggestion, ...]:
     """What each rule makes of the rubric, and all of them but the labels' together; none twice, none as it was."""
     found = [Suggestion(rule.key, rule.title, rule.why, _all(rubric, (rule,))) for rule in RULES.values()]
     together = _all(rubric, [rule for rule in RULES.values() if rule.key != "letters"])
-    found.append(Suggestion(ALL_RULES, "All rules of wording together", "each may help a little", together))
+    found.append(Suggestion(ALL_RULES, msg("All rules of wording together"), msg("each may help a little"), together))
     kept: dict[str, Suggestion] = {}
     for one in found:
         if one.rubric.id != rubric.id:

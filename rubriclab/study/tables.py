@@ -28,6 +28,7 @@ from rubriclab.model import (
     UnitChoice,
 )
 from rubriclab.model.designs import MAX_READS, STRATEGIES
+from rubriclab.model.language import msg, tr
 from rubriclab.model.validation import Count, Flag, NotNegative, Seed, Several, Table, Text, validated
 from rubriclab.study.protocols import PROTOCOLS
 from rubriclab.study.protocols.batch import MAX_SIZE
@@ -57,7 +58,7 @@ class DataTable(Table):
     @model_validator(mode="after")
     def _one_of_both(self) -> DataTable:
         if self.file and self.files:
-            raise ValueError("give file or files, not both.")
+            raise ValueError(tr("give file or files, not both."))
         return self
 
 
@@ -69,7 +70,7 @@ Reads = Annotated[int, Field(strict=True, ge=1, le=MAX_READS)]
 def _orders(value: Any) -> Any:
     listed = isinstance(value, list | tuple)
     if not listed or not all(isinstance(line, list | tuple) and line for line in value):
-        raise ValueError("expected lists of scores or names, as [[1, 2], [2, 1]].")
+        raise ValueError(tr("expected lists of scores or names, as [[1, 2], [2, 1]]."))
     return value
 
 
@@ -90,7 +91,7 @@ class StrategyTable(Table):
     @model_validator(mode="after")
     def _lists_its_orders(self) -> StrategyTable:
         if STRATEGIES[self.kind].listed and not self.orderings:
-            raise ValueError(f"a “{self.kind}” strategy needs its orderings, as [[1, 2, 3]].")
+            raise ValueError(tr("a “{kind}” strategy needs its orderings, as [[1, 2, 3]].", kind=self.kind))
         return self
 
     def strategy(self, reads: int | None) -> Strategy:
@@ -102,7 +103,7 @@ class StrategyTable(Table):
 def _levels(value: Any) -> tuple[Any, ...]:
     listed = value if isinstance(value, list | tuple) else [value]
     if not listed:
-        raise ValueError("no levels; the first one is the baseline.")
+        raise ValueError(tr("no levels; the first one is the baseline."))
     return tuple(tuple(level) if isinstance(level, list) else level for level in listed)
 
 
@@ -110,7 +111,11 @@ def _few_settings(factors: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, .
     settings = math.prod(map(len, factors.values()))
     if settings > MAX_VARIANTS:
         raise ValueError(
-            f"{settings:,} settings when crossed; {MAX_VARIANTS:,} are planned. Leave out factors or levels."
+            tr(
+                "{settings:,} settings when crossed; {most:,} are planned. Leave out factors or levels.",
+                settings=settings,
+                most=MAX_VARIANTS,
+            )
         )
     return factors
 
@@ -142,7 +147,7 @@ class DesignTable(Table):
         strict=True,
         gt=0,
         le=10,
-        description="the smallest effect of interest in steps of the scale, as 0.1",
+        description=msg("the smallest effect of interest in steps of the scale, as 0.1"),
     )
     unit: UnitChoice = "auto"
 
@@ -170,9 +175,9 @@ def design_from_value(value: Any, *, where: str = "design") -> Design:
 def _address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{url!r} is no http address, as http://host:8000/v1.")
+        raise ValueError(tr("{url!r} is no http address, as http://host:8000/v1.", url=url))
     if parts.username or parts.password:
-        raise ValueError("no user or password in an address; use key_env.")
+        raise ValueError(tr("no user or password in an address; use key_env."))
     return url
 
 
@@ -180,8 +185,10 @@ def _variable(name: str | None) -> str | None:
     if name is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         # The value is not repeated in the message: it may be the key itself.
         raise ValueError(
-            "this is no name of an environment variable. Name the variable that holds the key, "
-            'as key_env = "MY_API_KEY"; never the key itself.'
+            tr(
+                "this is no name of an environment variable. Name the variable that holds the key, as key_env = "
+                '"MY_API_KEY"; never the key itself.'
+            )
         )
     return name
 
@@ -219,18 +226,18 @@ class JudgeTable(Table):
     @model_validator(mode="after")
     def _can_be_asked(self) -> JudgeTable:
         if self.base_url and self.base_urls:
-            raise ValueError("give base_url or base_urls, not both.")
+            raise ValueError(tr("give base_url or base_urls, not both."))
         kind = JUDGE_KINDS[self.kind]
         if self.entry and not kind.code:
-            raise ValueError(f'a judge of kind “{self.kind}” has no entry; that is for kind = "python".')
+            raise ValueError(tr('a judge of kind “{kind}” has no entry; that is for kind = "python".', kind=self.kind))
         if self.entry and self.model and self.entry != self.model:
-            raise ValueError("give entry alone: the model of own code is its entry.")
+            raise ValueError(tr("give entry alone: the model of own code is its entry."))
         if kind.code and not (self.entry or self.model):
-            raise ValueError('no entry; name your function, as entry = "my_judge:judge".')
+            raise ValueError(tr('no entry; name your function, as entry = "my_judge:judge".'))
         if not kind.code and not self.model and not kind.model:
-            raise ValueError("no model; name the model this judge asks.")
+            raise ValueError(tr("no model; name the model this judge asks."))
         if kind.address and not self.base_url and not self.base_urls:
-            raise ValueError(f"a judge of kind “{self.kind}” needs a base_url, as http://host/v1.")
+            raise ValueError(tr("a judge of kind “{kind}” needs a base_url, as http://host/v1.", kind=self.kind))
         return self
 
     def judge(self) -> Judge:
@@ -271,7 +278,7 @@ def kept_judge_from_value(value: Any, *, where: str = "judge") -> Judge:
 def judges_from_value(value: Any, *, where: str = "study") -> tuple[Judge, ...]:
     """Judges from a list of tables. Raises StudyError naming the judge's place."""
     if not isinstance(value, list) or not value:
-        raise StudyError(f"{where}: expected one or more [[judges]] tables.")
+        raise StudyError(tr("{where}: expected one or more [[judges]] tables.", where=where))
     return tuple(judge_from_value(judge, where=f"{where}, [[judges]] {i}") for i, judge in enumerate(value, 1))
 
 
@@ -280,7 +287,11 @@ def _refuse_secrets(value: Any, where: str) -> None:
     for key, part in value.items() if isinstance(value, Mapping) else ():
         if _SECRET.fullmatch(str(key)):
             raise StudyError(
-                f"{where}, {key}: a study file holds no keys. Put the key into an environment "
-                'variable and name that: key_env = "MY_API_KEY".'
+                tr(
+                    "{where}, {key}: a study file holds no keys. Put the key into an environment variable and name "
+                    'that: key_env = "MY_API_KEY".',
+                    where=where,
+                    key=key,
+                )
             )
         _refuse_secrets(part, f"{where}, {key}")

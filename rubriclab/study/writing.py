@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from rubriclab.datasets.rubrics import dump_rubric, rubric_to_value
 from rubriclab.model import Item, Judge, Rubric, Study, StudyError
+from rubriclab.model.language import tr
 from rubriclab.study.prompts.files import dump_template, template_to_value
 
 DATA_FILE, STUDY_FILE = "data.jsonl", "study.toml"
@@ -64,7 +65,7 @@ def study_parts(study: Study) -> dict[str, str]:
     """The files themselves, by name. Raises StudyError for comparisons."""
     items = [item for item in study.dataset.items if isinstance(item, Item)]
     if len(items) < len(study.dataset):
-        raise StudyError("A study of ready-made comparisons cannot be written as a study file.")
+        raise StudyError(tr("A study of ready-made comparisons cannot be written as a study file."))
     used = [name for name in _FIELDS if any(getattr(item, name) for item in items)]
     scores = sorted({score for item in items for score in item.references})
     kept = tuple(dict.fromkeys(name for item in items for name in item.columns))

@@ -10,11 +10,12 @@ import ast
 import io
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from babel.messages import Catalog
+from babel.messages import Catalog, Message
 from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
@@ -22,7 +23,13 @@ from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
 from rubriclab.report import definitions, estimands
 
 ROOT = Path(__file__).parents[2]
-KEYWORDS = {"tr": (1,), "msg": (1,), "noun": (1, 2)}
+TABLES = (
+    ("rubriclab/app/adapters.toml", "tools", ("lead",)),
+    ("rubriclab/datasets/gallery.toml", "", ("title", "about", "source", "licence")),
+    ("rubriclab/datasets/recipes.toml", "", ("title", "about", "source", "licence")),
+)
+"""Files with texts, the table of them that has entries (none: the file is such a table), and its fields that are
+said."""
 HEADER = "# The words of rubriclab. Written anew by: python -m tests.languages.catalogue\n#"
 
 
@@ -50,23 +57,44 @@ def of_statistics(path: Path) -> Iterator[str]:
             yield from re.findall(r".*\w+'?\w* \w.*", node.value)
 
 
+def of_code(path: Path) -> Iterator[str | tuple[str, str]]:
+    """What ``tr`` and ``msg`` are given as it stands there, one of two as well, and both forms of a ``noun``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+            continue
+        if node.func.id == "noun":
+            one, many = (str(ast.literal_eval(given)) for given in node.args)
+            yield one, many
+        elif node.func.id in ("tr", "msg"):
+            given = node.args[0]
+            for text in (given.body, given.orelse) if isinstance(given, ast.IfExp) else (given,):
+                if isinstance(text, ast.Constant):
+                    yield str(text.value)
+
+
 def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
     """The texts of one module or template; a noun with both its forms."""
     if path.parent.name == "stats":
         yield from of_statistics(path)
-        return
-    how = ("jinja2", {"trim_blocks": "true"}) if path.suffix == ".jinja" else ("python", None)
-    for _, message, _, _ in extract_from_file(how[0], path, keywords=KEYWORDS, options=how[1]):
-        yield message if isinstance(message, str) else (message[0], message[1])
+    elif path.suffix == ".jinja":
+        options = {"trim_blocks": "true"}
+        for _, message, _, _ in extract_from_file("jinja2", path, keywords={"tr": (1,)}, options=options):
+            yield message if isinstance(message, str) else message[0]
+    else:
+        yield from of_code(path)
 
 
 def glossary() -> Iterator[tuple[str, str]]:
-    """The texts of the definitions and of the assumptions, each with the file that it stands in."""
+    """The texts that stand in files of their own, each with its file."""
     for file, entries, words in (
         ("definitions.toml", definitions.TERMS, definitions.WORDS),
         ("estimands.toml", estimands.ESTIMANDS, estimands.WORDS),
     ):
         yield from ((f"rubriclab/report/{file}", getattr(one, word)) for one in entries for word in words)
+    for file, table, words in TABLES:
+        read = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))
+        entries = read[table] if table else read.values()
+        yield from ((file, one[word]) for one in entries for word in words if one.get(word))
 
 
 @cache
@@ -79,6 +107,11 @@ def source() -> Catalog:
     for file, text in glossary():
         found.add(text, locations=[(file, 0)])
     return found
+
+
+def forms_of(message: Message) -> tuple[str, ...]:
+    """A translation as it is, or in both its forms."""
+    return tuple(message.string) if isinstance(message.string, tuple) else (str(message.string or ""),)
 
 
 def path_of(code: str) -> Path:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from google.protobuf.descriptor import FieldDescriptor
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
@@ -65,12 +64,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def shown(message: Any) -> Iterator[str]:
     """The texts of an element's message that are read."""
     for field, value in message.ListFields():
-        many = value if field.is_repeated else [value]
-        if field.type == FieldDescriptor.TYPE_MESSAGE:
-            for one in many if not hasattr(many, "items") else ():
+        for one in value if field.is_repeated and not hasattr(value, "items") else [value]:
+            if hasattr(one, "ListFields"):
                 yield from shown(one)
-        elif field.type == FieldDescriptor.TYPE_STRING and field.name in READ:
-            yield from map(str, many)
+            elif isinstance(one, str) and field.name in READ:
+                yield one
 
 
 def outside(text: str) -> str:

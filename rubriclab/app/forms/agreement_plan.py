@@ -8,6 +8,7 @@ from rubriclab.app import ui
 from rubriclab.app.forms.study import Prepared
 from rubriclab.findings.agreement_planning import COEFFICIENTS, HALF_WIDTH, AgreementAim
 from rubriclab.model import Item, LabError
+from rubriclab.model.language import tr
 from rubriclab.runs.estimate import agreement_guessed
 
 
@@ -16,21 +17,21 @@ def agreement_form(prepared: Prepared) -> None:
     items = prepared.study.dataset.items
     if prepared.study.design.axis != "options" or not any(isinstance(item, Item) and item.human for item in items):
         return
-    with st.expander("How many ratings an interval on agreement takes", icon=":material/handshake:"):
+    with st.expander(tr("How many ratings an interval on agreement takes"), icon=":material/handshake:"):
         first, second, third, fourth = st.columns(4)
         coefficient = first.selectbox(
-            "Agreement of a read with a rating",
+            tr("Agreement of a read with a rating"),
             list(COEFFICIENTS),
-            format_func=COEFFICIENTS.__getitem__,
+            format_func=lambda name: tr(COEFFICIENTS[name]),
             key="study/agreement-of",
         )
-        guess = second.number_input("Guessed at", 0.0, 0.99, 0.5, 0.05, key="study/agreement-guess")
-        half_width = third.number_input("Wanted to ±", 0.01, 0.5, HALF_WIDTH, 0.01, key="study/agreement-width")
+        guess = second.number_input(tr("Guessed at"), 0.0, 0.99, 0.5, 0.05, key="study/agreement-guess")
+        half_width = third.number_input(tr("Wanted to ±"), 0.01, 0.5, HALF_WIDTH, 0.01, key="study/agreement-width")
         ratings = 2
         if coefficient == "icc":
-            about = "The judge's among them."
+            about = tr("The judge's among them.")
             ratings = int(
-                fourth.number_input("Ratings of an item", 2, 100, 3, key="study/agreement-ratings", help=about)
+                fourth.number_input(tr("Ratings of an item"), 2, 100, 3, key="study/agreement-ratings", help=about)
             )
         try:
             plans = agreement_guessed(prepared.plan, AgreementAim({coefficient: guess}, half_width, ratings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,16 +24,17 @@ from rubriclab.findings.check import (
     verdict_words,
 )
 from rubriclab.model import LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.places import CALIBRATION
-from rubriclab.model.wording import many
+from rubriclab.model.wording import many, number
 from rubriclab.runs.check import Checking
 
 JUDGES = {
-    "ordinary": "each item has its own score probabilities; the order plays no part",
-    "clustered": "each item leans to positions of its own, which cancel out over items",
-    "skewed": "scores pile up at the top",
-    "sharp": "nearly always the same score for an item",
-    "constant": "one score for everything",
+    "ordinary": msg("each item has its own score probabilities; the order plays no part"),
+    "clustered": msg("each item leans to positions of its own, which cancel out over items"),
+    "skewed": msg("scores pile up at the top"),
+    "sharp": msg("nearly always the same score for an item"),
+    "constant": msg("one score for everything"),
 }
 
 
@@ -55,8 +56,11 @@ def recorded() -> Recorded:
     """The large run that comes with the lab. Raises LabError where the file is not there."""
     if not CALIBRATION.exists():
         raise LabError(
-            f"The recorded calibration ({CALIBRATION}) is missing. Run a check of your own below, or "
-            "tests/calibration/run_calibration.py."
+            tr(
+                "The recorded calibration ({file}) is missing. Run a check of your own below, or "
+                "tests/calibration/run_calibration.py.",
+                file=CALIBRATION,
+            )
         )
     return _read(str(CALIBRATION), CALIBRATION.stat().st_mtime)
 
@@ -79,26 +83,28 @@ def show_verdicts() -> None:
     """How often whole runs say what is not true, then every miss."""
     checks = [c for c in recorded().checks if c.way == "runs"]
     if not checks:
-        st.info("No check of whole runs is recorded with this lab: `check-methods --all` makes one.")
+        st.info(tr("No check of whole runs is recorded with this lab: `check-methods --all` makes one."))
         return
     for sentence in verdict_words(checks):
         st.markdown(f"- {ui.plain(sentence)}")
     if recorded().note:
         st.markdown(f"- {ui.plain(recorded().note)}")
     st.caption(
-        "Judges of nine families that the lab's statistics do not assume (a latent trait, tastes that "
-        "differ by item, replies missing on poor items, prompts in clusters and more), under the "
-        "designs that people use. “Items lean”: the order moves single items, not the average."
+        tr(
+            "Judges of nine families that the lab's statistics do not assume (a latent trait, tastes that "
+            "differ by item, replies missing on poor items, prompts in clusters and more), under the designs "
+            "that people use. “Items lean”: the order moves single items, not the average."
+        )
     )
     missed = [c for c in checks if c.standing == "misses"]
-    st.markdown(f"**Every miss** ({len(missed):,})")
-    st.dataframe(_of_runs(missed), hide_index=True, width="stretch", column_config=FORMATS)
-    st.markdown("**How often a whole run said what is not true**, in how many runs")
+    st.markdown(tr("**Every miss** ({n:,})", n=len(missed)))
+    st.dataframe(_of_runs(missed), hide_index=True, width="stretch", column_config=formats())
+    st.markdown(tr("**How often a whole run said what is not true**, in how many runs"))
     rates = [c for c in checks if c.method == ANY_ADVICE]
     st.dataframe(wide(rates), hide_index=True, width="stretch")
-    with st.expander("Power, and every interval over all judges", icon=":material/query_stats:"):
+    with st.expander(tr("Power, and every interval over all judges"), icon=":material/query_stats:"):
         rest = [c for c in checks if c.quantity == "power" or c.judge == ALL_JUDGES]
-        st.dataframe(_of_runs(rest), hide_index=True, width="stretch", column_config=FORMATS)
+        st.dataframe(_of_runs(rest), hide_index=True, width="stretch", column_config=formats())
 
 
 def show_pulls() -> None:
@@ -107,30 +113,42 @@ def show_pulls() -> None:
     for sentence in pulls_words(checks):
         st.markdown(f"- {ui.plain(sentence)}")
     st.caption(
-        "The same families of judges, asked about the changes of the lab's sample rubric as “What pulls?” asks. “Label "
-        "pulls 0.4 points”: the order moves scores by 0.4 points, and not at all once the labels are others."
+        tr(
+            "The same families of judges, asked about the changes of the lab's sample rubric as “What "
+            "pulls?” asks. “Label pulls 0.4 points”: the order moves scores by 0.4 points, and not at all "
+            "once the labels are others."
+        )
     )
-    with st.expander("Every family, size and plant", icon=":material/query_stats:"):
-        st.dataframe(_of_runs(checks), hide_index=True, width="stretch", column_config=FORMATS)
+    with st.expander(tr("Every family, size and plant"), icon=":material/query_stats:"):
+        st.dataframe(_of_runs(checks), hide_index=True, width="stretch", column_config=formats())
 
 
 def wide(checks: Sequence[Check]) -> pd.DataFrame:
     """False rates of whole runs: one row a judge and design, a column a size, in per cent of runs."""
-    rows = [(c.quantity, c.judge, c.design, f"{c.n_items} items", f"{c.value:.1%} of {c.studies:,}") for c in checks]
+    rows = [
+        (
+            c.quantity,
+            c.judge,
+            c.design,
+            many(c.n_items, "item"),
+            tr("{share:.1%} of {studies:,}", share=c.value, studies=c.studies),
+        )
+        for c in checks
+    ]
     long = pd.DataFrame(rows, columns=["what", "judge", "design", "items", "value"])
     table = long.pivot(index=["what", "judge", "design"], columns="items", values="value")
-    sizes = [f"{n} items" for n in sorted({c.n_items for c in checks})]
-    return table[sizes].map(lambda v: "" if pd.isna(v) else v).reset_index()
+    sizes = [many(n, "item") for n in sorted({c.n_items for c in checks})]
+    return named(table[sizes].map(lambda v: "" if pd.isna(v) else v).reset_index())
 
 
 def _of_runs(checks: Sequence[Check]) -> pd.DataFrame:
-    return table(checks).assign(design=[c.design for c in checks]).drop(columns=["way", "unread"])
+    return named(table(checks).assign(design=[c.design for c in checks]).drop(columns=["way", "unread"]))
 
 
 _SETTINGS: tuple[tuple[str, str, str, float, Callable[[float], str]], ...] = (
-    ("n_items", "items", "Items", 60, str),
-    ("n_options", "options", "Score options", 5, str),
-    ("unread", "unread", "Unreadable replies", 0.1, "{:.0%}".format),
+    ("n_items", "items", msg("Items"), 60, str),
+    ("n_options", "options", msg("Score options"), 5, str),
+    ("unread", "unread", msg("Unreadable replies"), 0.1, lambda share: number(share, ".0%")),
 )
 """Field of a check, its name in the address, label, default, how its values are written."""
 
@@ -138,54 +156,105 @@ _SETTINGS: tuple[tuple[str, str, str, float, Callable[[float], str]], ...] = (
 def show_recorded() -> None:
     calibration = recorded()
     st.caption(
-        f"Recorded with the lab: {calibration.studies:,} simulated studies a setting, seed {calibration.seed}. "
-        "The settings below choose which part of it is shown."
+        tr(
+            "Recorded with the lab: {studies:,} simulated studies a setting, seed {seed}. The settings below "
+            "choose which part of it is shown.",
+            studies=calibration.studies,
+            seed=calibration.seed,
+        )
     )
     arrays = chosen = [c for c in calibration.checks if c.way == "arrays"]
     for place, (field, address, label, default, written) in zip(st.columns(3), _SETTINGS, strict=True):
         values = sorted({getattr(c, field) for c in arrays})
         with place:
             value = ui.choose(
-                label, values, default=default, segments=True, key=f"check-{address}", address=address, name=written
+                tr(label), values, default=default, segments=True, key=f"check-{address}", address=address, name=written
             )
         chosen = [c for c in chosen if getattr(c, field) == value]
     order = list(JUDGES)
     chosen.sort(key=lambda c: (order.index(c.judge.split(",")[0]), c.judge))
     show(chosen, key="recorded")
-    with st.expander("The judges", icon=":material/gavel:"):
+    with st.expander(tr("The judges"), icon=":material/gavel:"):
         for name, about in JUDGES.items():
-            st.markdown(f"**{name}**: {about}.")
+            st.markdown(f"**{name}**: {tr(about)}.")
     rest = [c for c in calibration.checks if c.way == "pipeline"]
     with st.expander(
-        "Through the whole pipeline: order of criteria, odds, paired differences", icon=":material/account_tree:"
+        tr("Through the whole pipeline: order of criteria, odds, paired differences"), icon=":material/account_tree:"
     ):
-        st.dataframe(table(rest), hide_index=True, width="stretch", column_config=FORMATS)
+        st.dataframe(named(table(rest)), hide_index=True, width="stretch", column_config=formats())
 
 
 def show(checks: Sequence[Check], *, key: str) -> None:
     """Words, the rejection chart, and coverage, power and the table on tabs."""
     for sentence in in_words([c for c in checks if c.quantity != "power"]):
         st.markdown(f"- {ui.plain(sentence)}")
-    tabs = st.tabs(["False alarms", "Coverage", "Power", "Table"])
+    tabs = st.tabs([tr("False alarms"), tr("Coverage"), tr("Power"), tr("Table")])
     with tabs[0]:
         ui.chart(rejection(checks), key=f"check-{key}-level")
         st.caption(
-            "The dotted line is the nominal 5 %, the shaded range what the lab promises. The "
-            "chi² makes no promise here: it is shown beside it on the same data."
+            tr(
+                "The dotted line is the nominal 5 %, the shaded range what the lab promises. The chi² makes no "
+                "promise here: it is shown beside it on the same data."
+            )
         )
     with tabs[1]:
         ui.chart(coverage(checks), key=f"check-{key}-coverage")
     with tabs[2]:
         ui.chart(rejection(checks, quantity="power"), key=f"check-{key}-power")
         st.caption(
-            "A test that is too eager without an effect has no power to speak of: what it finds cannot be believed."
+            tr("A test that is too eager without an effect has no power to speak of: what it finds cannot be believed.")
         )
     with tabs[3]:
-        st.dataframe(table(checks), hide_index=True, width="stretch", column_config=FORMATS)
-        st.caption(DEFINITION)
+        st.dataframe(named(table(checks)), hide_index=True, width="stretch", column_config=formats())
+        st.caption(tr(DEFINITION))
 
 
-FORMATS = {name: st.column_config.NumberColumn(format="%.3f") for name in ("value", "± (MC error)", "from", "to")}
+COLUMNS = (
+    msg("what"),
+    msg("method"),
+    msg("judge"),
+    msg("value"),
+    msg("± (MC error)"),
+    msg("from"),
+    msg("to"),
+    msg("promise"),
+    msg("studies"),
+    msg("items"),
+    msg("options"),
+    msg("unread"),
+    msg("way"),
+)
+_NUMBERS = ("value", "± (MC error)", "from", "to")
+_SAID = ("what", "promise", "way")
+_WORDS: Mapping[str, str] = {
+    "false effect": msg("false effect"),
+    "false equivalent": msg("false equivalent"),
+    "type-I error": msg("type-I error"),
+    "power": msg("power"),
+    "coverage": msg("coverage"),
+    "recovery": msg("recovery"),
+    "holds": msg("holds"),
+    "cannot say": msg("cannot say"),
+    "misses": msg("misses"),
+    "not promised": msg("not promised"),
+    "pipeline": msg("pipeline"),
+    "arrays": msg("arrays"),
+    "runs": msg("runs"),
+    "what pulls": msg("what pulls"),
+    "design": msg("design"),
+}
+"""What a check is of, where it stands, how it was made; and the one more column of whole runs."""
+
+
+def formats() -> dict[str, Any]:
+    """How the columns of numbers are written, by the names that a reader sees."""
+    return {tr(name): st.column_config.NumberColumn(format="%.3f") for name in _NUMBERS}
+
+
+def named(checks: pd.DataFrame) -> pd.DataFrame:
+    """A table of checks in the reader's language."""
+    said = {column: checks[column].map(lambda word: tr(_WORDS.get(word, word))) for column in _SAID if column in checks}
+    return checks.assign(**said).rename(columns=tr)
 
 
 def table(checks: Sequence[Check]) -> pd.DataFrame:
@@ -207,22 +276,7 @@ def table(checks: Sequence[Check]) -> pd.DataFrame:
         )
         for c in checks
     ]
-    names = [
-        "what",
-        "method",
-        "judge",
-        "value",
-        "± (MC error)",
-        "from",
-        "to",
-        "promise",
-        "studies",
-        "items",
-        "options",
-        "unread",
-        "way",
-    ]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 # ---------------------------------------------------------------- one's own
@@ -232,14 +286,14 @@ def own_check() -> None:
     """Choose effects and sizes, run, watch, read."""
     with st.form("check-form", border=True):
         options = _choices()
-        started = st.form_submit_button("Run the check", type="primary", icon=":material/play_arrow:")
+        started = st.form_submit_button(tr("Run the check"), type="primary", icon=":material/play_arrow:")
     going = mine()
     if started and going is not None and going.active:
-        st.warning("A check of yours is still going: stop it first.")
+        st.warning(tr("A check of yours is still going: stop it first."))
     elif started:
         others = sum(c.active for c in _checkings().values())
         if others >= 2:
-            st.warning("Two checks are going on this server already; try again when one is done.")
+            st.warning(tr("Two checks are going on this server already; try again when one is done."))
         else:
             _start(options)
     if mine() is not None:
@@ -257,28 +311,30 @@ def _start(options: dict[str, Any]) -> None:
 
 
 def _choices() -> dict[str, Any]:
-    st.markdown("**What is planted** (log-odds; 0.5 makes a choice 1.6 times as likely)")
+    st.markdown(tr("**What is planted** (log-odds; 0.5 makes a choice 1.6 times as likely)"))
     row = st.columns(3)
-    first = row[0].number_input("What stands first", -3.0, 3.0, 0.5, 0.1, key="check-first")
-    last = row[1].number_input("What stands last", -3.0, 3.0, 0.0, 0.1, key="check-last")
-    label = row[2].number_input("The label 1", -3.0, 3.0, 0.0, 0.1, key="check-label")
+    first = row[0].number_input(tr("What stands first"), -3.0, 3.0, 0.5, 0.1, key="check-first")
+    last = row[1].number_input(tr("What stands last"), -3.0, 3.0, 0.0, 0.1, key="check-last")
+    label = row[2].number_input(tr("The label 1"), -3.0, 3.0, 0.0, 0.1, key="check-label")
     row = st.columns(3)
-    after = row[0].number_input("What follows the highest score", -3.0, 3.0, 0.0, 0.1, key="check-neighbour")
-    lean = row[1].number_input("Items' own leanings (sd)", 0.0, 3.0, 0.0, 0.1, key="check-lean")
-    unread = row[2].number_input("Unreadable replies (share)", 0.0, 0.9, 0.1, 0.05, key="check-own-unread")
-    st.markdown("**How large a study, and how many**")
+    after = row[0].number_input(tr("What follows the highest score"), -3.0, 3.0, 0.0, 0.1, key="check-neighbour")
+    lean = row[1].number_input(tr("Items' own leanings (sd)"), 0.0, 3.0, 0.0, 0.1, key="check-lean")
+    unread = row[2].number_input(tr("Unreadable replies (share)"), 0.0, 0.9, 0.1, 0.05, key="check-own-unread")
+    st.markdown(tr("**How large a study, and how many**"))
     row = st.columns(3)
-    items = row[0].number_input("Items", 10, 1_000, 60, 10, key="check-own-items")
-    options = row[1].number_input("Score options", 2, 10, 5, key="check-own-options")
+    items = row[0].number_input(tr("Items"), 10, 1_000, 60, 10, key="check-own-items")
+    options = row[1].number_input(tr("Score options"), 2, 10, 5, key="check-own-options")
     studies = row[2].number_input(
-        "Studies",
+        tr("Studies"),
         10,
         1_000,
         100,
         10,
         key="check-own-studies",
-        help="Each is planned, asked, parsed and worked out as a real one: about 0.15 s at 60 "
-        "items and 5 options, once without and once with the effects.",
+        help=tr(
+            "Each is planned, asked, parsed and worked out as a real one: about 0.15 s at 60 items and 5 "
+            "options, once without and once with the effects."
+        ),
     )
     return {
         "studies": int(studies),
@@ -297,8 +353,8 @@ def _progress() -> None:
     done, total = check.progress
     if not check.active:
         st.rerun()
-    st.progress(done / total, text=f"{done:,} of {many(total, 'study')}")
-    if st.button("Stop", icon=":material/stop:", key="check-stop"):
+    st.progress(done / total, text=tr("{done:,} of {studies}", done=done, studies=many(total, "study")))
+    if st.button(tr("Stop"), icon=":material/stop:", key="check-stop"):
         check.stop()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -13,9 +13,25 @@ from rubriclab.datasets.sample import embedded_judge, sample_rubrics
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model import Comparison, Dataset, Item, Judge, Rubric
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 
 PREVIEW_ROWS = 200
+COLUMNS: Mapping[str, str] = {
+    "id": msg("id"),
+    "criterion": msg("criterion"),
+    "instruction": msg("instruction"),
+    "response": msg("response"),
+    "human": msg("human"),
+    "candidate": msg("candidate"),
+    "task": msg("task"),
+    "block": msg("block"),
+    "prompt": msg("prompt"),
+    "references": msg("references"),
+    "candidates": msg("candidates"),
+    "first answer": msg("first answer"),
+}
+"""What the columns of a preview are called."""
 
 
 @st.cache_resource(show_spinner="Reading the data set …", max_entries=6)
@@ -55,16 +71,38 @@ class Facts:
     def sentence(self) -> str:
         """One line, largest facts first."""
         if self.comparisons:
-            return f"{many(self.items, 'comparison')} of {self.candidates} candidates"
+            return tr(
+                "{comparisons} of {candidates} candidates",
+                comparisons=many(self.items, "comparison"),
+                candidates=self.candidates,
+            )
         parts = [many(self.items, "item")]
         if self.criteria:
-            parts.append(f"{many(self.texts, 'text')} under {many(len(self.criteria), 'criterion')}")
+            parts.append(
+                tr(
+                    "{texts} under {criteria}",
+                    texts=many(self.texts, "text"),
+                    criteria=many(len(self.criteria), "criterion"),
+                )
+            )
         if self.candidates > 1:
-            parts.append(f"{self.candidates} candidates on {many(self.prompts, 'prompt')}")
-        whose = f"up to {many(self.raters, 'rater')}" + (f" an item, {self.people:,} by name" if self.people else "")
-        parts.append(f"{self.rated:,} with human ratings ({whose})" if self.rated else "no human ratings")
+            parts.append(
+                tr(
+                    "{candidates} candidates on {prompts}",
+                    candidates=self.candidates,
+                    prompts=many(self.prompts, "prompt"),
+                )
+            )
+        whose = tr("up to {raters}", raters=many(self.raters, "rater"))
+        if self.people:
+            whose = tr("{raters} an item, {people:,} by name", raters=whose, people=self.people)
+        parts.append(
+            tr("{rated:,} with human ratings ({whose})", rated=self.rated, whose=whose)
+            if self.rated
+            else tr("no human ratings")
+        )
         if self.referenced:
-            parts.append(f"{self.referenced:,} with a reference answer")
+            parts.append(tr("{referenced:,} with a reference answer", referenced=self.referenced))
         return " · ".join(parts)
 
 
@@ -128,14 +166,17 @@ def show_preview(dataset: Dataset, *, key: str) -> None:
     """The first items, and any one of them to read in full."""
     table = preview(dataset)
     if len(dataset) > len(table):
-        st.caption(f"The first {len(table)} of {len(dataset):,}. Choose a row to read it in full.")
+        st.caption(
+            tr("The first {shown} of {items:,}. Choose a row to read it in full.", shown=len(table), items=len(dataset))
+        )
     else:
-        st.caption("Choose a row to read it in full.")
+        st.caption(tr("Choose a row to read it in full."))
     event = st.dataframe(
         table,
         hide_index=True,
         width="stretch",
         key=f"{key}-table",
+        column_config={name: tr(label) for name, label in COLUMNS.items() if name in table},
         on_select="rerun",
         selection_mode="single-row",
         height=min(36 * len(table) + 38, 290),
@@ -145,36 +186,36 @@ def show_preview(dataset: Dataset, *, key: str) -> None:
         return
     item = dataset.items[rows[0]]
     if isinstance(item, Comparison):
-        ui.verbatim("\n\n".join(item.turns), label="Prompt")
+        ui.verbatim("\n\n".join(item.turns), label=tr("Prompt"))
         for name, turns in zip(item.candidates, item.responses, strict=True):
             ui.verbatim("\n\n".join(turns), label=ui.plain(name))
         return
     if item.instruction:
-        ui.verbatim(item.instruction, label="Instruction")
-    ui.verbatim(item.response, label="Response")
+        ui.verbatim(item.instruction, label=tr("Instruction"))
+    ui.verbatim(item.response, label=tr("Response"))
     for score, text in sorted(item.references.items()):
-        ui.verbatim(text, label=f"Reference answer of score {score}")
+        ui.verbatim(text, label=tr("Reference answer of score {score}", score=score))
 
 
 def all_rubrics() -> dict[str, tuple[Rubric, str]]:
     """Rubrics by name with where they come from: kept ones first; they win over shipped ones."""
-    found = {rubric.name: (rubric, "yours") for rubric in ui.store().rubrics()}
+    found = {rubric.name: (rubric, tr("yours")) for rubric in ui.store().rubrics()}
     for rubric in sample_rubrics():
-        found.setdefault(rubric.name, (rubric, "comes with the lab"))
+        found.setdefault(rubric.name, (rubric, tr("comes with the lab")))
     return found
 
 
 def rubric_sentence(rubric: Rubric) -> str:
     """As “2 criteria · 5 score options”, or the range where criteria differ."""
     sizes = sorted({len(criterion.options) for criterion in rubric.criteria})
-    span = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    return f"{many(len(rubric.criteria), 'criterion')} · {span} score options"
+    span = f"{sizes[0]}" if len(sizes) == 1 else tr("{low} to {high}", low=sizes[0], high=sizes[-1])
+    return tr("{criteria} · {span} score options", criteria=many(len(rubric.criteria), "criterion"), span=span)
 
 
 def listing(names: Sequence[str], *, most: int = 6) -> str:
     """Names in a row, the rest counted; plain text for a markdown widget."""
     shown = ", ".join(ui.plain(name) for name in names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+    return tr("{names} and {left:,} more", names=shown, left=len(names) - most) if len(names) > most else shown
 
 
 def known_judges() -> dict[str, Judge]:
@@ -189,4 +230,4 @@ def known_judges() -> dict[str, Judge]:
 
 def judge_label(judge: Judge) -> str:
     """The judge's name with what it is; a simulated one always says so."""
-    return f"{judge.name} · {JUDGE_KINDS[judge.kind].label}"
+    return f"{judge.name} · {tr(JUDGE_KINDS[judge.kind].label)}"

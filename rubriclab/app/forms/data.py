@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,6 +9,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rubriclab.app import ui
+from rubriclab.app.forms.columns import MAIN, mapping_form
 from rubriclab.app.forms.common import facts, keep_dataset, kept_dataset, listing, rubric_sentence, show_preview
 from rubriclab.datasets.delimited import DELIMITERS
 from rubriclab.datasets.items import build_dataset
@@ -19,38 +19,10 @@ from rubriclab.datasets.remarks import remarks
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.datasets.tables import MAX_UPLOAD_MB, read_table, table_notes
 from rubriclab.model import Dataset
+from rubriclab.model.language import language, msg, tr
 from rubriclab.model.wording import many
 
 UPLOADS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json", "parquet", "xlsx", "xlsm", "gz"]
-_MAIN: tuple[tuple[str, str, str], ...] = (
-    ("response", "Response", "The text to judge. The only column that must be there."),
-    ("instruction", "Instruction", "What the response answers: shown to the judge above it."),
-    ("item_id", "Id", "Left out, the rows are numbered."),
-    (
-        "criterion",
-        "Criterion",
-        "Names the rubric's criterion a row is judged under. Left out, every row is judged under each criterion.",
-    ),
-)
-_MORE: tuple[tuple[str, str, str], ...] = (
-    ("rater", "Rater", "Who gave the rating of a row: rows of one item become one item with several ratings."),
-    ("reference", "Reference answer", "A model answer that gets the score beside."),
-    ("block", "Block", "Rows that share a text; they are resampled together."),
-    (
-        "prompt",
-        "Prompt group",
-        "Candidates that answer one instruction share it: needed to compare and to rank, and one unit of intervals.",
-    ),
-    ("candidate", "Candidate", "Who wrote the response, as a model's name."),
-    ("task", "Task", "A category, to look at apart."),
-    ("system", "System prompt", "Put above the instruction."),
-    (
-        "judge_prompt",
-        "Whole judge prompt",
-        "A Prometheus-Eval prompt: instruction, response, reference and rubric are taken out of it.",
-    ),
-    ("score_rubric", "Rubric of the row", "A Prometheus rubric object: each row brings its own."),
-)
 
 
 # ---------------------------------------------------------------- kept data sets
@@ -61,10 +33,12 @@ def kept_list() -> None:
     table = ui.store().datasets()
     if table.empty:
         with st.container(border=True):
-            st.subheader("No data yet", anchor=False)
+            st.subheader(tr("No data yet"), anchor=False)
             st.markdown(
-                "Start with the sample that comes with the lab, or bring your own below. "
-                "Whatever you add stays in the store on this machine."
+                tr(
+                    "Start with the sample that comes with the lab, or bring your own below. Whatever you add stays "
+                    "in the store on this machine."
+                )
             )
             _sample_button("data-empty-sample", primary=True)
         return
@@ -77,19 +51,18 @@ def _kept_row(row: dict[str, Any]) -> None:
     shown = st.session_state.get("data-open") == code
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            thing = "comparisons" if row["kind"] == "comparisons" else "items"
-            own = " :blue-badge[own rubric]" if row["own_rubric"] else ""
+            counted = many(int(row["n_items"]), "comparison" if row["kind"] == "comparisons" else "item")
+            own = tr(" :blue-badge[own rubric]") if row["own_rubric"] else ""
             origin = f"{ui.plain(str(row['origin']))} · " if row["origin"] else ""
-            st.markdown(
-                f"**{ui.plain(str(row['name']))}**{own}  \n"
-                f":small[{int(row['n_items']):,} {thing} · {origin}{row['created']:%d %b %Y}]",
-                width="stretch",
-            )
+            day = ui.dated(row["created"], msg("%d %b %Y"))
+            st.markdown(f"**{ui.plain(str(row['name']))}**{own}  \n:small[{counted} · {origin}{day}]", width="stretch")
             with st.container(horizontal=True, width="content"):
-                if st.button("Close" if shown else "Look", key=f"data-look-{code}", icon=":material/visibility:"):
+                if st.button(
+                    tr("Close") if shown else tr("Look"), key=f"data-look-{code}", icon=":material/visibility:"
+                ):
                     st.session_state["data-open"] = None if shown else code
                     st.rerun()
-                if st.button("Use in a study", key=f"data-use-{code}", icon=":material/science:"):
+                if st.button(tr("Use in a study"), key=f"data-use-{code}", icon=":material/science:"):
                     st.session_state["study-data-wanted"] = code
                     st.switch_page("pages/study.py")
         if shown:
@@ -101,13 +74,13 @@ def _looked_into(code: str) -> None:
     found = facts(dataset)
     st.markdown(found.sentence())
     if found.criteria:
-        st.caption("Criteria: " + listing(found.criteria, most=12))
+        st.caption(tr("Criteria: {names}", names=listing(found.criteria, most=12)))
     if dataset.rubric is not None:
-        st.caption(f"Brings a rubric: {rubric_sentence(dataset.rubric)}.")
+        st.caption(tr("Brings a rubric: {rubric}.", rubric=rubric_sentence(dataset.rubric)))
     show_preview(dataset, key=f"data-kept-{code}")
-    with st.popover("Delete", icon=":material/delete:"):
-        st.markdown("Removed from the store for good. Data that a run was made on has to stay.")
-        if st.button("Delete this data set", key=f"data-delete-{code}"):
+    with st.popover(tr("Delete"), icon=":material/delete:"):
+        st.markdown(tr("Removed from the store for good. Data that a run was made on has to stay."))
+        if st.button(tr("Delete this data set"), key=f"data-delete-{code}"):
             ui.store().delete_dataset(code)
             st.session_state["data-open"] = None
             st.rerun()
@@ -119,7 +92,7 @@ def _keep(dataset: Dataset) -> None:
     ui.discard(round_key("file"))
     st.session_state["data-open"] = code
     st.session_state["data-round"] = st.session_state.get("data-round", 0) + 1
-    ui.announce(f"Kept “{ui.plain(dataset.name)}”: {many(len(dataset), 'item')}.")
+    ui.announce(tr("Kept “{name}”: {items}.", name=ui.plain(dataset.name), items=many(len(dataset), "item")))
     st.rerun()
 
 
@@ -129,7 +102,7 @@ def round_key(name: str) -> str:
 
 
 def _sample_button(key: str, *, primary: bool = False) -> None:
-    if st.button("Add the sample", key=key, icon=":material/add:", type="primary" if primary else "secondary"):
+    if st.button(tr("Add the sample"), key=key, icon=":material/add:", type="primary" if primary else "secondary"):
         _keep(sample_dataset())
 
 
@@ -137,7 +110,13 @@ def _sample_button(key: str, *, primary: bool = False) -> None:
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=2)
-def _table(file_id: str, name: str, delimiter: str | None, _content: UploadedFile) -> pd.DataFrame:  # noqa: ARG001 (file_id: a key of the cache)
+def _table(
+    file_id: str,  # noqa: ARG001  (a key of the cache)
+    name: str,
+    delimiter: str | None,
+    spoken: str,  # noqa: ARG001  (what was noticed is said in this language)
+    _content: UploadedFile,
+) -> pd.DataFrame:
     return read_table(name, _content.getvalue(), delimiter=delimiter)
 
 
@@ -155,34 +134,39 @@ def _built(
 def upload_form() -> None:
     """Upload, map the columns, look at what comes of it, keep it."""
     uploaded = ui.upload(
-        "A file with one response a row",
+        tr("A file with one response a row"),
         type=UPLOADS,
         key=round_key("file"),
-        help=f"CSV, TSV, JSON Lines, JSON, Parquet or Excel, each also as .gz, up to "
-        f"{MAX_UPLOAD_MB} MB. Nothing leaves this machine until a judge is asked.",
+        help=tr(
+            "CSV, TSV, JSON Lines, JSON, Parquet or Excel, each also as .gz, up to {most} MB. "
+            "Nothing leaves this machine until a judge is asked.",
+            most=MAX_UPLOAD_MB,
+        ),
     )
     if uploaded is None:
         st.caption(
-            "A column with the responses is enough. Instructions, human ratings, criteria and "
-            "reference answers are used where they are there; the next step asks which column is which."
+            tr(
+                "A column with the responses is enough. Instructions, human ratings, criteria and reference "
+                "answers are used where they are there; the next step asks which column is which."
+            )
         )
         return
     delimiter = _delimiter(uploaded)
-    frame = _table(uploaded.file_id, uploaded.name, delimiter, uploaded)
+    frame = _table(uploaded.file_id, uploaded.name, delimiter, language(), uploaded)
     for note in table_notes(frame):
         st.caption(ui.plain(note))
     st.dataframe(frame.head(5).astype(str), hide_index=True, width="stretch", key=round_key("head"))
     guess = guess_mapping(frame)
-    known = any(getattr(guess, name) is not None for name, _, _ in _MAIN) or guess.human or guess.judge_prompt
+    known = any(getattr(guess, name) is not None for name, _, _ in MAIN) or guess.human or guess.judge_prompt
     said = (
-        "This is a guess by the columns' names: change what is wrong."
+        tr("This is a guess by the columns' names: change what is wrong.")
         if known
-        else "Their names say nothing to the lab."
+        else tr("Their names say nothing to the lab.")
     )
-    st.markdown(f"**Which column is which?** {said}")
-    mapping = _mapping_form(frame, guess, uploaded.file_id)
+    st.markdown(tr("**Which column is which?** {said}", said=said))
+    mapping = mapping_form(frame, guess, uploaded.file_id)
     if mapping.response is None and mapping.judge_prompt is None:
-        st.info("Choose the column of the responses: the texts to judge.", icon=":material/info:")
+        st.info(tr("Choose the column of the responses: the texts to judge."), icon=":material/info:")
     else:
         _result(uploaded, delimiter, frame, mapping)
 
@@ -193,12 +177,12 @@ def _delimiter(uploaded: UploadedFile) -> str | None:
     if not plain_name.endswith((".csv", ".tsv", ".txt")):
         return None
     chosen: str | None = st.selectbox(
-        "Separated by",
+        tr("Separated by"),
         [None, *DELIMITERS],
         key=f"data-delimiter-{uploaded.file_id}",
         persist_state="session",
-        format_func=lambda sign: "found out by the lab" if sign is None else DELIMITERS[sign],
-        placeholder="found out by the lab",  # None counts as unchosen after a rerun
+        format_func=lambda sign: tr("found out by the lab") if sign is None else tr(DELIMITERS[sign]),
+        placeholder=tr("found out by the lab"),  # None counts as unchosen after a rerun
     )
     return chosen
 
@@ -206,119 +190,30 @@ def _delimiter(uploaded: UploadedFile) -> str | None:
 def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, mapping: ColumnMapping) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.text_input(
-        "Name of the data set",
+        tr("Name of the data set"),
         uploaded.name.split(".")[0],
         max_chars=80,
         key=f"data-name-{uploaded.file_id}",
         persist_state="session",
     )
     skip = right.checkbox(
-        "Leave out rows without a response",
+        tr("Leave out rows without a response"),
         key=f"data-skip-{uploaded.file_id}",
         persist_state="session",
-        help="They are counted in the data set's origin.",
+        help=tr("They are counted in the data set's origin."),
     )
     if not name.strip():
-        st.info("Give the data set a name.", icon=":material/info:")
+        st.info(tr("Give the data set a name."), icon=":material/info:")
         return
     dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
-    st.success(f"This gives {facts(dataset).sentence()}.", icon=":material/check:")
+    st.success(tr("This gives {facts}.", facts=facts(dataset).sentence()), icon=":material/check:")
     if dataset.origin != uploaded.name:  # what was left out, and how ratings were read
         st.caption(ui.plain(dataset.origin))
     for remark in remarks(dataset, dataset.rubric):
         st.warning(ui.plain(remark), icon=":material/warning:")
     show_preview(dataset, key=f"data-new-{uploaded.file_id}")
-    if st.button("Keep this data set", type="primary", key="data-keep", icon=":material/save:"):
+    if st.button(tr("Keep this data set"), type="primary", key="data-keep", icon=":material/save:"):
         _keep(dataset)
-
-
-def _mapping_form(frame: pd.DataFrame, guess: ColumnMapping, tag: str) -> ColumnMapping:
-    """Selectboxes that start at the guess."""
-    columns = frame.columns.tolist()
-    parts = _selects(_MAIN, columns, guess, tag)
-    raters = "One column a rater, or one column with their mean; or one column of ratings beside one of raters."
-    parts["human"] = _several("Human ratings", columns, guess.human, f"data-human-{tag}", raters)
-    more = [name for name, _, _ in _MORE if getattr(guess, name)]
-    with st.expander(
-        f"More columns ({len(more)} found)" if more else "More columns: reference answers, blocks, candidates …",
-        icon=":material/tune:",
-    ):
-        parts |= _selects(_MORE, columns, guess, tag)
-        parts["reference_score"] = int(
-            st.number_input(
-                "Score of the reference answer",
-                0,
-                100,
-                guess.reference_score,
-                key=f"data-refscore-{tag}",
-                persist_state="session",
-            )
-        )
-        parts["references"] = _references(columns, guess, tag)
-        parts["human_by_criterion"] = _by_criterion(columns, guess, tag)
-        about = "Kept with the items under their own names, for a prompt of yours that says {{ item.NAME }}."
-        parts["kept"] = _several("Columns for your own prompts", columns, guess.kept, f"data-kept-{tag}", about)
-    return ColumnMapping(**parts)
-
-
-def _several(label: str, columns: list[str], guess: tuple[str, ...], key: str, about: str) -> tuple[str, ...]:
-    return tuple(
-        st.multiselect(
-            label, columns, default=list(guess), key=key, persist_state="session", placeholder="None", help=about
-        )
-    )
-
-
-def _selects(
-    fields: Sequence[tuple[str, str, str]], columns: list[str], guess: ColumnMapping, tag: str
-) -> dict[str, Any]:
-    """Two selectboxes a row; "–" stands for no column."""
-    chosen: dict[str, Any] = {}
-    for start in range(0, len(fields), 2):
-        for place, (name, label, about) in zip(st.columns(2), fields[start : start + 2], strict=False):
-            guessed = getattr(guess, name)
-            chosen[name] = place.selectbox(
-                label,
-                columns,
-                index=columns.index(guessed) if guessed in columns else None,
-                placeholder="No column",
-                help=about,
-                key=f"data-{name}-{tag}",
-                persist_state="session",
-            )
-    return chosen
-
-
-def _references(columns: list[str], guess: ColumnMapping, tag: str) -> tuple[tuple[int, str], ...]:
-    st.markdown("Reference answers of several scores, one column each")
-    start = pd.DataFrame(list(guess.references), columns=["score", "column"])
-    start = start.astype({"score": "Int64", "column": "object"})
-    whole = _by_column(start, st.column_config.NumberColumn("Score", min_value=0, step=1), columns, f"data-refs-{tag}")
-    return tuple((int(score), str(column)) for score, column in zip(whole["score"], whole["column"], strict=True))
-
-
-def _by_criterion(columns: list[str], guess: ColumnMapping, tag: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    st.markdown("A wide table: human ratings in a column (or several) for each criterion")
-    rows = [(name, column) for name, rated in guess.human_by_criterion for column in rated]
-    start = pd.DataFrame(rows, columns=["criterion", "column"], dtype=object)
-    whole = _by_column(start, st.column_config.TextColumn("Criterion"), columns, f"data-wide-{tag}")
-    rated: dict[str, list[str]] = {}
-    for record in whole.to_dict("records"):
-        rated.setdefault(str(record["criterion"]).strip(), []).append(str(record["column"]))
-    return tuple((name, tuple(listed)) for name, listed in rated.items() if name)
-
-
-def _by_column(start: pd.DataFrame, first: Any, columns: list[str], key: str) -> pd.DataFrame:
-    """Rows to add and to take away, of something (``first``) and the file's column for it; the whole ones."""
-    made = ui.table(
-        start,
-        num_rows="dynamic",
-        hide_index=True,
-        width="stretch",
-        key=key,
-        column_config={start.columns[0]: first, "column": st.column_config.SelectboxColumn("Column", options=columns)},
-    )
-    return made.dropna()
 
 
 # ---------------------------------------------------------------- sample and recipes
@@ -328,8 +223,11 @@ def sample_form() -> None:
     """The sample that comes with the lab, one click away."""
     dataset = _sample()
     st.markdown(
-        f"{facts(dataset).sentence()}. Written for this project in several domains, with "
-        "quality levels as their author meant them: `data/README.md` says who graded them."
+        tr(
+            "{facts}. Written for this project in several domains, with quality levels as their author "
+            "meant them: `data/README.md` says who graded them.",
+            facts=facts(dataset).sentence(),
+        )
     )
     show_preview(dataset, key="data-sample")
     _sample_button("data-sample-add")
@@ -342,43 +240,51 @@ def _sample() -> Dataset:
 
 def recipe_form() -> None:
     """A public data set, from its published files or from the user's copies of them."""
-    key = st.selectbox("Data set", list(RECIPES), format_func=lambda k: RECIPES[k].title, key="data-recipe")
+    key = st.selectbox(tr("Data set"), list(RECIPES), format_func=lambda k: tr(RECIPES[k].title), key="data-recipe")
     chosen = RECIPES[key]
-    st.markdown(ui.plain(chosen.about))
+    st.markdown(ui.plain(tr(chosen.about)))
     st.caption(
-        f"From {ui.plain(chosen.source)} · licence {ui.plain(chosen.licence)} · "
-        f"{listing([file.name for file in chosen.files])}"
+        tr(
+            "From {source} · licence {licence} · {files}",
+            source=ui.plain(tr(chosen.source)),
+            licence=ui.plain(tr(chosen.licence)),
+            files=listing([file.name for file in chosen.files]),
+        )
     )
     gold = None
     if chosen.gold:
         gold = st.selectbox(
-            "Stand-in for human ratings",
+            tr("Stand-in for human ratings"),
             [None, *chosen.gold],
             key=f"data-gold-{key}",
-            format_func=lambda name: "none" if name is None else name,
-            placeholder="none",
-            help="These are another model's scores, not a human's.",
+            format_func=lambda name: tr("none") if name is None else name,
+            placeholder=tr("none"),
+            help=tr("These are another model's scores, not a human's."),
         )
     if chosen.downloadable and st.button(
-        "Download and keep", key=f"data-fetch-{key}", type="primary", icon=":material/download:"
+        tr("Download and keep"), key=f"data-fetch-{key}", type="primary", icon=":material/download:"
     ):
         _keep(_fetched(chosen, gold))
     files = st.file_uploader(
-        "Or your own copy of the files", accept_multiple_files=True, key=round_key(f"recipe-{key}")
+        tr("Or your own copy of the files"), accept_multiple_files=True, key=round_key(f"recipe-{key}")
     )
     if files:
         dataset = read_files(chosen, [(file.name, file.getvalue()) for file in files], gold=gold)
-        st.success(f"This gives {facts(dataset).sentence()}.", icon=":material/check:")
-        if st.button("Keep this data set", type="primary", key=f"data-keep-{key}"):
+        st.success(tr("This gives {facts}.", facts=facts(dataset).sentence()), icon=":material/check:")
+        if st.button(tr("Keep this data set"), type="primary", key=f"data-keep-{key}"):
             _keep(dataset)
 
 
 def _fetched(chosen: Recipe, gold: str | None) -> Dataset:
-    bar = st.progress(0.0, text="Asking for the files …")
+    bar = st.progress(0.0, text=tr("Asking for the files …"))
 
     def heard(name: str, done: int, total: int | None) -> None:
         share = min(1.0, done / total) if total else 0.0
-        size = f"{done / 1e6:.1f} MB" + (f" of {total / 1e6:.1f}" if total else "")
+        size = (
+            tr("{done:.1f} MB of {total:.1f}", done=done / 1e6, total=total / 1e6)
+            if total
+            else tr("{done:.1f} MB", done=done / 1e6)
+        )
         bar.progress(share, text=f"{ui.plain(name)}: {size}")
 
     try:

@@ -15,44 +15,51 @@ from rubriclab.datasets.imports import READERS
 from rubriclab.datasets.logs import LOGS, Source, detect
 from rubriclab.datasets.logs.prompts_table import columns_of
 from rubriclab.datasets.logs.rows import first_row
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.importing import ANY_TABLE, ARCHIVE, Imported, import_file, kind_of
 from rubriclab.runs.logs import Progress
 
 KINDS = (
-    {"": "Find out from the file"}
+    {"": msg("Find out from the file")}
     | {kind: reader.title for kind, reader in READERS.items()}
     | {kind: log.title for kind, log in LOGS.items()}
-    | {ARCHIVE: "A run's archive (.zip) from another lab"}
+    | {ARCHIVE: msg("A run's archive (.zip) from another lab")}
 )
-KIND_HELP = (
-    {
-        "": "A table of judgments, a run's archive, or a log: "
-        + ", ".join(dict.fromkeys(log.title.split(":")[0] for key, log in LOGS.items() if key != ANY_TABLE))
-        + ", or any table with a judge's prompts and replies."
-    }
-    | {
-        kind: " ".join(filter(None, (f"Columns `{reader.columns}`{';' if reader.more else '.'}", reader.more)))
-        for kind, reader in READERS.items()
-    }
-    | {kind: f"Known by its fields: {log.fields}." for kind, log in LOGS.items()}
-    | {
-        ARCHIVE: "Made with “Run as an archive” or on the Report page of any lab, of one run or "
-        "several. It brings its data, rubric and judgments, and can be gone on with."
-    }
-)
+
+
+def kind_help(kind: str) -> str:
+    """What a file of a kind is known by."""
+    if kind == ARCHIVE:
+        return tr(
+            "Made with “Run as an archive” or on the Report page of any lab, of one run or several. It brings its data, "
+            "rubric and judgments, and can be gone on with."
+        )
+    if kind in LOGS:
+        return tr("Known by its fields: {fields}.", fields=tr(LOGS[kind].fields))
+    if kind in READERS:
+        reader = READERS[kind]
+        columns = tr("Columns `{columns}`", columns=reader.columns)
+        return f"{columns}; {tr(reader.more)}" if reader.more else f"{columns}."
+    logs = dict.fromkeys(tr(log.title).split(":")[0] for key, log in LOGS.items() if key != ANY_TABLE)
+    return tr(
+        "A table of judgments, a run's archive, or a log: {logs}, or any table with a judge's prompts and replies.",
+        logs=", ".join(logs),
+    )
 
 
 def import_form() -> None:
     """Judgments made elsewhere become a run, with all findings of one's own runs."""
-    kind = st.selectbox("What is in the file?", list(KINDS), format_func=lambda k: KINDS[k], key="data-import-kind")
-    st.caption(KIND_HELP[kind])
+    kind = st.selectbox(
+        tr("What is in the file?"), list(KINDS), format_func=lambda k: tr(KINDS[k]), key="data-import-kind"
+    )
+    st.caption(kind_help(kind))
     files = st.file_uploader(
-        "File",
+        tr("File"),
         type=["zip"] if kind == ARCHIVE else [*UPLOADS, "eval", "zip"],
         key=round_key(f"import-{kind}"),
         accept_multiple_files=True,
-        help="One file; with it those that belong to it, as a batch's input to its output.",
+        help=tr("One file; with it those that belong to it, as a batch's input to its output."),
     )
     if not files:
         _what_became()
@@ -60,13 +67,13 @@ def import_form() -> None:
     source = _source(files)
     found = kind or kind_of(source)
     if not kind:
-        st.caption(f"This is: {KINDS[found]}.")
+        st.caption(tr("This is: {kind}.", kind=tr(KINDS[found])))
     if found == ANY_TABLE:
         source.columns.update(_columns(source))
     name = source.name.split(".")[0]
     if found != ARCHIVE:
-        name = st.text_input("Name of the run", name, max_chars=80, key=f"data-import-{files[0].file_id}")
-    if st.button("Import", type="primary", key="data-import", disabled=not name.strip(), icon=":material/input:"):
+        name = st.text_input(tr("Name of the run"), name, max_chars=80, key=f"data-import-{files[0].file_id}")
+    if st.button(tr("Import"), type="primary", key="data-import", disabled=not name.strip(), icon=":material/input:"):
         imported = _imported(source, found, name.strip())
         st.session_state["run"] = imported.runs[0]
         if imported.log is None:
@@ -91,18 +98,19 @@ def _columns(source: Source) -> dict[str, str]:
     guessed = columns_of(source)
     chosen = {}
     with st.container(horizontal=True):
-        for part, label in (("prompt", "Prompt"), ("reply", "Reply"), ("judge", "Judge (if there is one)")):
+        for part, label in (("prompt", tr("Prompt")), ("reply", tr("Reply")), ("judge", tr("Judge (if there is one)"))):
             guess = names.index(guessed[part]) if guessed.get(part) in names else None
             chosen[part] = st.selectbox(label, names, index=guess, key=f"data-import-{part}-{source.name}")
     return {part: column for part, column in chosen.items() if column}
 
 
 def _imported(source: Source, kind: str, name: str) -> Imported:
-    bar = st.progress(0.0, text="Reading the judgments …")
+    bar = st.progress(0.0, text=tr("Reading the judgments …"))
 
     def heard(at: Progress) -> bool:
-        left = f", about {at.left:.0f} s to go" if at.left >= 1 else ""
-        bar.progress(min(1.0, at.done / max(at.size, 1)), text=f"{many(at.records, 'record')} read{left}")
+        read = tr("{records} read", records=many(at.records, "record"))
+        left = tr(", about {left:.0f} s to go", left=at.left) if at.left >= 1 else ""
+        bar.progress(min(1.0, at.done / max(at.size, 1)), text=f"{read}{left}")
         return True
 
     try:
@@ -123,18 +131,30 @@ def _what_became() -> None:
     log = imported.log
     with st.container(border=True):
         st.markdown(
-            f"**{ui.plain(LOGS[log.kind].title)}**: {log.judgments:,} of {many(log.records, 'record', 'are')} judgments. "
-            f"The order is known from {listing([f'{o} ({n:,})' for o, n in log.order_from.items()])}."
+            tr(
+                "**{title}**: {judgments:,} of {records} {records:is|are} judgments. The order is known from {sources}.",
+                title=ui.plain(tr(LOGS[log.kind].title)),
+                judgments=log.judgments,
+                records=many(log.records, "record"),
+                sources=listing([f"{tr(o)} ({figure(n, ',')})" for o, n in log.order_from.items()]),
+            )
         )
         for why, (count, first) in log.unread.items():
-            st.markdown(f":small[{count:,} not read: {ui.plain(why)}; first record {first[0]:,}]")
+            st.markdown(
+                tr(
+                    ":small[{unread:,} not read: {why}; first record {first:,}]",
+                    unread=count,
+                    why=ui.plain(tr(why)),
+                    first=first[0],
+                )
+            )
         for note in log.notes:
             st.caption(ui.plain(note))
         for run in imported.runs:
             if ui.store().holds(run):
                 st.page_link(
                     f"pages/{_findings_page(run)}.py",
-                    label=f"Findings of {ui.plain(run)}",
+                    label=tr("Findings of {run}", run=ui.plain(run)),
                     icon=":material/arrow_forward:",
                     query_params={"run": run},
                 )

@@ -18,12 +18,13 @@ from rubriclab.judges import JUDGE_KINDS, check_settings
 from rubriclab.judges.settings import check_numbers
 from rubriclab.judges.wire import trust
 from rubriclab.model import Judge, LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.study.tables import kept_judge_from_value
 
 
 @dataclass(frozen=True)
 class Form:
-    """``tab``: its title; ``draw``: its fields, of (kind, kept judge or None, prefix of keys), giving a
+    """``tab``: its title in English; ``draw``: its fields, of (kind, kept judge or None, prefix of keys), giving a
     judge's table or None where none can be had; ``beside``: what stands below it."""
 
     tab: str
@@ -32,7 +33,7 @@ class Form:
 
 
 def _vllm_server() -> None:
-    st.markdown("#### A vLLM server")
+    st.markdown(tr("#### A vLLM server"))
     with ui.faults():
         vllm.look()
         vllm.start_here()
@@ -41,9 +42,9 @@ def _vllm_server() -> None:
 FORMS = {
     "openai": Form("API", served_form),
     "vllm": Form("vLLM", served_form, _vllm_server),
-    "embedded": Form("Own GGUF file", embedded_form),
-    "python": Form("Own code", code_form),
-    "simulated": Form("Simulated", simulated_form),
+    "embedded": Form(msg("Own GGUF file"), embedded_form),
+    "python": Form(msg("Own code"), code_form),
+    "simulated": Form(msg("Simulated"), simulated_form),
 }
 """The forms by kind, in the order of their tabs. A kind that is not here has the plain one."""
 
@@ -56,7 +57,7 @@ def form_of(kind: str) -> Form:
 def editors() -> None:
     """A tab for each kind of judge, to add one."""
     kinds = [*FORMS, *(kind for kind in JUDGE_KINDS if kind not in FORMS)]
-    for kind, tab in zip(kinds, st.tabs([form_of(kind).tab for kind in kinds]), strict=True):
+    for kind, tab in zip(kinds, st.tabs([tr(form_of(kind).tab) for kind in kinds]), strict=True):
         with tab:
             with ui.faults():
                 editor(kind)
@@ -72,14 +73,14 @@ def editor(kind: str, judge: Judge | None = None) -> None:
     if value is None:
         return
     with st.container(horizontal=True):
-        save = st.button("Save", type="primary", key=f"{tag}-save", icon=":material/save:")
+        save = st.button(tr("Save"), type="primary", key=f"{tag}-save", icon=":material/save:")
         try_it = JUDGE_KINDS[kind].answers_tests and st.button(
-            "Test before saving", key=f"{tag}-try", icon=":material/quick_reference_all:"
+            tr("Test before saving"), key=f"{tag}-try", icon=":material/quick_reference_all:"
         )
     if not (save or try_it):
         return
     made = kept_judge_from_value(
-        {key: part for key, part in value.items() if part not in (None, "", {})}, where="This judge"
+        {key: part for key, part in value.items() if part not in (None, "", {})}, where=tr("This judge")
     )
     check_numbers(made)
     trust(made.ca_file)
@@ -95,11 +96,11 @@ def save_judge(made: Judge, before: Judge | None = None) -> None:
     """Keep it and draw the page again. Raises LabError where another one has its name."""
     taken = made.name in known_judges() and (before is None or before.name != made.name)
     if taken:
-        raise LabError(f"There is a judge “{made.name}” already; give this one another name.")
+        raise LabError(tr("There is a judge “{name}” already; give this one another name.", name=made.name))
     if before is not None and before.name != made.name:
         ui.store().delete_judge(before.name)
     ui.store().save_judge(made)
     st.session_state["judges-edit"] = None
     st.session_state["judges-round"] = st.session_state.get("judges-round", 0) + 1
-    ui.announce(f"Saved “{ui.plain(made.name)}”.")
+    ui.announce(tr("Saved “{name}”.", name=ui.plain(made.name)))
     st.rerun()

@@ -11,34 +11,37 @@ import streamlit as st
 
 from rubriclab.judges.keys import check_key_name
 from rubriclab.model import Judge, LabError
+from rubriclab.model.language import msg, tr
 
 _KEY_START = re.compile(r"(sk|pk|gsk|hf|xai|ghp|nvapi|AIza)[-_]?[A-Za-z0-9]", re.I)
 
 
 def name_field(judge: Judge | None, tag: str, first: str) -> str:
     return st.text_input(
-        "Name",
+        tr("Name"),
         judge.name if judge else "",
         key=f"{tag}-name",
         max_chars=60,
-        placeholder=first or "a name of your own",
-        help="How it is called in studies and results.",
+        placeholder=first or tr("a name of your own"),
+        help=tr("How it is called in studies and results."),
     ).strip() or (judge.name if judge else first)
 
 
-def key_field(judge: Judge | None, tag: str, *, first: str = "", placeholder: str = "none needed") -> str:
+def key_field(judge: Judge | None, tag: str, *, first: str = "", placeholder: str = msg("none needed")) -> str:
     """The variable that holds the key. Raises LabError for a key, and for a variable of another kind."""
     key_env = st.text_input(
-        "Environment variable that holds the key",
+        tr("Environment variable that holds the key"),
         (judge.key_env or "") if judge else first,
         key=f"{tag}-key",
-        placeholder=placeholder,
-        help="The variable's name, never the key: one that ends in _API_KEY, or that RUBRICLAB_KEYS "
-        "names. It may also stand in .streamlit/secrets.toml.",
+        placeholder=tr(placeholder),
+        help=tr(
+            "The variable's name, never the key: one that ends in _API_KEY, or that RUBRICLAB_KEYS names. It "
+            "may also stand in .streamlit/secrets.toml."
+        ),
     ).strip()
     refuse_key(key_env)
     if key_env:
-        check_key_name(key_env, (judge.name if judge else "") or "this judge")
+        check_key_name(key_env, (judge.name if judge else "") or tr("this judge"))
     return key_env
 
 
@@ -49,9 +52,11 @@ def refuse_key(text: str) -> None:
         return
     if random_looking or _KEY_START.match(text) or not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII):
         raise LabError(
-            "That looks like a key, not like the name of a variable. The lab keeps no keys: put it "
-            "into an environment variable (export MY_API_KEY=…) before the lab starts, and give "
-            "that name here. Clear the field now."
+            tr(
+                "That looks like a key, not like the name of a variable. The lab keeps no keys: put it into an "
+                "environment variable (export MY_API_KEY=…) before the lab starts, and give that name here. "
+                "Clear the field now."
+            )
         )
 
 
@@ -62,7 +67,15 @@ def json_object(text: str, what: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise LabError(f"{what}: not JSON at line {error.lineno}, column {error.colno} ({error.msg}).") from error
+        raise LabError(
+            tr(
+                "{what}: not JSON at line {line}, column {column} ({fault}).",
+                what=what,
+                line=error.lineno,
+                column=error.colno,
+                fault=error.msg,
+            )
+        ) from error
     if not isinstance(value, dict):
-        raise LabError(f'{what}: expected an object, as {{"name": value}}.')
+        raise LabError(tr('{what}: expected an object, as {{"name": value}}.', what=what))
     return value

@@ -18,6 +18,7 @@ from rubriclab.judges.hub_models import PREFIX
 from rubriclab.judges.serving import served, why_missing
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model import Judge
+from rubriclab.model.language import tr
 
 
 def embedded_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
@@ -29,25 +30,19 @@ def embedded_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
     if path.startswith(PREFIX):
         model = path
     elif not path:
-        names = list(CATALOGUE)
-        held = names.index(judge.model) if judge and judge.model in names else 0
-        model = st.selectbox("Model", names, index=held, key=f"{tag}-model")
-        st.caption(
-            ui.plain(f"{CATALOGUE[model].about} Made by {CATALOGUE[model].upstream}. ")
-            + ui.plain(CATALOGUE[model].sources)
-        )
+        model = _of_catalogue(judge, tag)
     left, right = st.columns(2)
     context = left.number_input(
-        "Context, tokens",
+        tr("Context, tokens"),
         256,
         131_072,
         int(options.get("context", CONTEXT_TOKENS)),
         step=256,
         key=f"{tag}-context",
-        help="Room for prompt and answer; more takes more memory.",
+        help=tr("Room for prompt and answer; more takes more memory."),
     )
     temperature = right.number_input(
-        "Temperature", 0.0, 2.0, judge.sampling.temperature if judge else 0.0, step=0.1, key=f"{tag}-temperature"
+        tr("Temperature"), 0.0, 2.0, judge.sampling.temperature if judge else 0.0, step=0.1, key=f"{tag}-temperature"
     )
     own: dict[str, Any] = {"path": path} if path and not path.startswith(PREFIX) else {}
     if context != CONTEXT_TOKENS:
@@ -62,18 +57,34 @@ def embedded_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
     }
 
 
+def _of_catalogue(judge: Judge | None, tag: str) -> str:
+    """A model of the catalogue by its name, with what there is to know of it."""
+    names = list(CATALOGUE)
+    held = names.index(judge.model) if judge and judge.model in names else 0
+    model = st.selectbox(tr("Model"), names, index=held, key=f"{tag}-model")
+    known = CATALOGUE[model]
+    st.caption(
+        ui.plain(tr("{about} Made by {upstream}. ", about=tr(known.about), upstream=known.upstream))
+        + ui.plain(known.sources)
+    )
+    return model
+
+
 def _path(held: str, tag: str) -> str:
     """Where the own GGUF file is; in a served lab nobody can name one."""
     if served():
-        st.info(why_missing("A GGUF file by its path"), icon=":material/lock:")
+        st.info(why_missing(tr("A GGUF file by its path")), icon=":material/lock:")
         return held
     return st.text_input(
-        "GGUF file: its path, or its name on Hugging Face",
+        tr("GGUF file: its path, or its name on Hugging Face"),
         held,
         key=f"{tag}-path",
-        placeholder="/models/my-judge.Q4_K_M.gguf or hf:owner/repo/file.gguf",
-        help="Any model that llama.cpp reads, instruction-tuned. Left empty: a model of the list. From Hugging Face "
-        "it is fetched at the first test or run, into the lab's cache, and used only with the hash the hub names.",
+        placeholder=tr("{path} or {name}", path="/models/my-judge.Q4_K_M.gguf", name="hf:owner/repo/file.gguf"),
+        help=tr(
+            "Any model that llama.cpp reads, instruction-tuned. Left empty: a model of the list. From "
+            "Hugging Face it is fetched at the first test or run, into the lab's cache, and used only with "
+            "the hash the hub names."
+        ),
     ).strip()
 
 
@@ -90,14 +101,19 @@ def code_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any] | None
     held = [judge.model] if judge and judge.model not in known else []
     names = [*held, *known]
     entry = st.selectbox(
-        "Function",
+        tr("Function"),
         names,
         index=names.index(judge.model) if judge else 0 if names else None,
         key=f"{tag}-entry",
-        placeholder="no function in this folder",
-        help="It is called with the messages and the item, in a process of its own.",
+        placeholder=tr("no function in this folder"),
+        help=tr("It is called with the messages and the item, in a process of its own."),
     )
-    st.caption(f"The functions of {ui.plain(str(folder))}. One that you change is another judge: its answers are new.")
+    st.caption(
+        tr(
+            "The functions of {folder}. One that you change is another judge: its answers are new.",
+            folder=ui.plain(str(folder)),
+        )
+    )
     key_env = key_field(judge, tag)
     name = name_field(judge, tag, (entry or "").partition(":")[0])
     value: dict[str, Any] = {"name": name, "kind": kind, "entry": entry, "key_env": key_env}
@@ -106,12 +122,15 @@ def code_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any] | None
 
 def _why_no_code() -> None:
     if served():
-        st.info(why_missing("A judge of own code"), icon=":material/lock:")
+        st.info(why_missing(tr("A judge of own code")), icon=":material/lock:")
         return
     st.info(
-        "A judge may be a function of yours, in Python: it gets the messages and the item and returns text or a "
-        "score. Nothing that is typed into a page is ever run, so name its folder when you start the lab: "
-        f"`rubriclab lab --code FOLDER`, or `{CODE_VARIABLE}=FOLDER`.",
+        tr(
+            "A judge may be a function of yours, in Python: it gets the messages and the item and returns "
+            "text or a score. Nothing that is typed into a page is ever run, so name its folder when you "
+            "start the lab: `rubriclab lab --code FOLDER`, or `{variable}=FOLDER`.",
+            variable=CODE_VARIABLE,
+        ),
         icon=":material/folder_code:",
     )
 
@@ -119,16 +138,16 @@ def _why_no_code() -> None:
 def _code_pace(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
     left, right = st.columns(2)
     most = left.number_input(
-        "Calls at once, at most",
+        tr("Calls at once, at most"),
         1,
         256,
         judge.concurrency if judge else None,
         key=f"{tag}-concurrency",
         placeholder=f"{JUDGE_KINDS[kind].concurrency}",
-        help="A plain function runs in so many processes; an async one in one process.",
+        help=tr("A plain function runs in so many processes; an async one in one process."),
     )
     timeout = right.number_input(
-        "Seconds to wait for an answer",
+        tr("Seconds to wait for an answer"),
         0.1,
         86_400.0,
         float(judge.timeout) if judge else None,
@@ -140,12 +159,12 @@ def _code_pace(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
 
 def plain_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
     """The form of a kind that has none of its own: name, model, options."""
-    model = st.text_input("Model", judge.model if judge else JUDGE_KINDS[kind].model, key=f"{tag}-model").strip()
+    model = st.text_input(tr("Model"), judge.model if judge else JUDGE_KINDS[kind].model, key=f"{tag}-model").strip()
     options = st.text_area(
-        "Options, as JSON", json.dumps(dict(judge.options)) if judge and judge.options else "", key=f"{tag}-options"
+        tr("Options, as JSON"), json.dumps(dict(judge.options)) if judge and judge.options else "", key=f"{tag}-options"
     )
     name = name_field(judge, tag, model)
-    return {"name": name, "kind": kind, "model": model, "options": json_object(options, "Options")}
+    return {"name": name, "kind": kind, "model": model, "options": json_object(options, tr("Options"))}
 
 
 # ---------------------------------------------------------------- the simulated judge
@@ -154,24 +173,30 @@ def plain_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
 def simulated_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
     """Planted effects in log-odds: the oracle that findings are tested against."""
     st.caption(
-        "No model is asked: answers are drawn from a choice model with the effects you plant, so "
-        "that you can see whether the lab finds them. Effects are log-odds: 0 is none, 1 makes a "
-        "place 2.7 times as likely. Marked as simulated wherever its numbers appear."
+        tr(
+            "No model is asked: answers are drawn from a choice model with the effects you plant, so that "
+            "you can see whether the lab finds them. Effects are log-odds: 0 is none, 1 makes a place 2.7 "
+            "times as likely. Marked as simulated wherever its numbers appear."
+        )
     )
     held = read_effects(judge.options) if judge else Effects(position={"first": 0.8})
     planted = _planted(held, tag)
     plain = ("position", "quality_weight", "noise", "seed")
     rest = {k: v for k, v in (judge.options if judge else {}).items() if k not in plain}
     more = st.text_area(
-        "More effects, as JSON",
+        tr("More effects, as JSON"),
         json.dumps(rest) if rest else "",
         key=f"{tag}-more",
         height=68,
         placeholder='{"label": {"A": 0.5}, "score": {"5": 1.0}, "primacy": 0.4}',
-        help=f"Any of: {', '.join(Effects.model_fields)}. Failures: {', '.join(FAILURES)}.",
+        help=tr(
+            "Any of: {effects}. Failures: {failures}.",
+            effects=", ".join(Effects.model_fields),
+            failures=", ".join(FAILURES),
+        ),
     )
     unparsed = planted.pop("unparsed")
-    options = {**planted, **json_object(more, "More effects")}
+    options = {**planted, **json_object(more, tr("More effects"))}
     rates = {**dict(options.get("failures", {})), "unparsed": unparsed}
     options["failures"] = {status: rate for status, rate in rates.items() if rate}
     options = {k: v for k, v in options.items() if v != {} and v != getattr(Effects(), k, None)}
@@ -182,33 +207,38 @@ def _planted(held: Effects, tag: str) -> dict[str, Any]:
     """The effects that have a field of their own, and the share ``unparsed``."""
     left, right = st.columns(2)
     first = left.number_input(
-        "Pull of the first position", -10.0, 10.0, held.position.get("first", 0.0), step=0.1, key=f"{tag}-first"
+        tr("Pull of the first position"), -10.0, 10.0, held.position.get("first", 0.0), step=0.1, key=f"{tag}-first"
     )
     last = right.number_input(
-        "Pull of the last position", -10.0, 10.0, held.position.get("last", 0.0), step=0.1, key=f"{tag}-last"
+        tr("Pull of the last position"), -10.0, 10.0, held.position.get("last", 0.0), step=0.1, key=f"{tag}-last"
     )
     quality = left.number_input(
-        "Sight of quality",
+        tr("Sight of quality"),
         0.0,
         20.0,
         held.quality_weight,
         step=0.1,
         key=f"{tag}-quality",
-        help="0: it does not see quality at all.",
+        help=tr("0: it does not see quality at all."),
     )
     noise = right.number_input(
-        "Noise of the draw",
+        tr("Noise of the draw"),
         0.0,
         10.0,
         held.noise if isinstance(held.noise, float | int) else 1.0,
         step=0.1,
         key=f"{tag}-noise",
-        help="0: always the likeliest answer.",
+        help=tr("0: always the likeliest answer."),
     )
     unparsed = left.number_input(
-        "Share of unreadable answers", 0.0, 1.0, held.failures.get("unparsed", 0.0), step=0.05, key=f"{tag}-unparsed"
+        tr("Share of unreadable answers"),
+        0.0,
+        1.0,
+        held.failures.get("unparsed", 0.0),
+        step=0.05,
+        key=f"{tag}-unparsed",
     )
-    seed = right.number_input("Seed", 0, 2**31 - 1, held.seed, key=f"{tag}-seed")
+    seed = right.number_input(tr("Seed"), 0, 2**31 - 1, held.seed, key=f"{tag}-seed")
     places = {k: v for k, v in held.position.items() if k not in ("first", "last")}
     places |= {k: v for k, v in (("first", first), ("last", last)) if v}
     return {"position": places, "quality_weight": quality, "noise": noise, "seed": int(seed), "unparsed": unparsed}

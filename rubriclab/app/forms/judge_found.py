@@ -8,6 +8,7 @@ from rubriclab.app import ui
 from rubriclab.app.forms.judge_editor import save_judge
 from rubriclab.judges.servers import Found, find_servers, local_servers
 from rubriclab.judges.serving import served
+from rubriclab.model.language import tr
 
 _ICONS = {"ready": ":green[●]", "empty": ":orange[●]", "key": ":orange[●]", "other": ":red[●]", "nothing": "○"}
 
@@ -18,10 +19,10 @@ def servers_here() -> None:
         return
     names = ", ".join(preset.name for preset in local_servers())
     if st.button(
-        "Find servers on this machine",
+        tr("Find servers on this machine"),
         key="judges-find",
         icon=":material/search:",
-        help=f"Looks for {names} at their usual addresses. No model is asked.",
+        help=tr("Looks for {names} at their usual addresses. No model is asked.", names=names),
     ):
         with ui.faults():
             st.session_state["judges-found"] = find_servers()
@@ -36,7 +37,7 @@ def _add(found: Found) -> None:
     tag = f"judges-found-{found.preset.name}"
     model = found.models[0]
     if len(found.models) > 1:
-        model = st.selectbox("Model", found.models, key=f"{tag}-model", label_visibility="collapsed", width=240)
-    if st.button("Add", key=f"{tag}-add", icon=":material/add:"):
+        model = st.selectbox(tr("Model"), found.models, key=f"{tag}-model", label_visibility="collapsed", width=240)
+    if st.button(tr("Add"), key=f"{tag}-add", icon=":material/add:"):
         with ui.faults():
             save_judge(found.judge(model))

@@ -16,6 +16,7 @@ from rubriclab.judges.embedded import CONTEXT_TOKENS
 from rubriclab.judges.weights import CATALOGUE, is_cached
 from rubriclab.model import Comparison, Strategy, designs
 from rubriclab.model.designs import Balance
+from rubriclab.model.language import figure, tr
 from rubriclab.model.wording import arm_name, many
 from rubriclab.runs.cost import JudgeCost, answer_mode, estimate, measured, same_order_repeats
 from rubriclab.runs.sequential import Mixed, StopAtWidth, StopWhenSettled
@@ -34,22 +35,32 @@ def summary(prepared: Prepared) -> None:
     calls, tokens = len(prepared.plan), sum(c.tokens_in + c.tokens_out for c in costs)
     seconds = max((c.seconds for c in costs), default=0.0)
     shown = (
-        ("Calls", f"{calls:,}", None),
-        ("Tokens, about", _short(tokens), "Input and output, an estimate: see what it rests on."),
-        ("Time, about", _time(seconds), "Judges work side by side; the slowest counts."),
+        (tr("Calls"), figure(calls, ","), None),
+        (tr("Tokens, about"), _short(tokens), tr("Input and output, an estimate: see what it rests on.")),
+        (tr("Time, about"), _time(seconds), tr("Judges work side by side; the slowest counts.")),
         (
-            "Price, about",
+            tr("Price, about"),
             _money([c.money for c in costs]),
-            "At the prices set for each judge; one "
-            "on this machine costs nothing. Unknown where a served judge has no prices.",
+            tr(
+                "At the prices set for each judge; one on this machine costs nothing. Unknown where a served "
+                "judge has no prices."
+            ),
         ),
     )
     with st.container(horizontal=True, gap="medium"):
-        for label, number, about in shown:
-            st.metric(label, number, help=about, width=150)
+        for label, amount, about in shown:
+            st.metric(label, amount, help=about, width=150)
     rows = [(c.judge, c.calls, c.tokens_in, c.tokens_out, _time(c.seconds), _money([c.money]), c.basis) for c in costs]
-    names = ["judge", "calls", "tokens in", "tokens out", "time", "price", "what this rests on"]
-    with st.expander("By judge, and what these numbers rest on", icon=":material/calculate:"):
+    names = [
+        tr("judge"),
+        tr("calls"),
+        tr("tokens in"),
+        tr("tokens out"),
+        tr("time"),
+        tr("price"),
+        tr("what this rests on"),
+    ]
+    with st.expander(tr("By judge, and what these numbers rest on"), icon=":material/calculate:"):
         st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True, width="stretch")
     repeats = same_order_repeats(prepared.plan)[1]
     for note in (repeats, *prepared.plan.notes[:5], *_warnings(prepared, costs)):
@@ -77,32 +88,45 @@ def _warnings(prepared: Prepared, costs: tuple[JudgeCost, ...]) -> list[str]:
         room = int(judge.options.get("context", CONTEXT_TOKENS))
         if taken.longest_prompt > room:
             found.append(
-                f"The longest prompt has about {taken.longest_prompt:,.0f} tokens; {judge.name} has "
-                f"room for {room:,}: such calls will end in an error."
+                tr(
+                    "The longest prompt has about {longest:,.0f} tokens; {name} has room for {room:,}: such "
+                    "calls will end in an error.",
+                    longest=taken.longest_prompt,
+                    name=judge.name,
+                    room=room,
+                )
             )
         if judge.model in CATALOGUE and "path" not in judge.options and not is_cached(judge.model):
             weights = CATALOGUE[judge.model]
-            size = f"{weights.size / 1e6:.0f} MB"
-            found.append(f"{judge.name} fetches its weights first ({size}). {weights.sources}")
+            found.append(
+                tr(
+                    "{name} fetches its weights first ({size:.0f} MB). {sources}",
+                    name=judge.name,
+                    size=weights.size / 1e6,
+                    sources=weights.sources,
+                )
+            )
     return found
 
 
 def _time(seconds: float) -> str:
-    return ui.duration(seconds) if seconds >= 1 else "under 1 s"
+    return ui.duration(seconds) if seconds >= 1 else tr("under 1 s")
 
 
 def _money(parts: Sequence[float | None]) -> str:
     if None in parts:
-        return "unknown"
+        return tr("unknown")
     total = sum(part for part in parts if part is not None)
-    return f"{total:,.2f}" if total >= 0.005 else ("under 0.01" if total else "free")
+    if total >= 0.005:
+        return figure(total, ",.2f")
+    return tr("under {least:.2f}", least=0.01) if total else tr("free")
 
 
 def _short(number: float) -> str:
-    for size, mark in ((1e9, "bn"), (1e6, "M"), (1e3, "k")):
+    for size, mark in ((1e9, tr("bn")), (1e6, tr("M")), (1e3, tr("k"))):
         if number >= size:
-            return f"{number / size:.3g} {mark}"
-    return f"{number:.0f}"
+            return f"{figure(number / size, '.3g')} {mark}"
+    return figure(number, ".0f")
 
 
 # ---------------------------------------------------------------- balance
@@ -115,15 +139,15 @@ def balance_checks(prepared: Prepared) -> None:
         found = _balance(prepared, strategy)
         with st.container(border=True):
             st.markdown(
-                f"**{ui.plain(strategy.name.capitalize())}**: {many(found.reads, 'read')}, "
+                f"**{ui.plain(tr(strategy.name.capitalize()))}**: {many(found.reads, 'read')}, "
                 f"{many(found.distinct, 'different order')}. {found.sentence()}"
             )
             left, right = st.columns(2, gap="medium")
             with left:
-                st.caption("How often each stands at each position")
+                st.caption(tr("How often each stands at each position"))
                 _counts(found.exposure, found, "position")
             with right:
-                st.caption("How often each (row) follows each other (column)")
+                st.caption(tr("How often each (row) follows each other (column)"))
                 _counts(found.follows, found, "after")
 
 
@@ -163,19 +187,29 @@ def prompt_preview(prepared: Prepared) -> None:
     with left:
         arm = _arm(planned)
     items = planned.study.dataset.items
-    number = middle.number_input("Item", 1, len(items), 1, key=f"study-item-shown-{len(items)}")
+    number = middle.number_input(tr("Item"), 1, len(items), 1, key=f"study-item-shown-{len(items)}")
     calls = planned.calls_about(int(number) - 1, arm=arm)
     if not calls:
-        st.info("This item is not judged in this arm (another scale, or no reference answer).")
+        st.info(tr("This item is not judged in this arm (another scale, or no reference answer)."))
         return
-    read = right.number_input("Read", 1, len(calls), 1, key=f"study-read-shown-{len(calls)}")
+    read = right.number_input(tr("Read"), 1, len(calls), 1, key=f"study-read-shown-{len(calls)}")
     call = calls[int(read) - 1]
     own = planned.study.prompt_of(planned.arms[arm].variant)
-    sent = f"template {call.template}" if own is None else f"your prompt “{own.name}”"
-    labels = "" if not call.ordering.labels else f" · labels {' '.join(call.ordering.labels)}"
+    sent = (
+        tr("template {template}", template=call.template) if own is None else tr("your prompt “{name}”", name=own.name)
+    )
+    shown = call.ordering.labels
+    labels = tr(" · labels {labels}", labels=" ".join(shown)) if shown else ""
     st.caption(
         ui.plain(
-            f"Item {items[call.items[0]].item_id} · shown order {call.ordering}{labels} · {sent} · call {call.key[:12]}"
+            tr(
+                "Item {item_id} · shown order {ordering}{labels} · {sent} · call {key}",
+                item_id=items[call.items[0]].item_id,
+                ordering=call.ordering,
+                labels=labels,
+                sent=sent,
+                key=call.key[:12],
+            )
         )
     )
     for message in call.messages:
@@ -187,7 +221,7 @@ def _arm(planned: Plan) -> int:
     names = [arm_name(replace(arm, dataset="")) for arm in planned.arms]
     # By another key once the arms are others: the browser would go on showing the name of one that is gone.
     key = f"study-arm-shown-{hash(tuple(names))}"
-    return int(st.selectbox("Arm", range(len(names)), key=key, format_func=names.__getitem__))
+    return int(st.selectbox(tr("Arm"), range(len(names)), key=key, format_func=names.__getitem__))
 
 
 # ---------------------------------------------------------------- launch
@@ -199,30 +233,34 @@ def launch(setup: Setup, prepared: Prepared) -> None:
     if known is not None:
         left = known.planned - known.done
         st.info(
-            f"This study has a run: {known.done:,} of {many(known.planned, 'call', 'are')} judged. "
+            tr(
+                "This study has a run: {done:,} of {calls} {calls:is|are} judged. ",
+                done=known.done,
+                calls=many(known.planned, "call"),
+            )
             + (
-                "It is finished; nothing will be asked again."
+                tr("It is finished; nothing will be asked again.")
                 if left <= 0
-                else f"Launching goes on with the {left:,} that are left."
+                else tr("Launching goes on with the {left:,} that are left.", left=left)
             ),
             icon=":material/history:",
         )
-    label = f"Launch: {many(len(prepared.plan), 'call')}"
+    label = tr("Launch: {calls}", calls=many(len(prepared.plan), "call"))
     if st.button(label, type="primary", icon=":material/rocket_launch:", key="study-launch"):
         with ui.faults():
             ui.start_or_ask(ui.manager(), prepared.study.name, partial(_start, setup, prepared))
     if not isinstance(prepared.study.dataset.items[0], Comparison):
         st.download_button(
-            "The same as a study file (zip)",
+            tr("The same as a study file (zip)"),
             partial(study_files, prepared.study),
             f"{prepared.run}.zip",
             key="study-files",
             on_click="ignore",
             icon=":material/download:",
-            help="study.toml and its data, for `python -m rubriclab run study.toml --store …`.",
+            help=tr("study.toml and its data, for `python -m rubriclab run study.toml --store …`."),
         )
     if pauses := list(_pauses(setup)):
-        st.caption(f"Pauses {' or '.join(pauses)}; it can be gone on with.")
+        st.caption(tr("Pauses {pauses}; it can be gone on with.", pauses=tr(" or ").join(pauses)))
 
 
 def _start(setup: Setup, prepared: Prepared) -> None:
@@ -240,10 +278,10 @@ def _start(setup: Setup, prepared: Prepared) -> None:
 def _pauses(setup: Setup) -> Iterator[str]:
     """When the run will pause by itself."""
     if setup.stop_settled:
-        yield f"once it is settled {SETTLES[setup.design.axis]}"
+        yield tr("once it is settled {what}", what=tr(SETTLES[setup.design.axis]))
     if setup.stop_width is not None:
-        yield f"when the interval on V is narrower than {setup.stop_width:g}"
+        yield tr("when the interval on V is narrower than {width:g}", width=setup.stop_width)
     if setup.limits.max_calls is not None:
-        yield f"at {many(setup.limits.max_calls, 'call')}"
+        yield tr("at {calls}", calls=many(setup.limits.max_calls, "call"))
     if setup.limits.max_money is not None:
-        yield f"at {setup.limits.max_money:g} of money"
+        yield tr("at {money:g} of money", money=setup.limits.max_money)

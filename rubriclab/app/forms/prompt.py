@@ -13,6 +13,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, judge_label, kept_dataset, known_judges, rubric_sentence
+from rubriclab.app.forms.data_names import data_names
 from rubriclab.app.views import prompt as views
 from rubriclab.datasets.sample import DEFAULT_JUDGE, sample_dataset, sample_rubrics
 from rubriclab.model import (
@@ -30,6 +31,7 @@ from rubriclab.model import (
     StudyError,
 )
 from rubriclab.model.hashing import fingerprint
+from rubriclab.model.language import language, msg, tr
 from rubriclab.model.prompt import PromptMessage, PromptTemplate
 from rubriclab.runs.cost import subset, text_groups
 from rubriclab.study.plan import plan
@@ -41,7 +43,7 @@ from rubriclab.study.prompts.proof import MOVING
 from rubriclab.study.prompts.template import asked_names, check_names
 from rubriclab.study.protocols import PROTOCOLS
 
-PASTED, READY = "Paste your own", "Start from one of ours"
+PASTED, READY = msg("Paste your own"), msg("Start from one of ours")
 SAMPLE = "sample"
 
 
@@ -59,7 +61,7 @@ def prompt_step() -> Draft | None:
     """The prompt and its data. None while something is missing; the form says what."""
     left, right = st.columns([3, 2], gap="large", vertical_alignment="bottom")
     with left:
-        source = ui.choose("Prompt", [PASTED, READY], key="prompt-source", address="source", segments=True)
+        source = ui.choose(tr("Prompt"), [PASTED, READY], key="prompt-source", address="source", segments=True, name=tr)
     with right:
         dataset = _data()
     if source == READY:
@@ -71,7 +73,7 @@ def prompt_step() -> Draft | None:
     views.found(found)
     _settle(found, text)
     if not found.sure or found.template is None:
-        st.info("Settle what is open above, and the prompt can be measured.", icon=":material/help:")
+        st.info(tr("Settle what is open above, and the prompt can be measured."), icon=":material/help:")
         return None
     template, rubric = _corrected(found.template, _labelled(found), text)
     return _draft(template, rubric, dataset)
@@ -86,14 +88,11 @@ def _sample() -> Dataset:
 
 
 def _data() -> Dataset:
-    table = ui.store().datasets()
-    names = {
-        str(row["dataset"]): f"{row['name']} · {row['n_items']:,} {row['kind']}" for row in table.to_dict("records")
-    }
+    names = data_names()
     if _sample().id not in names:
-        names = {SAMPLE: f"Sample · {len(_sample()):,} items, comes with the lab", **names}
+        names = {SAMPLE: tr("Sample · {n:,} items, comes with the lab", n=len(_sample())), **names}
     code = ui.choose(
-        "Data that it will judge", list(names), key="prompt-data", address="data", name=lambda code: names[code]
+        tr("Data that it will judge"), list(names), key="prompt-data", address="data", name=lambda code: names[code]
     )
     return _sample() if code == SAMPLE else kept_dataset(code)
 
@@ -101,18 +100,22 @@ def _data() -> Dataset:
 def _pasted(dataset: Dataset) -> str:
     """The text as it is pasted, kept while other pages are open."""
     st.text_area(
-        "Your judge's prompt, as it is sent today, with one of its items in it",
+        tr("Your judge's prompt, as it is sent today, with one of its items in it"),
         key="prompt-pasted",
         height=260,
         persist_state="session",
-        placeholder="Plain text, or the JSON messages of a request. Press Ctrl+Enter when it is here.",
+        placeholder=tr("Plain text, or the JSON messages of a request. Press Ctrl+Enter when it is here."),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         fresh = not st.session_state.get("prompt-pasted")
         kind: Literal["primary", "secondary"] = "primary" if fresh else "secondary"
-        st.button("Take it apart", type=kind, icon=":material/content_cut:", key="prompt-go")
+        st.button(tr("Take it apart"), type=kind, icon=":material/content_cut:", key="prompt-go")
         st.button(
-            "Fill in an example", icon=":material/edit_note:", key="prompt-example", on_click=_example, args=(dataset,)
+            tr("Fill in an example"),
+            icon=":material/edit_note:",
+            key="prompt-example",
+            on_click=_example,
+            args=(dataset,),
         )
     return str(st.session_state.get("prompt-pasted", ""))
 
@@ -123,9 +126,8 @@ def _example(dataset: Dataset) -> None:
     assert isinstance(item, Item)
     options = "\n".join(f"Score {o.score}: {o.description}" for o in sample_rubrics()[0].criteria[0].options)
     st.session_state["prompt-pasted"] = (
-        "You check the answers of our help desk.\n\n"
-        f"Question: {item.instruction}\n\nAnswer: {item.response}\n\nHow helpful is the answer?\n{options}\n\n"
-        "Reply with the number alone."
+        f"You check the answers of our help desk.\n\nQuestion: {item.instruction}\n\nAnswer: {item.response}\n\n"
+        f"How helpful is the answer?\n{options}\n\nReply with the number alone."
     )
 
 
@@ -143,12 +145,14 @@ def rows_of(dataset: Dataset) -> list[dict[str, object]]:
 def _found(text: str, dataset: Dataset) -> FoundPrompt:
     """The prompt taken apart with what was settled of it; by its headings where the data has no such text."""
     accept = dict(st.session_state.get("prompt-settled", {}).get(fingerprint(text), {}))
-    return _taken_apart(text, dataset.id, tuple(sorted(accept.items())), dataset)
+    return _taken_apart(text, dataset.id, tuple(sorted(accept.items())), language(), dataset)
 
 
 @st.cache_resource(show_spinner="Taking the prompt apart …", max_entries=16)
-def _taken_apart(text: str, code: str, accept: tuple[tuple[str, str], ...], _dataset: Dataset) -> FoundPrompt:
-    del code
+def _taken_apart(
+    text: str, code: str, accept: tuple[tuple[str, str], ...], said_in: str, _dataset: Dataset
+) -> FoundPrompt:
+    del code, said_in
     settled, rows = dict(accept), rows_of(_dataset)
     if rows:
         found = from_text(text, rows=rows, accept=settled, name="my prompt")
@@ -165,7 +169,7 @@ def _settle(found: FoundPrompt, text: str) -> None:
         with st.container(border=True):
             st.markdown(f":orange[:material/help:] {ui.plain(doubt.sentence)}")
             chosen = st.segmented_control(
-                "Which is it?",
+                tr("Which is it?"),
                 doubt.choices,
                 key=f"prompt-doubt-{key}-{doubt.name}",
                 format_func=partial(_choice_words, doubt),
@@ -174,17 +178,17 @@ def _settle(found: FoundPrompt, text: str) -> None:
             if chosen is not None:
                 kept[key] = {**kept.get(key, {}), doubt.name: str(chosen)}
                 st.rerun()
-    if kept.get(key) and st.button("Ask me again about what I settled", key="prompt-unsettle", type="tertiary"):
+    if kept.get(key) and st.button(tr("Ask me again about what I settled"), key="prompt-unsettle", type="tertiary"):
         kept.pop(key)
         st.rerun()
 
 
 def _choice_words(doubt: Doubt, choice: str) -> str:
     """What a click on a choice says."""
-    told = {"headings": "Yes, by these headings", "none": "No item stands in it", "here": "Yes, there"}
+    told = {"headings": tr("Yes, by these headings"), "none": tr("No item stands in it"), "here": tr("Yes, there")}
     if doubt.name == "list":
-        return "Yes, this is the list" if len(doubt.choices) == 1 else f"List {choice}"
-    return told.get(choice, f"Row {choice}" if doubt.name == "row" else choice)
+        return tr("Yes, this is the list") if len(doubt.choices) == 1 else tr("List {choice}", choice=choice)
+    return told.get(choice, tr("Row {choice}", choice=choice) if doubt.name == "row" else choice)
 
 
 def _labelled(found: FoundPrompt) -> Rubric | None:
@@ -205,9 +209,12 @@ def _labelled(found: FoundPrompt) -> Rubric | None:
 def _corrected(template: PromptTemplate, rubric: Rubric | None, text: str) -> tuple[PromptTemplate, Rubric | None]:
     """Template and rubric as the user leaves them."""
     key = f"prompt-hand-{fingerprint(text)}-{template.id}"
-    with st.expander("Correct it by hand", icon=":material/edit:"):
+    with st.expander(tr("Correct it by hand"), icon=":material/edit:"):
         messages = tuple(
-            PromptMessage(one.role, st.text_area(f"Message {n} ({one.role})", one.text, key=f"{key}-{n}", height=220))
+            PromptMessage(
+                one.role,
+                st.text_area(tr("Message {n} ({role})", n=n, role=one.role), one.text, key=f"{key}-{n}", height=220),
+            )
             for n, one in enumerate(template.messages, 1)
         )
         if rubric is not None:
@@ -224,6 +231,7 @@ def _edited(rubric: Rubric, key: str) -> Rubric:
         hide_index=True,
         width="stretch",
         key=f"{key}-rubric",
+        column_config={"score": tr("score"), "label": tr("label"), "description": tr("description")},
     )
     options = tuple(
         ScoreOption(int(score), str(about) or None, None if str(label) == str(score) else str(label))
@@ -237,17 +245,17 @@ def _ready(dataset: Dataset) -> Draft | None:
     compared = isinstance(dataset.items[0], Comparison)
     names = {one.key: one for one in templates()}
     key = ui.choose(
-        "Start from", list(names), key="prompt-ready", address="template", name=lambda key: names[key].template.name
+        tr("Start from"), list(names), key="prompt-ready", address="template", name=lambda key: names[key].template.name
     )
     chosen = names[key]
-    st.caption(ui.plain(chosen.about))
+    st.caption(ui.plain(tr(chosen.about)))
     if compared and "options" in chosen.axes:
-        st.info("This data set holds comparisons: take the prompt “A, B or tie”.", icon=":material/info:")
+        st.info(tr("This data set holds comparisons: take the prompt “A, B or tie”."), icon=":material/info:")
         return None
     rubric = _rubric(chosen, dataset)
     template, _ = _corrected(chosen.template, None, chosen.key)
     st.download_button(
-        "The prompt as a file (TOML)",
+        tr("The prompt as a file (TOML)"),
         dump_template(template),
         f"{key}.toml",
         key="prompt-file",
@@ -264,7 +272,7 @@ def _rubric(chosen: Ready, dataset: Dataset) -> Rubric | None:
     known = {name: one for name, (one, _) in all_rubrics().items() if not several or len(one.criteria) > 1}
     if dataset.rubric is not None:
         known = {dataset.rubric.name: dataset.rubric, **known}
-    name = ui.choose("Rubric", list(known), key=f"prompt-rubric-{several}", address="rubric")
+    name = ui.choose(tr("Rubric"), list(known), key=f"prompt-rubric-{several}", address="rubric")
     st.caption(rubric_sentence(known[name]))
     return known[name]
 
@@ -289,7 +297,9 @@ def _axis(template: PromptTemplate, dataset: Dataset) -> Axis:
             fault = fault or error
             continue
         return axis
-    raise fault or StudyError("The template shows no options, criteria or responses: nothing in it can change places.")
+    raise fault or StudyError(
+        tr("The template shows no options, criteria or responses: nothing in it can change places.")
+    )
 
 
 def _longest(dataset: Dataset) -> int:
@@ -303,7 +313,7 @@ def judge_step() -> Judge:
     known = known_judges()
     names = list(known)
     name = ui.choose(
-        "Judge",
+        tr("Judge"),
         names,
         key="prompt-judge",
         address="judge",

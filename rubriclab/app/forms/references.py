@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
@@ -9,12 +11,33 @@ from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, judge_label, kept_dataset, known_judges
 from rubriclab.datasets.outfiles import csv_bytes
 from rubriclab.model import Dataset, Judge, Rubric
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.reference_answers import references_table
 from rubriclab.runs.references import LIMIT, ReferenceJob
 
 KEY = "perturbation-references"
 JOBS_KEPT = 8
+ROLES = {"writer": msg("Writer"), "reviewer": msg("Reviewer")}
+STATUSES: Mapping[str, str] = {
+    "accepted": msg("accepted"),
+    "rejected": msg("rejected"),
+    "unread": msg("unread"),
+    "failed": msg("failed"),
+}
+COLUMNS: Mapping[str, str] = {
+    "item_id": msg("item_id"),
+    "score": msg("score"),
+    "attempt": msg("attempt"),
+    "status": msg("status"),
+    "verdict": msg("verdict"),
+    "writer": msg("writer"),
+    "reviewer": msg("reviewer"),
+    "reason": msg("reason"),
+}
+"""What came of an attempt, and the columns of the table of all, as readers are told."""
+OF_THE_DATA = ""
+"""The data's own rubric among those on offer: all others have a name."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -29,14 +52,14 @@ def section() -> None:
     kept = kept[kept["kind"] == "items"]
     if kept.empty:
         ui.empty_state(
-            "No data set kept",
-            "Keep a data set first, then have reference answers written for it.",
+            tr("No data set kept"),
+            tr("Keep a data set first, then have reference answers written for it."),
             target="data",
-            action="To the data",
+            action=tr("To the data"),
         )
         return
     names = dict(zip(kept["dataset"], kept["name"], strict=True))
-    code = st.selectbox("Data set", list(names), key=f"{KEY}-data", format_func=lambda c: names[c])
+    code = st.selectbox(tr("Data set"), list(names), key=f"{KEY}-data", format_func=lambda c: names[c])
     dataset = kept_dataset(code)
     with ui.faults():
         job = _chosen(dataset)
@@ -48,30 +71,39 @@ def _chosen(dataset: Dataset) -> ReferenceJob:
     """The job of the chosen judges; the one that is going where there is one."""
     judges, rubrics = known_judges(), {name: r for name, (r, _) in all_rubrics().items()}
     if dataset.rubric is not None:
-        rubrics = {f"{dataset.rubric.name} (of the data)": dataset.rubric, **rubrics}
-    rubric = rubrics[st.selectbox("Rubric", list(rubrics), key=f"{KEY}-rubric")]
+        rubrics = {OF_THE_DATA: dataset.rubric, **rubrics}
+    rubric = rubrics[
+        st.selectbox(
+            tr("Rubric"),
+            list(rubrics),
+            key=f"{KEY}-rubric",
+            format_func=lambda name: (
+                tr("{name} (of the data)", name=rubrics[name].name) if name == OF_THE_DATA else name
+            ),
+        )
+    ]
     left, right, last = st.columns(3)
-    writer = _judge(left, "Writer", judges, 0)
-    reviewer = _judge(right, "Reviewer", judges, 1)
+    writer = _judge(left, "writer", judges, 0)
+    reviewer = _judge(right, "reviewer", judges, 1)
     limit = int(
         last.number_input(
-            "Attempts per answer",
+            tr("Attempts per answer"),
             1,
             50,
             LIMIT,
             key=f"{KEY}-limit",
-            help="An answer the reviewer never agrees with is left out.",
+            help=tr("An answer the reviewer never agrees with is left out."),
         )
     )
     return _job(dataset, rubric, writer, reviewer, limit)
 
 
-def _judge(place: st.delta_generator.DeltaGenerator, label: str, judges: dict[str, Judge], index: int) -> Judge:
+def _judge(place: st.delta_generator.DeltaGenerator, role: str, judges: dict[str, Judge], index: int) -> Judge:
     name = place.selectbox(
-        label,
+        tr(ROLES[role]),
         list(judges),
         index=min(index, len(judges) - 1),
-        key=f"{KEY}-{label.lower()}",
+        key=f"{KEY}-{role}",
         format_func=lambda n: judge_label(judges[n]),
     )
     return judges[name]
@@ -86,7 +118,7 @@ def _job(dataset: Dataset, rubric: Rubric, writer: Judge, reviewer: Judge, limit
     if going is None or going.active:
         return going or made
     if reason := going.snapshot().reason:
-        st.warning(ui.plain(reason), icon=":material/pause:")
+        st.warning(ui.plain(tr(reason)), icon=":material/pause:")
     return made
 
 
@@ -94,16 +126,24 @@ def _controls(job: ReferenceJob) -> None:
     shown = job.snapshot()
     left = shown.wanted - shown.done
     st.caption(
-        f"{many(shown.wanted, 'answer')} wanted: {shown.accepted:,} accepted, {shown.failed:,} without agreement, "
-        f"{left:,} to go. {job.existing:,} were there already; {many(job.skipped, 'item', 'have')} no instruction. "
-        f"At most {left * job.limit * 2:,} calls."
+        tr(
+            "{answers} wanted: {accepted:,} accepted, {failed:,} without agreement, {left:,} to go. "
+            "{existing:,} were there already; {items} {items:has|have} no instruction. At most {most:,} calls.",
+            answers=many(shown.wanted, "answer"),
+            accepted=shown.accepted,
+            failed=shown.failed,
+            left=left,
+            existing=job.existing,
+            items=many(job.skipped, "item"),
+            most=left * job.limit * 2,
+        )
     )
     if job.active:
         st.fragment(_watch, run_every=1.0)(job)
         return
     with st.container(horizontal=True):
         if left and st.button(
-            "Write reference answers", type="primary", icon=":material/edit_note:", key=f"{KEY}-start"
+            tr("Write reference answers"), type="primary", icon=":material/edit_note:", key=f"{KEY}-start"
         ):
             jobs = _jobs(ui.store().path)
             for old in [name for name, other in jobs.items() if not other.active][:-JOBS_KEPT]:
@@ -120,47 +160,57 @@ def _watch(job: ReferenceJob) -> None:
     if not job.active:
         st.rerun()
     share = shown.done / shown.wanted if shown.wanted else 1.0
-    st.progress(share, text=f"{shown.done:,} of {many(shown.wanted, 'answer')} · {many(shown.attempts, 'attempt')}")
-    if st.button("Stop", key=f"{KEY}-stop", icon=":material/stop:"):
+    st.progress(
+        share,
+        text=tr(
+            "{done:,} of {answers} · {attempts}",
+            done=shown.done,
+            answers=many(shown.wanted, "answer"),
+            attempts=many(shown.attempts, "attempt"),
+        ),
+    )
+    if st.button(tr("Stop"), key=f"{KEY}-stop", icon=":material/stop:"):
         job.stop()
 
 
 def _keep(job: ReferenceJob) -> None:
     """The data set with its answers: kept for studies, or taken away as a table."""
     found = job.result()
-    if st.button("Keep as a data set", key=f"{KEY}-keep", icon=":material/save:"):
+    if st.button(tr("Keep as a data set"), key=f"{KEY}-keep", icon=":material/save:"):
         ui.store().save_dataset(found.dataset)
-        st.toast(f"“{found.dataset.name}” can now be chosen on the Study page.")
+        st.toast(tr("“{name}” can now be chosen on the Study page.", name=found.dataset.name))
     st.download_button(
-        "Download (CSV)",
+        tr("Download (CSV)"),
         key=f"{KEY}-csv",
         on_click="ignore",
         file_name="references.csv",
         data=csv_bytes(references_table(found.dataset)),
     )
     for note in found.notes:
-        st.caption(ui.plain(note))
+        st.caption(ui.plain(tr(note)))
 
 
 def attempts(code: str) -> None:
     """Every attempt of every job on this data set, and any one of them to read."""
     frame: pd.DataFrame = ui.store().reference_attempts(code)
     if frame.empty:
-        st.caption("No attempt yet.")
+        st.caption(tr("No attempt yet."))
         return
-    counts = " · ".join(f"{n:,} {name}" for name, n in frame["status"].value_counts().items())
-    st.markdown(f"**Attempts**  \n:small[{counts}]")
-    columns = ["item_id", "score", "attempt", "status", "verdict", "writer", "reviewer", "reason"]
+    counts = " · ".join(
+        f"{figure(n, ',')} {tr(STATUSES.get(name, name))}" for name, n in frame["status"].value_counts().items()
+    )
+    st.markdown(tr("**Attempts**  \n:small[{counts}]", counts=counts))
     chosen = st.dataframe(
-        frame[columns],
+        frame[list(COLUMNS)].assign(status=[tr(STATUSES.get(status, status)) for status in frame["status"]]),
         hide_index=True,
         width="stretch",
         key=f"{KEY}-table",
         height=280,
+        column_config={name: tr(label) for name, label in COLUMNS.items()},
         on_select="rerun",
         selection_mode="single-row",
     )
     for row in chosen.selection.rows:
         one = frame.iloc[row]
-        ui.verbatim(str(one["text"]), label=f"Written for score {one['score']}")
-        ui.verbatim(str(one["review"]), label="What the reviewer replied")
+        ui.verbatim(str(one["text"]), label=tr("Written for score {score}", score=one["score"]))
+        ui.verbatim(str(one["review"]), label=tr("What the reviewer replied"))

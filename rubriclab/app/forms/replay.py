@@ -10,6 +10,7 @@ from rubriclab.app.forms.study_prompt import KEPT
 from rubriclab.datasets.logs import Source
 from rubriclab.datasets.sample import embedded_judge
 from rubriclab.model import Strategy
+from rubriclab.model.language import tr
 from rubriclab.runs.replay import replays_of
 from rubriclab.study.replay import Replays
 
@@ -18,15 +19,18 @@ def replay_offer(source: Source, kind: str, prompts: int) -> None:
     """A button for a log that keeps ``prompts`` of its prompts."""
     if not prompts:
         return
-    if st.button("Ask again in other orders", key="data-replay", icon=":material/replay:"):
-        with st.spinner("Taking the prompts apart …"):
+    if st.button(tr("Ask again in other orders"), key="data-replay", icon=":material/replay:"):
+        with st.spinner(tr("Taking the prompts apart …")):
             # The judge is chosen on the next page; a study has one.
             made = replays_of(source, [embedded_judge()], [Strategy("balanced")], kind=kind)
         _to_the_study(made)
     st.caption(
-        f"{prompts:,} of its prompts are kept. They become a study of the same prompt, with the entries in other "
-        "orders; you choose the judge. The command `rubriclab replay` does the same and counts the log's own replies "
-        "as first reads."
+        tr(
+            "{prompts:,} of its prompts are kept. They become a study of the same prompt, with the entries "
+            "in other orders; you choose the judge. The command `rubriclab replay` does the same and counts "
+            "the log's own replies as first reads.",
+            prompts=prompts,
+        )
     )
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, kept_dataset, rubric_sentence
+from rubriclab.app.forms.study_design import MODES
 from rubriclab.datasets.rubrics import dump_rubric, read_rubric
 from rubriclab.model import (
     MAX_OPTIONS,
@@ -24,33 +25,38 @@ from rubriclab.model import (
     StrategyKind,
     designs,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.study.plan import ID_STYLES, score_labels
 from rubriclab.study.prompts.rubric import render_rubric
 
-BLANK = "A new rubric"
-UPLOADED = "From a file"
+BLANK = msg("A new rubric")
+UPLOADED = msg("From a file")
 EXAMPLE = Item(
     item_id="example",
     instruction="Explain in two sentences why the sky is blue.",
-    response="Air scatters short waves of light more than long ones. So blue light reaches us from "
-    "every direction of the sky.",
+    response=(
+        "Air scatters short waves of light more than long ones. So blue light reaches us from every "
+        "direction of the sky."
+    ),
 )
 ORDERS: dict[str, StrategyKind] = {
-    "Ascending": "fixed",
-    "Descending": "descending",
-    "Balanced": "balanced",
-    "Random": "random",
+    msg("Ascending"): "fixed",
+    msg("Descending"): "descending",
+    msg("Balanced"): "balanced",
+    msg("Random"): "random",
 }
+STYLES = {"arabic": msg("arabic"), "letters": msg("letters"), "roman": msg("roman")}
+"""What stands beside the scores, each as it is called."""
 DATA_PREFIX = "data:"
 
 
 def choose() -> tuple[Rubric, str]:
     """The rubric to look at and edit, and the key of its widgets."""
     known = all_rubrics()
-    names = {name: f"{name} · {where}" for name, (_, where) in known.items()}
+    names = {name: f"{name} · {tr(where)}" for name, (_, where) in known.items()}
     for row in ui.store().datasets().to_dict("records"):
         if row["own_rubric"]:
-            names[f"{DATA_PREFIX}{row['dataset']}"] = f"{row['name']} · a data set's own"
+            names[f"{DATA_PREFIX}{row['dataset']}"] = tr("{name} · a data set's own", name=row["name"])
     options = [BLANK, UPLOADED, *names]
     wanted = st.session_state.pop("rubric-wanted", None)
     if wanted in options:
@@ -58,7 +64,11 @@ def choose() -> tuple[Rubric, str]:
     if st.session_state.get("rubric-chosen") not in options:
         st.session_state["rubric-chosen"] = next(iter(names), BLANK)
     chosen = st.selectbox(
-        "Rubric", options, key="rubric-chosen", persist_state="session", format_func=lambda name: names.get(name, name)
+        tr("Rubric"),
+        options,
+        key="rubric-chosen",
+        persist_state="session",
+        format_func=lambda name: names.get(name) or tr(name),
     )
     if chosen == UPLOADED:
         return _uploaded()
@@ -73,10 +83,13 @@ def choose() -> tuple[Rubric, str]:
 
 
 def _uploaded() -> tuple[Rubric, str]:
-    file = ui.upload("A rubric", type=["yaml", "yml", "json", "csv", "tsv", "xlsx"], key="rubric-file")
+    file = ui.upload(tr("A rubric"), type=["yaml", "yml", "json", "csv", "tsv", "xlsx"], key="rubric-file")
     if file is None:
         st.caption(
-            "YAML or JSON as the download below gives it, or a table with the columns criterion, score, description."
+            tr(
+                "YAML or JSON as the download below gives it, or a table with the columns criterion, score, "
+                "description."
+            )
         )
         st.stop()
     return read_rubric(file.name, file.getvalue()), f"rubric-{file.file_id}"
@@ -85,9 +98,11 @@ def _uploaded() -> tuple[Rubric, str]:
 def _blank() -> tuple[Rubric, str]:
     left, right = st.columns(2)
     n = int(
-        left.number_input("Score options", MIN_OPTIONS, MAX_OPTIONS, 5, key="rubric-blank-n", persist_state="session")
+        left.number_input(
+            tr("Score options"), MIN_OPTIONS, MAX_OPTIONS, 5, key="rubric-blank-n", persist_state="session"
+        )
     )
-    m = int(right.number_input("Criteria", 1, 20, 1, key="rubric-blank-m", persist_state="session"))
+    m = int(right.number_input(tr("Criteria"), 1, 20, 1, key="rubric-blank-m", persist_state="session"))
     options = tuple(ScoreOption(score) for score in range(1, n + 1))
     criteria = tuple(Criterion(f"Criterion {i}", options) for i in range(1, m + 1))
     return Rubric("My rubric", criteria), f"rubric-blank-{n}-{m}"
@@ -101,9 +116,9 @@ def edit(rubric: Rubric, tag: str, *, narrow: bool = False) -> Rubric:
 
     ``narrow``: they stand in a column, where texts wrap instead of running out of sight.
     """
-    name = st.text_input("Name", rubric.name, key=f"{tag}-name", persist_state="session", max_chars=80)
+    name = st.text_input(tr("Name"), rubric.name, key=f"{tag}-name", persist_state="session", max_chars=80)
     if len(rubric.criteria) > 60:
-        st.caption("A rubric of so many criteria is edited in a file: download it, change it, upload it.")
+        st.caption(tr("A rubric of so many criteria is edited in a file: download it, change it, upload it."))
         return Rubric(name.strip() or rubric.name, rubric.criteria)
     about = _criteria_table(rubric, tag)
     _follow_names(rubric, tag, about)
@@ -127,7 +142,7 @@ def option_rows(rubric: Rubric) -> pd.DataFrame:
 
 
 def _criteria_table(rubric: Rubric, tag: str) -> pd.DataFrame:
-    st.markdown("**Criteria**")
+    st.markdown(tr("**Criteria**"))
     return ui.table(
         criteria_rows(rubric),
         num_rows="dynamic",
@@ -136,8 +151,8 @@ def _criteria_table(rubric: Rubric, tag: str) -> pd.DataFrame:
         key=f"{tag}-criteria",
         row_height=80,
         column_config={
-            "criterion": st.column_config.TextColumn("Criterion", required=True),
-            "description": st.column_config.TextColumn("What it is about", width="medium"),
+            "criterion": st.column_config.TextColumn(tr("Criterion"), required=True),
+            "description": st.column_config.TextColumn(tr("What it is about"), width="medium"),
         },
     )
 
@@ -173,10 +188,14 @@ def followed(options: pd.DataFrame, before: dict[int, str], after: dict[int, str
 
 def _options_table(rubric: Rubric, tag: str, *, several: bool, narrow: bool) -> pd.DataFrame:
     """``several``: criteria there are, so that each row must say its own."""
-    st.markdown("**Score options**")
+    st.markdown(tr("**Score options**"))
     st.caption(
-        f"{MIN_OPTIONS} to {MAX_OPTIONS} for each criterion, in any order. Without a description "
-        "only the number is shown. Add a row at the end; select rows to delete them."
+        tr(
+            "{fewest} to {most} for each criterion, in any order. Without a description only the "
+            "number is shown. Add a row at the end; select rows to delete them.",
+            fewest=MIN_OPTIONS,
+            most=MAX_OPTIONS,
+        )
     )
     start, row = option_rows(rubric), 112 if narrow else 80
     return ui.table(
@@ -189,14 +208,14 @@ def _options_table(rubric: Rubric, tag: str, *, several: bool, narrow: bool) -> 
         height=min(row * (len(ui.table_now(start, key=f"{tag}-options")) + 1) + 40, 760 if narrow else 640),
         column_order=["score", "label", "description"] + (["criterion"] if several else []),
         column_config={
-            "criterion": st.column_config.TextColumn("Criterion", width="small"),
-            "score": st.column_config.NumberColumn("Score", step=1, width=60 if narrow else 70, required=True),
+            "criterion": st.column_config.TextColumn(tr("Criterion"), width="small"),
+            "score": st.column_config.NumberColumn(tr("Score"), step=1, width=60 if narrow else 70, required=True),
             "label": st.column_config.TextColumn(
-                "Label",
+                tr("Label"),
                 width=60 if narrow else 70,
-                help="What stands for the score in the prompt and the reply; empty: its number.",
+                help=tr("What stands for the score in the prompt and the reply; empty: its number."),
             ),
-            "description": st.column_config.TextColumn("What it stands for", width=190 if narrow else "large"),
+            "description": st.column_config.TextColumn(tr("What it stands for"), width=190 if narrow else "large"),
         },
     )
 
@@ -212,10 +231,10 @@ def _as_kept(rubric: Rubric, name: str, about: pd.DataFrame, options: pd.DataFra
 def _not_kept(tag: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            ":material/edit: Changes that are not kept yet. They stay in this tab while you look at other pages.",
+            tr(":material/edit: Changes that are not kept yet. They stay in this tab while you look at other pages."),
             width="stretch",
         )
-        if st.button("Discard the changes", key=f"{tag}-discard", icon=":material/undo:"):
+        if st.button(tr("Discard the changes"), key=f"{tag}-discard", icon=":material/undo:"):
             ui.discard(tag)
             st.rerun()
 
@@ -226,7 +245,7 @@ def from_tables(name: str, about: pd.DataFrame, options: pd.DataFrame) -> Rubric
     With one criterion its name may be left out beside the scores.
     """
     if not name.strip():
-        raise RubricError("The rubric has no name: give it one.")
+        raise RubricError(tr("The rubric has no name: give it one."))
     described = {_text(row["criterion"]): _text(row["description"]) for row in _records(about)}
     described.pop("", None)
     only = next(iter(described)) if len(described) == 1 else ""
@@ -235,12 +254,18 @@ def from_tables(name: str, about: pd.DataFrame, options: pd.DataFrame) -> Rubric
         criterion, text = _text(row["criterion"]) or only, _text(row["description"])
         if pd.isna(row["score"]):
             if criterion and text:
-                raise RubricError(f"Score options, row {number}: “{text[:40]}” has no score.")
+                raise RubricError(
+                    tr("Score options, row {number}: “{text}” has no score.", number=number, text=text[:40])
+                )
             continue
         if criterion not in listed:
             raise RubricError(
-                f"Score options, row {number}: there is no criterion “{criterion}” in the table of "
-                "criteria. Add it there, or correct the name."
+                tr(
+                    "Score options, row {number}: there is no criterion “{criterion}” in the table of criteria. Add "
+                    "it there, or correct the name.",
+                    number=number,
+                    criterion=criterion,
+                )
             )
         label = _text(row.get("label"))
         listed[criterion].append(ScoreOption(int(row["score"]), text or None, label or None))
@@ -262,33 +287,35 @@ def keep(rubric: Rubric, tag: str) -> None:
     same = rubric.name in kept and kept[rubric.name].id == rubric.id
     with st.container(horizontal=True):
         if st.button(
-            "Keep this rubric" if rubric.name not in kept else "Keep the changes",
+            tr("Keep this rubric") if rubric.name not in kept else tr("Keep the changes"),
             type="primary",
             key=f"{tag}-keep",
             disabled=same,
             icon=":material/save:",
-            help="Kept under its name. Runs that were made keep the rubric they had.",
+            help=tr("Kept under its name. Runs that were made keep the rubric they had."),
         ):
             ui.store().save_rubric(rubric)
             st.session_state["rubric-wanted"] = rubric.name
-            ui.announce(f"Kept “{ui.plain(rubric.name)}”.")
+            ui.announce(tr("Kept “{name}”.", name=ui.plain(rubric.name)))
             st.rerun()
         st.download_button(
-            "Download (YAML)",
+            tr("Download (YAML)"),
             dump_rubric(rubric),
             f"{_file(rubric.name)}.yaml",
             key=f"{tag}-yaml",
             on_click="ignore",
             icon=":material/download:",
         )
-        if rubric.name in all_rubrics() and st.button("Use in a study", key=f"{tag}-use", icon=":material/science:"):
+        if rubric.name in all_rubrics() and st.button(
+            tr("Use in a study"), key=f"{tag}-use", icon=":material/science:"
+        ):
             st.session_state["study-rubric-wanted"] = rubric.name
             st.switch_page("pages/study.py")
         if rubric.name in kept and st.button(
-            "Delete",
+            tr("Delete"),
             key=f"{tag}-delete",
             icon=":material/delete:",
-            help="Takes it off this list; runs that were made with it stay as they are.",
+            help=tr("Takes it off this list; runs that were made with it stay as they are."),
         ):
             ui.store().delete_rubric(rubric.name)
             st.rerun()
@@ -305,23 +332,32 @@ def show_prompt(rubric: Rubric, tag: str) -> None:
     """The prompt of an example answer under one criterion and one order."""
     first, second, third = st.columns(3, vertical_alignment="bottom")
     names = [criterion.name for criterion in rubric.criteria]
-    name = first.selectbox("Criterion", names, key=f"{tag}-shown-criterion")
-    order = second.selectbox("Order", list(ORDERS), key=f"{tag}-shown-order")
-    ids = third.selectbox("Labels", ID_STYLES, key=f"{tag}-shown-ids")
+    name = first.selectbox(tr("Criterion"), names, key=f"{tag}-shown-criterion")
+    order = second.selectbox(tr("Order"), list(ORDERS), key=f"{tag}-shown-order", format_func=tr)
+    ids = third.selectbox(tr("Labels"), ID_STYLES, key=f"{tag}-shown-ids", format_func=lambda style: tr(STYLES[style]))
     criterion = rubric.criterion(name)
     lines = designs.orderings(Strategy(ORDERS[order]), criterion.scores, item_id="example")
     read = 1
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(set(lines)) > 1:
-            read = int(st.number_input("Read", 1, len(lines), 1, key=f"{tag}-shown-read-{order}"))
+            read = int(st.number_input(tr("Read"), 1, len(lines), 1, key=f"{tag}-shown-read-{order}"))
         answer: AnswerMode = (
-            st.segmented_control("Answer", ["score", "feedback"], default="score", key=f"{tag}-shown-answer") or "score"
+            st.segmented_control(
+                tr("Answer"),
+                list(MODES),
+                default="score",
+                key=f"{tag}-shown-answer",
+                format_func=lambda mode: tr(MODES[mode]),
+            )
+            or "score"
         )
     label_of = dict(zip(criterion.scores, score_labels(criterion.scores, ids), strict=True))
     line = tuple(int(score) for score in lines[read - 1])
     ordering = Ordering(line, tuple(label_of[score] for score in line))
     for message in render_rubric(EXAMPLE, criterion, ordering, answer=answer):
-        ui.verbatim(message["content"], label=f"Sent with an example answer, shown order {ordering}")
+        ui.verbatim(
+            message["content"], label=tr("Sent with an example answer, shown order {ordering}", ordering=ordering)
+        )
 
 
 def about(rubric: Rubric) -> str:

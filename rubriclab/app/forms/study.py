@@ -10,8 +10,10 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms.common import all_rubrics, facts, judge_label, kept_dataset, known_judges, rubric_sentence
+from rubriclab.app.forms.data_names import data_names
 from rubriclab.app.forms.study_design import CHOICE, REMEMBERED, design_step, kept_choice, strategy_step
 from rubriclab.app.forms.study_opened import (
+    FROM_RUN,
     MAX_NAME,
     carried,
     fill_from_address,
@@ -24,8 +26,9 @@ from rubriclab.app.forms.study_prompt import prompt_step
 from rubriclab.datasets.sample import sample_dataset
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.model import Axis, Comparison, Dataset, Design, Judge, Rubric, Study, canonical_json
+from rubriclab.model.language import language, msg, tr
 from rubriclab.model.prompt import PromptTemplate
-from rubriclab.model.wording import many
+from rubriclab.model.wording import many, plural
 from rubriclab.runs.cost import group_word, subset, text_groups
 from rubriclab.runs.terms import Limits
 from rubriclab.study.plan import Plan, plan
@@ -33,12 +36,12 @@ from rubriclab.study.protocols import PROTOCOLS
 from rubriclab.study.writing import judge_to_value
 
 SAMPLE = "sample"
-OWN_RUBRIC = "The data set's own"
+OWN_RUBRIC = msg("The data set's own")
 SETTLES: dict[Axis, str] = {
-    "options": "whether the order shifts the mean score",
-    "pairwise": "whether the first place wins more than the last",
-    "listwise": "whether the first place wins more than the last",
-    "criteria": "whether the order of the criteria shifts their scores",
+    "options": msg("whether the order shifts the mean score"),
+    "pairwise": msg("whether the first place wins more than the last"),
+    "listwise": msg("whether the first place wins more than the last"),
+    "criteria": msg("whether the order of the criteria shifts their scores"),
 }
 """What the stop rule waits for."""
 
@@ -87,11 +90,11 @@ class Prepared:
 
 def prepare(setup: Setup) -> Prepared:
     """The study of these choices, planned; planned once for the same choices."""
-    return _prepared(ui.store().path, setup.key, setup)
+    return _prepared(ui.store().path, setup.key, language(), setup)
 
 
 @st.cache_resource(show_spinner="Planning …", max_entries=8)
-def _prepared(path: str, key: str, _setup: Setup) -> Prepared:  # noqa: ARG001  (keys of the cache)
+def _prepared(path: str, key: str, code: str, _setup: Setup) -> Prepared:  # noqa: ARG001  (keys of the cache)
     dataset = subset(_dataset(_setup.data), _setup.take, seed=_setup.draw)
     study = Study(
         name=_setup.name,
@@ -115,27 +118,29 @@ def form() -> Setup | None:
 
 
 def _form() -> Setup | None:
-    ui_step(1, "What is judged")
+    ui_step(1, tr("What is judged"))
     with ui.faults():
         data, take, draw = _data_step()
         dataset = _dataset(data)
-        ui_step(2, "What changes places")
+        ui_step(2, tr("What changes places"))
         axis = _axis_step(dataset)
         rubric = _rubric_step(dataset) if PROTOCOLS[axis].rated else None
-        ui_step(3, "In which orders")
+        ui_step(3, tr("In which orders"))
         strategies = strategy_step(axis)
         more = design_step(axis, dataset, rubric)
         prompts = prompt_step()
         if len(prompts) > 1:
             more["factors"] = {**more.get("factors", {}), "prompt": tuple(prompt.name for prompt in prompts)}
-        ui_step(4, "Who judges")
+        ui_step(4, tr("Who judges"))
         judges = _judge_step()
         limits = _limits_step(judges)
         settled, width = _stop_step(axis)
-        usual = f"{dataset.name}, {PROTOCOLS[axis].title.lower()}"
-        name = st.text_input("Name of the study", key=kept_choice("name", ""), max_chars=MAX_NAME, placeholder=usual)
+        usual = f"{dataset.name}, {PROTOCOLS[axis].title.lower()}"  # names a run: the same in every language
+        name = st.text_input(
+            tr("Name of the study"), key=kept_choice("name", ""), max_chars=MAX_NAME, placeholder=usual
+        )
         if not judges or not strategies:
-            st.info("Choose at least one judge and one way of ordering.", icon=":material/info:")
+            st.info(tr("Choose at least one judge and one way of ordering."), icon=":material/info:")
             return None
         return Setup(
             name=name.strip() or usual,
@@ -171,12 +176,9 @@ def _dataset(code: str) -> Dataset:
 
 def _data_step() -> tuple[str, int | None, int | None]:
     """(data set, how many texts, seed of a draw): kept data sets, and the sample in any case."""
-    table = ui.store().datasets()
-    names = {
-        str(row["dataset"]): f"{row['name']} · {row['n_items']:,} {row['kind']}" for row in table.to_dict("records")
-    }
+    names = data_names()
     if _sample().id not in names:
-        names[SAMPLE] = f"Sample · {len(_sample()):,} items, comes with the lab"
+        names[SAMPLE] = tr("Sample · {n:,} items, comes with the lab", n=len(_sample()))
     names = offered_data(names)
     wanted = st.session_state.pop("study-data-wanted", None)
     if wanted in names:
@@ -184,26 +186,33 @@ def _data_step() -> tuple[str, int | None, int | None]:
     codes = list(names)
     left, right = st.columns([3, 2], gap="medium")
     data = left.selectbox(
-        "Data set", codes, key=kept_choice("data", codes[0], codes), format_func=lambda code: names[code]
+        tr("Data set"), codes, key=kept_choice("data", codes[0], codes), format_func=lambda code: names[code]
     )
-    left.page_link("pages/data.py", label="Bring your own data", icon=":material/upload:")
+    left.page_link("pages/data.py", label=tr("Bring your own data"), icon=":material/upload:")
     groups, word = len(text_groups(_dataset(data))), group_word(_dataset(data))
-    parts = {"all": f"All {many(groups, word)}", "first": "The first …", "random": "A random draw of …"}
+    parts = {
+        "all": tr("All {groups}", groups=many(groups, word)),
+        "first": tr("The first …"),
+        "random": tr("A random draw of …"),
+    }
     first = "all" if groups <= 40 else "random"
     part = right.selectbox(
-        "How much of it",
+        tr("How much of it"),
         list(parts),
         key=kept_choice(f"part-{data}", first),
         format_func=lambda p: parts[p],
-        help="Items of one text or prompt stay together.",
+        help=tr("Items of one text or prompt stay together."),
     )
     if part == "all":
         return data, None, None
     with right.container(horizontal=True):
-        take = st.number_input(f"{word.capitalize()}s", 1, groups, key=kept_choice(f"take-{data}", min(20, groups)))
+        words = plural(word, 2)
+        take = st.number_input(
+            words[:1].upper() + words[1:], 1, groups, key=kept_choice(f"take-{data}", min(20, groups))
+        )
         if part == "first":
             return data, int(take), None
-        draw = st.number_input("Seed of the draw", 0, 2**31 - 1, key=kept_choice("draw", 0))
+        draw = st.number_input(tr("Seed of the draw"), 0, 2**31 - 1, key=kept_choice("draw", 0))
     return data, int(take), int(draw)
 
 
@@ -213,16 +222,24 @@ def _axis_step(dataset: Dataset) -> Axis:
     compared = frozenset(len(i.candidates) for i in dataset.items if isinstance(i, Comparison))
     axes = [axis for axis, known in PROTOCOLS.items() if known.suits(candidates, compared)]
     axis = st.radio(
-        "What changes places between two reads?",
+        tr("What changes places between two reads?"),
         axes,
         key=kept_choice("axis", axes[0], axes),
-        format_func=lambda a: PROTOCOLS[a].title,
-        captions=[PROTOCOLS[a].about for a in axes],
+        format_func=lambda a: tr(PROTOCOLS[a].title),
+        captions=[tr(PROTOCOLS[a].about) for a in axes],
         label_visibility="collapsed",
     )
     if all(PROTOCOLS[axis].rated for axis in axes):
-        st.caption("Answers can be compared where the data names a candidate for each response.")
+        st.caption(tr("Answers can be compared where the data names a candidate for each response."))
     return axis
+
+
+def _rubric_words(name: str) -> str:
+    """What the form shows for a rubric that it knows by ``name``."""
+    if name == OWN_RUBRIC:
+        return tr(OWN_RUBRIC)
+    own = name.removesuffix(f", {FROM_RUN}")
+    return name if own == name else tr("{name}, as in the run", name=own)
 
 
 def _rubric_step(dataset: Dataset) -> Rubric | None:
@@ -231,10 +248,12 @@ def _rubric_step(dataset: Dataset) -> Rubric | None:
     wanted = st.session_state.pop("study-rubric-wanted", None)
     if wanted in names:
         st.session_state[f"{CHOICE}rubric-{dataset.name}"] = wanted
-    name = st.selectbox("Rubric", names, key=kept_choice(f"rubric-{dataset.name}", names[0], names))
+    name = st.selectbox(
+        tr("Rubric"), names, key=kept_choice(f"rubric-{dataset.name}", names[0], names), format_func=_rubric_words
+    )
     rubric = dataset.rubric if name == OWN_RUBRIC else known[name]
     if rubric is not None:
-        st.caption(f"{rubric_sentence(rubric)}. Items that name no criterion are judged under each.")
+        st.caption(tr("{size}. Items that name no criterion are judged under each.", size=rubric_sentence(rubric)))
     return rubric
 
 
@@ -250,12 +269,14 @@ def _judge_step() -> tuple[Judge, ...]:
     key = kept_choice("judges", [first], names)
     if wanted in names and wanted not in st.session_state[key]:
         st.session_state[key] = [*st.session_state[key], wanted]
-    other = {name: " · as in the run" if is_from_run(known[name], kept) else "" for name in names}
-    chosen = st.multiselect("Judges", names, key=key, format_func=lambda n: f"{judge_label(known[n])}{other[n]}")
-    st.page_link("pages/judges.py", label="Add or test a judge", icon=":material/gavel:")
+    other = {name: tr(" · as in the run") if is_from_run(known[name], kept) else "" for name in names}
+    chosen = st.multiselect(tr("Judges"), names, key=key, format_func=lambda n: f"{judge_label(known[n])}{other[n]}")
+    st.page_link("pages/judges.py", label=tr("Add or test a judge"), icon=":material/gavel:")
     if any(known[name].simulated for name in chosen):
         st.warning(
-            "A **simulated** judge is among them: its numbers show how the method works, not how any model behaves.",
+            tr(
+                "A **simulated** judge is among them: its numbers show how the method works, not how any model behaves."
+            ),
             icon=":material/science:",
         )
     return tuple(known[name] for name in chosen)
@@ -263,20 +284,20 @@ def _judge_step() -> tuple[Judge, ...]:
 
 def _limits_step(judges: Sequence[Judge]) -> Limits:
     paid = any(judge.price_input or judge.price_output for judge in judges)
-    with st.expander("Budget: pause before it costs too much", icon=":material/savings:"):
+    with st.expander(tr("Budget: pause before it costs too much"), icon=":material/savings:"):
         left, right = st.columns(2)
         calls = left.number_input(
-            "At most so many calls", 1, None, key=kept_choice("max-calls", None), placeholder="no cap", step=100
+            tr("At most so many calls"), 1, None, key=kept_choice("max-calls", None), placeholder=tr("no cap"), step=100
         )
         money = right.number_input(
-            "At most so much money",
+            tr("At most so much money"),
             0.0,
             None,
             key=kept_choice("max-money", None),
-            placeholder="no cap",
-            help="In the unit of the judges' prices."
+            placeholder=tr("no cap"),
+            help=tr("In the unit of the judges' prices.")
             if paid
-            else "Counts only for judges with prices; none of the chosen ones has any.",
+            else tr("Counts only for judges with prices; none of the chosen ones has any."),
         )
     return Limits(max_calls=cast(int | None, calls), max_money=money or None)
 
@@ -285,20 +306,20 @@ def _stop_step(axis: Axis) -> tuple[bool, float | None]:
     """The stop rules (once settled, width of V), of V for score options alone."""
     if axis not in SETTLES:
         return False, None
-    with st.expander("Stop rule: pause when enough is known", icon=":material/timer:"):
+    with st.expander(tr("Stop rule: pause when enough is known"), icon=":material/timer:"):
         settled = st.toggle(
-            f"Stop once it is settled {SETTLES[axis]}",
+            tr("Stop once it is settled {what}", what=tr(SETTLES[axis])),
             key=kept_choice("stop-settled", False),
             help=ui.about("stop_settled"),
         )
         if axis != "options":
             return settled, None
         width = st.number_input(
-            "Stop when the interval on Cramér's V is narrower than",
+            tr("Stop when the interval on Cramér's V is narrower than"),
             0.01,
             0.99,
             key=kept_choice("stop-width", None),
-            placeholder="never",
+            placeholder=tr("never"),
             step=0.05,
             help=ui.about("stop_rule"),
         )

@@ -22,6 +22,7 @@ from rubriclab.model import (
     StudyError,
 )
 from rubriclab.model.designs import STRATEGIES
+from rubriclab.model.language import msg, tr
 from rubriclab.study.protocols import PROTOCOLS
 from rubriclab.study.protocols.batch import MAX_SIZE
 
@@ -31,10 +32,12 @@ widget's own is forgotten while another page is open."""
 REMEMBERED = "study-choices"
 OFFERED = tuple(kind for kind, scheme in STRATEGIES.items() if scheme.offered)
 ANSWERS: Mapping[AnswerMode, str] = {
-    "score": "The score alone (quick; probabilities where the judge gives them)",
-    "feedback": "Feedback, then the score (the papers' format; slower)",
+    "score": msg("The score alone (quick; probabilities where the judge gives them)"),
+    "feedback": msg("Feedback, then the score (the papers' format; slower)"),
 }
-ID_STYLES = {"arabic": "1, 2, 3", "letters": "letters, best is A", "roman": "i, ii, iii"}
+MODES: Mapping[AnswerMode, str] = {"score": msg("score"), "feedback": msg("feedback")}
+"""The same in a word."""
+ID_STYLES = {"arabic": "1, 2, 3", "letters": msg("letters, best is A"), "roman": msg("i, ii, iii")}
 
 
 def kept_choice(name: str, first: Any, options: Sequence[Any] | None = None) -> str:
@@ -58,11 +61,11 @@ def strategy_step(axis: Axis) -> tuple[Strategy, ...]:
     reads = {strategy.kind: strategy.reads for strategy in PROTOCOLS[axis].usual}
     usual = list(reads)
     chosen = st.multiselect(
-        "Ways of ordering",
+        tr("Ways of ordering"),
         kinds,
         key=kept_choice(f"strategies-{axis}", usual, kinds),
-        format_func=lambda kind: STRATEGIES[kind].title,
-        help="Each is an arm of the study. Balanced against fixed is the comparison of the papers.",
+        format_func=lambda kind: tr(STRATEGIES[kind].title),
+        help=tr("Each is an arm of the study. Balanced against fixed is the comparison of the papers."),
     )
     return tuple(_strategy(axis, kind, reads.get(kind)) for kind in chosen)
 
@@ -71,26 +74,28 @@ def _strategy(axis: Axis, kind: StrategyKind, usual: int | None) -> Strategy:
     scheme = STRATEGIES[kind]
     with st.container(border=True):
         left, right = st.columns([3, 1], vertical_alignment="center")
-        left.markdown(f"**{scheme.title}**  \n:small[{scheme.about}]")
+        left.markdown(f"**{tr(scheme.title)}**  \n:small[{tr(scheme.about)}]")
         reads = right.number_input(
-            "Reads",
+            tr("Reads"),
             1,
             10_000,
             key=kept_choice(f"reads-{axis}-{kind}", usual),
-            placeholder="default",
-            help="Calls for each item. Left empty: 2n (n for comparisons), so that all arms have "
-            "the same budget; the design's own size for Williams, All and your own.",
+            placeholder=tr("default"),
+            help=tr(
+                "Calls for each item. Left empty: 2n (n for comparisons), so that all arms have the same budget; "
+                "the design's own size for Williams, All and your own."
+            ),
         )
         shared = False
         orderings: tuple[tuple[int | str, ...], ...] = ()
         if scheme.drawn:
-            shared = left.toggle("The same draws for all items", key=kept_choice(f"shared-{axis}", False))
+            shared = left.toggle(tr("The same draws for all items"), key=kept_choice(f"shared-{axis}", False))
         if scheme.listed:
             text = left.text_area(
-                "Orders, one a line",
+                tr("Orders, one a line"),
                 key=kept_choice(f"custom-{axis}", "1 2 3 4 5\n5 4 3 2 1"),
                 height=96,
-                help="Scores with spaces between them; names of criteria with commas.",
+                help=tr("Scores with spaces between them; names of criteria with commas."),
             )
             orderings = _orders(text)
     return Strategy(kind=kind, reads=int(reads) if reads else None, shared=shared, orderings=orderings)
@@ -113,29 +118,29 @@ def design_step(axis: Axis, dataset: Dataset, rubric: Rubric | None) -> dict[str
     settings = PROTOCOLS[axis].settings
     if "answer" in settings:
         made["answer"] = st.radio(
-            "The judge answers with",
+            tr("The judge answers with"),
             list(ANSWERS),
             key=kept_choice("answer", "score"),
-            format_func=lambda a: ANSWERS[a],
+            format_func=lambda a: tr(ANSWERS[a]),
         )
     if "tie" in settings:
         made |= _comparison_step(settings, dataset)
     if "batch_size" in settings:
         made |= _batch_step(len(dataset))
-    with st.expander("Repeats, seed and factors to vary", icon=":material/tune:"):
+    with st.expander(tr("Repeats, seed and factors to vary"), icon=":material/tune:"):
         left, right = st.columns(2)
         made["repeats"] = int(
             left.number_input(
-                "Repeats",
+                tr("Repeats"),
                 1,
                 1_000,
                 key=kept_choice("repeats", 1),
-                help="Every read again, so often. Repeats at temperature 0 measure a server's own unsteadiness.",
+                help=tr("Every read again, so often. Repeats at temperature 0 measure a server's own unsteadiness."),
             )
         )
-        made["seed"] = int(right.number_input("Seed", 0, 2**31 - 1, key=kept_choice("seed", 0)))
+        made["seed"] = int(right.number_input(tr("Seed"), 0, 2**31 - 1, key=kept_choice("seed", 0)))
         made |= _factor_step(settings, rubric)
-        st.markdown("**How the answers are read.** Asks no call more, and can be changed afterwards.")
+        st.markdown(tr("**How the answers are read.** Asks no call more, and can be changed afterwards."))
         read = ui.reading_fields(kept_choice("smallest-effect", SMALLEST_EFFECT), kept_choice("unit", "auto"))
         made["smallest_effect"], made["unit"] = read
     return made
@@ -144,19 +149,19 @@ def design_step(axis: Axis, dataset: Dataset, rubric: Rubric | None) -> dict[str
 def _comparison_step(settings: frozenset[str], dataset: Dataset) -> dict[str, Any]:
     made: dict[str, Any] = {}
     left, right = st.columns(2, vertical_alignment="bottom")
-    made["tie"] = left.toggle("A tie may be answered", key=kept_choice("tie", True))
+    made["tie"] = left.toggle(tr("A tie may be answered"), key=kept_choice("tie", True))
     if not isinstance(dataset.items[0], Comparison):
         names = sorted({i.candidate for i in dataset.items if not isinstance(i, Comparison) and i.candidate})
         made["baseline_candidate"] = right.selectbox(
-            "Compare only with",
+            tr("Compare only with"),
             [None, *names],
             key=kept_choice(f"base-{dataset.name}", None, [None, *names]),
-            format_func=lambda name: "every pair" if name is None else name,
-            placeholder="every pair",
+            format_func=lambda name: tr("every pair") if name is None else name,
+            placeholder=tr("every pair"),
         )
         if "list_size" in settings:
             made["list_size"] = int(
-                left.number_input("Answers in a list", 3, max(3, len(names)), key=kept_choice("list", 3))
+                left.number_input(tr("Answers in a list"), 3, max(3, len(names)), key=kept_choice("list", 3))
             )
     return made
 
@@ -164,24 +169,24 @@ def _comparison_step(settings: frozenset[str], dataset: Dataset) -> dict[str, An
 def _batch_step(items: int) -> dict[str, Any]:
     left, right = st.columns(2, vertical_alignment="bottom")
     size = left.number_input(
-        "Responses a call",
+        tr("Responses a call"),
         2,
         max(2, min(MAX_SIZE, items)),
         key=kept_choice("batch-size", min(4, max(2, items))),
-        help="Every item is asked about alone besides, twice: what the batches are held against.",
+        help=tr("Every item is asked about alone besides, twice: what the batches are held against."),
     )
     draws = right.number_input(
-        "Dealt into batches so often",
+        tr("Dealt into batches so often"),
         1,
         20,
         key=kept_choice("batch-draws", 1),
-        help="Each time anew, so that an item has other companions.",
+        help=tr("Each time anew, so that an item has other companions."),
     )
     return {"batch_size": int(size), "batch_draws": int(draws)}
 
 
 def _factor_step(settings: frozenset[str], rubric: Rubric | None) -> dict[str, Any]:
-    st.markdown("**Factors.** The first level is the baseline; leave a factor empty to keep it out.")
+    st.markdown(tr("**Factors.** The first level is the baseline; leave a factor empty to keep it out."))
     left, right = st.columns(2)
     factors = _sampling_factors(left, right)
     if "scale" in settings and rubric is not None:
@@ -189,14 +194,14 @@ def _factor_step(settings: frozenset[str], rubric: Rubric | None) -> dict[str, A
     made: dict[str, Any] = {"factors": factors}
     if "shuffle_ids" in settings:
         made["shuffle_ids"] = st.toggle(
-            "Deal the score labels out anew for every read",
+            tr("Deal the score labels out anew for every read"),
             key=kept_choice("shuffle", False),
-            help="Then a label's pull can be told from its score's.",
+            help=tr("Then a label's pull can be told from its score's."),
         )
     made["crossed"] = len(factors) > 0 and st.toggle(
-        "Every level with every other (full factorial)",
+        tr("Every level with every other (full factorial)"),
         key=kept_choice("crossed", False),
-        help="Off: one factor at a time against the baseline, under the first way of ordering.",
+        help=tr("Off: one factor at a time against the baseline, under the first way of ordering."),
     )
     return made
 
@@ -205,18 +210,18 @@ def _sampling_factors(left: DeltaGenerator, right: DeltaGenerator) -> dict[str, 
     """Levels by factor of how a judge is asked, only of factors that are varied."""
     levels: dict[str, tuple[Any, ...]] = {}
     text = left.text_input(
-        "Temperatures",
+        tr("Temperatures"),
         key=kept_choice("temperatures", ""),
         placeholder="0, 0.7, 1",
-        help="Baseline first; empty: the judge's own.",
+        help=tr("Baseline first; empty: the judge's own."),
     )
     if text.strip():
-        levels["temperature"] = _numbers(text, "Temperatures")
+        levels["temperature"] = _numbers(text, tr("Temperatures"))
     efforts = right.text_input(
-        "Reasoning efforts",
+        tr("Reasoning efforts"),
         key=kept_choice("efforts", ""),
         placeholder="low, medium, high",
-        help="For judges that take reasoning_effort.",
+        help=tr("For judges that take reasoning_effort."),
     )
     if efforts.strip():
         levels["reasoning_effort"] = tuple(part.strip() for part in efforts.split(",") if part.strip())
@@ -226,23 +231,25 @@ def _sampling_factors(left: DeltaGenerator, right: DeltaGenerator) -> dict[str, 
 def _rubric_factors(left: DeltaGenerator, right: DeltaGenerator, rubric: Rubric) -> dict[str, tuple[Any, ...]]:
     """Levels by factor of how a rubric is shown and answered, only of factors that are varied."""
     scales = left.multiselect(
-        "Numbers of options",
+        tr("Numbers of options"),
         list(range(2, 11)),
         key=kept_choice("scales", []),
-        help="The rubric on other scales; missing descriptions stay blank.",
+        help=tr("The rubric on other scales; missing descriptions stay blank."),
     )
     ids = right.multiselect(
-        "Score labels", list(ID_STYLES), key=kept_choice("ids", []), format_func=lambda style: ID_STYLES[style]
+        tr("Score labels"), list(ID_STYLES), key=kept_choice("ids", []), format_func=lambda style: tr(ID_STYLES[style])
     )
     scores = sorted({score for criterion in rubric.criteria for score in criterion.scores})
     references = left.multiselect(
-        "Reference answer shown",
+        tr("Reference answer shown"),
         [0, *scores],
         key=kept_choice("references", [], [0, *scores]),
-        format_func=lambda score: "none" if score == 0 else f"of score {score}",
-        help="Items without that reference answer are left out there, and counted.",
+        format_func=lambda score: tr("none") if score == 0 else tr("of score {score}", score=score),
+        help=tr("Items without that reference answer are left out there, and counted."),
     )
-    answers = right.multiselect("Answer", list(ANSWERS), key=kept_choice("answers", []))
+    answers = right.multiselect(
+        tr("Answer"), list(MODES), key=kept_choice("answers", []), format_func=lambda mode: tr(MODES[mode])
+    )
     chosen: dict[str, Sequence[Any]] = {"scale": scales, "ids": ids, "reference": references, "answer": answers}
     return {name: tuple(levels) for name, levels in chosen.items() if levels}
 
@@ -254,8 +261,10 @@ def _numbers(text: str, what: str) -> tuple[float, ...]:
         try:
             number = float(part)
         except ValueError:
-            raise StudyError(f"{what}: “{part.strip()}” is no number; write them as 0, 0.7, 1.") from None
+            raise StudyError(
+                tr("{what}: “{part}” is no number; write them as 0, 0.7, 1.", what=what, part=part.strip())
+            ) from None
         if not (math.isfinite(number) and number >= 0):
-            raise StudyError(f"{what}: {part.strip()} must be 0 or more.")
+            raise StudyError(tr("{what}: {part} must be 0 or more.", what=what, part=part.strip()))
         found.append(number)
     return tuple(found)

@@ -18,6 +18,7 @@ from rubriclab.app.forms.study_design import ANSWERS, CHOICE, ID_STYLES, OFFERED
 from rubriclab.app.forms.study_prompt import KEPT
 from rubriclab.model import Comparison, Dataset, Design, Judge, Rubric, Study
 from rubriclab.model.designs import STRATEGIES
+from rubriclab.model.language import msg, tr
 from rubriclab.store import RunInfo
 from rubriclab.study.protocols import PROTOCOLS
 
@@ -26,7 +27,7 @@ WORDS = ("from", "copy")
 MAX_NAME = 60
 """Characters of a study's name in the form."""
 FROM_RUN = "as in the run"
-_OWN = "data, as judged in the run"
+_OWN = msg("data, as judged in the run")
 _HELD = {"temperature": "temperatures", "reasoning_effort": "efforts", "scale": "scales", "ids": "ids"}
 _HELD |= {"reference": "references", "answer": "answers"}
 """Factors that the form has a field for, with the field's name."""
@@ -89,33 +90,42 @@ def forget() -> None:
 
 def _said(held: Opened) -> None:
     """Whose study this is, what the form cannot hold of it, and the way to an empty one."""
-    copy = held.asked[0] == "copy"
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            what = "A duplicate of the study of" if copy else "The study of"
-            then = (
-                "Change what you like: launched, it is a new run."
-                if copy
-                else (
-                    "Launched as it is, it goes on with that run; changed in anything that is asked, it is a new one."
-                )
-            )
-            st.markdown(f":material/content_copy: {what} **{ui.plain(held.name)}**. {then}", width="stretch")
-            if st.button("Start afresh", key="study-afresh", type="tertiary", icon=":material/close:"):
+            st.markdown(f":material/content_copy: {_whose(held)}", width="stretch")
+            if st.button(tr("Start afresh"), key="study-afresh", type="tertiary", icon=":material/close:"):
                 forget()
                 for word in WORDS:
                     st.query_params.pop(word, None)
                 st.rerun()
         if held.missing:
             st.warning(
-                "The form has no field for these, and goes without them: "
-                + ui.plain("; ".join(held.missing))
-                + ". The run's archive has the whole study as a file: page Runs, More, Export.",
+                tr(
+                    "The form has no field for these, and goes without them: {missing}. The run's archive has the "
+                    "whole study as a file: page Runs, More, Export.",
+                    missing=ui.plain("; ".join(held.missing)),
+                ),
                 icon=":material/rule:",
             )
         if held.dropped:
             names = ", ".join(map(ui.plain, held.dropped))
-            st.caption(f"Taken out of that run, and in the study: {names}. Take them off below if they stay out.")
+            st.caption(
+                tr(
+                    "Taken out of that run, and in the study: {names}. Take them off below if they stay out.",
+                    names=names,
+                )
+            )
+
+
+def _whose(held: Opened) -> str:
+    name = ui.plain(held.name)
+    if held.asked[0] == "copy":
+        return tr("A duplicate of the study of **{name}**. Change what you like: launched, it is a new run.", name=name)
+    return tr(
+        "The study of **{name}**. Launched as it is, it goes on with that run; changed in anything that is asked, "
+        "it is a new one.",
+        name=name,
+    )
 
 
 # ---------------------------------------------------------------- a study as choices
@@ -149,11 +159,13 @@ def choices_of(study: Study, rubrics: Mapping[str, Rubric]) -> tuple[dict[str, A
     }
     choices |= _strategies(design, missing) | _factors(study, missing)
     if study.rubrics:
-        missing.append(f"other wordings of the rubric ({', '.join(rubric.name for rubric in study.rubrics)})")
+        missing.append(
+            tr("other wordings of the rubric ({names})", names=", ".join(rubric.name for rubric in study.rubrics))
+        )
     if design.template is not None:
-        missing.append(f"the prompt template {design.template}")
+        missing.append(tr("the prompt template {template}", template=design.template))
     if not design.show_reference:
-        missing.append("reference answers are not shown")
+        missing.append(tr("reference answers are not shown"))
     return choices, missing
 
 
@@ -172,12 +184,14 @@ def _strategies(design: Design, missing: list[str]) -> dict[str, Any]:
     chosen: list[str] = []
     for strategy in design.strategies:
         if strategy.kind not in kinds or strategy.kind in chosen:
-            missing.append(f"the way of ordering “{strategy.name}”")
+            missing.append(tr("the way of ordering “{name}”", name=strategy.name))
             continue
         chosen.append(strategy.kind)
         held[f"reads-{design.axis}-{strategy.kind}"] = strategy.reads
         if strategy.name != strategy.kind:
-            missing.append(f"the name “{strategy.name}” of the way of ordering {strategy.kind}")
+            missing.append(
+                tr("the name “{name}” of the way of ordering {kind}", name=strategy.name, kind=strategy.kind)
+            )
         if STRATEGIES[strategy.kind].drawn:
             held[f"shared-{design.axis}"] = strategy.shared
         if STRATEGIES[strategy.kind].listed:
@@ -210,7 +224,7 @@ def _factors(study: Study, missing: list[str]) -> dict[str, Any]:
         ):
             held[_HELD[factor]] = list(levels)
         else:
-            missing.append(f"the factor {factor} ({texts})")
+            missing.append(tr("the factor {factor} ({levels})", factor=factor, levels=texts))
     return held
 
 
@@ -222,7 +236,7 @@ def offered_data(names: dict[str, str]) -> dict[str, str]:
     held = opened()
     if held is None or held.dataset in names:
         return names
-    return {held.dataset: f"{held.study.dataset.name} · {_OWN} “{held.name}”", **names}
+    return {held.dataset: f"{held.study.dataset.name} · {tr(_OWN)} “{held.name}”", **names}
 
 
 def offered_rubrics(known: dict[str, Rubric]) -> dict[str, Rubric]:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.model.answers import answer_words
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.study.prompts.files import read_template
 
@@ -16,13 +17,13 @@ KEPT = "study-own-prompts"
 def prompt_step() -> tuple[PromptTemplate, ...]:
     """The prompts to send; none for the lab's own. Several are a factor: each is an arm."""
     kept: dict[str, PromptTemplate] = st.session_state.setdefault(KEPT, {})
-    with st.expander("Your own prompt instead of the lab's", icon=":material/chat:", expanded=bool(kept)):
+    with st.expander(tr("Your own prompt instead of the lab's"), icon=":material/chat:", expanded=bool(kept)):
         with ui.faults():
             _take_files(kept)
         for name, prompt in list(kept.items()):
             left, right = st.columns([5, 1], vertical_alignment="center")
-            left.caption(ui.plain(f"“{name}”, its answer read as {answer_words(prompt.answer)}"))
-            if right.button("Remove", key=f"study-prompt-remove-{prompt.id}-{name}"):
+            left.caption(ui.plain(tr("“{name}”, its answer read as {how}", name=name, how=answer_words(prompt.answer))))
+            if right.button(tr("Remove"), key=f"study-prompt-remove-{prompt.id}-{name}"):
                 del kept[name]
                 st.rerun()
     return tuple(kept.values())
@@ -32,11 +33,11 @@ def _take_files(kept: dict[str, PromptTemplate]) -> None:
     """What is uploaded is taken once, so that a prompt that was removed stays removed."""
     number = st.session_state.setdefault(f"{KEPT}-uploads", 0)
     files = st.file_uploader(
-        "Prompt files: TOML with messages and an answer, or the text of one user message",
+        tr("Prompt files: TOML with messages and an answer, or the text of one user message"),
         type=["toml", "txt", "md", "jinja", "j2"],
         accept_multiple_files=True,
         key=f"study-prompt-files-{number}",
-        help="Several are compared with each other: same orders, several wordings.",
+        help=tr("Several are compared with each other: same orders, several wordings."),
     )
     if not files:
         return

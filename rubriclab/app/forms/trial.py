@@ -14,17 +14,18 @@ from rubriclab.datasets.sample import DEFAULT_JUDGE, sample_dataset, sample_rubr
 from rubriclab.findings.trial_orders import first_reads
 from rubriclab.judges.warming import Warmth, first_embedded
 from rubriclab.model import Comparison, Item, Judge, Rubric, Study
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.trial import ALL_ORDERS, CONTROLS, PAIR_CALLS, Kind, Text, trial_orders, trial_study
 from rubriclab.store import RunInfo
 from rubriclab.study.plan import plan
 
 KINDS: Mapping[Kind, str] = {
-    "options": "One response, scored",
-    "pairwise": "Two responses, compared",
-    "criteria": "One response, several criteria",
+    "options": msg("One response, scored"),
+    "pairwise": msg("Two responses, compared"),
+    "criteria": msg("One response, several criteria"),
 }
-PASTED = "Your own text"
+PASTED = msg("Your own text")
 TEXTS = ("instruction", "response", "second")
 
 
@@ -55,7 +56,7 @@ def form(opened: RunInfo | None) -> Wanted | None:
     if opened is not None and st.session_state.get("trial-filled") != opened.run:
         _fill_from(opened.run)
     kind: Kind = ui.choose(
-        "What is judged", list(KINDS), key="trial-kind", address="kind", name=lambda k: KINDS[k], segments=True
+        tr("What is judged"), list(KINDS), key="trial-kind", address="kind", name=lambda k: tr(KINDS[k]), segments=True
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -64,7 +65,9 @@ def form(opened: RunInfo | None) -> Wanted | None:
         rubric, criterion = (None, None) if kind == "pairwise" else _rubric(kind)
         judges = _judges()
         orders = None if kind == "pairwise" else _orders(kind, rubric, criterion)
-        pressed = st.button("Judge it", type="primary", icon=":material/play_arrow:", key="trial-go", width="stretch")
+        pressed = st.button(
+            tr("Judge it"), type="primary", icon=":material/play_arrow:", key="trial-go", width="stretch"
+        )
         st.caption(_cost(kind, orders, len(judges)))
     shown = ["response", "second"] if kind == "pairwise" else ["response"]
     responses = tuple(st.session_state[f"trial-{name}"] for name in shown)
@@ -104,15 +107,17 @@ def _get_ready(judges: Sequence[Judge], made: Callable[[Sequence[Judge]], Study]
 def _cost(kind: Kind, orders: int | None, judges: int) -> str:
     """How many calls a trial makes, and which of them are its control."""
     if kind == "pairwise":
-        calls, what = PAIR_CALLS, "both orders, each twice: the second answers are the control."
+        calls, what = PAIR_CALLS, tr("both orders, each twice: the second answers are the control.")
     else:
         calls = (orders or 0) + CONTROLS
-        what = (
-            f"{many(orders or 0, 'order')}, and {many(CONTROLS, 'call')} more in the usual one. It "
-            "shows what the judge changes by itself."
+        what = tr(
+            "{orders}, and {calls} more in the usual one. It shows what the judge changes by itself.",
+            orders=many(orders or 0, "order"),
+            calls=many(CONTROLS, "call"),
         )
-    each = " a judge" if judges > 1 else ""
-    return f"{many(calls, 'call')}{each}: {what}"
+    if judges > 1:
+        return tr("{calls} a judge: {what}", calls=many(calls, "call"), what=what)
+    return f"{many(calls, 'call')}: {what}"
 
 
 def _fill_from(run: str) -> None:
@@ -136,16 +141,17 @@ def _texts(kind: Kind) -> None:
     if "trial-instruction" not in st.session_state:
         _take(names[0])
     st.selectbox(
-        "Example",
+        tr("Example"),
         names,
         key="trial-example",
         persist_state="session",
+        format_func=lambda name: tr(PASTED) if name == PASTED else name,
         on_change=lambda: _take(st.session_state["trial-example"]),
     )
-    st.text_area("Instruction", key="trial-instruction", height=88, persist_state="session")
-    st.text_area("Response", key="trial-response", height=120, persist_state="session")
+    st.text_area(tr("Instruction"), key="trial-instruction", height=88, persist_state="session")
+    st.text_area(tr("Response"), key="trial-response", height=120, persist_state="session")
     if kind == "pairwise":
-        st.text_area("The other response", key="trial-second", height=120, persist_state="session")
+        st.text_area(tr("The other response"), key="trial-second", height=120, persist_state="session")
 
 
 def _take(name: str) -> None:
@@ -176,12 +182,12 @@ def _rubric(kind: Kind) -> tuple[Rubric | None, str | None]:
         name: rubric for name, (rubric, _) in all_rubrics().items() if kind == "options" or len(rubric.criteria) > 1
     }
     if not rubrics:
-        st.info("No rubric here has several criteria. Make one on the Rubric page.")
+        st.info(tr("No rubric here has several criteria. Make one on the Rubric page."))
         return None, None
     own_text = st.session_state.get("trial-example") == PASTED
     shipped = next((rubric.name for rubric in sample_rubrics() if rubric.name in rubrics), None)
     name = ui.choose(
-        "Rubric",
+        tr("Rubric"),
         list(rubrics),
         key=f"trial-rubric-{kind}",
         address="rubric",
@@ -191,14 +197,14 @@ def _rubric(kind: Kind) -> tuple[Rubric | None, str | None]:
     if kind == "criteria" or len(rubric.criteria) == 1:
         return rubric, rubric.criteria[0].name
     names = [criterion.name for criterion in rubric.criteria]
-    return rubric, ui.choose("Criterion", names, key=f"trial-criterion-{name}", address="criterion")
+    return rubric, ui.choose(tr("Criterion"), names, key=f"trial-criterion-{name}", address="criterion")
 
 
 def _judges() -> list[Judge]:
     known = known_judges()
     default = [DEFAULT_JUDGE] if DEFAULT_JUDGE in known else list(known)[:1]
     chosen = ui.choose_many(
-        "Judges",
+        tr("Judges"),
         list(known),
         key="trial-judges",
         address="judge",
@@ -218,14 +224,18 @@ def _orders(kind: Kind, rubric: Rubric | None, criterion: str | None) -> int | N
     few, every = first_reads(len(options)), len(trial_orders(options))  # type: ignore[type-var]
     if few == every:
         return every
-    names = {few: f"{few}, balanced", every: f"{'all ' if every < ALL_ORDERS or len(options) == 5 else ''}{every}"}
+    whole = every < ALL_ORDERS or len(options) == 5
+    names = {few: tr("{n}, balanced", n=few), every: tr("all {n}", n=every) if whole else str(every)}
     return ui.choose(
-        "Orders",
+        tr("Orders"),
         list(names),
         key=f"trial-orders-{few}-{every}",
         address="orders",
         name=lambda k: names[k],
         segments=True,
-        about=f"{many(few, 'order')}: each option stands at each position equally "
-        "often. More orders settle the mean further and take longer.",
+        about=tr(
+            "{orders}: each option stands at each position equally often. More orders settle the mean "
+            "further and take longer.",
+            orders=many(few, "order"),
+        ),
     )

@@ -18,6 +18,8 @@ from rubriclab.judges.vllm import (
     vllm_path,
 )
 from rubriclab.model import LabError
+from rubriclab.model.language import figure, tr
+from rubriclab.model.wording import number
 
 SHOWN_PORT = 8000
 """In the command that is shown before the start; the real port is a free one."""
@@ -27,10 +29,10 @@ def look() -> None:
     """A running server by its address: models, version, live figures."""
     local = "" if served() else "http://127.0.0.1:8000/v1"
     url = st.text_input(
-        "Look at a running server", local, key="vllm-look-url", placeholder="https://gpu.example.org/v1"
+        tr("Look at a running server"), local, key="vllm-look-url", placeholder="https://gpu.example.org/v1"
     )
     watched = st.session_state.get("vllm-watched") == url
-    if st.button("Stop watching" if watched else "Watch", key="vllm-watch", icon=":material/monitoring:"):
+    if st.button(tr("Stop watching") if watched else tr("Watch"), key="vllm-watch", icon=":material/monitoring:"):
         st.session_state["vllm-watched"] = None if watched else url
         st.rerun()
     if not watched:
@@ -38,10 +40,10 @@ def look() -> None:
     with ui.faults():
         found = attach(url)
         models = ", ".join(
-            f"{model.name} ({model.max_length:,} tokens)" if model.max_length else model.name
+            tr("{name} ({most:,} tokens)", name=model.name, most=model.max_length) if model.max_length else model.name
             for model in found.models[:6]
         )
-        st.markdown(ui.plain(f"vLLM {found.version or '(version unknown)'} · {models}"))
+        st.markdown(ui.plain(f"vLLM {found.version or tr('(version unknown)')} · {models}"))
         for warning in found.warnings:
             st.warning(ui.plain(warning), icon=":material/warning:")
         st.fragment(_live, run_every=2.0)(url)
@@ -57,12 +59,10 @@ def _live(url: str) -> None:
 def show_metrics(now: VllmMetrics) -> None:
     """A server's queue and caches at this moment."""
     first, second, third, fourth = st.columns(4)
-    first.metric("Running", f"{now.running:,}")
-    second.metric("Waiting", f"{now.waiting:,}")
-    hits = "–" if now.hit_rate is None else f"{now.hit_rate:.0%}"
-    third.metric("Prefix cache hits", hits, help="Of the prompt tokens since its start.")
-    use = "–" if now.cache_use is None else f"{now.cache_use:.0%}"
-    fourth.metric("Cache in use", use, help="Of the key-value cache.")
+    first.metric(tr("Running"), figure(now.running, ","))
+    second.metric(tr("Waiting"), figure(now.waiting, ","))
+    third.metric(tr("Prefix cache hits"), number(now.hit_rate, ".0%"), help=tr("Of the prompt tokens since its start."))
+    fourth.metric(tr("Cache in use"), number(now.cache_use, ".0%"), help=tr("Of the key-value cache."))
 
 
 @st.cache_resource
@@ -74,33 +74,38 @@ def _servers() -> dict[str, VllmServer]:
 def start_here() -> None:
     """``vllm serve`` as a child of the lab: the command, the state, the log."""
     if served():
-        st.info(why_missing("Starting vLLM here"), icon=":material/lock:")
+        st.info(why_missing(tr("Starting vLLM here")), icon=":material/lock:")
         return
     for url, server in list(_servers().items()):
         _started(url, server)
     if vllm_path() is None:
         st.info(
-            "There is no `vllm` command on this machine's PATH. Start it on a machine with a GPU "
-            "and give its address above, or install it here: `pip install 'rubriclab[vllm]'`.",
+            tr(
+                "There is no `vllm` command on this machine's PATH. Start it on a machine with a GPU and give "
+                "its address above, or install it here: `pip install 'rubriclab[vllm]'`."
+            ),
             icon=":material/info:",
         )
         return
     model = st.text_input(
-        "Model to serve", key="vllm-model", placeholder="Qwen/Qwen3-8B", help="A name from the hub, or a folder."
+        tr("Model to serve"),
+        key="vllm-model",
+        placeholder="Qwen/Qwen3-8B",
+        help=tr("A name from the hub, or a folder."),
     ).strip()
-    text = st.text_input("Arguments", shlex.join(DEFAULT_ARGUMENTS), key="vllm-arguments")
+    text = st.text_input(tr("Arguments"), shlex.join(DEFAULT_ARGUMENTS), key="vllm-arguments")
     if not model:
         return
     with ui.faults():
         try:
             arguments = shlex.split(text)
         except ValueError as error:
-            raise LabError(f"Arguments: {error}. Close the quote.") from error
+            raise LabError(tr("Arguments: {error}. Close the quote.", error=error)) from error
         ui.verbatim(
             shlex.join(serve_command(model, port=SHOWN_PORT, arguments=arguments)),
-            label="What will be run (on a free port)",
+            label=tr("What will be run (on a free port)"),
         )
-        if st.button("Start", type="primary", key="vllm-start", icon=":material/play_arrow:"):
+        if st.button(tr("Start"), type="primary", key="vllm-start", icon=":material/play_arrow:"):
             server = VllmServer.start(model, arguments=arguments)
             _servers()[server.base_url] = server
             st.rerun()
@@ -108,12 +113,12 @@ def start_here() -> None:
 
 def _started(url: str, server: VllmServer) -> None:
     with st.container(border=True):
-        st.markdown(f"**{ui.plain(server.model)}** at {ui.plain(url)}")
+        st.markdown(tr("**{model}** at {url}", model=ui.plain(server.model), url=ui.plain(url)))
         st.fragment(_state, run_every=2.0 if server.exit_code is None else None)(server)
         ended = server.exit_code is not None
-        label = "Remove from this list" if ended else "Stop this server"
+        label = tr("Remove from this list") if ended else tr("Stop this server")
         if st.button(label, key=f"vllm-stop-{url}", icon=":material/stop:"):
-            with st.spinner("Waiting for its end …"):
+            with st.spinner(tr("Waiting for its end …")):
                 server.stop()
             _servers().pop(url, None)
             st.rerun()
@@ -122,10 +127,11 @@ def _started(url: str, server: VllmServer) -> None:
 def _state(server: VllmServer) -> None:
     state = server.state
     color = {"starting": "orange", "ready": "green", "ended": "gray"}[state]
-    code = f" with code {server.exit_code}" if state == "ended" else ""
-    st.markdown(f":{color}-badge[{state}{code}]")
+    said = {"starting": tr("starting"), "ready": tr("ready"), "ended": tr("ended")}[state]
+    code = tr(" with code {code}", code=server.exit_code) if state == "ended" else ""
+    st.markdown(f":{color}-badge[{said}{code}]")
     if state == "ready":
         _live(server.base_url)
-    with st.expander("Command and log"):
+    with st.expander(tr("Command and log")):
         ui.verbatim(server.shown)
-        ui.verbatim(server.log_tail(30) or "(nothing yet)", label="The log's end")
+        ui.verbatim(server.log_tail(30) or tr("(nothing yet)"), label=tr("The log's end"))

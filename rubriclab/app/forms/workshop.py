@@ -9,15 +9,17 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.app.forms import rubric as rubric_form
 from rubriclab.app.forms.common import all_rubrics, judge_label, kept_dataset, known_judges
+from rubriclab.app.forms.study_design import MODES
 from rubriclab.datasets.rubric_diff import Change, Piece, rubric_diff
 from rubriclab.datasets.rubrics import dump_rubric
 from rubriclab.datasets.sample import DEFAULT_JUDGE, sample_dataset
 from rubriclab.model import AnswerMode, Dataset, Rubric
+from rubriclab.model.language import msg, tr
 from rubriclab.runs.runner import Run
 from rubriclab.runs.terms import Limits
 from rubriclab.runs.workshop import ITEMS, ROOT, Bench, Version, new_bench, poke, same_version, try_version
 
-SAMPLE, EVERY = "sample", "every criterion, one a call"
+SAMPLE, EVERY = "sample", msg("every criterion, one a call")
 PAIRS = "comparisons"
 
 
@@ -44,19 +46,29 @@ def new() -> None:
         known = known_judges()
         default = list(known).index(DEFAULT_JUDGE) if DEFAULT_JUDGE in known else 0
         judge = known[
-            st.selectbox("Judge", list(known), default, key="bench-judge", format_func=lambda n: judge_label(known[n]))
+            st.selectbox(
+                tr("Judge"), list(known), default, key="bench-judge", format_func=lambda n: judge_label(known[n])
+            )
         ]
         with st.container(horizontal=True):
-            items = int(st.number_input("Items", 2, 500, min(ITEMS, len(dataset)), key="bench-items", width=120))
-            seed = int(st.number_input("Seed", 0, 10**6, 0, key="bench-seed", width=120))
+            items = int(st.number_input(tr("Items"), 2, 500, min(ITEMS, len(dataset)), key="bench-items", width=120))
+            seed = int(st.number_input(tr("Seed"), 0, 10**6, 0, key="bench-seed", width=120))
             answer: AnswerMode = st.segmented_control(
-                "Answer", ["score", "feedback"], default="score", key="bench-answer", required=True
+                tr("Answer"),
+                list(MODES),
+                default="score",
+                key="bench-answer",
+                required=True,
+                format_func=lambda mode: tr(MODES[mode]),
             )
     st.caption(
-        "Few items, drawn so that they tell most: spread over the scores that people or an earlier run gave, then "
-        "those whose score moved most with the order. How they were drawn is said on the bench."
+        tr(
+            "Few items, drawn so that they tell most: spread over the scores that people or an earlier run "
+            "gave, then those whose score moved most with the order. How they were drawn is said on the "
+            "bench."
+        )
     )
-    if st.button("Set up the bench", type="primary", icon=":material/handyman:", key="bench-new"):
+    if st.button(tr("Set up the bench"), type="primary", icon=":material/handyman:", key="bench-new"):
         with ui.faults():
             bench = new_bench(
                 ui.store(), dataset, rubric, judge, criterion=criterion, items=items, seed=seed, answer=answer
@@ -74,23 +86,27 @@ def _start_first(bench: Bench, first: Version) -> Run:
 def _data() -> Dataset:
     kept = {row["dataset"]: row for row in ui.store().datasets().to_dict("records") if row["kind"] != PAIRS}
     names = {
-        SAMPLE: "Sample · comes with the lab",
-        **{code: f"{row['name']} · {row['n_items']:,} items" for code, row in kept.items()},
+        SAMPLE: tr("Sample · comes with the lab"),
+        **{code: tr("{name} · {n:,} items", name=row["name"], n=row["n_items"]) for code, row in kept.items()},
     }
     order = [*kept, SAMPLE]
-    chosen = st.selectbox("Data", order, key="bench-data", format_func=lambda code: names[code])
+    chosen = st.selectbox(tr("Data"), order, key="bench-data", format_func=lambda code: names[code])
     return sample_dataset() if chosen == SAMPLE else kept_dataset(chosen)
 
 
 def _rubric() -> tuple[Rubric, str | None]:
     known = all_rubrics()
-    name = st.selectbox("Rubric", list(known), key="bench-rubric", format_func=lambda n: f"{n} · {known[n][1]}")
+    name = st.selectbox(tr("Rubric"), list(known), key="bench-rubric", format_func=lambda n: f"{n} · {tr(known[n][1])}")
     rubric = known[name][0]
     if len(rubric.criteria) == 1:
         return rubric, rubric.criteria[0].name
     names = [criterion.name for criterion in rubric.criteria]
-    chosen = st.selectbox("Criterion", [*names, EVERY], key=f"bench-criterion-{name}")
+    chosen = st.selectbox(tr("Criterion"), [*names, EVERY], key=f"bench-criterion-{name}", format_func=_criterion_words)
     return rubric, None if chosen == EVERY else chosen
+
+
+def _criterion_words(name: str) -> str:
+    return tr(EVERY) if name == EVERY else name
 
 
 # ---------------------------------------------------------------- the rubric, edited in place
@@ -104,7 +120,7 @@ def edit(bench: Bench, version: Version) -> None:
         changes = rubric_diff(version.rubric, rubric)
         if changes:
             with st.container(border=True):
-                st.markdown(f"**Your edit**, against “{ui.plain(version.name)}”")
+                st.markdown(tr("**Your edit**, against “{name}”", name=ui.plain(version.name)))
                 show_changes(changes)
         _try(bench, version, rubric, tag, edited=bool(changes))
 
@@ -116,22 +132,27 @@ def _try(bench: Bench, version: Version, rubric: Rubric, tag: str, *, edited: bo
     name = version.name
     if edited and known is None:
         name = st.text_input(
-            "Name of this version", _free_name(bench), key=f"{tag}-version", persist_state="session", max_chars=40
+            tr("Name of this version"), _free_name(bench), key=f"{tag}-version", persist_state="session", max_chars=40
         ).strip()
     elif edited and known is not None:
-        st.caption(f"This is the rubric of version “{ui.plain(known.name)}”: going back to it asks nothing twice.")
+        st.caption(
+            tr(
+                "This is the rubric of version “{name}”: going back to it asks nothing twice.",
+                name=ui.plain(known.name),
+            )
+        )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         limits = _limits(bench)
-        label = "Try it" if edited and known is None else "Ask what is left" if left else "Open it"
+        label = tr("Try it") if edited and known is None else tr("Ask what is left") if left else tr("Open it")
         pressed = st.button(
             label,
             type="primary",
             icon=":material/bolt:",
             key=f"{tag}-try",
             disabled=not edited and not left,
-            help="Saves this state as a version and asks what has changed." if edited else None,
+            help=tr("Saves this state as a version and asks what has changed.") if edited else None,
         )
-    st.caption(takes.sentence() if edited or left else "Change something above to try it.")
+    st.caption(takes.sentence() if edited or left else tr("Change something above to try it."))
     if pressed:
         ui.start_or_ask(ui.manager(), name, lambda: _start(bench, version, rubric, name, limits, tag))
 
@@ -139,19 +160,26 @@ def _try(bench: Bench, version: Version, rubric: Rubric, tag: str, *, edited: bo
 def _limits(bench: Bench) -> Limits:
     """What a poke may cost: in calls, and in money where the judge has a price."""
     most = st.number_input(
-        "Calls, at most", 1, None, None, key="bench-budget", persist_state="session", width=130, placeholder="no limit"
+        tr("Calls, at most"),
+        1,
+        None,
+        None,
+        key="bench-budget",
+        persist_state="session",
+        width=130,
+        placeholder=tr("no limit"),
     )
     money = None
     if bench.judge.price_input or bench.judge.price_output:
         money = st.number_input(
-            "Money, at most",
+            tr("Money, at most"),
             0.0,
             None,
             None,
             key="bench-money",
             persist_state="session",
             width=130,
-            placeholder="no limit",
+            placeholder=tr("no limit"),
         )
     return Limits(max_calls=None if most is None else int(most), max_money=money or None)
 
@@ -176,14 +204,14 @@ def keep(version: Version) -> None:
     kept = any(known.id == rubric.id for known in ui.store().rubrics())
     with st.container(horizontal=True):
         if st.button(
-            "Kept among the rubrics" if kept else "Keep among the rubrics",
+            tr("Kept among the rubrics") if kept else tr("Keep among the rubrics"),
             key=f"bench-keep-{version.run}",
             icon=":material/save:",
             disabled=kept,
-            help=f"As “{ui.plain(rubric.name)}”, to be used in a study.",
+            help=tr("As “{name}”, to be used in a study.", name=ui.plain(rubric.name)),
         ):
             ui.store().save_rubric(rubric)
-            ui.announce(f"Kept “{ui.plain(rubric.name)}”.")
+            ui.announce(tr("Kept “{name}”.", name=ui.plain(rubric.name)))
             st.rerun()
         st.download_button(
             "YAML",

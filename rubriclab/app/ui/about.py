@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rubriclab.app.ui.frame import plain
+from rubriclab.model.language import tr
 from rubriclab.report.definitions import Term, term
 
 DEFINITIONS = "definitions"
@@ -17,9 +18,9 @@ def about(key: str, more: str = "", *, also: tuple[str, ...] = ()) -> str:
     """
     told = term(key)
     added = f" {plain(more)}" if more else ""
-    links = [_link(told, "Definition"), *(_link(term(other)) for other in also)]
-    return f"{plain(told.sentence)}{added}\n\n{' · '.join(links)}"
+    links = [_link(told, tr("Definition")), *(_link(term(other)) for other in also)]
+    return f"{plain(tr(told.sentence))}{added}\n\n{' · '.join(links)}"
 
 
 def _link(to: Term, text: str = "") -> str:
-    return f"[{text or plain(to.name)}]({DEFINITIONS}?term={to.key})"
+    return f"[{text or plain(tr(to.name))}]({DEFINITIONS}?term={to.key})"

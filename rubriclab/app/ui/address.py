@@ -15,6 +15,8 @@ from typing import TypeVar
 import streamlit as st
 
 from rubriclab.app.ui.frame import plain
+from rubriclab.app.ui.language import inside
+from rubriclab.model.language import tr
 
 T = TypeVar("T", bound=Hashable)
 Code = Callable[[T], str]
@@ -46,11 +48,7 @@ def choose(
     wanted = st.query_params.get(address, nothing)
     fits = _follow(key, options, first, wanted, code)
     if not fits and wanted != st.session_state.get(_told_by(key, address)):
-        st.warning(
-            f"The link asks for {plain(label.lower())} “{plain(str(wanted))}”, which is not "
-            f"among what can be chosen here. Shown instead: {plain(name(first))}.",
-            icon=":material/link_off:",
-        )
+        _not_on_offer(label, str(wanted), name(first))
     if segments:
         chosen = st.segmented_control(label, options, key=key, format_func=name, required=True, help=about or None)
     else:
@@ -122,7 +120,10 @@ def pick_day(label: str, *, key: str, address: str, about: str = "") -> date | N
         st.session_state[key] = _day(wanted)
         if wanted and st.session_state[key] is None:
             st.warning(
-                f"The link asks for “{plain(wanted)}”, which is no day; it is written as 2026-01-31. Shown: any day.",
+                tr(
+                    "The link asks for “{wanted}”, which is no day; it is written as 2026-01-31. Shown: any day.",
+                    wanted=plain(wanted),
+                ),
                 icon=":material/link_off:",
             )
     picked = st.date_input(
@@ -158,6 +159,18 @@ def _follow(key: str, options: Sequence[T], first: T, wanted: str | None, code: 
             st.session_state[key] = first
         return bool(asked) or wanted is None
     return True
+
+
+def _not_on_offer(label: str, wanted: str, shown: str) -> None:
+    st.warning(
+        tr(
+            "The link asks for {label} “{wanted}”, which is not among what can be chosen here. Shown instead: {name}.",
+            label=plain(inside(label)),
+            wanted=plain(wanted),
+            name=plain(shown),
+        ),
+        icon=":material/link_off:",
+    )
 
 
 def _told_by(key: str, address: str) -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from rubriclab.app.ui.frame import plain
 from rubriclab.figures.style import Behind, Chart, still
+from rubriclab.model.language import tr
 from rubriclab.store import RunInfo
 
 CONFIG = {
@@ -58,7 +59,7 @@ def _with_way_down(shown: Chart, key: str, run: str) -> Any:
         st.caption(plain(behind.name))  # a link of its own width would be cut
         st.page_link(
             "pages/judgments.py",
-            label="Judgments behind this",
+            label=tr("Judgments behind this"),
             icon=":material/arrow_forward:",
             query_params=judgments_address(behind, run),
         )

@@ -11,6 +11,7 @@ from rubriclab.app.ui.cache import findings
 from rubriclab.app.ui.frame import plain
 from rubriclab.app.ui.reading import Reading, choose_reading
 from rubriclab.app.ui.runs import EXAMPLE_NAME, FORMS_NAME, judged_runs, recorded_for, run_label, said_aside, store
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo
 
@@ -31,7 +32,7 @@ def choose_run(*, axes: Sequence[str], key: str, trials: bool = False) -> RunInf
     remembered = st.session_state.get("run")
     before = st.session_state.get(f"{key}-run")
     chosen = choose(
-        "Run",
+        tr("Run"),
         names,
         key=f"{key}-run",
         address="run",
@@ -49,10 +50,19 @@ def _not_shown(wanted: str) -> str:
     """Why the run that a link names is not among those of the page."""
     known = next((info for info in store().runs(deleted=True) if wanted in (info.run, info.name)), None)
     if known is None:
-        return f"The link names the run “{plain(wanted)}”, which this store does not have. Another one is shown."
+        return tr(
+            "The link names the run “{wanted}”, which this store does not have. Another one is shown.",
+            wanted=plain(wanted),
+        )
     if not known.done:
-        return f"The link names the run “{plain(known.name)}”, of which nothing is judged yet. Another one is shown."
-    return f"The link names the run “{plain(known.name)}”, which is of another kind than this page shows. Another one is shown."
+        return tr(
+            "The link names the run “{name}”, of which nothing is judged yet. Another one is shown.",
+            name=plain(known.name),
+        )
+    return tr(
+        "The link names the run “{name}”, which is of another kind than this page shows. Another one is shown.",
+        name=plain(known.name),
+    )
 
 
 def _first(runs: Mapping[str, RunInfo], page: str, remembered: object) -> str:
@@ -69,13 +79,17 @@ def _said_first(info: RunInfo) -> None:
     said_aside(info)
     if info.simulated:
         st.warning(
-            "This run has a **simulated** judge: its numbers show how the method works, not how any model behaves.",
+            tr("This run has a **simulated** judge: its numbers show how the method works, not how any model behaves."),
             icon=":material/science:",
         )
     if info.done < info.planned and info.state != "imported":
         st.warning(
-            f"This run is **not finished**: {info.done:,} of {many(info.planned, 'call', 'have')} an answer. "
-            "The numbers are about these, and no verdict is given yet.",
+            tr(
+                "This run is **not finished**: {done:,} of {calls} {calls:has|have} an answer. The numbers are about these, and "
+                "no verdict is given yet.",
+                done=info.done,
+                calls=many(info.planned, "call"),
+            ),
             icon=":material/hourglass_top:",
         )
     choose_reading(info.run, Reading(*store().read_as(info.run)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pandas as pd
@@ -16,6 +17,7 @@ from rubriclab.datasets.outfiles import csv_bytes
 from rubriclab.figures.printed import FORMATS, Format, NoPrinter, Wanted, browser, printed
 from rubriclab.figures.rows import figure_rows
 from rubriclab.figures.style import Chart
+from rubriclab.model.language import msg, tr
 from rubriclab.report.paper_tables import frame_table, table_latex, table_markdown
 from rubriclab.store import RunInfo
 
@@ -24,7 +26,7 @@ PRINTED = "page"
 
 
 class Way(NamedTuple):
-    """One form of a file: its name on the button, its ending, its type, and what makes its content."""
+    """One form of a file: its name on the button, in English; its ending, its type, and what makes its content."""
 
     name: str
     ending: str
@@ -39,42 +41,51 @@ def export_row(
     info: RunInfo,
     key: str,
     also: Sequence[RunInfo] = (),
+    said: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """One thing of the page as a file: a chart, a table, or all judgments.
 
-    ``also``: further runs that the page shows, each with its own judgments.
+    ``charts`` and ``tables`` by their names in English, marked with ``msg``: they are said here, and name the files.
+    ``said``: what to say for a name that is put together. ``also``: further runs that the page shows, each with its
+    own judgments.
     """
     unable = _why_not_printed() if charts else ""
+    names = {name: said.get(name, tr(name)) for name in (*charts, *tables)}
     things: dict[str, tuple[Way, ...]] = {
         name: _chart_ways(name, shown, printable=not unable) for name, shown in charts.items()
     }
-    # A chart and its table may have one name.
-    things |= {_apart(name, things): _table_ways(name, table) for name, table in tables.items()}
+    for name, table in tables.items():  # a chart and its table may have one name
+        if apart := name in things:
+            names[f"{name}, as a table"] = tr("{name}, as a table", name=names[name])
+        things[f"{name}, as a table" if apart else name] = _table_ways(name, table)
+    runs: dict[str, RunInfo] = {}
     for run in (info, *also):
-        of = f" of {run.name}" if also else ""
+        name = f"All judgments of {run.name}" if also else "All judgments"
+        names[name] = tr("All judgments of {name}", name=run.name) if also else tr("All judgments")
         parquet = Way("Parquet", "parquet", "application/octet-stream", partial(run_parquet, store(), run.run))
-        things[_apart(f"All judgments{of}", things)] = (parquet,)
-    with st.popover("Export", icon=":material/download:"):
-        _chosen(
-            things, {f"All judgments of {run.name}" if also else "All judgments": run for run in (info, *also)}, key
-        )
+        things[name], runs[name] = (parquet,), run
+    with st.popover(tr("Export"), icon=":material/download:"):
+        _chosen(things, names, runs, key)
 
 
 @st.fragment  # a choice redraws the export, not the page
-def _chosen(things: Mapping[str, tuple[Way, ...]], runs: Mapping[str, RunInfo], key: str) -> None:
-    name = st.selectbox("What", list(things), key=f"{key}-export")
+def _chosen(
+    things: Mapping[str, tuple[Way, ...]], names: Mapping[str, str], runs: Mapping[str, RunInfo], key: str
+) -> None:
+    """``names``: what each thing is called in the reader's language."""
+    name = st.selectbox(tr("What"), list(things), key=f"{key}-export", format_func=names.__getitem__)
     ways = {way.name: way for way in things[name]}
     form = st.segmented_control(
-        "As", list(ways), key=f"{key}-export-as-{name}", required=True, default=next(iter(ways))
+        tr("As"), list(ways), key=f"{key}-export-as-{name}", required=True, default=next(iter(ways)), format_func=tr
     )
     way = ways[form or next(iter(ways))]
     if way.ending in FORMATS:
-        st.caption("In the width of a page; with letters that fit a column or a slide: `rubriclab paper`.")
+        st.caption(tr("In the width of a page; with letters that fit a column or a slide: `rubriclab paper`."))
     elif "HTML" in ways and "SVG" not in ways:
         st.caption(plain(_why_not_printed()))
     stem = runs[name].run if name in runs else file_name(name)
     st.download_button(
-        f"Download {way.name}",
+        tr("Download {form}", form=tr(way.name)),
         data=way.content,
         file_name=f"{stem}.{way.ending}",
         mime=way.mime,
@@ -85,10 +96,6 @@ def _chosen(things: Mapping[str, tuple[Way, ...]], runs: Mapping[str, RunInfo], 
     )
 
 
-def _apart(name: str, things: Mapping[str, object]) -> str:
-    return f"{name}, as a table" if name in things else name
-
-
 def _chart_ways(name: str, shown: Chart, *, printable: bool) -> tuple[Way, ...]:
     drawn = tuple(Way(form.upper(), form, MIMES[form], partial(_drawn, name, shown, form)) for form in FORMATS)
     html = partial(shown.figure.to_html, include_plotlyjs=True, config=CONFIG)
@@ -96,7 +103,7 @@ def _chart_ways(name: str, shown: Chart, *, printable: bool) -> tuple[Way, ...]:
     return (
         *(drawn if printable else ()),
         Way("HTML", "html", "text/html", html),
-        Way("Data (CSV)", "csv", "text/csv", rows),
+        Way(msg("Data (CSV)"), "csv", "text/csv", rows),
     )
 
 

@@ -24,6 +24,7 @@ from rubriclab.judges.serving import (
     served,
 )
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -103,7 +104,7 @@ def check_visitor() -> None:
     hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
     if all(map(host_allowed, hosts)) and all(map(origin_allowed, origins)):
         return
-    st.error("This lab does not answer under that name or to that page.", icon=":material/block:")
+    st.error(tr("This lab does not answer under that name or to that page."), icon=":material/block:")
     st.stop()
 
 
@@ -111,18 +112,18 @@ def openness() -> str | None:
     """What makes this server more open than it should be, and the cure; None: nothing."""
     address = st.get_option("server.address")
     if not st.get_option("server.enableXsrfProtection"):
-        return (
-            "Uploads are not protected against other pages (`server.enableXsrfProtection` is "
-            "off). Start the lab without that setting."
+        return tr(
+            "Uploads are not protected against other pages (`server.enableXsrfProtection` is off). Start the "
+            "lab without that setting."
         )
     if not st.get_option("server.enableCORS"):
-        return (
+        return tr(
             "Answers may be read by pages of any site (`server.enableCORS` is off). Start the lab without that setting."
         )
     if address not in LOOPBACK_HOSTS and not served():
-        return (
-            f"This lab listens on {address or 'every address'}, so whoever is on the network can "
-            "drive it and use its keys. Start it without `server.address`, or see “Running it for "
-            "others” in the README."
+        return tr(
+            "This lab listens on {address}, so whoever is on the network can drive it and use its keys. Start "
+            "it without `server.address`, or see “Running it for others” in the README.",
+            address=address or tr("every address"),
         )
     return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, speak, tr
+from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, language, speak, tr
 
 CHOSEN = "lang"
 """The name of the choice in the session and in the address."""
@@ -17,6 +19,16 @@ def language_now() -> str:
         return ""
     known = (st.session_state.get(CHOSEN), st.query_params.get(CHOSEN), (st.context.locale or "")[:2].lower())
     return next((str(code) for code in known if code in LANGUAGES), SOURCE)
+
+
+def inside(label: str) -> str:
+    """A label within a sentence: English writes it small there; another language leaves its nouns as they are."""
+    return label.lower() if language() == SOURCE else label
+
+
+def dated(moment: datetime, form: str) -> str:
+    """A moment as ``strftime`` writes it; ``form`` is marked with ``msg``, for each language writes days its way."""
+    return moment.strftime(tr(form))
 
 
 def speak_as_chosen() -> None:

@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from rubriclab.app.ui.frame import plain
+from rubriclab.model.language import tr
 
 
 def table(start: pd.DataFrame, *, key: str, **options: Any) -> pd.DataFrame:
@@ -56,8 +57,10 @@ def upload(label: str, *, key: str, **options: Any) -> UploadedFile | None:
     if before is None:
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/draft: **{plain(before.name)}** is still here, and not kept yet.", width="stretch")
-        if st.button("Let it go", key=f"{key}-let-go", icon=":material/close:"):
+        st.markdown(
+            tr(":material/draft: **{name}** is still here, and not kept yet.", name=plain(before.name)), width="stretch"
+        )
+        if st.button(tr("Let it go"), key=f"{key}-let-go", icon=":material/close:"):
             del st.session_state[f"{key}-file"]
             st.rerun()
     return before

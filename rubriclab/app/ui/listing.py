@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
 from functools import partial
 
 import streamlit as st
 
-from rubriclab.app.ui.address import choose, choose_many, pick_day, search
+from rubriclab.app.ui.asked_runs import counted, tags_of, wanted_runs
 from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import announce, empty_state, faults, plain, secrets
+from rubriclab.app.ui.language import dated
 from rubriclab.app.ui.remedies import dropped_judges, remedies
-from rubriclab.app.ui.runs import STATE_COLORS, manager, open_findings, run_parquet, store
+from rubriclab.app.ui.runs import STATE_COLORS, STATES, done_of, manager, open_findings, run_parquet, store
 from rubriclab.model import TRIAL_ORIGIN, LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
-from rubriclab.runs.listed import TRIAL, RunFilter, Shelf, local, shelf_of
+from rubriclab.runs.listed import local, shelf_of
 from rubriclab.runs.runner import AGENDA_DONE
 from rubriclab.store import RunInfo
 from rubriclab.store.archive_writing import write_archive
 from rubriclab.store.listing import MAX_TAG, MAX_TAGS, MAX_TITLE
-from rubriclab.study.protocols import PROTOCOLS
 
 AT_ONCE = 20
 """Runs that are drawn before more are asked for: each has a menu."""
-PERIODS = {"": "Any time", "1": "Today", "7": "The last 7 days", "30": "The last 30 days", "365": "The last 365 days"}
-SHELF_NAMES: dict[Shelf, str] = {"listed": "In the list", "archived": "Archived", "deleted": "Deleted"}
-FILTERS = ("search", "state", "kind", "tag", "made", "since", "until")
-"""Parts of the address that say which runs are shown."""
+_ASIDE = {"archived": msg("**{name}** is archived."), "deleted": msg("**{name}** is deleted.")}
 _UNDO, _REFUSED = "runs-moved-last", "runs-refused"
 
 
@@ -48,26 +45,31 @@ def run_shelves(*, key: str) -> None:
     if not every:
         _nothing_yet()
         return
-    wanted = _filter(every, key)
+    wanted = wanted_runs(every, key)
     runs = wanted.found(every, store().judges_by_run())
     _undo(key)
-    _counted(len(runs), wanted, key)
+    counted(len(runs), wanted, key)
     if wanted.shelf == "deleted" and runs:
         _empty_shelf(key)
     asked = st.query_params.get("shown", "")
     shown = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else AT_ONCE
-    tags = _tags_of(every)
+    tags = tags_of(every)
     for info in runs[:shown]:
         _card(info, key, tags)
     left = len(runs) - shown
-    if left > 0 and st.button(f"Show {min(AT_ONCE, left)} more of {left:,}", key=f"{key}-more", width="stretch"):
+    if left > 0 and st.button(
+        tr("Show {shown} more of {left:,}", shown=min(AT_ONCE, left), left=left), key=f"{key}-more", width="stretch"
+    ):
         st.query_params["shown"] = str(shown + AT_ONCE)
         st.rerun()
 
 
 def _nothing_yet() -> None:
     empty_state(
-        "No runs yet", "Start the demo, or set up a study of your own.", target="study", action="Set up a study"
+        tr("No runs yet"),
+        tr("Start the demo, or set up a study of your own."),
+        target="study",
+        action=tr("Set up a study"),
     )
 
 
@@ -79,77 +81,6 @@ def _as_it_goes(info: RunInfo) -> RunInfo:
     if info.origin == TRIAL_ORIGIN and state == "paused" and info.reason.startswith(AGENDA_DONE):
         state = "finished"  # a trial asks a part of its study, and that is all of it
     return replace(info, state=state, done=max(shown.done, info.done) if shown else info.done)
-
-
-# ---------------------------------------------------------------- which runs
-
-
-def _filter(every: Sequence[RunInfo], key: str) -> RunFilter:
-    """What the widgets on top of the list ask for; all of it is in the address."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        hint = "title, tag, judge, data set …"
-        words = search("Search", key=f"{key}-search", address="search", hint=hint)
-        with st.popover("Filter", icon=":material/tune:"):
-            states = {"": "Any state", **{state: state.capitalize() for state in STATE_COLORS}}
-            state = choose("State", list(states), key=f"{key}-state", address="state", name=states.__getitem__)
-            axes: dict[str, str] = {axis: protocol.title for axis, protocol in PROTOCOLS.items()}
-            kinds = {"": "Anything", **axes, TRIAL: "One text, tried"}
-            kind = choose("What changes places", list(kinds), key=f"{key}-kind", address="kind", name=kinds.__getitem__)
-            since, until = _made(key)
-            tags: list[str] = []
-            if known := _tags_of(every):
-                tags = choose_many("Tags", known, key=f"{key}-tag", address="tag")
-    shelves = {shelf: sum(shelf_of(info) == shelf for info in every) for shelf in SHELF_NAMES}
-    shelf: Shelf = "listed"
-    if shelves["archived"] or shelves["deleted"] or "shelf" in st.query_params:
-        shelf = choose(
-            "Which runs",
-            list(shelves),
-            key=f"{key}-shelf",
-            address="shelf",
-            name=lambda one: f"{SHELF_NAMES[one]} {shelves[one]:,}",
-            code=lambda one: "" if one == "listed" else one,
-            segments=True,
-        )
-    return RunFilter(words, tags, (state,) if state else (), (kind,) if kind else (), since, until, shelf)
-
-
-def _made(key: str) -> tuple[date | None, date | None]:
-    """The first and the last day on which a run was made; a period and days that are both chosen both hold."""
-    made = choose("Made", list(PERIODS), key=f"{key}-made", address="made", name=PERIODS.__getitem__)
-    first, last = st.columns(2)
-    with first:
-        since = pick_day("From", key=f"{key}-since", address="since", about="Made on that day or later.")
-    with last:
-        until = pick_day("To", key=f"{key}-until", address="until", about="Made on that day or before.")
-    if since and until and since > until:
-        st.caption(f"No day lies between: {since} comes after {until}.")
-    if made:
-        begun = date.today() - timedelta(days=int(made) - 1)
-        since = begun if since is None else max(since, begun)
-    return since, until
-
-
-def _tags_of(runs: Sequence[RunInfo]) -> list[str]:
-    return sorted({tag for info in runs for tag in info.tags}, key=str.casefold)
-
-
-def _counted(found: int, wanted: RunFilter, key: str) -> None:
-    """How many runs a search has found, and the way back to all of them."""
-    if not any((wanted.words, wanted.tags, wanted.states, wanted.kinds, wanted.since, wanted.until)):
-        if not found:
-            st.caption(
-                {"archived": "No run is archived.", "deleted": "No run is deleted."}.get(wanted.shelf, "No run.")
-            )
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{many(found, 'run')} found." if found else "No run is found.")
-        if st.button("Show all", key=f"{key}-all", type="tertiary", icon=":material/close:"):
-            for part in FILTERS:
-                st.query_params.pop(part, None)
-                for name in (f"{key}-{part}", f"{key}-{part}@told"):
-                    st.session_state.pop(name, None)
-            st.rerun()
 
 
 # ---------------------------------------------------------------- one run
@@ -164,17 +95,17 @@ def _card(info: RunInfo, key: str, tags: Sequence[str] | None = None) -> None:
         widths = [5, 1] if tags is None else [4, 3] if three else [5, 2]
         left, right = st.columns(widths, vertical_alignment="center")
         with left:
-            mark = " :orange-badge[simulated]" if info.simulated else ""
-            mark += " :blue-badge[one text]" if info.origin == TRIAL_ORIGIN else ""
+            mark = tr(" :orange-badge[simulated]") if info.simulated else ""
+            mark += tr(" :blue-badge[one text]") if info.origin == TRIAL_ORIGIN else ""
             mark += "".join(f" :gray-badge[:material/label: {plain(tag)}]" for tag in info.tags)
-            badge = f":{STATE_COLORS.get(info.state, 'gray')}-badge[{info.state}]"
+            badge = f":{STATE_COLORS.get(info.state, 'gray')}-badge[{tr(STATES.get(info.state, info.state))}]"
             st.markdown(f"**{plain(info.name)}** {badge}{mark}  \n{_about(info, whole=whole)}")
         with right, st.container(horizontal=True, horizontal_alignment="right"):
             _buttons(info, key, tags)
         if info.deleted is not None:
             return
         if info.reason and info.state not in ("running", "finished"):
-            st.caption(plain(info.reason))
+            st.caption(plain(tr(info.reason)))
         dropped_judges(manager(), info, key, controls=tags is not None and info.state != "running")
         if tags is not None and _may_go_on(info):
             remedies(manager(), info, key)
@@ -184,7 +115,7 @@ def _buttons(info: RunInfo, key: str, tags: Sequence[str] | None) -> None:
     if info.deleted is not None:
         _deleted_controls(info, key)
         return
-    if info.done and st.button("Results", key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
+    if info.done and st.button(tr("Results"), key=f"{key}-open-{info.run}", icon=":material/grid_on:"):
         open_findings(info)
     if tags is not None:
         _go_on(info, key)
@@ -193,10 +124,15 @@ def _buttons(info: RunInfo, key: str, tags: Sequence[str] | None) -> None:
 
 def _about(info: RunInfo, *, whole: bool) -> str:
     """``whole``: nothing is left to ask. Of a run that goes on the count would be old at once; it stands above the list."""
-    part = "" if info.state == "running" else f"{info.done:,} of "
-    calls = many(info.done, "call") if whole else f"{part}{many(info.planned, 'call')}"
-    when = f"{local(info.created):%d %b %Y, %H:%M}"
-    gone = f" · deleted {local(info.deleted):%d %b, %H:%M}" if info.deleted is not None else ""
+    if whole or info.state == "running":
+        calls: str = many(info.done if whole else info.planned, "call")
+    else:
+        calls = done_of(info.done, info.planned)
+    when = dated(local(info.created), msg("%d %b %Y, %H:%M"))
+    gone = ""
+    if info.deleted is not None:
+        moment = dated(local(info.deleted), msg("%d %b, %H:%M"))
+        gone = tr(" · deleted {moment}", moment=moment)
     return f":small[{plain(info.dataset)} · {calls} · {when}{gone} · `{info.run}`]"
 
 
@@ -205,31 +141,33 @@ def _may_go_on(info: RunInfo) -> bool:
 
 
 def _go_on(info: RunInfo, key: str) -> None:
-    if _may_go_on(info) and st.button("Go on", key=f"{key}-on-{info.run}", icon=":material/play_arrow:"):
+    if _may_go_on(info) and st.button(tr("Go on"), key=f"{key}-on-{info.run}", icon=":material/play_arrow:"):
         start_or_ask(manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets()))
 
 
 def _menu(info: RunInfo, key: str, tags: Sequence[str]) -> None:
     """What a run is called, its study, where it is kept, and its exports."""
-    with st.popover("More", icon=":material/more_horiz:"):
+    with st.popover(tr("More"), icon=":material/more_horiz:"):
         _named(info, key, tags)
         if info.state not in ("running", "imported"):
             failed = len(store().failed_keys(info.run))
-            if failed and st.button(f"Ask {failed:,} failed calls again", key=f"{key}-again-{info.run}"):
+            if failed and st.button(
+                tr("Ask {failed:,} failed calls again", failed=failed), key=f"{key}-again-{info.run}"
+            ):
                 start_or_ask(
                     manager(), info.name, lambda: manager().go_on(info.run, secrets=secrets(), only_failed=True)
                 )
         _study_again(info, key)
         with st.container(horizontal=True):
             _archiving(info, key)
-            if st.button("Delete", key=f"{key}-delete-{info.run}", icon=":material/delete:"):
+            if st.button(tr("Delete"), key=f"{key}-delete-{info.run}", icon=":material/delete:"):
                 with faults():
                     manager().delete(info.run)
                     if st.session_state.get("run") == info.run:
                         del st.session_state["run"]  # no page opens it by itself any more
                     st.session_state[_UNDO] = "deleted", info.run
                     st.rerun()
-        with st.expander("Export, and how it was made", icon=":material/download:"):
+        with st.expander(tr("Export, and how it was made"), icon=":material/download:"):
             _exports(info, key)
 
 
@@ -237,20 +175,20 @@ def _named(info: RunInfo, key: str, known_tags: Sequence[str]) -> None:
     """Title and tags, saved together; what somebody else has changed meanwhile stays."""
     tag = f"{key}-{info.run}-{hash((info.name, info.tags))}"  # anew once they are others
     with st.form(f"{tag}-named", border=False):
-        about = f"Up to {MAX_TITLE} characters; left empty it is the name that the run was made with."
-        st.text_input("Title", info.name, key=f"{tag}-title", placeholder=info.made_as, help=about)
+        about = tr("Up to {most} characters; left empty it is the name that the run was made with.", most=MAX_TITLE)
+        st.text_input(tr("Title"), info.name, key=f"{tag}-title", placeholder=info.made_as, help=about)
         st.multiselect(
-            "Tags",
+            tr("Tags"),
             list(known_tags),
             list(info.tags),
             key=f"{tag}-tags",
             accept_new_options=True,
-            placeholder="choose or write",
+            placeholder=tr("choose or write"),
             max_selections=MAX_TAGS,
-            help=f"Free words, up to {MAX_TAG} characters each. The list can be filtered by them.",
+            help=tr("Free words, up to {most} characters each. The list can be filtered by them.", most=MAX_TAG),
         )
         # Before the page is drawn again, since by then the run may have another title and this form another key.
-        st.form_submit_button("Save title and tags", icon=":material/check:", on_click=_save, args=(info, tag))
+        st.form_submit_button(tr("Save title and tags"), icon=":material/check:", on_click=_save, args=(info, tag))
         refused, why = st.session_state.pop(_REFUSED, ("", ""))
         if refused == info.run:
             st.error(why, icon=":material/error:")
@@ -268,7 +206,7 @@ def _save(shown: RunInfo, tag: str) -> None:
     except LabError as fault:
         st.session_state[_REFUSED] = shown.run, plain(str(fault))
     else:
-        announce(f"Saved. Links to it are what they were: {plain(shown.run)}")
+        announce(tr("Saved. Links to it are what they were: {run}", run=plain(shown.run)))
 
 
 def _study_again(info: RunInfo, key: str) -> None:
@@ -277,8 +215,8 @@ def _study_again(info: RunInfo, key: str) -> None:
         return
     with st.container(horizontal=True):
         for word, label, icon in (
-            ("from", "Open its study", ":material/science:"),
-            ("copy", "Duplicate", ":material/content_copy:"),
+            ("from", tr("Open its study"), ":material/science:"),
+            ("copy", tr("Duplicate"), ":material/content_copy:"),
         ):
             if st.button(label, key=f"{key}-{word}-{info.run}", icon=icon):
                 st.session_state.pop("study-opened", None)  # asked for again, it is filled in again
@@ -287,15 +225,15 @@ def _study_again(info: RunInfo, key: str) -> None:
 
 def _archiving(info: RunInfo, key: str) -> None:
     if info.archived is not None:
-        if st.button("Back to the list", key=f"{key}-listed-{info.run}", icon=":material/unarchive:"):
+        if st.button(tr("Back to the list"), key=f"{key}-listed-{info.run}", icon=":material/unarchive:"):
             with faults():
                 store().restore_run(info.run)
                 st.rerun()
     elif st.button(
-        "Archive",
+        tr("Archive"),
         key=f"{key}-archive-{info.run}",
         icon=":material/archive:",
-        help="Out of the lists, but not gone: found under Archived, and links to it go on working.",
+        help=tr("Out of the lists, but not gone: found under Archived, and links to it go on working."),
     ):
         with faults():
             store().archive_run(info.run)
@@ -305,7 +243,7 @@ def _archiving(info: RunInfo, key: str) -> None:
 
 def _exports(info: RunInfo, key: str) -> None:
     st.download_button(
-        "Run as an archive (zip)",
+        tr("Run as an archive (zip)"),
         key=f"{key}-zip-{info.run}",
         on_click="ignore",
         data=partial(write_archive, store(), info.run),
@@ -313,7 +251,7 @@ def _exports(info: RunInfo, key: str) -> None:
         width="stretch",
     )
     st.download_button(
-        "Judgments (Parquet)",
+        tr("Judgments (Parquet)"),
         key=f"{key}-parquet-{info.run}",
         on_click="ignore",
         data=partial(run_parquet, store(), info.run),
@@ -321,8 +259,8 @@ def _exports(info: RunInfo, key: str) -> None:
         width="stretch",
     )
     if info.name != info.made_as:
-        st.caption(f"Made as “{plain(info.made_as)}”")
-    st.caption("Made with")
+        st.caption(tr("Made as “{made_as}”", made_as=plain(info.made_as)))
+    st.caption(tr("Made with"))
     st.json(dict(info.provenance), expanded=False)
 
 
@@ -337,8 +275,8 @@ def _undo(key: str) -> None:
         st.session_state.pop(_UNDO, None)
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{plain(info.name)}** is {done}.", width="stretch")
-        if st.button("Undo", key=f"{key}-undo", icon=":material/undo:"):
+        st.markdown(tr(_ASIDE[done], name=plain(info.name)), width="stretch")
+        if st.button(tr("Undo"), key=f"{key}-undo", icon=":material/undo:"):
             with faults():
                 if done == "deleted":
                     store().undelete_run(info.run)
@@ -349,29 +287,37 @@ def _undo(key: str) -> None:
 
 
 def _deleted_controls(info: RunInfo, key: str) -> None:
-    if st.button("Restore", key=f"{key}-restore-{info.run}", icon=":material/restore_from_trash:"):
+    if st.button(tr("Restore"), key=f"{key}-restore-{info.run}", icon=":material/restore_from_trash:"):
         with faults():
             store().undelete_run(info.run)
-            announce(f"“{plain(info.name)}” is back.")
+            announce(tr("“{name}” is back.", name=plain(info.name)))
             st.rerun()
-    with st.popover("Delete for good", icon=":material/delete_forever:"):
-        st.markdown(f"{many(info.done, 'judgment')} with their words go. Nothing brings them back.")
-        if st.button("Yes, delete it for good", key=f"{key}-gone-{info.run}", type="primary"):
+    with st.popover(tr("Delete for good"), icon=":material/delete_forever:"):
+        st.markdown(
+            tr("{judgments} with their words go. Nothing brings them back.", judgments=many(info.done, "judgment"))
+        )
+        if st.button(tr("Yes, delete it for good"), key=f"{key}-gone-{info.run}", type="primary"):
             _delete_for_good([info.run])
 
 
 def _empty_shelf(key: str) -> None:
     """The deleted runs are kept until somebody says that they may go."""
     gone = [info for info in store().runs(deleted=True) if info.deleted is not None]
-    with st.popover("Delete all of them for good", icon=":material/delete_forever:"):
+    with st.popover(tr("Delete all of them for good"), icon=":material/delete_forever:"):
         judgments = many(sum(info.done for info in gone), "judgment")
-        st.markdown(f"{many(len(gone), 'run')} with {judgments} go. Nothing brings them back.")
-        if st.button("Yes, delete all for good", key=f"{key}-empty", type="primary"):
+        st.markdown(
+            tr(
+                "{runs} with {judgments} go. Nothing brings them back.",
+                runs=many(len(gone), "run"),
+                judgments=judgments,
+            )
+        )
+        if st.button(tr("Yes, delete all for good"), key=f"{key}-empty", type="primary"):
             _delete_for_good([info.run for info in gone])
 
 
 def _delete_for_good(runs: list[str]) -> None:
     with faults():
         store().organise(runs, move="for_good")
-        announce(f"Deleted for good: {many(len(runs), 'run')}.")
+        announce(tr("Deleted for good: {runs}.", runs=many(len(runs), "run")))
         st.rerun()

@@ -13,6 +13,7 @@ import streamlit as st
 from rubriclab.app.ui.frame import announce, plain
 from rubriclab.app.ui.runs import manager
 from rubriclab.model import TRIAL_ORIGIN, LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.runner import Run
 
@@ -21,12 +22,12 @@ LOOK = 2.0
 """Seconds between two looks at the runs that are going."""
 _WATCHED = "runs-watched"
 MARKS: Mapping[str, tuple[str, str, str]] = {
-    "finished": ("✓", ":material/check_circle:", "has finished"),
-    "paused": ("⏸", ":material/pause_circle:", "is paused"),
-    "cancelled": ("✕", ":material/cancel:", "was cancelled"),
+    "finished": ("✓", ":material/check_circle:", msg("“{name}” has finished: {done:,} of {calls}.")),
+    "paused": ("⏸", ":material/pause_circle:", msg("“{name}” is paused: {done:,} of {calls}.")),
+    "cancelled": ("✕", ":material/cancel:", msg("“{name}” was cancelled: {done:,} of {calls}.")),
 }
 """By a run's state: the mark in the tab's title, the icon of the toast, and its words."""
-_STOPPED = ("!", ":material/error:", "has stopped")
+_STOPPED = ("!", ":material/error:", msg("“{name}” has stopped: {done:,} of {calls}."))
 
 
 def tab_title() -> str:
@@ -39,14 +40,13 @@ def tab_title() -> str:
         del st.session_state[_WATCHED][run.info.run]
         shown = run.snapshot()
         _, icon, words = MARKS.get(shown.state, _STOPPED)
-        reason = f" {shown.reason}" if shown.reason and shown.state != "finished" else ""
-        announce(
-            plain(f"“{run.info.name}” {words}: {shown.done:,} of {many(shown.planned, 'call')}.{reason}"), icon=icon
-        )
+        reason = f" {tr(shown.reason)}" if shown.reason and shown.state != "finished" else ""
+        said = tr(words, name=run.info.name, done=shown.done, calls=many(shown.planned, "call"))
+        announce(plain(f"{said}{reason}"), icon=icon)
     if not ended:
         return TITLE
     mark = MARKS.get(ended[0].snapshot().state, _STOPPED)[0]
-    more = f" and {len(ended) - 1} more" if len(ended) > 1 else ""
+    more = tr(" and {others} more", others=len(ended) - 1) if len(ended) > 1 else ""
     return f"{mark} {ended[0].info.name}{more} · {TITLE}"
 
 

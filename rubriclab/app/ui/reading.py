@@ -8,14 +8,15 @@ import streamlit as st
 
 from rubriclab.app.ui.about import about
 from rubriclab.model import SMALLEST_EFFECT, UnitChoice
+from rubriclab.model.language import msg, tr
 
 UNITS: dict[UnitChoice, str] = {
-    "auto": "the prompt where items share one, else the block, else the item",
-    "item": "the item",
-    "block": "the block",
-    "prompt": "the prompt",
+    "auto": msg("the prompt where items share one, else the block, else the item"),
+    "item": msg("the item"),
+    "block": msg("the block"),
+    "prompt": msg("the prompt"),
 }
-EXAMPLE = "At 0.1 a mean of 3.0 that becomes 3.1 when the options are turned round is just of interest."
+EXAMPLE = msg("At 0.1 a mean of 3.0 that becomes 3.1 when the options are turned round is just of interest.")
 
 
 class Reading(NamedTuple):
@@ -39,7 +40,7 @@ def choose_reading(run: str, stored: Reading) -> None:
     now = reading_of(run)
     size = now.smallest_effect or stored.smallest_effect or SMALLEST_EFFECT
     unit = now.unit or stored.unit or "auto"
-    with st.popover(f"Of interest from {size:g} steps", icon=":material/straighten:"):
+    with st.popover(tr("Of interest from {size:g} steps", size=size), icon=":material/straighten:"):
         for part, value in (("size", size), ("unit", unit)):
             # Written anew at each draw: what a widget of another page left under the key is there to be read, but
             # is not this page's widget's, which would begin at its least value and pass for a choice.
@@ -56,7 +57,7 @@ def choose_reading(run: str, stored: Reading) -> None:
 def reading_fields(size_key: str, unit_key: str) -> Reading:
     """The two choices as widgets, whose values are in the session under these keys."""
     wanted = st.number_input(
-        "Smallest effect of interest, in steps of the scale",
+        tr("Smallest effect of interest, in steps of the scale"),
         0.001,
         10.0,
         step=0.05,
@@ -64,10 +65,14 @@ def reading_fields(size_key: str, unit_key: str) -> Reading:
         format="%.3g",
         help=about("sesoi"),
     )
-    st.caption(EXAMPLE)
+    st.caption(tr(EXAMPLE))
     kinds: tuple[UnitChoice, ...] = get_args(UnitChoice)
     resampled = st.selectbox(
-        "Unit that intervals resample", kinds, key=unit_key, format_func=lambda kind: UNITS[kind], help=about("unit")
+        tr("Unit that intervals resample"),
+        kinds,
+        key=unit_key,
+        format_func=lambda kind: tr(UNITS[kind]),
+        help=about("unit"),
     )
     return Reading(float(wanted), resampled)
 

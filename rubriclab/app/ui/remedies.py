@@ -8,6 +8,7 @@ from rubriclab.app.ui.consent import start_or_ask
 from rubriclab.app.ui.frame import announce, faults, plain, remember_key, secrets
 from rubriclab.judges.addresses import read_key
 from rubriclab.model import Judge
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.runs.manager import RunManager
 from rubriclab.store import RunInfo
@@ -24,15 +25,24 @@ def remedies(manager: RunManager, info: RunInfo, key: str) -> None:
     for judge in left:
         if judge.name in waiting:
             with st.container(border=True):
-                why = "" if waiting[judge.name] in info.reason else f": {waiting[judge.name]}"
-                st.markdown(f":material/hourglass_pause: **{plain(judge.name)}** waits{plain(why)}")
+                why = "" if waiting[judge.name] in info.reason else f": {tr(waiting[judge.name])}"
+                st.markdown(
+                    tr(":material/hourglass_pause: **{name}** waits{why}", name=plain(judge.name), why=plain(why))
+                )
                 _remedy(manager, info, judge, key, droppable=droppable)
     others = [judge for judge in left if judge.name not in waiting]
     if others and (droppable or any(judge.key_env for judge in others)):
-        with st.expander("Judges that still have calls: give a key, or leave one out", icon=":material/key:"):
+        with st.expander(tr("Judges that still have calls: give a key, or leave one out"), icon=":material/key:"):
             for judge in others:
                 done, planned = asked[judge.name]
-                st.markdown(f"**{plain(judge.name)}** · {done:,} of {many(planned, 'call')} judged")
+                st.markdown(
+                    tr(
+                        "**{name}** · {done:,} of {calls} judged",
+                        name=plain(judge.name),
+                        done=done,
+                        calls=many(planned, "call"),
+                    )
+                )
                 _remedy(manager, info, judge, key, droppable=droppable)
 
 
@@ -46,28 +56,33 @@ def _remedy(manager: RunManager, info: RunInfo, judge: Judge, key: str, *, dropp
                 st.container(horizontal=True, vertical_alignment="bottom"),
             ):
                 given = st.text_input(
-                    f"Key for this session ({plain(judge.key_env)})",
+                    tr("Key for this session ({variable})", variable=plain(judge.key_env)),
                     type="password",
                     key=f"{tag}-key",
                     autocomplete="off",
                     width=260,
-                    help="Kept in the memory of your visit only, and gone when the tab is closed or the lab "
-                    f"ends: never in the store, a log or an export. It counts as {plain(judge.key_env)}.",
+                    help=tr(
+                        "Kept in the memory of your visit only, and gone when the tab is closed or the lab ends: never "
+                        "in the store, a log or an export. It counts as {variable}.",
+                        variable=plain(judge.key_env),
+                    ),
                 )
-                sent = st.form_submit_button("Use it and go on", icon=":material/key:")
+                sent = st.form_submit_button(tr("Use it and go on"), icon=":material/key:")
             if sent:
                 with faults():
                     _use(manager, info, judge, given)
         if droppable and st.button(
-            f"Leave {plain(judge.name)} out",
+            tr("Leave {name} out", name=plain(judge.name)),
             key=f"{tag}-drop",
             icon=":material/person_remove:",
-            help="The run goes on without it and says so everywhere. What it has judged stays in the store and in the "
-            "findings: nothing that was asked is put out of sight. It can be taken back.",
+            help=tr(
+                "The run goes on without it and says so everywhere. What it has judged stays in the store and in "
+                "the findings: nothing that was asked is put out of sight. It can be taken back."
+            ),
         ):
             with faults():
                 manager.drop(info.run, judge.name)
-                announce(f"{judge.name} is left out of the run.")
+                announce(tr("{name} is left out of the run.", name=judge.name))
                 _go_on(manager, info)
 
 
@@ -79,7 +94,7 @@ def _use(manager: RunManager, info: RunInfo, judge: Judge, given: str) -> None:
     going = manager.get(info.run)
     if going is not None and going.snapshot().active:
         going.ask_again(judge.name, secrets())
-        announce(f"{judge.name} is asked again.")
+        announce(tr("{name} is asked again.", name=judge.name))
         st.rerun()
     _go_on(manager, info)
 
@@ -98,7 +113,9 @@ def dropped_judges(manager: RunManager, info: RunInfo, key: str, *, controls: bo
     for one in info.dropped:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f":material/person_remove: {plain(str(one))}", width="stretch")
-            if controls and st.button("Take it back", key=f"{key}-{info.run}-back-{one.judge}", icon=":material/undo:"):
+            if controls and st.button(
+                tr("Take it back"), key=f"{key}-{info.run}-back-{one.judge}", icon=":material/undo:"
+            ):
                 with faults():
                     manager.restore(info.run, one.judge)
                     st.rerun()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import streamlit as st
 
 from rubriclab.app.ui.frame import duration, faults, plain
+from rubriclab.app.ui.language import dated
 from rubriclab.app.ui.remedies import remedies
 from rubriclab.app.ui.stores import store_now
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.places import EXAMPLE, TOUR
 from rubriclab.model.wording import many
-from rubriclab.runs.listed import local, shelf_of
+from rubriclab.runs.listed import Shelf, local, shelf_of
 from rubriclab.runs.manager import RunManager
 from rubriclab.runs.runner import Run
 from rubriclab.store import RunInfo, Store
@@ -32,6 +34,24 @@ STATE_COLORS = {
     "cancelled": "gray",
     "planned": "gray",
 }
+STATES: Mapping[str, str] = {
+    "running": msg("running"),
+    "finished": msg("finished"),
+    "imported": msg("imported"),
+    "paused": msg("paused"),
+    "interrupted": msg("interrupted"),
+    "cancelled": msg("cancelled"),
+    "planned": msg("planned"),
+}
+SHELVES: Mapping[Shelf, str] = {"listed": msg("listed"), "archived": msg("archived"), "deleted": msg("deleted")}
+OUTCOMES: Mapping[str, str] = {
+    "ok": msg("ok"),
+    "unparsed": msg("unparsed"),
+    "refused": msg("refused"),
+    "truncated": msg("truncated"),
+    "error": msg("error"),
+}
+"""How runs, their shelves and what came of their calls are called within a line."""
 FINDINGS_PAGE = {
     "options": "position",
     "criteria": "criteria",
@@ -63,18 +83,18 @@ def store() -> Store:
 def store_care() -> None:
     """What the store has to say of itself, and a button that copies it while runs go on."""
     for notice in store().notices:
-        st.warning(plain(notice), icon=":material/inventory_2:")
+        st.warning(plain(tr(notice)), icon=":material/inventory_2:")
     if st.button(
-        "Back up the store",
+        tr("Back up the store"),
         key="store-backup",
         icon=":material/backup:",
-        help="Writes a consistent copy beside the store's file, while runs go on.",
+        help=tr("Writes a consistent copy beside the store's file, while runs go on."),
     ):
         before = Path(store().path)
         moment = f"{datetime.now():%Y%m%d-%H%M%S}"
-        with faults(), st.spinner("Copying the store …"):
+        with faults(), st.spinner(tr("Copying the store …")):
             made = store().backup(before.with_name(f"{before.stem}.backup-{moment}.duckdb"))
-            st.success(f"Copied to {plain(str(made))}.", icon=":material/check_circle:")
+            st.success(tr("Copied to {made}.", made=plain(str(made))), icon=":material/check_circle:")
 
 
 def example_run() -> RunInfo | None:
@@ -100,8 +120,10 @@ def ended_run() -> None:
     if run is None or run.snapshot().state != "finished":
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(f":green[:material/check_circle:] **{plain(run.info.name)}** has finished.", width="stretch")
-        if st.button("See what it found", type="primary", key="runs-ended", icon=":material/arrow_forward:"):
+        st.markdown(
+            tr(":green[:material/check_circle:] **{name}** has finished.", name=plain(run.info.name)), width="stretch"
+        )
+        if st.button(tr("See what it found"), type="primary", key="runs-ended", icon=":material/arrow_forward:"):
             open_findings(run.info)
 
 
@@ -114,33 +136,45 @@ def run_parquet(kept: Store, run: str) -> bytes:
     return buffer.getvalue()
 
 
+def done_of(done: int, planned: int) -> str:
+    """How many of the calls of a run are done, as “30 of 100 calls”."""
+    return tr("{done:,} of {calls}", done=done, calls=many(planned, "call"))
+
+
 def run_progress(run: Run) -> None:
     """One run that is going: bar, rate, what came of the calls so far, pause and cancel."""
     shown = run.snapshot()
     with st.container(border=True):
-        mark = " :orange-badge[simulated]" if run.info.simulated else ""
+        mark = tr(" :orange-badge[simulated]") if run.info.simulated else ""
         st.markdown(f"**{plain(shown.name)}**{mark}  \n:small[`{shown.run}`]")
         share = shown.done / shown.planned if shown.planned else 1.0
-        waiting = " · starting: the first answer takes longest" if not shown.done else ""
-        left = waiting if shown.eta is None else f" · about {duration(shown.eta)} left"
-        text = plain(shown.stage) if shown.stage else f"{shown.done:,} of {many(shown.planned, 'call')}{left}"
+        waiting = tr(" · starting: the first answer takes longest") if not shown.done else ""
+        left = waiting if shown.eta is None else tr(" · about {time} left", time=duration(shown.eta))
+        text = plain(tr(shown.stage)) if shown.stage else f"{done_of(shown.done, shown.planned)}{left}"
         st.progress(min(share, 1.0), text=text)
-        counts = " · ".join(f"{n:,} {name}" for name, n in shown.counts.items() if n)
-        paid = f" · {shown.money:.2f} spent" if shown.money else ""
+        counts = " · ".join(f"{figure(n, ',')} {tr(OUTCOMES.get(name, name))}" for name, n in shown.counts.items() if n)
+        paid = tr(" · {money:.2f} spent", money=shown.money) if shown.money else ""
         st.caption(
-            f"{shown.rate:.1f} calls/s · {shown.in_flight} in flight (limit {shown.concurrency}) · "
-            f"{shown.retries} retries{paid} · {counts or 'no judgment yet'}"
+            tr(
+                "{rate:.1f} calls/s · {in_flight} in flight (limit {concurrency}) · {retries} retries{paid} · {counts}",
+                rate=shown.rate,
+                in_flight=shown.in_flight,
+                concurrency=shown.concurrency,
+                retries=shown.retries,
+                paid=paid,
+                counts=counts or tr("no judgment yet"),
+            )
         )
         if shown.waiting and shown.active:
-            st.caption("The other judges go on.")
+            st.caption(tr("The other judges go on."))
             remedies(manager(), store().run(shown.run), "going")
         with st.container(horizontal=True):
-            if st.button("Pause", key=f"pause-{shown.run}", icon=":material/pause:"):
+            if st.button(tr("Pause"), key=f"pause-{shown.run}", icon=":material/pause:"):
                 run.pause()
-                st.toast("Pausing: the calls under way are let to end, and kept.")
-            if st.button("Cancel", key=f"cancel-{shown.run}", icon=":material/stop:"):
+                st.toast(tr("Pausing: the calls under way are let to end, and kept."))
+            if st.button(tr("Cancel"), key=f"cancel-{shown.run}", icon=":material/stop:"):
                 run.cancel()
-                st.toast("Cancelling: what has been judged is kept.")
+                st.toast(tr("Cancelling: what has been judged is kept."))
 
 
 def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunInfo]:
@@ -160,12 +194,13 @@ def judged_runs(axes: Sequence[str], *, trials: bool = False) -> dict[str, RunIn
 
 
 def run_label(info: RunInfo) -> str:
-    mark = " · simulated" if info.simulated else ""
-    mark += "" if shelf_of(info) == "listed" else f" · {shelf_of(info)}"
+    mark = tr(" · simulated") if info.simulated else ""
+    mark += "" if shelf_of(info) == "listed" else f" · {tr(SHELVES[shelf_of(info)])}"
+    moment = dated(local(info.created), msg("%d %b %H:%M"))
     # A run that nobody named is called after its data, which would then fill the field twice.
     named = re.search(rf"(?<!\w){re.escape(info.dataset)}(?!\w)", info.name)
     data = "" if named else f" · {info.dataset}"
-    return f"{info.name}{data} · {many(info.done, 'judgment')}{mark} · {local(info.created):%d %b %H:%M}"
+    return f"{info.name}{data} · {many(info.done, 'judgment')}{mark} · {moment}"
 
 
 def said_aside(info: RunInfo) -> None:
@@ -173,12 +208,19 @@ def said_aside(info: RunInfo) -> None:
     shelf = shelf_of(info)
     if shelf == "listed":
         return
-    kept = "" if shelf == "archived" else ", and kept until it is deleted for good"
+    kept = "" if shelf == "archived" else tr(", and kept until it is deleted for good")
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/inventory_2: This run is **{shelf}**{kept}: no list offers it.", width="stretch")
+        st.markdown(
+            tr(
+                ":material/inventory_2: This run is **{shelf}**{kept}: no list offers it.",
+                shelf=tr(SHELVES[shelf]),
+                kept=kept,
+            ),
+            width="stretch",
+        )
         st.page_link(
             "pages/runs.py",
-            label="Restore it",
+            label=tr("Restore it"),
             icon=":material/arrow_forward:",
             query_params={"shelf": shelf, "search": info.run},
         )

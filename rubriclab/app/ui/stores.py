@@ -17,7 +17,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rubriclab.app.ui.frame import KEPT_ACROSS_STORES, announce, faults, plain
+from rubriclab.app.ui.language import dated
 from rubriclab.judges.serving import served, why_missing
+from rubriclab.model.language import msg, tr
 from rubriclab.store import Store
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
@@ -104,7 +106,11 @@ def follow_store() -> None:
         del st.query_params["store"]
     if unknown := st.session_state.pop(_UNKNOWN, None):
         st.warning(
-            f"There is no store “{plain(str(unknown)[:80])}” among those of this lab. “{plain(now)}” is shown.",
+            tr(
+                "There is no store “{name}” among those of this lab. “{now}” is shown.",
+                name=plain(str(unknown)[:80]),
+                now=plain(now),
+            ),
             icon=":material/link_off:",
         )
 
@@ -127,10 +133,10 @@ def store_chooser() -> None:
     if len(stores) == 1 and served():
         return
     with st.sidebar.popover(
-        f"Store: {plain(now)}", icon=":material/database:", width="stretch", key=f"stores-of-{now}"
+        tr("Store: {name}", name=plain(now)), icon=":material/database:", width="stretch", key=f"stores-of-{now}"
     ):
         st.markdown(
-            "**Stores**  \n:small[Each has its own data, runs and judges. What a page has not kept yet is let go.]"
+            tr("**Stores**  \n:small[Each has its own data, runs and judges. What a page has not kept yet is let go.]")
         )
         for name, path in stores.items():
             if st.button(
@@ -144,35 +150,43 @@ def store_chooser() -> None:
             ):
                 _go(name)
         if served():
-            st.caption(plain(why_missing("Making a store")))
+            st.caption(plain(why_missing(tr("Making a store"))))
         else:
             _new(stores)
 
 
 def _when(path: Path) -> str:
-    moment = _changed(path)
-    return f"Last written {datetime.fromtimestamp(moment):%d %b %Y, %H:%M}" if moment else "Not written yet"
+    changed = _changed(path)
+    if not changed:
+        return tr("Not written yet")
+    moment = dated(datetime.fromtimestamp(changed), msg("%d %b %Y, %H:%M"))
+    return tr("Last written {moment}", moment=moment)
 
 
 def _go(name: str) -> None:
     """Home, since the page may be about what the other store does not have."""
     _look_at(name)
-    announce(f"Now in the store “{plain(name)}”.")
+    announce(tr("Now in the store “{name}”.", name=plain(name)))
     st.switch_page("pages/home.py", query_params={"store": name})
 
 
 def _new(stores: dict[str, Path]) -> None:
     with st.form("store-new", border=False, clear_on_submit=False):
-        typed = st.text_input("A new store", key="store-name", placeholder="Name", max_chars=60).strip()
-        if not st.form_submit_button("Make it", icon=":material/add:"):
+        typed = st.text_input(tr("A new store"), key="store-name", placeholder=tr("Name"), max_chars=60).strip()
+        if not st.form_submit_button(tr("Make it"), icon=":material/add:"):
             return
     name = typed.removesuffix(SUFFIX).rstrip(". ")
     if not _NAME.fullmatch(name):
-        st.error(f"“{plain(typed)}” is no name for a store: letters, digits, blanks, dots and dashes, as my-study.")
+        st.error(
+            tr(
+                "“{typed}” is no name for a store: letters, digits, blanks, dots and dashes, as my-study.",
+                typed=plain(typed),
+            )
+        )
         return
     path = next(iter(stores.values())).with_name(f"{name}{SUFFIX}")
     if path.exists():
-        st.error(f"There is a store “{plain(name)}” already. Open it above, or choose another name.")
+        st.error(tr("There is a store “{name}” already. Open it above, or choose another name.", name=plain(name)))
     else:
         with faults():
             Store(path).close()

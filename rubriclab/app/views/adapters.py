@@ -10,11 +10,13 @@ from importlib import resources
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import msg, tr
 from rubriclab.store import RunInfo, Store
 
-LEAD = (
-    "The card and a folder with its code (no lab needed) go beside what you run. Each tool asks by the card, gets the "
-    "scores that the lab would, and logs every order, prompt and reply; **Data** imports its log."
+LEAD = msg(
+    "The card and a folder with its code (no lab needed) go beside what you run. Each tool asks by "
+    "the card, gets the scores that the lab would, and logs every order, prompt and reply; **Data** "
+    "imports its log."
 )
 
 
@@ -60,16 +62,29 @@ def section(store: Store, info: RunInfo) -> None:
     del store  # every run that has a card has the same files
     made = examples()
     card = f"{info.run}.card.json"
-    with st.expander("In your evaluation tool: inspect-ai, DeepEval, promptfoo, lm-eval", icon=":material/extension:"):
-        st.markdown(LEAD)
+    with st.expander(
+        tr("In your evaluation tool: inspect-ai, DeepEval, promptfoo, lm-eval"), icon=":material/extension:"
+    ):
+        st.markdown(tr(LEAD))
         ui.verbatim(made.code.replace("RUN", info.run).replace(made.card, card))
         st.caption(
-            f"`answers.jsonl` has one answer a line, with `instruction` and `response`; `{made.address}` is where the "
-            "card's judge is served. docs/adapters.md tells what else can be set, and how what could not be judged shows."
+            tr(
+                "`answers.jsonl` has one answer a line, with `instruction` and `response`; `{address}` is where "
+                "the card's judge is served. docs/adapters.md tells what else can be set, and how what could not "
+                "be judged shows.",
+                address=made.address,
+            )
         )
         for tab, tool in zip(st.tabs([tool.title for tool in made.tools]), made.tools, strict=True):
             with tab:
-                st.markdown(f"{tool.lead} Tested with {tool.title} {tool.version}.")
+                st.markdown(
+                    tr(
+                        "{lead} Tested with {title} {version}.",
+                        lead=tr(tool.lead),
+                        title=tool.title,
+                        version=tool.version,
+                    )
+                )
                 for name, text in tool.files:
                     st.caption(f"`{name}`")
                     ui.verbatim(text.replace(made.card, card))

@@ -13,47 +13,58 @@ from rubriclab.findings.alignment import AlignmentResult, alignment_sentence
 from rubriclab.findings.alignment_advice import budget_sentence
 from rubriclab.findings.alignment_arms import ArmAlignment
 from rubriclab.findings.topic import setting
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.store import RunInfo
 
 
 def headline(found: AlignmentResult, arm: ArmAlignment) -> None:
     uf.answer(alignment_sentence(found, arm))
+    uf.metrics(*_numbers(arm))
+    if arm.expected is not None:
+        st.caption(
+            tr(
+                "With expected scores from token probabilities r is {r} ({ci}).",
+                r=number(arm.expected.r, ".3f"),
+                ci=interval(arm.expected.ci, ".3f"),
+            )
+        )
+    if arm.reads > 1:
+        st.caption(ui.plain(budget_sentence(arm)))
+
+
+def _numbers(arm: ArmAlignment) -> list[tuple[str, str, str, str]]:
+    """The judge's correlations, and what can be expected of any judge and of one rater."""
     ceiling, raters = arm.ceiling, arm.raters
-    uf.metrics(
+    return [
         (
-            "Linear (Pearson r)",
+            tr("Linear (Pearson r)"),
             number(arm.pearson.r, ".3f"),
             interval(arm.pearson.ci, ".3f"),
             ui.about("pearson", also=("interval",)),
         ),
         (
-            "By rank (Spearman rho)",
+            tr("By rank (Spearman rho)"),
             number(arm.spearman.r, ".3f"),
             interval(arm.spearman.ci, ".3f"),
             ui.about("spearman"),
         ),
         (
-            "Ceiling of r",
+            tr("Ceiling of r"),
             number(ceiling.r if ceiling else None, ".3f"),
-            (ceiling.why or interval(ceiling.ci, ".3f")) if ceiling else "one rating an item",
+            (ceiling.why or interval(ceiling.ci, ".3f")) if ceiling else tr("one rating an item"),
             ui.about("ceiling"),
         ),
         (
-            "One rater",
+            tr("One rater"),
             number(raters.leave_one_out_r if raters else None, ".3f"),
-            f"agree (alpha) {number(raters.alpha, '.2f')}, {raters.raters} raters" if raters else "one rating an item",
+            tr("agree (alpha) {alpha}, {raters} raters", alpha=number(raters.alpha, ".2f"), raters=raters.raters)
+            if raters
+            else tr("one rating an item"),
             ui.about("one_rater", also=("alpha",)),
         ),
-        ("Items", f"{arm.n_items:,}", f"{arm.excluded:,} left out", ui.about("used")),
-    )
-    if arm.expected is not None:
-        st.caption(
-            f"With expected scores from token probabilities r is {number(arm.expected.r, '.3f')} "
-            f"({interval(arm.expected.ci, '.3f')})."
-        )
-    if arm.reads > 1:
-        st.caption(ui.plain(budget_sentence(arm)))
+        (tr("Items"), figure(arm.n_items, ","), tr("{excluded:,} left out", excluded=arm.excluded), ui.about("used")),
+    ]
 
 
 def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
@@ -61,65 +72,78 @@ def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
     drawn: dict[str, Chart] = {}
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("By strategy", anchor=False, help=ui.about("strategy"))
+        st.subheader(tr("By strategy"), anchor=False, help=ui.about("strategy"))
         measure = uf.toggle(
-            "Correlation",
+            tr("Correlation"),
             ("Pearson", "Spearman"),
             key="alignment-measure",
             address="measure",
             about=ui.about("spearman"),
         )
-        drawn["By strategy"] = forest(found.arms, measure="pearson" if measure == "Pearson" else "spearman")
+        drawn[msg("By strategy")] = forest(found.arms, measure="pearson" if measure == "Pearson" else "spearman")
         ui.chart(drawn["By strategy"], key="alignment-forest", info=info)
     with right:
-        st.subheader("Difference at equal reads", anchor=False, help=ui.about("paired"))
+        st.subheader(tr("Difference at equal reads"), anchor=False, help=ui.about("paired"))
         if not found.comparisons:
-            st.caption("Two strategies of one judge are needed to compare them.")
+            st.caption(tr("Two strategies of one judge are needed to compare them."))
             return drawn
-        st.caption("Right of the line the first-named strategy agrees better; same items, same number of reads.")
-        drawn["Differences"] = difference_forest(found.comparisons)
+        st.caption(tr("Right of the line the first-named strategy agrees better; same items, same number of reads."))
+        drawn[msg("Differences")] = difference_forest(found.comparisons)
         ui.chart(drawn["Differences"], key="alignment-differences")
     return drawn
 
 
 def orders(info: RunInfo, arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
     """What averaging more orders buys, and how single orders fare."""
-    drawn: dict[str, Chart] = {}
     mine = [a for a in found.arms if setting(a.arm) == setting(arm.arm) and len(a.budget) > 1]
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("What more orders buy", anchor=False, help=ui.about("budget"))
-        if mine:
-            view = uf.toggle(
-                "Measure",
-                ("Dependability", "r with humans"),
-                key="alignment-buys",
-                address="buys",
-                about=ui.about("reliability"),
-            )
-            drawn["Dependability"], drawn["Budget"] = reliability_curves(mine), budget_curves(mine)
-            if view == "Dependability":
-                st.caption("Of the mean over so many reads, with its interval; the line is the target.")
-                ui.chart(drawn["Dependability"], key="alignment-reliability", info=info)
-            else:
-                st.caption(
-                    "The papers' curve: mean r over choices of k reads of items read in full; "
-                    "the band holds 95 % of the choices."
-                )
-                ui.chart(drawn["Budget"], key="alignment-budget", info=info)
-        else:
-            st.caption("Every item was read once, so there is no curve.")
+        drawn = _more_orders(info, mine)
     with right:
-        st.subheader("Single orders", anchor=False, help=ui.about("order_rank"))
-        if len(arm.ordering_rank) > 1:
-            st.caption(
-                "Each order by itself against the humans, with the ranks and intervals that "
-                "hold for all at once; ◆ is the usual order."
+        drawn |= _single_orders(info, arm)
+    return drawn
+
+
+def _more_orders(info: RunInfo, mine: list[ArmAlignment]) -> dict[str, Chart]:
+    st.subheader(tr("What more orders buy"), anchor=False, help=ui.about("budget"))
+    if not mine:
+        st.caption(tr("Every item was read once, so there is no curve."))
+        return {}
+    view = uf.toggle(
+        tr("Measure"),
+        (msg("Dependability"), msg("r with humans")),
+        key="alignment-buys",
+        address="buys",
+        about=ui.about("reliability"),
+    )
+    drawn = {msg("Dependability"): reliability_curves(mine), msg("Budget"): budget_curves(mine)}
+    if view == "Dependability":
+        st.caption(tr("Of the mean over so many reads, with its interval; the line is the target."))
+        ui.chart(drawn["Dependability"], key="alignment-reliability", info=info)
+    else:
+        st.caption(
+            tr(
+                "The papers' curve: mean r over choices of k reads of items read in full; the band holds 95 % of the "
+                "choices."
             )
-            drawn["Single orders"] = ordering_dots(arm)
-            ui.chart(drawn["Single orders"], key="alignment-orders", info=info)
-        else:
-            st.caption("Choose a strategy that shows every item in the same several orders.")
+        )
+        ui.chart(drawn["Budget"], key="alignment-budget", info=info)
+    return drawn
+
+
+def _single_orders(info: RunInfo, arm: ArmAlignment) -> dict[str, Chart]:
+    st.subheader(tr("Single orders"), anchor=False, help=ui.about("order_rank"))
+    if len(arm.ordering_rank) < 2:
+        st.caption(tr("Choose a strategy that shows every item in the same several orders."))
+        return {}
+    st.caption(
+        tr(
+            "Each order by itself against the humans, with the ranks and intervals that hold for all at once; ◆ is the "
+            "usual order."
+        )
+    )
+    drawn = {msg("Single orders"): ordering_dots(arm)}
+    ui.chart(drawn["Single orders"], key="alignment-orders", info=info)
     return drawn
 
 
@@ -129,12 +153,12 @@ def frame(found: AlignmentResult) -> pd.DataFrame:
 
 def _row(arm: ArmAlignment) -> dict[str, object]:
     return {
-        "judge": arm.arm.judge,
-        "data set": arm.arm.dataset,
-        "strategy": arm.arm.strategy,
-        "setting": str(arm.arm.variant),
+        msg("judge"): arm.arm.judge,
+        msg("data set"): arm.arm.dataset,
+        msg("strategy"): arm.arm.strategy,
+        msg("setting"): str(arm.arm.variant),
         **uf.with_ends("r", arm.pearson.r, arm.pearson.ci),
         **uf.with_ends("rho", arm.spearman.r, arm.spearman.ci),
-        "items": arm.n_items,
-        "left out": arm.excluded,
+        msg("items"): arm.n_items,
+        msg("left out"): arm.excluded,
     }

@@ -21,6 +21,7 @@ from rubriclab.findings.batch_words import (
     savings_sentence,
 )
 from rubriclab.findings.criteria_order import noise_sentence
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.verdict import Effect
 from rubriclab.store import RunInfo
@@ -35,7 +36,7 @@ def headline(arm: ArmBatch) -> None:
     if arm.scores == arm.unread:
         return
     where, place = place_effect(arm)
-    uf.verdict(place, f"Place, {where}.", ui.about("batch_place"))
+    uf.verdict(place, tr("Place, {where}.", where=where), ui.about("batch_place"))
     uf.verdict(arm.contrast, contrast_sentence(arm), ui.about("batch_contrast"))
     if arm.single is not None:
         uf.verdict(arm.single.level, level_sentence(arm), ui.about("batch_level"))
@@ -45,26 +46,31 @@ def numbers(arm: ArmBatch) -> None:
     single = arm.single
     read = (arm.scores - arm.unread) / arm.scores if arm.scores else None
     cells = [
-        ("Scores read", number(read, ".1%"), f"of {arm.scores:,}, {arm.batches:,} batches", ui.about("batch_read"))
+        (
+            tr("Scores read"),
+            number(read, ".1%"),
+            tr("of {scores:,}, {batches:,} batches", scores=arm.scores, batches=arm.batches),
+            ui.about("batch_read"),
+        )
     ]
     if single is not None:
         cells += [
             (
-                "Equal to a single call",
+                tr("Equal to a single call"),
                 number(single.exact, ".0%"),
-                f"two single calls: {number(single.exact_alone, '.0%')}",
+                tr("two single calls: {exact_alone}", exact_alone=number(single.exact_alone, ".0%")),
                 ui.about("batch_exact"),
             ),
             (
-                "r with a single call",
+                tr("r with a single call"),
                 number(single.r.r, ".3f"),
-                f"two single calls: {number(single.r_alone.r, '.3f')}",
+                tr("two single calls: {r}", r=number(single.r_alone.r, ".3f")),
                 ui.about("batch_r"),
             ),
             (
-                "r with people",
+                tr("r with people"),
                 number(single.people.r, ".3f"),
-                f"single calls: {number(single.people_alone.r, '.3f')}",
+                tr("single calls: {r}", r=number(single.people_alone.r, ".3f")),
                 ui.about("batch_people"),
             ),
         ]
@@ -78,17 +84,19 @@ def numbers(arm: ArmBatch) -> None:
 
 def neighbours(info: RunInfo, arm: ArmBatch) -> Chart:
     """The heatmap of what stood before, by place; a click lists the judgments of that place."""
-    st.subheader("After which response, at which place", anchor=False, help=ui.about("batch_before"))
+    st.subheader(tr("After which response, at which place"), anchor=False, help=ui.about("batch_before"))
     st.caption(
-        "Points from the response's own mean in its batch. Rows: what the response just before gets alone. "
-        "Click a cell to read the judgments of its place."
+        tr(
+            "Points from the response's own mean in its batch. Rows: what the response just before gets "
+            "alone. Click a cell to read the judgments of its place."
+        )
     )
     drawn = before_heatmap(arm)
     event = ui.chart(drawn, key=f"batch-cells-{arm.code}", select=True)
     clicked = [behind_point(drawn, point) for point in event.selection.points] if event else []
     if clicked and clicked[0] is not None:
         place = clicked[0].position
-        st.markdown(f"**Read at place {place}**")
+        st.markdown(tr("**Read at place {place}**", place=place))
         frame = ui.store().judgments_behind(info.run, arm=arm.code, position=place, limit=MOST)
         browse(info, frame, key=f"batch-{arm.code}-{place}")
     return drawn
@@ -96,9 +104,9 @@ def neighbours(info: RunInfo, arm: ArmBatch) -> Chart:
 
 def savings(arm: ArmBatch) -> pd.DataFrame:
     """What a score takes in calls and tokens, together and alone, as measured in this run."""
-    st.subheader("What a batch saves", anchor=False, help=ui.about("batch_saves"))
+    st.subheader(tr("What a batch saves"), anchor=False, help=ui.about("batch_saves"))
     st.markdown(ui.plain(savings_sentence(arm)))
-    asked = (("together", arm.cost, arm.size), ("alone", arm.cost_alone, 1))
+    asked = ((tr("together"), arm.cost, arm.size), (tr("alone"), arm.cost_alone, 1))
     rows = [
         (name, size, cost.calls, cost.tokens_in, cost.tokens_out, cost.seconds)
         for name, cost, size in asked
@@ -107,38 +115,59 @@ def savings(arm: ArmBatch) -> pd.DataFrame:
     frame = pd.DataFrame(
         rows,
         columns=[
-            "asked",
-            "responses a call",
-            "calls a score",
-            "tokens in a score",
-            "tokens out a score",
-            "seconds a score",
+            msg("asked"),
+            msg("responses a call"),
+            msg("calls a score"),
+            msg("tokens in a score"),
+            msg("tokens out a score"),
+            msg("seconds a score"),
         ],
     )
     if np.isfinite(less := arm.tokens_saved):
-        side = "less" if less >= 0 else "more"
-        st.caption(f"{abs(less):.0%} {side} tokens in for each score; money follows the tokens.")
+        st.caption(
+            tr("{share:.0%} less tokens in for each score; money follows the tokens.", share=abs(less))
+            if less >= 0
+            else tr("{share:.0%} more tokens in for each score; money follows the tokens.", share=abs(less))
+        )
     forms = {"%.2f": ["calls a score", "seconds a score"], "%.0f": ["tokens in a score", "tokens out a score"]}
     uf.table(frame, key="batch-savings", forms=forms)
     return frame
 
 
+EFFECT_COLUMNS = [
+    msg("effect"),
+    msg("estimate"),
+    msg("low"),
+    msg("high"),
+    msg("unit"),
+    msg("confidence"),
+    msg("verdict"),
+    msg("why open"),
+]
+
+
 def effects(arm: ArmBatch) -> pd.DataFrame:
     """Every effect of the arm, one a row."""
-    rows: list[tuple[str, Effect]] = [("last place less first", arm.drift)]
-    rows += [(f"place {one.place}", one.shift) for one in arm.places]
-    rows += [("a point more just before", arm.contrast), ("a point more just before, by people", arm.contrast_people)]
+    rows: list[tuple[str, Effect]] = [(tr("last place less first"), arm.drift)]
+    rows += [(tr("place {place}", place=one.place), one.shift) for one in arm.places]
+    rows += [
+        (tr("a point more just before"), arm.contrast),
+        (tr("a point more just before, by people"), arm.contrast_people),
+    ]
     if (single := arm.single) is not None:
         rows += [
-            ("together less alone", single.level),
-            ("equal to a single call, less two single calls", single.exact_loss),
-            ("r with a single call, less two single calls", single.r_loss),
-            ("r with people, less single calls", single.people_loss),
+            (tr("together less alone"), single.level),
+            (tr("equal to a single call, less two single calls"), single.exact_loss),
+            (tr("r with a single call, less two single calls"), single.r_loss),
+            (tr("r with people, less single calls"), single.people_loss),
         ]
-    rows.append(("two reads in other orders, less the same order", arm.repeats.excess))
+    rows.append((tr("two reads in other orders, less the same order"), arm.repeats.excess))
     return pd.DataFrame(
-        [(name, one.estimate, one.low, one.high, one.unit, one.confidence, one.verdict, one.why) for name, one in rows],
-        columns=["effect", "estimate", "low", "high", "unit", "confidence", "verdict", "why open"],
+        [
+            (name, one.estimate, one.low, one.high, tr(one.unit), one.confidence, one.verdict, tr(one.why))
+            for name, one in rows
+        ],
+        columns=EFFECT_COLUMNS,
     )
 
 
@@ -148,10 +177,18 @@ def correlations(arm: ArmBatch) -> str:
     if single is None:
         return ""
     parts = [
-        ("a batch with a single call", single.r),
-        ("two single calls", single.r_alone),
-        ("a batch with people", single.people),
-        ("a single call with people", single.people_alone),
+        (tr("a batch with a single call"), single.r),
+        (tr("two single calls"), single.r_alone),
+        (tr("a batch with people"), single.people),
+        (tr("a single call with people"), single.people_alone),
     ]
-    told = [f"{name} {one.r:.3f} {interval(one.ci, '.3f', brackets=True)}" for name, one in parts if np.isfinite(one.r)]
-    return f"r of one score: {'; '.join(told)}. {single.items:,} items." if told else ""
+    told = [
+        f"{name} {number(one.r, '.3f')} {interval(one.ci, '.3f', brackets=True)}"
+        for name, one in parts
+        if np.isfinite(one.r)
+    ]
+    return (
+        tr("r of one score: {correlations}. {items:,} items.", correlations="; ".join(told), items=single.items)
+        if told
+        else ""
+    )

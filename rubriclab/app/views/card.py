@@ -9,35 +9,39 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import common as uf
 from rubriclab.findings.cure import MARGIN_SHARE, MARGIN_STEPS
 from rubriclab.findings.effects import step
 from rubriclab.findings.topic import about
 from rubriclab.model import Arm, LabError
+from rubriclab.model.language import language, msg, tr
+from rubriclab.model.wording import interval, number
 from rubriclab.runs.card import card_text, judge_card
 from rubriclab.store import RunInfo, Store
 
-LEAD = (
-    "A file with the way of asking that this run shows to be cheapest and good enough: prompt, model, rubric, "
-    "measured bias, orders. `rubriclab.apply` asks by it in a pipeline of yours. It holds no key and no text of the data."
+LEAD = msg(
+    "A file with the way of asking that this run shows to be cheapest and good enough: prompt, "
+    "model, rubric, measured bias, orders. `rubriclab.apply` asks by it in a pipeline of yours. It "
+    "holds no key and no text of the data."
 )
 
 
 def section(store: Store, info: RunInfo) -> None:
     """Which judge, which margin, then what was measured and the file."""
-    with st.expander("Judge card: take the way of asking with you", icon=":material/badge:"):
-        st.markdown(LEAD)
+    with st.expander(tr("Judge card: take the way of asking with you"), icon=":material/badge:"):
+        st.markdown(tr(LEAD))
         arms = _settings(store, info)
         left, right = st.columns(2)
         with left:
             key = f"card-arm-{info.run}"  # of another run the browser would show this one's names
-            code = st.selectbox("Judge", list(arms), format_func=lambda arm: about(arms[arm]), key=key)
+            code = st.selectbox(tr("Judge"), list(arms), format_func=lambda arm: about(arms[arm]), key=key)
         with right:
             margin = _margin(arms[code])
-        if not st.button("Measure the ways of asking", key="card-make", icon=":material/straighten:"):
+        if not st.button(tr("Measure the ways of asking"), key="card-make", icon=":material/straighten:"):
             return
         try:
-            with st.spinner("Measuring on held-out items …"):
-                text = _card(store, store.path, info.run, store.revision(info.run), code, margin)
+            with st.spinner(tr("Measuring on held-out items …")):
+                text = _card(store, store.path, info.run, store.revision(info.run), code, margin, language())
         except LabError as fault:
             st.info(ui.plain(str(fault)), icon=":material/info:")
             return
@@ -55,31 +59,32 @@ def _settings(store: Store, info: RunInfo) -> dict[int, Arm]:
 def _margin(arm: Arm) -> float:
     pairs = arm.axis in ("pairwise", "listwise")
     usual = MARGIN_SHARE if pairs else MARGIN_STEPS * step(arm.scores)
-    unit = "a share of the verdicts" if pairs else "score points"
     return st.number_input(
-        f"Margin, in {unit}",
+        tr("Margin, in a share of the verdicts") if pairs else tr("Margin, in score points"),
         min_value=usual / 25,
         value=usual,
         step=usual / 5,
         key=f"card-margin-{'pairs' if pairs else 'scores'}",
-        help="How much worse than the best way of asking a cheaper one may be.",
+        help=tr("How much worse than the best way of asking a cheaper one may be."),
     )
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _card(_store: Store, path: str, run: str, revision: str, code: int, margin: float) -> str:
-    del path, revision  # part of what the answer is kept by
+def _card(_store: Store, path: str, run: str, revision: str, code: int, margin: float, spoken: str) -> str:
+    del path, revision, spoken  # part of what the answer is kept by
     return card_text(judge_card(_store, run, arm=code, margin=margin))
 
 
 def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
     st.markdown(f"**{ui.plain(made['choice']['sentence'])}**")
-    st.dataframe(_table(made), hide_index=True, width="stretch")
-    st.caption(ui.plain(f"Distance from {made['choice']['target']}. {made['choice']['method']}"))
+    table = _table(made)
+    st.dataframe(table, hide_index=True, width="stretch", column_config=uf.headings(table))
+    target, method = made["choice"]["target"], made["choice"]["method"]
+    st.caption(ui.plain(tr("Distance from {target}. {method}", target=tr(target), method=tr(method))))
     for note in made["notes"]:
         st.caption(ui.plain(note))
     st.download_button(
-        "Judge card (JSON)",
+        tr("Judge card (JSON)"),
         text,
         file_name=f"{info.run}.card.json",
         mime="application/json",
@@ -88,24 +93,25 @@ def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
         icon=":material/badge:",
         on_click="ignore",
     )
-    st.caption("In a terminal: `python -m rubriclab card RUN --out judge.card.json --code FOLDER`")
+    st.caption(tr("In a terminal: `python -m rubriclab card RUN --out judge.card.json --code FOLDER`"))
 
 
 def _table(made: dict[str, Any]) -> pd.DataFrame:
     rows = []
     for cure in made["cures"]:
         agreement, far = cure["agreement"], cure["distance"]
-        ends = "" if far["low"] is None else f" [{far['low']:.2f}, {far['high']:.2f}]"
+        title, note = cure["title"], cure["note"]
+        ends = "" if far["low"] is None else f" {interval((far['low'], far['high']), '.2f', brackets=True)}"
         rows.append(
             {
-                "": "chosen" if cure["key"] == made["cure"] else "",
-                "Way of asking": cure["title"],
-                "Calls": cure["calls"],
-                "Distance": f"{far['value']:.2f}{ends}",
-                "Within the margin": "yes" if cure["not_worse"] else "not shown",
-                "r with people": None if agreement is None else agreement["value"],
-                "Money for 1,000": cure["money_per_1000"],
-                "Note": cure["note"],
+                "": tr("chosen") if cure["key"] == made["cure"] else "",
+                msg("Way of asking"): tr(title),
+                msg("Calls"): cure["calls"],
+                msg("Distance"): f"{number(far['value'], '.2f')}{ends}",
+                msg("Within the margin"): tr("yes") if cure["not_worse"] else tr("not shown"),
+                msg("r with people"): None if agreement is None else agreement["value"],
+                msg("Money for 1,000"): cure["money_per_1000"],
+                msg("Note"): tr(note),
             }
         )
     return pd.DataFrame(rows)

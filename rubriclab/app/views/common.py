@@ -15,6 +15,7 @@ from rubriclab.app import ui
 from rubriclab.findings.effects import words
 from rubriclab.findings.topic import Advice, Question
 from rubriclab.model import Arm, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.verdict import Effect
@@ -36,10 +37,18 @@ class OfAnArm(Protocol):
 A = TypeVar("A", bound=OfAnArm)
 
 BADGES = {
-    "effect": ":red-badge[effect]",
-    "equivalent": ":green-badge[equivalent]",
-    "undecided": ":gray-badge[undecided]",
+    "effect": msg(":red-badge[effect]"),
+    "equivalent": msg(":green-badge[equivalent]"),
+    "undecided": msg(":gray-badge[undecided]"),
 }
+"""The three answers as they stand beside a question; said by ``badge``."""
+VERDICTS = (msg("effect"), msg("equivalent"), msg("undecided"))
+"""The three answers as they stand in a table."""
+
+
+def badge(verdict: str) -> str:
+    """One of the three answers, in its colour."""
+    return tr(BADGES[verdict])
 
 
 def answer(sentence: str) -> None:
@@ -65,7 +74,7 @@ def metrics(*cells: tuple[str, str, str, str]) -> None:
 
 def verdict(shown: Effect, title: str, about: str) -> None:
     """One of the three answers, with the number it rests on."""
-    st.markdown(f"**{ui.plain(title)}** {BADGES[shown.verdict]} {ui.plain(words(shown))}", help=about or None)
+    st.markdown(f"**{ui.plain(title)}** {badge(shown.verdict)} {ui.plain(words(shown))}", help=about or None)
 
 
 def cautions(*groups: Iterable[str]) -> None:
@@ -73,10 +82,10 @@ def cautions(*groups: Iterable[str]) -> None:
     said = list(dict.fromkeys(text for group in groups for text in group))
     if len(said) < 3:
         for text in said:
-            st.info(ui.plain(text), icon=":material/info:")
+            st.info(ui.plain(tr(text)), icon=":material/info:")
         return
-    with st.expander(f"Read with care: {len(said)} notes", icon=":material/info:"):
-        st.markdown("\n".join(f"- {ui.plain(text)}" for text in said))
+    with st.expander(tr("Read with care: {count} notes", count=len(said)), icon=":material/info:"):
+        st.markdown("\n".join(f"- {ui.plain(tr(text))}" for text in said))
 
 
 def with_ends(name: str, value: float, ends: Interval) -> dict[str, float]:
@@ -90,7 +99,7 @@ def advice(given: Sequence[Advice]) -> None:
         row = given[start : start + 2]
         for place, one in zip(st.columns(2), row, strict=False):
             with place.container(border=True, height="stretch"):
-                st.markdown(f"**{ui.plain(one.title)}** {BADGES[one.effect.verdict]}")
+                st.markdown(f"**{ui.plain(one.title)}** {badge(one.effect.verdict)}")
                 st.markdown(ui.plain(one.answer))
                 st.caption(ui.plain(words(one.effect)))
 
@@ -165,8 +174,8 @@ def _code(option: Hashable) -> str:
 
 
 def toggle(label: str, options: Sequence[str], *, key: str, about: str = "", address: str = "view") -> str:
-    """A switch between a few named views; the first one until something is chosen."""
-    return ui.choose(label, options, key=key, address=address, about=about, segments=True)
+    """A switch between a few views, by their names in English; the first one until something is chosen."""
+    return ui.choose(label, options, key=key, address=address, about=about, segments=True, name=tr)
 
 
 Setting = tuple[str, str, str]
@@ -209,20 +218,53 @@ COLUMN_TERMS: Mapping[str, str] = MappingProxyType(
 """What a column of a table means, by its heading: the same name means the same everywhere."""
 
 
+def heading(name: str) -> str:
+    """What stands above a column: frames, and the files made of them, have its name in English."""
+    if name.endswith(" low"):
+        return tr("{name} low", name=tr(name.removesuffix(" low")))
+    if name.endswith(" high"):
+        return tr("{name} high", name=tr(name.removesuffix(" high")))
+    return tr(name)
+
+
+def headings(frame: pd.DataFrame) -> dict[str, str]:
+    """By column what stands above it."""
+    return {name: heading(name) for name in map(str, frame.columns)}
+
+
+def in_words(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """A frame with the cells of these columns said; files keep them in English."""
+    return frame.assign(
+        **{
+            name: [tr(cell) if isinstance(cell, str) else cell for cell in frame[name]]
+            for name in columns
+            if name in frame
+        }
+    )
+
+
 def table(
-    frame: pd.DataFrame, *, key: str, forms: Mapping[str, Sequence[str]] = MappingProxyType({}), select: bool = False
+    frame: pd.DataFrame,
+    *,
+    key: str,
+    forms: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    said: Sequence[str] = (),
+    select: bool = False,
 ) -> list[int]:
     """A table without its index; with ``select`` the number of the row the user chose.
 
-    ``forms``: a number format (as ``%.3f``) with the columns that take it.
+    ``forms``: a number format (as ``%.3f``) with the columns that take it. ``said``: columns whose cells are words
+    of the lab, as verdicts are.
     """
     told = {name: ui.about(COLUMN_TERMS[name]) for name in frame.columns if name in COLUMN_TERMS}
-    config: dict[str, Any] = {name: st.column_config.Column(help=about) for name, about in told.items()}
+    above = headings(frame)
+    config: dict[str, Any] = {name: st.column_config.Column(text, help=told.get(name)) for name, text in above.items()}
     config |= {
-        name: st.column_config.NumberColumn(format=form, help=told.get(name))
+        name: st.column_config.NumberColumn(above.get(name), format=form, help=told.get(name))
         for form, names in forms.items()
         for name in names
     }
+    frame = in_words(frame, ("verdict", *said))
     if not select:
         st.dataframe(frame, hide_index=True, width="stretch", key=key, column_config=config)
         return []

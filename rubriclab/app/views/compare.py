@@ -19,17 +19,19 @@ from rubriclab.findings.contrast import CONTRAST, contrast_words
 from rubriclab.findings.contrast_results import ALONE, FEW, Contrast
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.summary import ComparisonLine, Line, arm_result, moves, scales, short_names
-from rubriclab.model.wording import many
+from rubriclab.model.language import figure, msg, tr
+from rubriclab.model.wording import many, plural
 from rubriclab.store import RunInfo
 
 SECTIONS = {
-    "options": "Order of score options",
-    "criteria": "Order of criteria",
-    "pairwise": "Pairs",
-    "listwise": "Lists",
+    "options": msg("Order of score options"),
+    "criteria": msg("Order of criteria"),
+    "pairwise": msg("Pairs"),
+    "listwise": msg("Lists"),
 }
 
-NOTHING = "Nothing of these two can be compared: there is too little that could be read."
+RATES = {"pairwise": msg("Consistency and fairness, pairs"), "listwise": msg("Consistency and fairness, lists")}
+NOTHING = msg("Nothing of these two can be compared: there is too little that could be read.")
 
 
 def simulated_note(chosen: Chosen) -> None:
@@ -38,7 +40,10 @@ def simulated_note(chosen: Chosen) -> None:
     if judges:
         listed = ", ".join(ui.plain(name) for name in judges)
         st.warning(
-            f"**Simulated**: {listed}. Their numbers show how the method works, not how any model behaves.",
+            tr(
+                "**Simulated**: {judges}. Their numbers show how the method works, not how any model behaves.",
+                judges=listed,
+            ),
             icon=":material/science:",
         )
 
@@ -52,7 +57,7 @@ def together(chosen: Chosen, told: Sequence[Line], axis: str) -> dict[str, Chart
     index = 0
     if len(groups) > 1:
         index = ui.choose(
-            "Scale",
+            tr("Scale"),
             list(range(len(groups))),
             key=f"compare-scale-{axis}",
             address=f"scale-{axis}",
@@ -60,7 +65,9 @@ def together(chosen: Chosen, told: Sequence[Line], axis: str) -> dict[str, Chart
             name=lambda i: _scale_name(groups[i][0]),
         )
         other = next(group for k, group in enumerate(groups) if k != index)
-        st.caption(f"Drawn apart, because they cannot be compared. {why_not(groups[index][0].arm, other[0].arm)}")
+        st.caption(
+            tr("Drawn apart, because they cannot be compared. {why}", why=why_not(groups[index][0].arm, other[0].arm))
+        )
     group = groups[index]
     info = chosen.infos[group[0].run]
     tag = f"{axis}-{index}"
@@ -71,7 +78,7 @@ def together(chosen: Chosen, told: Sequence[Line], axis: str) -> dict[str, Chart
     some = [line for line in group if isinstance(line, ComparisonLine)]
     drawn = draw.rates(some, [chosen.names[code_of(line)] for line in some])
     ui.chart(drawn, key=f"compare-rates-{tag}", info=info)
-    return {f"Consistency and fairness, {SECTIONS[axis].lower()}": drawn}
+    return {RATES[axis]: drawn}
 
 
 def _options_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag: str) -> dict[str, Chart]:
@@ -79,7 +86,7 @@ def _options_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag:
     _left_out(
         chosen,
         [line for line in group if line not in moved],
-        "kept to one order, so position and score cannot be told apart",
+        tr("kept to one order, so position and score cannot be told apart"),
     )
     if not moved:
         return {}
@@ -88,12 +95,15 @@ def _options_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag:
     left, right = st.columns(2, gap="large")
     with left:
         even = 1.0 / len(moved[0].arm.scores)
-        st.markdown(f"**Score × position** in per cent, one scale; even is {100 * even:.0f}", help=ui.about("table"))
+        st.markdown(
+            tr("**Score × position** in per cent, one scale; even is {even:.0f}", even=100 * even),
+            help=ui.about("table"),
+        )
         ui.chart(cells, key=f"compare-cells-{tag}", info=info)
     with right:
-        st.markdown("**Position selected**, 95 % intervals", help=ui.about("share"))
+        st.markdown(tr("**Position selected**, 95 % intervals"), help=ui.about("share"))
         ui.chart(lines_drawn, key=f"compare-shares-{tag}", info=info)
-    return {"Score by position": cells, "Positions": lines_drawn}
+    return {msg("Score by position"): cells, msg("Positions"): lines_drawn}
 
 
 def _judges(chosen: Chosen) -> list[str]:
@@ -102,13 +112,13 @@ def _judges(chosen: Chosen) -> list[str]:
 
 def _criteria_together(chosen: Chosen, group: Sequence[Line], info: RunInfo, tag: str) -> dict[str, Chart]:
     moved = [line for line in group if moves(line)]
-    _left_out(chosen, [line for line in group if line not in moved], "kept every criterion at one place")
+    _left_out(chosen, [line for line in group if line not in moved], tr("kept every criterion at one place"))
     if not moved:
         return {}
     cells = draw.shift_heatmaps(_facets(chosen, moved))
-    st.markdown("**Criterion × position**, points from the criterion's mean, one scale", help=ui.about("shift"))
+    st.markdown(tr("**Criterion × position**, points from the criterion's mean, one scale"), help=ui.about("shift"))
     ui.chart(cells, key=f"compare-shifts-{tag}", info=info)
-    return {"Criterion by position": cells}
+    return {msg("Criterion by position"): cells}
 
 
 def _facets(chosen: Chosen, told: Sequence[Line]) -> list[draw.Facet]:
@@ -122,17 +132,20 @@ def _facets(chosen: Chosen, told: Sequence[Line]) -> list[draw.Facet]:
 def _left_out(chosen: Chosen, told: Sequence[Line], why: str) -> None:
     if told:
         listed = "; ".join(ui.plain(chosen.label(line)) for line in told)
-        st.caption(f"Not drawn: {listed} ({why}).")
+        st.caption(tr("Not drawn: {arms} ({why}).", arms=listed, why=why))
 
 
 def _scale_name(line: Line) -> str:
     arm = line.arm
     if arm.axis == "options":
-        return f"{many(len(arm.scores), 'option')}, {arm.scores[0]} to {arm.scores[-1]}"
+        options = many(len(arm.scores), "option")
+        return tr("{options}, {low} to {high}", options=options, low=arm.scores[0], high=arm.scores[-1])
     if arm.axis == "criteria":
-        scale = f", scores {arm.scores[0]} to {arm.scores[-1]}" if arm.scores else ""
-        return f"{arm.n_positions} criteria{scale}"
-    return f"lists of {arm.n_positions}"
+        if not arm.scores:
+            return tr("{places} criteria", places=arm.n_positions)
+        low, high = arm.scores[0], arm.scores[-1]
+        return tr("{places} criteria, scores {low} to {high}", places=arm.n_positions, low=low, high=high)
+    return tr("lists of {places}", places=arm.n_positions)
 
 
 # ---------------------------------------------------------------- one difference
@@ -145,21 +158,23 @@ def difference(chosen: Chosen) -> tuple[dict[str, Chart], pd.DataFrame | None]:
     able = [code for code in by_code if partners[code]]
     if not able:
         st.caption(
-            "Choose two judges or strategies that can be compared: the same axis, the same "
-            "number of options and the same range of scores."
+            tr(
+                "Choose two judges or strategies that can be compared: the same axis, the same number of options "
+                "and the same range of scores."
+            )
         )
         return {}, None
     first = next((code for code in able if moves(by_code[code])), able[0])
     left, right = st.columns(2)
     with left:
-        a = by_code[_side("First (a)", able, first, "a", chosen, by_code)]
+        a = by_code[_side(tr("First (a)"), able, first, "a", chosen, by_code)]
     others = [code_of(line) for line in partners[code_of(a)]]
     with right:
         second = _natural(a, [by_code[code] for code in others])
-        b = by_code[_side("less the second (b)", others, second, "b", chosen, by_code)]
+        b = by_code[_side(tr("less the second (b)"), others, second, "b", chosen, by_code)]
     _refused(chosen, a)
     found = ui.finding(chosen.infos[a.run], CONTRAST, code_a=a.code, b=chosen.infos[b.run], code_b=b.code)
-    answer, *more = contrast_words(found, chosen.label(a), chosen.label(b)) or (NOTHING,)
+    answer, *more = contrast_words(found, chosen.label(a), chosen.label(b)) or (tr(NOTHING),)
     uf.answer(answer)
     for text in more:
         st.markdown(ui.plain(text))
@@ -207,19 +222,27 @@ def _refused(chosen: Chosen, a: Line) -> None:
         if why:
             whys.setdefault(why, []).append(ui.plain(chosen.label(line)))
     for why, names in whys.items():
-        st.caption(f"Not offered against it: {'; '.join(names)}. {why}")
+        st.caption(tr("Not offered against it: {names}. {why}", names="; ".join(names), why=why))
 
 
 def _basis(found: Contrast) -> str:
     """On how many items the difference rests, and how they were brought together."""
-    what = "comparisons" if found.arm_a.axis in ("pairwise", "listwise") else "items"
-    left = found.left_out_a, found.left_out_b
-    out = f" Left out: {left[0]:,} of a, {left[1]:,} of b." if any(left) else " None left out."
+    thing = "comparison" if found.arm_a.axis in ("pairwise", "listwise") else "item"
+    judged = f"{figure(found.n_a, ',')} {plural(thing, 2)}"
+    out = tr(" None left out.")
+    if found.left_out_a or found.left_out_b:
+        out = tr(" Left out: {of_a:,} of a, {of_b:,} of b.", of_a=found.left_out_a, of_b=found.left_out_b)
     if found.paired:
-        how = f"Paired: both judged the same {found.n_a:,} {what}."
+        how = tr("Paired: both judged the same {items}.", items=judged)
     else:
-        how = f"Independent: {found.n_a:,} {what} of a against {found.n_b:,} others of b."
-    return f"{how}{out} Intervals resample {found.units:,} {found.unit}s, {found.n_boot:,} times."
+        how = tr("Independent: {items} of a against {others:,} others of b.", items=judged, others=found.n_b)
+    return tr(
+        "{how}{out} Intervals resample {units}, {times:,} times.",
+        how=how,
+        out=out,
+        units=f"{figure(found.units, ',')} {plural(found.unit, 2)}",
+        times=found.n_boot,
+    )
 
 
 def _difference_charts(found: Contrast, a: Line, b: Line) -> dict[str, Chart]:
@@ -227,24 +250,30 @@ def _difference_charts(found: Contrast, a: Line, b: Line) -> dict[str, Chart]:
     drawn: dict[str, Chart] = {}
     forest = draw.difference_forest(found)
     if found.cells is None:
-        drawn["Differences"] = forest
+        drawn[msg("Differences")] = forest
         _two_ways(forest, a, b, key=f"compare-forest-{tag}")
         st.caption(_forest_words(found))
         return drawn
-    drawn["Difference by cell"] = draw.difference_heatmap(found)
+    drawn[msg("Difference by cell")] = draw.difference_heatmap(found)
     drawn["Differences"] = forest
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**Cell by cell**, a less b in points", help=ui.about("simultaneous"))
+        st.markdown(tr("**Cell by cell**, a less b in points"), help=ui.about("simultaneous"))
         _two_ways(drawn["Difference by cell"], a, b, key=f"compare-difference-{tag}")
         st.caption(
-            f"Outlined: 0 lies outside the interval, those of all {found.cells.tested} cells taken "
-            f"at once ({int(found.cells.clear.sum())} here). Orange: more in a; blue: more in b. "
-            f"Without a colour: fewer than {FEW} {found.unit}s to go by in one of the two."
+            tr(
+                "Outlined: 0 lies outside the interval, those of all {tested} cells taken at once ({clear} "
+                "here). Orange: more in a; blue: more in b. Without a colour: fewer than {few} {units} to go by "
+                "in one of the two.",
+                tested=found.cells.tested,
+                clear=int(found.cells.clear.sum()),
+                few=FEW,
+                units=plural(found.unit, FEW),
+            )
         )
     with right:
         st.markdown(
-            "**Overall**, a less b with 95 % intervals", help=ui.about("arm_difference", also=("interval", "sesoi"))
+            tr("**Overall**, a less b with 95 % intervals"), help=ui.about("arm_difference", also=("interval", "sesoi"))
         )
         _two_ways(forest, a, b, key=f"compare-forest-{tag}")
         st.caption(_forest_words(found))
@@ -255,11 +284,11 @@ def _forest_words(found: Contrast) -> str:
     """What the colours and the band of a forest say, and what they do not."""
     held = next((one.effect for one in found.deltas if one.effect is not None), None)
     alone = any(one.kind in ALONE for one in found.deltas)
-    band = f" Band: less than the smallest effect of interest, {held.sesoi:g}." if held else ""
-    return (
-        f"Intervals hold all at once{', those of V and r each for itself' if alone else ''}.{band} "
-        "Grey: 0 or too little to matter is still possible, which does not show that the two are alike."
-    )
+    band = tr(" Band: less than the smallest effect of interest, {sesoi:g}.", sesoi=held.sesoi) if held else ""
+    once = tr("Intervals hold all at once, those of V and r each for itself.") if alone else ""
+    once = once or tr("Intervals hold all at once.")
+    grey = tr(" Grey: 0 or too little to matter is still possible, which does not show that the two are alike.")
+    return once + band + grey
 
 
 @st.fragment  # a click redraws the chart and its links, not the page
@@ -275,7 +304,7 @@ def _two_ways(shown: Chart, a: Line, b: Line, *, key: str) -> None:
             mine = replace(behind, arm=line.code, run=line.run)
             st.page_link(
                 "pages/judgments.py",
-                label=f"Judgments of {letter} behind this",
+                label=tr("Judgments of {letter} behind this", letter=letter),
                 icon=":material/arrow_forward:",
                 query_params=judgments_address(mine, line.run),
             )
@@ -285,18 +314,18 @@ def difference_frame(found: Contrast) -> pd.DataFrame:
     """Every difference with its interval: rates first, then the cells of the table."""
     rows: list[dict[str, Any]] = [
         {
-            "measure": one.measure,
-            "row": "",
-            "position": None,
+            msg("measure"): one.measure,
+            msg("row"): "",
+            msg("position"): None,
             "a": one.a,
             "b": one.b,
-            "difference": one.delta,
-            "low": one.ci.low,
-            "high": one.ci.high,
-            "low, all at once": one.ci_all.low,
-            "high, all at once": one.ci_all.high,
-            "verdict": one.effect.verdict if one.effect else "",
-            "smallest effect of interest": one.effect.sesoi if one.effect else None,
+            msg("difference"): one.delta,
+            msg("low"): one.ci.low,
+            msg("high"): one.ci.high,
+            msg("low, all at once"): one.ci_all.low,
+            msg("high, all at once"): one.ci_all.high,
+            msg("verdict"): one.effect.verdict if one.effect else "",
+            msg("smallest effect of interest"): one.effect.sesoi if one.effect else None,
         }
         for one in found.deltas
     ]

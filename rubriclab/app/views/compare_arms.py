@@ -10,6 +10,7 @@ import streamlit as st
 from rubriclab.app import ui
 from rubriclab.findings.summary import Line, lines, short_names
 from rubriclab.findings.topics import Findings
+from rubriclab.model.language import tr
 from rubriclab.store import RunInfo
 
 MOST_RUNS, MOST_ARMS = 6, 16
@@ -42,7 +43,7 @@ def choose_arms() -> Chosen | None:
     names = list(runs)
     _say_missing("run", names)
     picked = ui.choose_many(
-        "Runs",
+        tr("Runs"),
         names,
         key="compare-runs",
         address="run",
@@ -59,7 +60,7 @@ def choose_arms() -> Chosen | None:
     default = _kept(picked, list(every))
     _say_missing("arm", list(every))
     arms = ui.choose_many(
-        "Judges and strategies",
+        tr("Judges and strategies"),
         list(every),
         key=f"compare-arms-{'-'.join(picked)}",
         address="arm",
@@ -77,7 +78,10 @@ def _say_missing(address: str, offered: Sequence[str]) -> None:
     """Of a link: which of the runs or arms that it asks for are not here."""
     lost = [ui.plain(code) for code in st.query_params.get_all(address) if code not in offered]
     if lost:
-        st.warning(f"The link asks for {', '.join(lost)}, which cannot be chosen here.", icon=":material/link_off:")
+        st.warning(
+            tr("The link asks for {codes}, which cannot be chosen here.", codes=", ".join(lost)),
+            icon=":material/link_off:",
+        )
 
 
 def _newest(infos: Sequence[RunInfo]) -> list[str]:

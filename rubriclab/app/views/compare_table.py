@@ -10,11 +10,12 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
-from rubriclab.findings.ordering import UNIT, cost_said
+from rubriclab.findings.ordering import cost_said
 from rubriclab.findings.summary import ComparisonLine, CriteriaLine, Line, OptionsLine
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name, listed
 
-COST = f"Bias Cost ({UNIT})"
+COST = msg("Bias Cost (percentage points)")
 
 # ---------------------------------------------------------------- the table
 
@@ -26,39 +27,44 @@ def summary_frame(told: Sequence[Line]) -> pd.DataFrame:
 
 def _row(line: Line) -> dict[str, Any]:
     return {
-        "Judge": line.arm.judge,
-        "Strategy": line.arm.strategy,
-        "Setting": str(line.arm.variant),
+        msg("Judge"): line.arm.judge,
+        msg("Strategy"): line.arm.strategy,
+        msg("Setting"): str(line.arm.variant),
         **_numbers(line),
         _COUNTED[line.arm.axis]: line.n_items,
-        "Read": line.read,
-        "Data set": line.arm.dataset,
-        "Run": line.run_name,
-        "Simulated": line.arm.simulated,
+        msg("Read"): line.read,
+        msg("Data set"): line.arm.dataset,
+        msg("Run"): line.run_name,
+        msg("Simulated"): line.arm.simulated,
     }
 
 
-_COUNTED = {"options": "Items", "criteria": "Texts", "pairwise": "Questions", "listwise": "Questions"}
+_COUNTED = {
+    "options": msg("Items"),
+    "criteria": msg("Texts"),
+    "pairwise": msg("Questions"),
+    "listwise": msg("Questions"),
+}
 
 
 def _numbers(line: Line) -> dict[str, float]:
     if isinstance(line, OptionsLine):
         return {
-            "Reads": line.reads,
-            "Mean score": line.mean_score,
-            **uf.with_ends("Shift", line.shift, line.shift_ci),
-            "Position 1": line.first,
+            msg("Reads"): line.reads,
+            msg("Mean score"): line.mean_score,
+            **uf.with_ends(msg("Shift"), line.shift, line.shift_ci),
+            msg("Position 1"): line.first,
             **uf.with_ends("V", line.v, line.v_ci),
             COST: line.bias_cost,
             **uf.with_ends("r", line.r, line.r_ci),
-            "Within-item sd": line.within_item_sd,
+            msg("Within-item sd"): line.within_item_sd,
         }
     if isinstance(line, CriteriaLine):
         return {
-            "Criteria moved": line.moved,
-            "of": line.tested,
-            "Shift mean": line.shift_mean,
-            "Shift max": line.shift_max,
+            msg("Criteria moved"): line.moved,
+            msg("of"): line.tested,
+            msg("Shift mean"): line.shift_mean,
+            msg("Shift max"): line.shift_max,
             **uf.with_ends("r", line.r, line.r_ci),
         }
     if isinstance(line, ComparisonLine):
@@ -66,7 +72,7 @@ def _numbers(line: Line) -> dict[str, float]:
             **uf.with_ends("PC", line.pc, line.pc_ci),
             **uf.with_ends("PF", line.pf, line.pf_ci),
             **uf.with_ends("RS", line.rs, line.rs_ci),
-            **uf.with_ends("Unreadable", line.error, line.error_ci),
+            **uf.with_ends(msg("Unreadable"), line.error, line.error_ci),
         }
     raise TypeError(f"no columns for {type(line).__name__}")
 
@@ -99,18 +105,18 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
     frame = summary_frame(told)
     idle = [name for name in ("Setting", "Simulated") if not frame[name].any()]
     idle += [name for name in frame.columns if frame[name].isna().all()]
-    config: dict[str, Any] = {"Judge": st.column_config.TextColumn(pinned=True)}
+    config: dict[str, Any] = {**uf.headings(frame), "Judge": st.column_config.TextColumn(tr("Judge"), pinned=True)}
     for name in map(str, frame.columns):
         term, form = _TERMS.get(name.removesuffix(" low").removesuffix(" high"), ("", ""))
         if form:
             about = ui.about(term) if term and name in _TERMS else None
             # Streamlit makes room for the numbers alone, and would cut off the words in place of a missing one.
             width = MISSING_WIDTH if frame[name].isna().any() else None
-            config[name] = st.column_config.NumberColumn(format=form, help=about, width=width)
+            config[name] = st.column_config.NumberColumn(uf.heading(name), format=form, help=about, width=width)
     # Whole per cents, as everywhere else; the export keeps every digit.
     shares = [name for name in ("Position 1", "Read") if name in frame]
     shown = frame.drop(columns=idle).round(dict.fromkeys(shares, 2))
-    st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder="not defined")
+    st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder=tr("not defined"))
     if missing := missing_costs(told):
         st.caption(ui.plain(missing))
     return frame
@@ -124,4 +130,4 @@ def missing_costs(told: Sequence[Line]) -> str:
             name = arm_name(line.arm, simulated=False)
             whose.setdefault(cost_said(line.bias_cost, line.bias_cost_why), []).append(name)
     lines = "; ".join(f"{listed(names)} {why}" for why, names in whose.items())
-    return f"Bias Cost: {lines}." if lines else ""
+    return tr("Bias Cost: {reasons}.", reasons=lines) if lines else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Literal
 
 import pandas as pd
@@ -12,7 +11,8 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
-from rubriclab.app.views.judgments_table import judgments_of
+from rubriclab.app.views.comparison_calls import chance_frame, hardest
+from rubriclab.app.views.comparison_fit import regression
 from rubriclab.figures.comparison import (
     against_win_rate,
     agreement_heatmap,
@@ -27,10 +27,10 @@ from rubriclab.findings.comparison import ComparisonResult, comparison_sentence,
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.comparison_together import JudgesTogether
 from rubriclab.model import Arm
-from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value
+from rubriclab.model.language import figure, msg, tr
+from rubriclab.model.wording import arm_name, beyond_noise_parts, interval, many, number, p_value, plural
 from rubriclab.stats.inference import Interval
-from rubriclab.stats.judges import Agreement
-from rubriclab.stats.stepwise import POST_SELECTION, Stepwise
+from rubriclab.stats.stepwise import POST_SELECTION
 from rubriclab.store import RunInfo
 
 
@@ -43,20 +43,25 @@ def _place_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
     first, excess = judge.first_place.effect, judge.order_excess
     known = excess.comparisons > 0
     by = judge.first_place.by_choices
-    choices = f"; by the choices {number(by.estimate, '+.2f')}" if by else ""
+    choices = tr("; by the choices {estimate}", estimate=number(by.estimate, "+.2f")) if by else ""
     changed, measured = beyond_noise_parts(excess.effect.estimate, "+.0%")
     ends = interval(excess.effect.interval, "+.0%")
     return [
         (
-            "Advantage of the first place",
+            tr("Advantage of the first place"),
             number(first.estimate, "+.2f"),
-            f"{interval(first.interval, '+.2f')}; of interest from {first.sesoi:g}{choices}",
+            tr(
+                "{ends}; of interest from {smallest:g}{choices}",
+                ends=interval(first.interval, "+.2f"),
+                smallest=first.sesoi,
+                choices=choices,
+            ),
             ui.about("advantage", also=("random_order",)),
         ),
         (
-            "Choices changed by the order alone",
+            tr("Choices changed by the order alone"),
             changed,
-            "; ".join(filter(None, (ends, measured))) if known else "no order asked twice",
+            "; ".join(filter(None, (ends, measured))) if known else tr("no order asked twice"),
             ui.about("order_excess"),
         ),
     ]
@@ -69,44 +74,50 @@ def headline(judge: JudgeComparison) -> None:
     uf.metrics(*_paper_metrics(judge))
     used, test = judge.usable, judge.pf_test
     classes = {
-        "consistent": used.consistent,
-        "the first wins": used.primacy,
-        "the last wins": used.recency,
-        "neither": used.neutral,
-        "unreadable": used.unreadable,
-        "incomplete": used.incomplete,
+        tr("consistent"): used.consistent,
+        tr("the first wins"): used.primacy,
+        tr("the last wins"): used.recency,
+        tr("neither"): used.neutral,
+        tr("unreadable"): used.unreadable,
+        tr("incomplete"): used.incomplete,
     }
-    listed = " · ".join(f"{n:,} {name}" for name, n in classes.items() if n)
+    listed = " · ".join(f"{figure(n, ',')} {name}" for name, n in classes.items() if n)
     st.caption(
-        f"As the papers define them, the judge's own noise included. {judge.first_place.units:,} {judge.unit}s, which "
-        f"intervals go by: {listed}. PF test: {test.note if math.isnan(test.p) else test.name}."
+        tr(
+            "As the papers define them, the judge's own noise included. {units}, which intervals "
+            "go by: {classes}. PF test: {test}.",
+            units=f"{figure(judge.first_place.units, ',')} {plural(judge.unit, 2)}",
+            classes=listed,
+            test=tr(test.note if math.isnan(test.p) else test.name),
+        )
     )
     _places(judge)
 
 
 def _paper_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
     """Consistency, fairness, stability and what could not be read, as the papers define them."""
-    stable = f"{interval(judge.rs_ci, '.0%')}; unbiased {number(judge.repeat_agreement, '.0%')}"
+    alike = number(judge.repeat_agreement, ".0%")
+    stable = tr("{ends}; unbiased {share}", ends=interval(judge.rs_ci, ".0%"), share=alike)
     return [
         (
-            "Consistency (PC)",
+            tr("Consistency (PC)"),
             number(judge.pc, ".1%"),
-            f"{interval(judge.pc_ci, '.0%')}; ± {number(judge.pc_sd, '.2f')} over cells",
+            tr("{ends}; ± {sd} over cells", ends=interval(judge.pc_ci, ".0%"), sd=number(judge.pc_sd, ".2f")),
             ui.about("pc"),
         ),
         (
-            "Fairness (PF)",
+            tr("Fairness (PF)"),
             number(judge.pf, "+.3f"),
             f"{interval(judge.pf_ci, '+.2f')}; {p_value(judge.pf_p_holm)}",
             ui.about("pf"),
         ),
         (
-            "Stability (RS)",
+            tr("Stability (RS)"),
             number(judge.rs, ".1%"),
-            stable if judge.usable.queries else "no query asked twice",
+            stable if judge.usable.queries else tr("no query asked twice"),
             ui.about("rs"),
         ),
-        ("Unreadable", number(judge.error, ".1%"), f"{many(judge.usable.series, 'comparison')}", ui.about("error")),
+        (tr("Unreadable"), number(judge.error, ".1%"), many(judge.usable.series, "comparison"), ui.about("error")),
     ]
 
 
@@ -125,10 +136,10 @@ def _places(judge: JudgeComparison) -> None:
         )
         for one in judge.first_place.places
     ]
-    names = ["place", "share of decided", "interval", "over even", "interval of it", "verdict"]
+    names = [msg("place"), msg("share of decided"), msg("interval"), msg("over even"), msg("interval of it"), "verdict"]
     frame = pd.DataFrame(rows, columns=names)
     forms = {"%.3f": ["share of decided"], "%+.3f": ["over even"]}
-    st.markdown("**Each place**, intervals for all places at once", help=ui.about("advantage"))
+    st.markdown(tr("**Each place**, intervals for all places at once"), help=ui.about("advantage"))
     uf.table(frame, key="comparison-places", forms=forms)
 
 
@@ -163,7 +174,7 @@ def _judge_row(judge: JudgeComparison) -> dict[str, object]:
 
 
 def _protocol(judge: JudgeComparison) -> str:
-    return "pairs" if judge.axis == "pairwise" else f"lists of {judge.n_positions}"
+    return tr("pairs") if judge.axis == "pairwise" else tr("lists of {places}", places=judge.n_positions)
 
 
 def show_judges(result: ComparisonResult) -> pd.DataFrame:
@@ -179,12 +190,22 @@ def show_judges(result: ComparisonResult) -> pd.DataFrame:
                 first.verdict,
                 _with_ends(judge.pc, judge.pc_ci, ".2f"),
                 _with_ends(judge.pf, judge.pf_ci, "+.2f"),
-                _with_ends(judge.rs, judge.rs_ci, ".2f") if judge.usable.queries else "not asked twice",
+                _with_ends(judge.rs, judge.rs_ci, ".2f") if judge.usable.queries else tr("not asked twice"),
                 number(judge.error, ".3f"),
                 judge.first_place.comparisons,
             )
         )
-    names = ["judge", "protocol", "advantage", "verdict", "PC", "PF", "RS", "error", "comparisons"]
+    names = [
+        msg("judge"),
+        msg("protocol"),
+        msg("advantage"),
+        msg("verdict"),
+        "PC",
+        "PF",
+        "RS",
+        msg("error"),
+        msg("comparisons"),
+    ]
     shown = pd.DataFrame(rows, columns=names)
     if shown["protocol"].nunique() == 1:
         shown = shown.drop(columns="protocol")
@@ -199,25 +220,25 @@ def _with_ends(value: float, ends: Interval, form: str) -> str:
 def papers(info: RunInfo, result: ComparisonResult) -> dict[str, Chart]:
     """Charts of the papers' numbers, where any comparison was read in every order."""
     if not any(math.isfinite(judge.pc) for judge in result.judges):
-        st.caption("No comparison was read in every order: no consistency and no fairness to draw.")
+        st.caption(tr("No comparison was read in every order: no consistency and no fairness to draw."))
         return {}
-    drawn = {"Consistency": consistency_bars(result), "Fairness": fairness_bars(result)}
+    drawn = {msg("Consistency"): consistency_bars(result), msg("Fairness"): fairness_bars(result)}
     for place, name, about in zip(st.columns(2, gap="large"), drawn, ("pc", "pf"), strict=True):
         with place:
-            st.markdown(f"**{name}**", help=ui.about(about))
+            st.markdown(f"**{tr(name)}**", help=ui.about(about))
             ui.chart(drawn[name], key=f"comparison-{name}", info=info)
     left, right = st.columns(2, gap="large")
-    drawn["Consistency and fairness"] = pc_against_pf(result, run_judges=uf.judges_of(info))
+    drawn[msg("Consistency and fairness")] = pc_against_pf(result, run_judges=uf.judges_of(info))
     with left:
-        st.markdown("**Consistency and fairness together**", help=ui.about("primacy"))
+        st.markdown(tr("**Consistency and fairness together**"), help=ui.about("primacy"))
         ui.chart(drawn["Consistency and fairness"], key="comparison-both", info=info)
     with right:
-        st.markdown("**Consistency by task**", help=ui.about("pc"))
+        st.markdown(tr("**Consistency by task**"), help=ui.about("pc"))
         if len({group.name for one in result.judges for group in one.by_task}) > 2:
-            drawn["By task"] = task_radar(result, run_judges=uf.judges_of(info))
+            drawn[msg("By task")] = task_radar(result, run_judges=uf.judges_of(info))
             ui.chart(drawn["By task"], key="comparison-radar", info=info)
         else:
-            st.caption("Three tasks or more make a radar; this run has fewer.")
+            st.caption(tr("Three tasks or more make a radar; this run has fewer."))
     return drawn
 
 
@@ -238,7 +259,7 @@ def candidate_frame(judge: JudgeComparison) -> pd.DataFrame:
                 rate.series,
             )
         )
-    names = ["candidate", "win rate", "low", "high", "PC", "PF", "error", "comparisons"]
+    names = [msg("candidate"), msg("win rate"), "low", "high", "PC", "PF", "error", "comparisons"]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -248,29 +269,39 @@ def task_frame(result: ComparisonResult) -> pd.DataFrame:
         for judge in result.judges
         for group in judge.by_task
     ]
-    names = ["judge", "task", "PC", "PC low", "PC high", "PF", "PF low", "PF high", "error", "comparisons"]
+    names = ["judge", msg("task"), "PC", "PC low", "PC high", "PF", "PF low", "PF high", "error", "comparisons"]
     return pd.DataFrame(rows, columns=names)
 
 
 def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Chart]:
     """PC and PF of every cell against its candidate's overall win rate or the quality gap."""
     against = uf.toggle(
-        "Against", ("Win rate", "Quality gap"), key="comparison-x", address="against", about=ui.about("gap")
+        tr("Against"),
+        (msg("Win rate"), msg("Quality gap")),
+        key="comparison-x",
+        address="against",
+        about=ui.about("gap"),
     )
     x: Literal["owr", "gap"] = "owr" if against == "Win rate" else "gap"
     every = uf.judges_of(info)
+    names = (
+        (msg("PC by win rate"), msg("PF by win rate"))
+        if x == "owr"
+        else (msg("PC by quality gap"), msg("PF by quality gap"))
+    )
     drawn = {
-        f"PC by {against.lower()}": against_win_rate(judges, measure="pc", x=x, run_judges=every),
-        f"PF by {against.lower()}": against_win_rate(judges, measure="pf", x=x, run_judges=every),
+        names[0]: against_win_rate(judges, measure="pc", x=x, run_judges=every),
+        names[1]: against_win_rate(judges, measure="pf", x=x, run_judges=every),
     }
     for place, (name, chart) in zip(st.columns(2, gap="large"), drawn.items(), strict=True):
         with place:
             ui.chart(chart, key=f"comparison-{name}", info=info)
     st.caption(
-        "A point is a candidate on a task; the curve is a parabola fitted to a judge's points. It opens "
-        "upwards by arithmetic alone, so its curvature is held against chance: "
-        + ui.plain("; ".join(_curvature(judge) for judge in judges))
-        + "."
+        tr(
+            "A point is a candidate on a task; the curve is a parabola fitted to a judge's points. It opens "
+            "upwards by arithmetic alone, so its curvature is held against chance: {judges}.",
+            judges=ui.plain("; ".join(_curvature(judge) for judge in judges)),
+        )
     )
     return drawn
 
@@ -278,10 +309,13 @@ def win_rates(info: RunInfo, judges: Sequence[JudgeComparison]) -> dict[str, Cha
 def _curvature(judge: JudgeComparison) -> str:
     fit = judge.pc_parabola
     if not math.isfinite(fit.curvature):
-        return f"{judge.judge}: too few points for a curve of PC"
-    return (
-        f"{judge.judge}: PC {fit.curvature:+.1f}, chance alone {interval(fit.by_chance, '+.1f')} "
-        f"({p_value(fit.test.p)})"
+        return tr("{judge}: too few points for a curve of PC", judge=judge.judge)
+    return tr(
+        "{judge}: PC {curvature:+.1f}, chance alone {by_chance} ({p})",
+        judge=judge.judge,
+        curvature=fit.curvature,
+        by_chance=interval(fit.by_chance, "+.1f"),
+        p=p_value(fit.test.p),
     )
 
 
@@ -290,68 +324,41 @@ def _curvature(judge: JudgeComparison) -> str:
 
 def together(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> dict[str, Chart]:
     """Agreement, disagreement, the majority's own scores, and the hardest calls, openable."""
-    ties = uf.toggle("Calls that a judge called a tie", ("Counted", "Left out"), key="comparison-ties", address="ties")
+    ties = uf.toggle(
+        tr("Calls that a judge called a tie"), (msg("Counted"), msg("Left out")), key="comparison-ties", address="ties"
+    )
     drawn = {
-        "Agreement of judges": agreement_heatmap(group, ties=ties == "Counted"),
-        "Disagreement": disagreement_curve(group),
+        msg("Agreement of judges"): agreement_heatmap(group, ties=ties == "Counted"),
+        msg("Disagreement"): disagreement_curve(group),
     }
     titles = (
-        ("How often two judges answer alike", "agreement"),
-        ("How many judges differ from the commonest answer", "disagreement"),
+        (tr("How often two judges answer alike"), "agreement"),
+        (tr("How many judges differ from the commonest answer"), "disagreement"),
     )
     for place, (title, key), (name, chart) in zip(st.columns(2, gap="large"), titles, drawn.items(), strict=True):
         with place:
             st.markdown(f"**{title}**", help=ui.about(key))
             ui.chart(chart, key=f"comparison-{name}")
     counted = group.with_ties if ties == "Counted" else group.without_ties
-    st.markdown("**Agreement beyond chance**", help=ui.about("beyond_chance"))
+    st.markdown(tr("**Agreement beyond chance**"), help=ui.about("beyond_chance"))
     uf.table(chance_frame(group, counted), key="comparison-chance")
     st.caption(
-        f"Majority vote of {many(len(group.judges), 'judge')}, scored like a judge: PC "
-        f"{number(group.majority_pc, '.3f')} ({interval(group.majority_pc_ci, '.3f')}), PF "
-        f"{number(group.majority_pf, '+.3f')} ({interval(group.majority_pf_ci, '+.3f')}). "
-        f"{many(group.n_instances, 'call', 'were')} read by two judges or more; {group.no_majority:,} have no majority."
+        tr(
+            "Majority vote of {judges}, scored like a judge: PC {pc} ({pc_ends}), PF {pf} ({pf_ends}). "
+            "{calls} {calls:was|were} read by two judges or more; {no_majority:,} have no "
+            "majority.",
+            judges=many(len(group.judges), "judge"),
+            pc=number(group.majority_pc, ".3f"),
+            pc_ends=interval(group.majority_pc_ci, ".3f"),
+            pf=number(group.majority_pf, "+.3f"),
+            pf_ends=interval(group.majority_pf_ci, "+.3f"),
+            calls=many(group.n_instances, "call"),
+            no_majority=group.no_majority,
+        )
     )
     uf.cautions(group.warnings)
-    _hardest(info, group, arms)
+    hardest(info, group, arms)
     return drawn
-
-
-def chance_frame(group: JudgesTogether, counted: Agreement) -> pd.DataFrame:
-    """Two judges a row: the share answered alike and the coefficients that take chance away."""
-    rows = []
-    for i, j in combinations(range(len(group.judges)), 2):
-        cells = [(counted.share[i, j], counted.low[i, j], counted.high[i, j])]
-        cells += [(c.value[i, j], c.low[i, j], c.high[i, j]) for c in counted.beyond_chance]
-        told = [f"{number(v, '.2f')} {interval((lo, hi), '.2f', brackets=True)}" for v, lo, hi in cells]
-        rows.append((f"{group.judges[i]} · {group.judges[j]}", *told, int(counted.n[i, j])))
-    names = ["judges", "alike", *(one.name for one in counted.beyond_chance), "calls"]
-    if len(group.judges) > 2:
-        whole = f"{number(counted.alpha, '.2f')} {interval(counted.alpha_ci, '.2f', brackets=True)}"
-        gaps = ["–"] * len(counted.beyond_chance)
-        rows.append(("all", *gaps, whole, int(group.n_instances)))
-    return pd.DataFrame(rows, columns=names)
-
-
-def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
-    st.markdown("**The calls judges disagree on most**", help=ui.about("disagreement"))
-    if not group.hardest:
-        st.caption("No call on which two judges disagree.")
-        return
-    rows = [
-        (hard.prompt, hard.task, " | ".join(hard.shown), hard.disagreement, *hard.choices.values())
-        for hard in group.hardest
-    ]
-    frame = pd.DataFrame(rows, columns=["prompt", "task", "shown", "differ", *group.judges])
-    chosen = uf.table(frame, key="comparison-hardest", select=True)
-    if chosen and chosen[0] < len(group.hardest):
-        hard = group.hardest[chosen[0]]
-        codes = [
-            code
-            for code, arm in enumerate(arms)
-            if arm.judge in group.judges and arm.dataset == group.dataset and arm.axis == group.axis
-        ]
-        judgments_of(info, [hard.item], codes, key=f"comparison-hard-{chosen[0]}")
 
 
 # ---------------------------------------------------------------- what predicts PC and PF
@@ -359,29 +366,12 @@ def _hardest(info: RunInfo, group: JudgesTogether, arms: Sequence[Arm]) -> None:
 
 def regressions(result: ComparisonResult) -> None:
     """Bidirectional stepwise regressions with the paper's removal table, and what they are worth."""
-    st.subheader("What goes with consistency and fairness", anchor=False, help=ui.about("predictors"))
+    st.subheader(tr("What goes with consistency and fairness"), anchor=False, help=ui.about("predictors"))
     for found in predictors(result):
-        kind = "pairs" if found.axis == "pairwise" else f"lists of {found.n_positions}"
-        st.info(POST_SELECTION, icon=":material/info:")
+        pairs = found.axis == "pairwise"
+        kind = tr("pairs") if pairs else tr("lists of {places}", places=found.n_positions)
+        st.info(tr(POST_SELECTION), icon=":material/info:")
         rest = [*found.pc.warnings, *found.pf.warnings, *found.warnings]
         for name, fit in (("PC", found.pc), ("PF", found.pf)):
-            _regression(f"{name}, {kind}", fit, key=f"comparison-{kind}-{name}")
+            regression(f"{name}, {kind}", fit, key=f"comparison-{found.axis}-{found.n_positions}-{name}")
         uf.cautions(text for text in rest if text != POST_SELECTION)
-
-
-def _regression(title: str, fit: Stepwise, *, key: str) -> None:
-    st.markdown(f"**{title}**")
-    if not fit.table:
-        st.caption("No model could be fitted to these cells.")
-        return
-    kept = ", ".join(fit.selected) or "nothing"
-    st.caption(
-        f"Kept: {ui.plain(kept)}. Share explained (R²) {number(fit.r2, '.2f')} over {fit.n:,} cells. A row is the model "
-        "without that variable; the further its loss (AIC) rises, the more it is needed."
-    )
-    rows = [
-        (row.variable if row.df else "nothing (the final model)", row.df, row.sum_sq, row.rss, row.aic, row.aic_change)
-        for row in fit.table
-    ]
-    frame = pd.DataFrame(rows, columns=["without", "df", "sum of sq", "RSS", "AIC", "AIC rises by"])
-    uf.table(frame, key=key, forms={"%.3f": ["sum of sq", "RSS"], "%.1f": ["AIC"], "%+.1f": ["AIC rises by"]})

@@ -12,41 +12,43 @@ from rubriclab.figures.style import Chart
 from rubriclab.findings.corrected_means import CORRECTED_MEANS
 from rubriclab.findings.corrected_means_results import CorrectedArm
 from rubriclab.findings.corrected_means_words import buying_sentence, corrected_sentence
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import number
 from rubriclab.store import RunInfo
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     """The means of one arm; the charts and tables to carry off."""
     found = ui.finding(info, CORRECTED_MEANS)
-    st.header("Corrected means", anchor=False, help=ui.about("ppi"))
+    st.header(tr("Corrected means"), anchor=False, help=ui.about("ppi"))
     uf.cautions(found.warnings)
     if not found.arms:
         return {}, {}
-    arm = uf.pick_arm("Judge and strategy for the means", found.arms, key=f"means-arm-{info.run}", address="means")
+    arm = uf.pick_arm(tr("Judge and strategy for the means"), found.arms, key=f"means-arm-{info.run}", address="means")
     whole = arm.systems[0]
     uf.answer(corrected_sentence(arm, whole))
     uf.cautions(arm.warnings)
     drawn = _means(info, arm) | _rates_and_ratings(info, arm)
-    tables = {"Corrected means": frame(arm)}
-    with st.expander("All numbers of the means"):
-        uf.table(tables["Corrected means"], key="means-table", forms={"%.3f": POINTS})
+    tables = {msg("Corrected means"): frame(arm)}
+    with st.expander(tr("All numbers of the means")):
+        uf.table(tables["Corrected means"], key="means-table", forms={"%.3f": POINTS}, said=["of"])
     return drawn, tables
 
 
 def _means(info: RunInfo, arm: CorrectedArm) -> dict[str, Chart]:
     whole = arm.systems[0]
-    drawn = {"Means": mean_forest(arm)}
+    drawn = {msg("Means"): mean_forest(arm)}
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Plain, rated and corrected", anchor=False, help=ui.about("ppi", also=("ppi_weight",)))
+        st.subheader(tr("Plain, rated and corrected"), anchor=False, help=ui.about("ppi", also=("ppi_weight",)))
         ui.chart(drawn["Means"], key="means-forest", info=info)
     with right:
-        st.subheader("In each order", anchor=False, help=ui.about("ppi"))
+        st.subheader(tr("In each order"), anchor=False, help=ui.about("ppi"))
         if len(whole.orders) > 1:
-            drawn["Means in each order"] = order_dots(arm, whole)
+            drawn[msg("Means in each order")] = order_dots(arm, whole)
             ui.chart(drawn["Means in each order"], key="means-orders", info=info)
         else:
-            st.caption("Choose a strategy that shows every item in the same several orders.")
+            st.caption(tr("Choose a strategy that shows every item in the same several orders."))
     return drawn
 
 
@@ -54,18 +56,18 @@ def _rates_and_ratings(info: RunInfo, arm: CorrectedArm) -> dict[str, Chart]:
     whole = arm.systems[0]
     if whole.rate is None:
         return {}
-    drawn = {"Pass rates": rate_forest(_at_cut(info, arm))}
+    drawn = {msg("Pass rates"): rate_forest(_at_cut(info, arm))}
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Pass rates", anchor=False, help=ui.about("rogan_gladen"))
+        st.subheader(tr("Pass rates"), anchor=False, help=ui.about("rogan_gladen"))
         ui.chart(drawn["Pass rates"], key="means-rates", info=info)
     with right:
-        st.subheader("What ratings buy", anchor=False, help=ui.about("ratings_worth"))
+        st.subheader(tr("What ratings buy"), anchor=False, help=ui.about("ratings_worth"))
         if whole.buying is None:
-            st.caption("Where all ratings, or all scores, are alike, it cannot be said.")
+            st.caption(tr("Where all ratings, or all scores, are alike, it cannot be said."))
         else:
             st.caption(ui.plain(buying_sentence(whole.buying)))
-            drawn["What ratings buy"] = buying_curves(whole.buying)
+            drawn[msg("What ratings buy")] = buying_curves(whole.buying)
             ui.chart(drawn["What ratings buy"], key="means-buying")
     return drawn
 
@@ -83,12 +85,12 @@ def _cut(cuts: list[float], default: float) -> float:
     """The lowest score that passes."""
     nearest = min(cuts, key=lambda cut: abs(cut - default))
     return ui.choose(
-        "Passes from a score of",
+        tr("Passes from a score of"),
         cuts,
         key="means-cut",
         address="cut",
         default=nearest,
-        name=lambda cut: f"{cut:g}",
+        name=lambda cut: number(cut, "g"),
         code=lambda cut: f"{cut:g}",
         segments=True,
     )
@@ -104,14 +106,14 @@ def frame(arm: CorrectedArm) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "of": one.of,
-                "items": one.n_items,
-                "rated": one.n_rated,
-                **uf.with_ends("judge's mean", one.plain, one.plain_ci),
-                **uf.with_ends("ratings alone", one.rated, one.rated_ci),
-                **uf.with_ends("corrected", one.corrected, one.corrected_ci),
-                **uf.with_ends("error", one.bias, one.bias_ci),
-                "weight of the judge": one.weight,
+                msg("of"): one.of,
+                msg("items"): one.n_items,
+                msg("rated"): one.n_rated,
+                **uf.with_ends(msg("judge's mean"), one.plain, one.plain_ci),
+                **uf.with_ends(msg("ratings alone"), one.rated, one.rated_ci),
+                **uf.with_ends(msg("corrected"), one.corrected, one.corrected_ci),
+                **uf.with_ends(msg("error"), one.bias, one.bias_ci),
+                msg("weight of the judge"): one.weight,
             }
             for one in arm.systems
         ]

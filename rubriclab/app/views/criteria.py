@@ -17,6 +17,7 @@ from rubriclab.figures.style import Behind, Chart
 from rubriclab.findings.criteria_order import noise_sentence, order_effect, order_sentence
 from rubriclab.findings.criteria_results import ArmCriteria, CriteriaResult, CriterionEffect
 from rubriclab.findings.effects import words
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.store import RunInfo
 
@@ -28,35 +29,35 @@ def headline(arm: ArmCriteria) -> None:
     """The answer with the verdict it rests on, four numbers, and the same order twice."""
     uf.answer(order_sentence(arm))
     unread = bool(arm.scores) and arm.unread == arm.scores
-    name, found = order_effect(arm) if arm.varied else ("no score read" if unread else "never moved", None)
+    name, found = order_effect(arm) if arm.varied else (tr("no score read") if unread else tr("never moved"), None)
     if found is not None:
         st.markdown(
-            f"{uf.BADGES[found.verdict]} :small[{ui.plain(name)}: {ui.plain(words(found))}]", help=ui.about("advice")
+            f"{uf.badge(found.verdict)} :small[{ui.plain(name)}: {ui.plain(words(found))}]", help=ui.about("advice")
         )
     r, rms = arm.alignment, arm.rms
     uf.metrics(
         (
-            "First less last place",
-            f"{number(found.estimate, '+.2f')} points" if found else number(None, ""),
+            tr("First less last place"),
+            tr("{shift} points", shift=number(found.estimate, "+.2f")) if found else number(None, ""),
             f"{name}: {interval(found.interval, '.2f')}" if found else name,
             ui.about("first_less_last"),
         ),
         (
-            "Shift over places, less noise",
-            number(rms.value, ".2f") + (" points" if isfinite(rms.value) else ""),
-            f"{interval(rms.ci, '.2f')}; Δ position {number(arm.delta_mean, '.2f')}",
+            tr("Shift over places, less noise"),
+            tr("{shift} points", shift=number(rms.value, ".2f")) if isfinite(rms.value) else number(rms.value, ".2f"),
+            tr("{ends}; Δ position {delta}", ends=interval(rms.ci, ".2f"), delta=number(arm.delta_mean, ".2f")),
             ui.about("rms_shift", also=("delta",)),
         ),
         (
-            "r with humans",
+            tr("r with humans"),
             number(r.pearson.r if r else None, ".3f"),
-            interval(r.pearson.ci, ".3f") if r else "no human ratings",
+            interval(r.pearson.ci, ".3f") if r else tr("no human ratings"),
             ui.about("macro"),
         ),
         (
-            "Scores read",
+            tr("Scores read"),
             number((arm.scores - arm.unread) / arm.scores if arm.scores else None, ".1%"),
-            f"of {arm.scores:,}, {many(arm.texts, 'text')}",
+            tr("of {scores:,}, {texts}", scores=arm.scores, texts=many(arm.texts, "text")),
             ui.about("criteria_read"),
         ),
     )
@@ -66,17 +67,17 @@ def headline(arm: ArmCriteria) -> None:
 
 def heatmaps(info: RunInfo, arm: ArmCriteria, others: list[ArmCriteria]) -> Chart:
     """Shift by criterion and position, on one scale with a second arm if one is chosen."""
-    st.subheader("Where each criterion is scored higher or lower", anchor=False, help=ui.about("shift"))
-    st.caption("Points from the criterion's own mean. Click a cell to read its judgments.")
+    st.subheader(tr("Where each criterion is scored higher or lower"), anchor=False, help=ui.about("shift"))
+    st.caption(tr("Points from the criterion's own mean. Click a cell to read its judgments."))
     beside = None
     if others:
         by_code = {str(one.code): one for one in others}
         chosen = ui.choose(
-            "Compare with",
+            tr("Compare with"),
             ["", *by_code],
             key=f"criteria-beside-{info.run}",
             address="beside",
-            name=lambda code: arm_name(by_code[code].arm) if code else "nothing else",
+            name=lambda code: arm_name(by_code[code].arm) if code else tr("nothing else"),
         )
         beside = by_code.get(chosen)
     both = [arm] if beside is None else [arm, beside]
@@ -100,7 +101,13 @@ def read_cell(info: RunInfo, cell: Behind) -> None:
     frame = ui.store().judgments_behind(
         info.run, arm=cell.arm, criterion=cell.criterion, position=cell.position, limit=MOST
     )
-    st.markdown(f"**{ui.plain(cell.criterion or '')}, read at position {cell.position}**")
+    st.markdown(
+        tr(
+            "**{criterion}, read at position {position}**",
+            criterion=ui.plain(cell.criterion or ""),
+            position=cell.position,
+        )
+    )
     browse(info, frame, key=f"criteria-{cell.arm}-{cell.criterion}-{cell.position}")
 
 
@@ -111,20 +118,20 @@ def effects(arm: ArmCriteria) -> pd.DataFrame:
 def _effect_row(criterion: CriterionEffect) -> dict[str, object]:
     first, test = criterion.first_less_last, criterion.friedman
     return {
-        "criterion": criterion.criterion,
-        "mean score": criterion.mean,
-        "first less last": first.estimate,
-        "low": first.low,
-        "high": first.high,
-        "verdict": first.verdict,
-        "Δ position": criterion.delta_pos,
+        msg("criterion"): criterion.criterion,
+        msg("mean score"): criterion.mean,
+        msg("first less last"): first.estimate,
+        msg("low"): first.low,
+        msg("high"): first.high,
+        msg("verdict"): first.verdict,
+        msg("Δ position"): criterion.delta_pos,
         "Friedman": test.statistic,
         "df": test.df,
         "p": test.p,
-        "p (Holm)": criterion.p_holm,
-        "texts": test.blocks,
-        "left out": test.excluded,
-        "r with humans": criterion.r,
+        msg("p (Holm)"): criterion.p_holm,
+        msg("texts"): test.blocks,
+        msg("left out"): test.excluded,
+        msg("r with humans"): criterion.r,
     }
 
 
@@ -145,15 +152,15 @@ def agreement(found: CriteriaResult) -> pd.DataFrame:
         if a.alignment is not None
     ]
     names = [
-        "judge",
-        "data set",
-        "strategy",
-        "macro r",
-        "low",
-        "high",
-        "macro rho",
-        "calls a text",
-        "items",
-        "left out",
+        msg("judge"),
+        msg("data set"),
+        msg("strategy"),
+        msg("macro r"),
+        msg("low"),
+        msg("high"),
+        msg("macro rho"),
+        msg("calls a text"),
+        msg("items"),
+        msg("left out"),
     ]
     return pd.DataFrame(rows, columns=names)

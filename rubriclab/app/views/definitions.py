@@ -8,13 +8,14 @@ from typing import Literal
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import msg, tr
 from rubriclab.report.definitions import TERMS, TOPICS, WHERE, Term
 from rubriclab.report.references import REFERENCES
 
-SYMBOLS = (
+SYMBOLS = msg(
     "In the formulas n is the number of score options (and so of positions), p a position, s a "
-    "score, N the number of readable judgments, m the number of items (or texts), K the number "
-    "of reads an item gets."
+    "score, N the number of readable judgments, m the number of items (or texts), K the number of "
+    "reads an item gets."
 )
 
 
@@ -22,7 +23,7 @@ def matching(words: str) -> tuple[Term, ...]:
     """The terms that have every one of the ``words``, those with a hit in the name first."""
     wanted = words.casefold().split()
     hits = [term for term in TERMS if all(word in _text(term) for word in wanted)]
-    named = [t for t in hits if all(word in f"{t.name} {t.key}".casefold() for word in wanted)]
+    named = [t for t in hits if all(word in f"{t.name} {tr(t.name)} {t.key}".casefold() for word in wanted)]
     return (*named, *(term for term in hits if term not in named))
 
 
@@ -34,31 +35,32 @@ def asked_for(key: str | None) -> Term | None:
 def asked(term: Term) -> None:
     """The term a link led to: alone in a frame, above all the others."""
     with st.container(border=True, key="definitions-asked"):
-        st.caption(f"{ui.plain(term.topic)} · the definition you asked for")
+        st.caption(tr("{topic} · the definition you asked for", topic=ui.plain(tr(term.topic))))
         _entry(term, anchor=False)
 
 
 def topic_of(term: Term | None) -> str:
     """The topic shown: the one chosen, at first that of the term a link led to."""
     return ui.choose(
-        "Topic",
+        tr("Topic"),
         list(TOPICS),
         key="definitions-topic",
         address="topic",
         default=term.topic if term is not None else WHERE,
+        name=tr,
         segments=True,
     )
 
 
 def of_topic(topic: str, *, but: Term | None = None) -> None:
     """All terms of one topic, ``but`` the one that stands above them already."""
-    st.header(topic, anchor=False, divider="gray")
+    st.header(tr(topic), anchor=False, divider="gray")
     listed([term for term in TERMS if term.topic == topic and term is not but])
 
 
 def references() -> None:
     """The works that the sources name."""
-    with st.expander("The papers"):
+    with st.expander(tr("The papers")):
         st.markdown("\n".join(f"- **{ui.plain(one.cited[0])}** {ui.plain(one.full)}" for one in REFERENCES.values()))
 
 
@@ -71,14 +73,15 @@ def listed(terms: Sequence[Term]) -> None:
 
 
 def _entry(term: Term, *, anchor: str | Literal[False]) -> None:
-    st.subheader(ui.plain(term.name), anchor=anchor)
-    st.markdown(f"**{ui.plain(term.sentence)}**")
-    st.markdown(ui.plain(term.definition))
+    st.subheader(ui.plain(tr(term.name)), anchor=anchor)
+    st.markdown(f"**{ui.plain(tr(term.sentence))}**")
+    st.markdown(ui.plain(tr(term.definition)))
     if term.formula:
         st.latex(term.formula)
-    st.caption(f"Source: {ui.plain(term.source)}")
+    st.caption(tr("Source: {source}", source=ui.plain(tr(term.source))))
 
 
 def _text(term: Term) -> str:
+    """All that is said of a term, in English and as the reader sees it: either is looked for."""
     parts = (term.key, term.name, term.sentence, term.definition, term.source, term.topic)
-    return " ".join(parts).casefold()
+    return " ".join((*parts, *map(tr, parts[1:]))).casefold()

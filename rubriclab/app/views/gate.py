@@ -8,9 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import common as uf
 from rubriclab.findings.gate import GATE, GateResult
-from rubriclab.model.gate import CONDITIONS
+from rubriclab.model.gate import CONDITIONS, Condition
 from rubriclab.model.gate_limits import GateLimits
+from rubriclab.model.language import figure, msg, tr
 from rubriclab.report.gate import (
     MARKS,
     bounds_note,
@@ -26,9 +28,10 @@ from rubriclab.report.gate import (
 )
 from rubriclab.store import RunInfo, Store
 
-LEAD = (
-    "A gate says of a judge that it **passes** its limits, **fails** them or **cannot tell**: by how far an interval "
-    "reaches, never by an estimate alone. In a pipeline `rubriclab gate` runs a study and ends with a code for each."
+LEAD = msg(
+    "A gate says of a judge that it **passes** its limits, **fails** them or **cannot tell**: by how "
+    "far an interval reaches, never by an estimate alone. In a pipeline `rubriclab gate` runs a "
+    "study and ends with a code for each."
 )
 SMALL, POINTS, LARGE = (
     (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
@@ -57,11 +60,11 @@ def section(store: Store, info: RunInfo) -> None:
     del store
     if info.axis not in DEFINED:
         return
-    with st.expander("Gate: hold the judge against limits", icon=":material/rule:"):
-        st.markdown(LEAD)
+    with st.expander(tr("Gate: hold the judge against limits"), icon=":material/rule:"):
+        st.markdown(tr(LEAD))
         limits = _limits(info.axis)
         if not limits.given():
-            st.info("Choose a condition.", icon=":material/info:")
+            st.info(tr("Choose a condition."), icon=":material/info:")
             return
         result: GateResult = ui.finding(info, GATE, limits=limits)
         _show(result)
@@ -72,29 +75,47 @@ def section(store: Store, info: RunInfo) -> None:
 def _limits(axis: str) -> GateLimits:
     known = DEFINED[axis]
     chosen = ui.choose_many(
-        "Conditions",
+        tr("Conditions"),
         known,
         key="gate-conditions",
         address="gate",
         default=ASKED[axis],
-        name=lambda key: CONDITIONS[key].title,
-        about="All of them must be shown to hold for the gate to pass.",
+        name=lambda key: tr(CONDITIONS[key].title),
+        about=tr("All of them must be shown to hold for the gate to pass."),
     )
     columns, limits = st.columns(3), {}
     for place, key in enumerate(chosen):
         condition = CONDITIONS[key]
-        unit = f", in {condition.unit}" if condition.unit else ""
         with columns[place % 3]:
             limits[key] = ui.slide(
-                f"{condition.title}, {'at least' if condition.least else 'at most'}{unit}",
+                _label(condition),
                 _offered(key),
                 key=f"gate-{key}",
                 address=key,
                 default=USUAL.get(key, 0.6 if condition.least else 0.1),
+                name=lambda value: figure(value, ""),
                 code=lambda value: f"{value:g}",
-                about=f"{condition.about[0].upper()}{condition.about[1:]}.",
+                about=_about(condition),
             )
     return GateLimits(**limits)
+
+
+def _label(condition: Condition) -> str:
+    title, unit = tr(condition.title), tr(condition.unit)
+    if not unit:
+        return (
+            tr("{condition}, at least", condition=title)
+            if condition.least
+            else tr("{condition}, at most", condition=title)
+        )
+    if condition.least:
+        return tr("{condition}, at least, in {unit}", condition=title, unit=unit)
+    return tr("{condition}, at most, in {unit}", condition=title, unit=unit)
+
+
+def _about(condition: Condition) -> str:
+    about = tr(condition.about)
+    return f"{about[0].upper()}{about[1:]}."
 
 
 def _offered(key: str) -> Sequence[float]:
@@ -102,21 +123,22 @@ def _offered(key: str) -> Sequence[float]:
 
 
 def _show(result: GateResult) -> None:
-    colour = {"passes": st.success, "fails": st.error, "cannot tell": st.warning}[result.outcome]
+    colour = {msg("passes"): st.success, msg("fails"): st.error, msg("cannot tell"): st.warning}[result.outcome]
     colour(f"**{headline(result)}**")
     rows = [
         {
-            "": f"{MARKS[one.outcome]} {one.outcome}",
-            "Judge": one.about,
-            "Condition": one.title,
-            "Estimate": number_words(one),
-            "Bounds": bounds_words(one),
-            "Limit": limit_words(one),
-            "Why": reason(one),
+            "": f"{MARKS[one.outcome]} {tr(one.outcome)}",
+            msg("Judge"): one.about,
+            msg("Condition"): one.title,
+            msg("Estimate"): number_words(one),
+            msg("Bounds"): bounds_words(one),
+            msg("Limit"): limit_words(one),
+            msg("Why"): reason(one),
         }
         for one in result.decisions
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    table = pd.DataFrame(rows)
+    st.dataframe(table, hide_index=True, width="stretch", column_config=uf.headings(table))
     for note in (bounds_note(result), *result.notes):
         st.caption(ui.plain(note))
 
@@ -124,18 +146,19 @@ def _show(result: GateResult) -> None:
 def _files(info: RunInfo, result: GateResult) -> None:
     left, right = st.columns(2)
     for place, label, text, name in (
-        (left, "Summary (Markdown)", gate_markdown(result), f"{info.run}.gate.md"),
-        (right, "JUnit XML", gate_junit(result, at=info.changed), f"{info.run}.gate.xml"),
+        (left, tr("Summary (Markdown)"), gate_markdown(result), f"{info.run}.gate.md"),
+        (right, tr("JUnit XML"), gate_junit(result, at=info.changed), f"{info.run}.gate.xml"),
     ):
         with place:
             st.download_button(label, text, file_name=name, key=f"gate-{name[-2:]}", on_click="ignore")
 
 
 def _copy(info: RunInfo, limits: GateLimits) -> None:
-    st.markdown("**In the study file**: limits that stay beside what they are about. Then, in a terminal:")
+    st.markdown(tr("**In the study file**: limits that stay beside what they are about. Then, in a terminal:"))
     ui.verbatim(table_toml(limits))
     ui.verbatim(
-        f"rubriclab gate {info.run} --store lab.duckdb --limits study.toml\nrubriclab gate study.toml --store lab.duckdb"
+        f"rubriclab gate {info.run} --store lab.duckdb --limits study.toml\n"
+        "rubriclab gate study.toml --store lab.duckdb"
     )
-    st.markdown("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:")
+    st.markdown(tr("**As a GitHub workflow**, `.github/workflows/judge-gate.yml`:"))
     ui.verbatim(workflow())

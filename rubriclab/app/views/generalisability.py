@@ -16,13 +16,14 @@ from rubriclab.findings.decision_study import Ranked, curves, ranked_mixes
 from rubriclab.findings.facets import PLURAL
 from rubriclab.findings.generalisability import GENERALISABILITY, best_words, study_sentence
 from rubriclab.findings.generalisability_results import GStudy
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many
 from rubriclab.store import RunInfo
 
 CALLS = (*range(1, 21), 25, 30, 40, 50, 60)
 NAMED = ("judge", "wording", "labels")
-ORDER, SCORE = "put texts in order", "stand by themselves"
-ASSUMES = """
+ORDER, SCORE = msg("put texts in order"), msg("stand by themselves")
+ASSUMES = msg("""
 - **Texts are a sample** of texts like these; intervals leave one out after the other. Judges, orders and
   wordings are those of the run: the intervals are not about others, and where there are fewer than five
   of a kind, none is given for what these alone do.
@@ -32,52 +33,53 @@ ASSUMES = """
 - Effects add up, and are as large on one text as on the next, on average. Scores count as numbers.
 - “, e” behind a part: noise is in it, since nothing was read twice under the same conditions.
 - Parts estimated below 0 count as 0 (Brennan 2001).
-"""
+""")
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     """All of a run's reliability; the charts and tables to carry off."""
     studies = ui.finding(info, GENERALISABILITY).studies
     if not studies:
-        st.info("No reply of this run gave a score.", icon=":material/info:")
+        st.info(tr("No reply of this run gave a score."), icon=":material/info:")
         return {}, {}
     places = list(range(len(studies)))
-    at = uf.pick("Whose scores", places, key="reliability-study", address="of", name=lambda k: studies[k].name)
+    at = uf.pick(tr("Whose scores"), places, key="reliability-study", address="of", name=lambda k: studies[k].name)
     study = studies[at]
     uf.answer(study_sentence(study))
     uf.cautions(study.warnings)
     drawn: dict[str, Chart] = {}
-    tables = {"Parts of the variance": source_frame(study)}
+    tables = {msg("Parts of the variance"): source_frame(study)}
     if study.sources:
-        st.subheader("What scores vary with", anchor=False, help=ui.about("variance_component"))
-        drawn["What scores vary with"] = component_bars(study)
+        st.subheader(tr("What scores vary with"), anchor=False, help=ui.about("variance_component"))
+        drawn[msg("What scores vary with")] = component_bars(study)
         ui.chart(drawn["What scores vary with"], key=f"reliability-parts-{at}", info=info)
     if study.plans:
         more, mixes = _decision(info, study, at)
         drawn |= more
-        tables["Mixes"] = mix_frame(mixes)
-    with st.expander("What this assumes"):
-        st.markdown(ASSUMES)
-    with st.expander("All numbers"):
+        tables[msg("Mixes")] = mix_frame(mixes)
+    with st.expander(tr("What this assumes")):
+        st.markdown(tr(ASSUMES))
+    with st.expander(tr("All numbers")):
         for name, table in tables.items():
-            uf.table(table, key=f"reliability-{name}-{at}", forms={"%.3f": ["variance", "share", "reliability"]})
+            forms = {"%.3f": ["variance", "share", "reliability"]}
+            uf.table(table, key=f"reliability-{name}-{at}", forms=forms, said=["what", "note", "against the best"])
     return drawn, tables
 
 
 def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], tuple[Ranked, ...]]:
     """What more calls would buy, and the best mixes of the chosen budget."""
-    st.subheader("What more calls buy", anchor=False, help=ui.about("decision_study"))
-    what = "Ratings" if study.people else "Calls"
-    calls = ui.slide(f"{what} an item", CALLS, key=f"reliability-calls-{at}", address="calls", default=10)
+    st.subheader(tr("What more calls buy"), anchor=False, help=ui.about("decision_study"))
+    what = tr("Ratings an item") if study.people else tr("Calls an item")
+    calls = ui.slide(what, CALLS, key=f"reliability-calls-{at}", address="calls", default=10)
     absolute, fixed, own = _choices(study, at)
     st.caption(_price(info, study, calls))
     lines = curves(study, most=max(30, calls), fixed=fixed, own=own)
-    drawn = {"What more calls buy": design_curves(lines, calls=calls, absolute=absolute)}
+    drawn = {msg("What more calls buy"): design_curves(lines, calls=calls, absolute=absolute)}
     ui.chart(drawn["What more calls buy"], key=f"reliability-curves-{at}", info=info)
     mixes = ranked_mixes(study, calls, absolute=absolute, fixed=fixed, own=own)
-    st.subheader(f"{many(calls, 'call')} an item, best spent", anchor=False, help=ui.about("best_mix"))
+    st.subheader(tr("{calls} an item, best spent", calls=many(calls, "call")), anchor=False, help=ui.about("best_mix"))
     st.markdown(f"**{ui.plain(best_words(study, mixes))}**")
-    drawn["Mixes of the budget"] = mix_forest(mixes, absolute=absolute)
+    drawn[msg("Mixes of the budget")] = mix_forest(mixes, absolute=absolute)
     ui.chart(drawn["Mixes of the budget"], key=f"reliability-mixes-{at}", info=info)
     return drawn, mixes
 
@@ -85,34 +87,42 @@ def _decision(info: RunInfo, study: GStudy, at: int) -> tuple[dict[str, Chart], 
 def _choices(study: GStudy, at: int) -> tuple[bool, tuple[str, ...], bool]:
     """(absolute error?, fixed facets, orders of their own?)"""
     used = ui.choose(
-        "The scores are to", [ORDER, SCORE], key=f"reliability-use-{at}", address="use", about=ui.about("dependability")
+        tr("The scores are to"),
+        [ORDER, SCORE],
+        key=f"reliability-use-{at}",
+        address="use",
+        name=tr,
+        about=ui.about("dependability"),
     )
     named = [key for key in study.numbered if key in NAMED]
     fixed: list[str] = []
     if named:
         fixed = ui.choose_many(
-            "Only those of this run, and no others",
+            tr("Only those of this run, and no others"),
             named,
             key=f"reliability-fixed-{at}",
             address="only",
-            name=lambda key: PLURAL[key],
+            name=lambda key: tr(PLURAL[key]),
             about=ui.about("fixed_facet"),
         )
     own = False
     if named and "order" in study.numbered:
         own = st.toggle(
-            "Each gets orders of its own",
+            tr("Each gets orders of its own"),
             key=f"reliability-own-{at}",
-            help="Instead of the same orders for every judge, wording and label set: as many calls, more orders.",
+            help=tr("Instead of the same orders for every judge, wording and label set: as many calls, more orders."),
         )
     return used == SCORE, tuple(fixed), own
+
+
+SOURCE_COLUMNS = [msg("what"), msg("term"), msg("variance"), msg("share"), msg("interval"), msg("note")]
 
 
 def source_frame(study: GStudy) -> pd.DataFrame:
     rows = [
         (one.name, one.key, one.variance, one.share, interval(one.share_ci, ".3f"), one.why) for one in study.sources
     ]
-    return pd.DataFrame(rows, columns=["what", "term", "variance", "share", "interval", "note"])
+    return pd.DataFrame(rows, columns=SOURCE_COLUMNS)
 
 
 def mix_frame(mixes: Sequence[Ranked]) -> pd.DataFrame:
@@ -124,18 +134,18 @@ def mix_frame(mixes: Sequence[Ranked]) -> pd.DataFrame:
             interval(one.plan.relative_ci, ".2f"),
             one.plan.absolute,
             interval(one.plan.absolute_ci, ".2f"),
-            "the best" if not place else "not told apart" if one.open else "less",
+            msg("the best") if not place else msg("not told apart") if one.open else msg("less"),
         )
         for place, one in enumerate(mixes)
     ]
     names = [
-        "mix",
-        "calls",
-        "reliability",
-        "interval",
-        "dependability",
-        "interval of dependability",
-        "against the best",
+        msg("mix"),
+        msg("calls"),
+        msg("reliability"),
+        msg("interval"),
+        msg("dependability"),
+        msg("interval of dependability"),
+        msg("against the best"),
     ]
     return pd.DataFrame(rows, columns=names)
 
@@ -144,10 +154,18 @@ def _price(info: RunInfo, study: GStudy, calls: int) -> str:
     """What the budget comes to: calls for the texts of this run, and money where prices are known."""
     total = calls * study.n_items
     if study.people:
-        return f"{many(total, 'rating')} for the {many(study.n_items, 'item')} of this run."
-    told = f"{many(total, 'call')} for the {many(study.n_items, 'item')} of this run"
-    one = price_of_call(info)
-    return f"{told}, about {total * one:,.2f} at the prices of its study." if math.isfinite(one) else f"{told}."
+        return tr(
+            "{ratings} for the {items} of this run.", ratings=many(total, "rating"), items=many(study.n_items, "item")
+        )
+    asked, items, one = many(total, "call"), many(study.n_items, "item"), price_of_call(info)
+    if not math.isfinite(one):
+        return tr("{calls} for the {items} of this run.", calls=asked, items=items)
+    return tr(
+        "{calls} for the {items} of this run, about {money:,.2f} at the prices of its study.",
+        calls=asked,
+        items=items,
+        money=total * one,
+    )
 
 
 def price_of_call(info: RunInfo) -> float:

@@ -26,6 +26,7 @@ from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.reads import Read, reads_of
 from rubriclab.findings.telling import TELLING_ITEM
 from rubriclab.model import Arm
+from rubriclab.model.language import tr
 from rubriclab.model.wording import beyond_noise, many, number, p_value
 from rubriclab.report.presentation import averaging
 from rubriclab.store import RunInfo
@@ -52,13 +53,13 @@ def two_cards(info: RunInfo, code: int, arm: Arm) -> None:
     st.caption(f"{ui.plain(arm.judge)}. {ui.plain(shown.control.sentence)} {ui.plain(shown.chosen)}")
     helps = averaging(found, arm.judge)
     left, right = st.columns(2, gap="large")
-    left.markdown(f"**Over all answers.** {ui.plain(over_all)}")
+    left.markdown(tr("**Over all answers.** {sentence}", sentence=ui.plain(over_all)))
     if helps:
-        right.markdown(f"**What helps.** {ui.plain(helps)}")
+        right.markdown(tr("**What helps.** {sentence}", sentence=ui.plain(helps)))
     with st.container(horizontal=True, vertical_alignment="center"):
         cards.copy(shown, over_all, address={"judge": arm.judge}, key="guide-copy")
         cards.present_link(info.run, arm.judge)
-        st.page_link("pages/trial.py", label="Try it with a text of your own", icon=":material/bolt:")
+        st.page_link("pages/trial.py", label=tr("Try it with a text of your own"), icon=":material/bolt:")
 
 
 # ---------------------------------------------------------------- 1: the same answer
@@ -69,13 +70,17 @@ def same_answer(info: RunInfo, code: int, arm: Arm) -> None:
     """One answer under every order of the run: what was shown, and the score that came back."""
     item = ui.finding(info, TELLING_ITEM, arm=code)
     reads = _reads(info, code, item)
-    st.subheader("1 · The same answer, another order", anchor="order")
+    st.subheader(tr("1 · The same answer, another order"), anchor="order")
     st.markdown(
-        f"**{ui.plain(arm.judge)}** scores one answer {len(reads)} times. The answer, the question "
-        "and the descriptions never change, only the order of the list. Move the slider."
+        tr(
+            "**{judge}** scores one answer {reads} times. The answer, the question and the descriptions "
+            "never change, only the order of the list. Move the slider.",
+            judge=ui.plain(arm.judge),
+            reads=len(reads),
+        )
     )
     order = ui.slide(
-        "Order shown",
+        tr("Order shown"),
         list(range(1, len(reads) + 1)),
         key=f"guide-order-{code}",
         address="order",
@@ -84,15 +89,15 @@ def same_answer(info: RunInfo, code: int, arm: Arm) -> None:
     read = reads[order - 1]
     left, right = st.columns([5, 6], gap="large", vertical_alignment="center")
     with left:
-        show_options(read, descriptions(info), title=f"As the judge read it, order {order}")
+        show_options(read, descriptions(info), title=tr("As the judge read it, order {order}", order=order))
     with right:
         ui.chart(score_by_order(reads, marked=order - 1, scores=arm.scores), key=f"guide-scores-{code}")
     st.markdown(_jump(reads))
-    with st.expander("The question and the answer that were scored"):
+    with st.expander(tr("The question and the answer that were scored")):
         text = ui.store().item_text(info.run, item)
         if text is not None:
-            ui.verbatim(text.instruction, label="Question")
-            ui.verbatim(text.response, label="Answer")
+            ui.verbatim(text.instruction, label=tr("Question"))
+            ui.verbatim(text.response, label=tr("Answer"))
 
 
 def _reads(info: RunInfo, code: int, item: int) -> tuple[Read, ...]:
@@ -110,10 +115,12 @@ def descriptions(info: RunInfo) -> dict[str, str | None]:
 
 def _jump(reads: tuple[Read, ...]) -> str:
     known = [read.score for read in reads if read.score is not None]
-    return (
-        f"Lowest score **{min(known):g}**, highest **{max(known):g}**, for the very same answer. (It is "
-        "shown because its scores lie farthest apart: the last picture has the others.) Did the "
-        "order do that, or does the judge waver by itself?"
+    return tr(
+        "Lowest score **{low:g}**, highest **{high:g}**, for the very same answer. (It is shown "
+        "because its scores lie farthest apart: the last picture has the others.) Did the order do that, "
+        "or does the judge waver by itself?",
+        low=min(known),
+        high=max(known),
     )
 
 
@@ -124,16 +131,20 @@ def same_order(info: RunInfo) -> None:
     """How often readings differ in one order, the judge's own noise, and in different orders."""
     found = ui.finding(info, ORDER_BESIDE_NOISE)
     known = [one for one in found if one.control is not None and one.items]
-    st.subheader("2 · The same order twice", anchor="noise", help=ui.about("same_order"))
+    st.subheader(tr("2 · The same order twice"), anchor="noise", help=ui.about("same_order"))
     if not known:
         st.markdown(
-            "This run asked nothing twice in the same order, so what the order changes and what the "
-            "judge changes by itself cannot be told apart in it: noise is included in every picture."
+            tr(
+                "This run asked nothing twice in the same order, so what the order changes and what the judge "
+                "changes by itself cannot be told apart in it: noise is included in every picture."
+            )
         )
         return
     st.markdown(
-        "The judges were also asked again and again in **one and the same order**. Whatever differs "
-        "there is their own noise. Only what different orders add to it is the order's doing."
+        tr(
+            "The judges were also asked again and again in **one and the same order**. Whatever differs "
+            "there is their own noise. Only what different orders add to it is the order's doing."
+        )
     )
     ui.chart(noise_bars(known), key="guide-noise")
     st.markdown("\n".join(f"- {_beside_noise(one)}" for one in known))
@@ -141,18 +152,21 @@ def same_order(info: RunInfo) -> None:
 
 def _beside_noise(one: OrderBesideNoise) -> str:
     low, high = one.ci
-    held = f"95 % interval {100 * low:.0f} to {100 * high:.0f}, {one.items} answers"
+    held = tr("95 % interval {low:.0f} to {high:.0f}, {items} answers", low=100 * low, high=100 * high, items=one.items)
     if low > 0:
-        said = f"the order adds **{100 * one.excess:.0f} points** ({held})"
+        said = tr("the order adds **{excess:.0f} points** ({held})", excess=100 * one.excess, held=held)
     elif math.isfinite(low):
-        said = (
-            f"whether the order adds to that is undecided: {beyond_noise(100 * one.excess, '+.0f', 'points')} ({held})"
-        )
+        excess = beyond_noise(100 * one.excess, "+.0f", tr("points"))
+        said = tr("whether the order adds to that is undecided: {excess} ({held})", excess=excess, held=held)
     else:
-        said = f"{one.items} answers are too few to say what the order adds"
-    return (
-        f"**{ui.plain(one.arm.judge)}** gives another score in {one.same:.0%} of pairs of readings in "
-        f"the same order and in {one.other:.0%} in different orders: {said}."
+        said = tr("{items} answers are too few to say what the order adds", items=one.items)
+    return tr(
+        "**{judge}** gives another score in {same:.0%} of pairs of readings in the same order and in "
+        "{other:.0%} in different orders: {said}.",
+        judge=ui.plain(one.arm.judge),
+        same=one.same,
+        other=one.other,
+        said=said,
     )
 
 
@@ -165,14 +179,16 @@ def places(info: RunInfo) -> None:
     whole = ui.finding(info, PICKED_POSITIONS, items=10**9)
     most = max(one.of_items for one in whole)
     steps = [*(step for step in STEPS if step < most), most]
-    st.subheader("3 · The places it picks", anchor="chance")
+    st.subheader(tr("3 · The places it picks"), anchor="chance")
     st.markdown(
-        "Count where the chosen description stood. Every score was shown at every position equally "
-        "often, so a judge that the order does not move comes near the dotted line; with few answers "
-        "it may lie off by chance. Count more answers."
+        tr(
+            "Count where the chosen description stood. Every score was shown at every position equally "
+            "often, so a judge that the order does not move comes near the dotted line; with few answers it "
+            "may lie off by chance. Count more answers."
+        )
     )
     items = ui.slide(
-        "Answers counted", steps, key="guide-items", address="items", default=steps[0], about=ui.about("share")
+        tr("Answers counted"), steps, key="guide-items", address="items", default=steps[0], about=ui.about("share")
     )
     story = {step: ui.finding(info, PICKED_POSITIONS, items=step) for step in steps}
     top = max(float(one.share.max()) for found in story.values() for one in found)
@@ -181,26 +197,36 @@ def places(info: RunInfo) -> None:
     if items == most:
         arms = ui.finding(info, POSITION).arms
         tested = [a for a in arms if a.arm in [one.arm for one in whole]]
-        st.markdown(f"{_tested(tested)}", help=ui.about("average_effect"))
+        st.markdown(_tested(tested), help=ui.about("average_effect"))
 
 
 def _leaning(one: PickedPositions) -> str:
     top = int(one.share.argmax())
-    return (
-        f"**{ui.plain(one.arm.judge)}** chose position {top + 1} in {one.share[top]:.0%} of "
-        f"{many(one.read, 'judgment')}; even would be {1 / len(one.share):.0%}."
+    return tr(
+        "**{judge}** chose position {position} in {share:.0%} of {judgments}; even would be {even:.0%}.",
+        judge=ui.plain(one.arm.judge),
+        position=top + 1,
+        share=one.share[top],
+        judgments=many(one.read, "judgment"),
+        even=1 / len(one.share),
     )
 
 
 def _tested(arms: list[PositionArm]) -> str:
     told = "; ".join(
-        f"{ui.plain(a.arm.judge)} {p_value(a.position.p_holm)}, Cramér's V {number(a.position.v, '.2f')} without noise"
+        tr(
+            "{judge} {p}, Cramér's V {v} without noise",
+            judge=ui.plain(a.arm.judge),
+            p=p_value(a.position.p_holm),
+            v=number(a.position.v, ".2f"),
+        )
         for a in arms
     )
-    return (
-        f"A test that knows that scores of one answer belong together: {told}. One in twenty judges that no place "
-        "moves has a p below 0.05 too: it is no verdict. How much places matter is for V, and verdicts, in points, "
-        "stand on the results page."
+    return tr(
+        "A test that knows that scores of one answer belong together: {judges}. One in twenty judges that "
+        "no place moves has a p below 0.05 too: it is no verdict. How much places matter is for V, and "
+        "verdicts, in points, stand on the results page.",
+        judges=told,
     )
 
 
@@ -211,34 +237,58 @@ def _tested(arms: list[PositionArm]) -> str:
 def way_out(info: RunInfo, code: int, arm: Arm) -> None:
     """Means of k reads beside the mean over all orders: what averaging buys and costs."""
     reads = ui.finding(info, MEANS_OF_READS, arm=code, k=1).reads
-    st.subheader("4 · The way out", anchor="way-out")
+    st.subheader(tr("4 · The way out"), anchor="way-out")
     st.markdown(
-        f"Ask under several orders and take the mean. A dot is an answer's mean over all {reads} orders; "
-        "a bar is where the mean of only some of them can fall. Average more orders."
+        tr(
+            "Ask under several orders and take the mean. A dot is an answer's mean over all {reads} orders; "
+            "a bar is where the mean of only some of them can fall. Average more orders.",
+            reads=reads,
+        )
     )
     k = ui.slide(
-        "Orders averaged", list(range(1, reads + 1)), key=f"guide-k-{code}", address="k", about=ui.about("running_mean")
+        tr("Orders averaged"),
+        list(range(1, reads + 1)),
+        key=f"guide-k-{code}",
+        address="k",
+        about=ui.about("running_mean"),
     )
     found = ui.finding(info, MEANS_OF_READS, arm=code, k=k)
     ui.chart(means_by_item(found, scores=arm.scores), key=f"guide-means-{code}")
     st.markdown(_price(found))
     st.caption(
-        "In these orders every score stands at every place equally often, so what a place adds by "
-        "itself cancels in their mean; the judge's own noise, and what neighbours in the list do, "
-        "do not. Nor is the mean right for that: whether it agrees with people is another question, and "
-        "a judge that cannot tell answers apart gives every answer much the same mean. Where many calls "
-        "are too dear, one corrected call may help: see Causes and cures."
+        tr(
+            "In these orders every score stands at every place equally often, so what a place adds by itself "
+            "cancels in their mean; the judge's own noise, and what neighbours in the list do, do not. Nor "
+            "is the mean right for that: whether it agrees with people is another question, and a judge that "
+            "cannot tell answers apart gives every answer much the same mean. Where many calls are too dear, "
+            "one corrected call may help: see Causes and cures."
+        )
     )
 
 
 def _price(found: MeansOfReads) -> str:
-    calls = f"{many(found.k, 'call')} an answer"
+    calls = tr("{calls} an answer", calls=many(found.k, "call"))
     if found.k == found.reads:
-        return f"All {found.reads} orders of this design, for {calls}: no choice between them is left."
-    word = "one order" if found.k == 1 else f"{found.k} orders"
-    return (
-        f"With **{word}** a score is typically **{found.distance:.2f} points** away from the mean over "
-        f"all {found.reads}, noise included. It costs {calls}."
+        return tr(
+            "All {reads} orders of this design, for {calls}: no choice between them is left.",
+            reads=found.reads,
+            calls=calls,
+        )
+    if found.k == 1:
+        return tr(
+            "With **one order** a score is typically **{distance:.2f} points** away from the mean over all {reads}, "
+            "noise included. It costs {calls}.",
+            distance=found.distance,
+            reads=found.reads,
+            calls=calls,
+        )
+    return tr(
+        "With **{orders} orders** a score is typically **{distance:.2f} points** away from the mean over all {reads}, "
+        "noise included. It costs {calls}.",
+        orders=found.k,
+        distance=found.distance,
+        reads=found.reads,
+        calls=calls,
     )
 
 
@@ -247,29 +297,29 @@ def _price(found: MeansOfReads) -> str:
 
 def ways_on(info: RunInfo) -> None:
     """Three ways on from here, as equal cards."""
-    st.subheader("Now you", anchor=False)
+    st.subheader(tr("Now you"), anchor=False)
     ways: tuple[tuple[str, str, str, str, str, dict[str, str]], ...] = (
         (
-            "Watch it live",
-            "Paste a text of your own: does its score move with the order?",
+            tr("Watch it live"),
+            tr("Paste a text of your own: does its score move with the order?"),
             "trial",
-            "Try it",
+            tr("Try it"),
             ":material/play_circle:",
             {},
         ),
         (
-            "Look into this run",
-            "Every number of the recorded run, down to each reply.",
+            tr("Look into this run"),
+            tr("Every number of the recorded run, down to each reply."),
             "position",
-            "Open its results",
+            tr("Open its results"),
             ":material/grid_on:",
             {"run": info.run},
         ),
         (
-            "Measure your own judge",
-            "Bring your answers and your rubric, choose judges, see the cost first.",
+            tr("Measure your own judge"),
+            tr("Bring your answers and your rubric, choose judges, see the cost first."),
             "data",
-            "Bring your data",
+            tr("Bring your data"),
             ":material/table_rows:",
             {},
         ),

@@ -11,20 +11,26 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, offered
-from rubriclab.app.views.judgments_table import FORMATS, detail, reads_frame, winner_of
-from rubriclab.figures.reads import reads_strip
-from rubriclab.findings.reads import Read, reads_of, running_mean
+from rubriclab.app.views import common as uf
+from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, go, offered
+from rubriclab.app.views.judgments_strips import strips
+from rubriclab.app.views.judgments_table import detail, formats, reads_frame, winner_of
+from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Arm
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name, many
 from rubriclab.store import Condition, ItemText, RunInfo
 from rubriclab.store.behind import UNREAD, Sort, order_name
 
-PAGE, STRIP, STRIPS = 50, 30, 8
+PAGE = 50
+"""Items on a page."""
 ON, BACK = "N", "P"
 """Keys for the next and the previous, where a page has one list to go through."""
-"""Items on a page, reads in a strip, strips of an item."""
-SORTS: dict[Sort, str] = {"data": "as in the data", "spread": "most moved first", "judgments": "most judged first"}
+SORTS: dict[Sort, str] = {
+    "data": msg("as in the data"),
+    "spread": msg("most moved first"),
+    "judgments": msg("most judged first"),
+}
 
 
 # ---------------------------------------------------------------- the items behind a filter
@@ -34,33 +40,39 @@ def items(info: RunInfo, asked: Condition) -> None:
     """The items that have such judgments, a page at a time; a chosen row opens the item."""
     sorts = _sorts(info)
     sort = ui.choose(
-        "Items in order",
+        tr("Items in order"),
         sorts,
         key="judgments-sort",
         address="sort",
-        name=lambda s: SORTS[s],
+        name=lambda s: tr(SORTS[s]),
         code=lambda s: "" if s == "data" else s,
         segments=True,
     )
     first = _first_of_page((info.run, asked, sort))
     found = ui.store().items_behind(info.run, asked, sort=sort, limit=PAGE, offset=first)
     if not found.items:
-        st.info("No judgment meets all of this. Take a filter back.", icon=":material/filter_alt:")
+        st.info(tr("No judgment meets all of this. Take a filter back."), icon=":material/filter_alt:")
         return
     if first >= found.items or not st.query_params.get("page", "1").isdecimal():
         page, pages = ui.plain(st.query_params.get("page", "")), math.ceil(found.items / PAGE)
-        _not_there(f"page “{page}” of {pages:,}.", "the first one")
-        _go(page=None)
+        _not_there(
+            tr("The link asks for page “{page}” of {pages:,}. Shown instead: the first one.", page=page, pages=pages)
+        )
+        go(page=None)
         first = 0
     st.markdown(
-        f"**{many(found.items, 'item')}** with {many(found.judgments, 'judgment')}. Choose a row to read the item."
+        tr(
+            "**{items}** with {judgments}. Choose a row to read the item.",
+            items=many(found.items, "item"),
+            judgments=many(found.judgments, "judgment"),
+        )
     )
     shown = _items_frame(found.page, info)
     key = f"judgments-items-{first}-{sort}"
-    forms = {name: st.column_config.NumberColumn(format="%.2f") for name in ("mean score", "humans")}
+    forms = {name: st.column_config.NumberColumn(uf.heading(name), format="%.2f") for name in ("mean score", "humans")}
     _openable(shown, partial(_open_item, found.page["item"].tolist(), key), key, height=640, forms=forms)
     _pager(first, found.items)
-    ui.export_row({}, {"Items of this page": shown}, info=info, key="judgments")
+    ui.export_row({}, {msg("Items of this page"): shown}, info=info, key="judgments")
 
 
 def _openable(
@@ -75,7 +87,7 @@ def _openable(
         selection_mode="single-row",
         on_select=opened,
         height=min(36 * len(shown) + 40, height),
-        column_config=forms,
+        column_config={**uf.headings(shown), **forms},
     )
 
 
@@ -85,15 +97,15 @@ def _sorts(info: RunInfo) -> list[Sort]:
 
 def _items_frame(page: pd.DataFrame, info: RunInfo) -> pd.DataFrame:
     names = {
-        "item_id": "item",
-        "criterion": "criterion",
-        "candidate": "candidate",
-        "judgments": "judgments",
-        "mean": "mean score",
-        "low": "lowest",
-        "high": "highest",
-        "human": "humans",
-        "chosen": "answers",
+        "item_id": msg("item"),
+        "criterion": msg("criterion"),
+        "candidate": msg("candidate"),
+        "judgments": msg("judgments"),
+        "mean": msg("mean score"),
+        "low": msg("lowest"),
+        "high": msg("highest"),
+        "human": msg("humans"),
+        "chosen": msg("answers"),
     }
     shown = page[list(names)].rename(columns=names)
     empty = [name for name in shown if name != "item" and shown[name].isna().all()]
@@ -117,9 +129,12 @@ def _pager(first: int, items: int) -> None:
         return
     page, pages = first // PAGE + 1, math.ceil(items / PAGE)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _step("Previous", "judgments-page-back", None if page == 1 else {"page": page - 1}, shortcut=BACK)
-        st.markdown(f"{first + 1:,} to {min(first + PAGE, items):,} of {items:,}", width="content")
-        _step("Next", "judgments-page-on", None if page == pages else {"page": page + 1}, on=True, shortcut=ON)
+        _step(tr("Previous"), "judgments-page-back", None if page == 1 else {"page": page - 1}, shortcut=BACK)
+        st.markdown(
+            tr("{first:,} to {last:,} of {items:,}", first=first + 1, last=min(first + PAGE, items), items=items),
+            width="content",
+        )
+        _step(tr("Next"), "judgments-page-on", None if page == pages else {"page": page + 1}, on=True, shortcut=ON)
 
 
 def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = False, shortcut: str | None = None) -> None:
@@ -131,30 +146,21 @@ def _step(label: str, key: str, to: Mapping[str, Any] | None, *, on: bool = Fals
         icon=f":material/chevron_{side}:",
         icon_position=side,
         disabled=to is None,
-        on_click=_go,
+        on_click=go,
         kwargs=dict(to or {}),
         shortcut=shortcut,
     )
 
 
-def _not_there(what: str, instead: str) -> None:
-    """A part of the link that cannot be followed, and what is shown."""
-    st.warning(f"The link asks for {what} Shown instead: {instead}.", icon=":material/link_off:")
-
-
-def _go(**parts: Any) -> None:
-    """Write parts of the address; None takes a part away."""
-    for name, value in parts.items():
-        if value is not None:
-            st.query_params[name] = str(value)
-        elif name in st.query_params:
-            del st.query_params[name]
+def _not_there(said: str) -> None:
+    """A part of the link cannot be followed: what, and what is shown."""
+    st.warning(said, icon=":material/link_off:")
 
 
 def _open_item(codes: Sequence[int], key: str) -> None:
     rows = st.session_state[key].selection.rows
     if rows and rows[0] < len(codes):
-        _go(item=codes[rows[0]], call=None)
+        go(item=codes[rows[0]], call=None)
 
 
 # ---------------------------------------------------------------- one item
@@ -167,8 +173,13 @@ def chosen_item(info: RunInfo) -> ItemText | None:
         return None
     found = ui.store().item_text(info.run, int(wanted)) if wanted.isdecimal() else None
     if found is None:
-        _not_there(f"item “{ui.plain(wanted)}”, which this run does not have.", "all items")
-        _go(item=None, call=None)
+        _not_there(
+            tr(
+                "The link asks for item “{item}”, which this run does not have. Shown instead: all items.",
+                item=ui.plain(wanted),
+            )
+        )
+        go(item=None, call=None)
     return found
 
 
@@ -176,9 +187,9 @@ def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
     """An item's text, its strips across orders, one read word for word, all its judgments."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "All items",
+            tr("All items"),
             icon=":material/arrow_back:",
-            on_click=_go,
+            on_click=go,
             key="judgments-all",
             kwargs={"item": None, "call": None},
         )
@@ -188,13 +199,13 @@ def item(info: RunInfo, asked: Condition, about: ItemText) -> None:
     every = ui.store().judgments_behind(info.run, item=about.item, limit=MOST)
     frame = every if asked.arm is None else every[every["arm"] == asked.arm]
     if frame.empty:
-        st.info("No judgment of this item under this judge and strategy.")
+        st.info(tr("No judgment of this item under this judge and strategy."))
         return
     frame = frame.reset_index(drop=True)
     arms = offered(info, None).arms
     fits = _fits(frame, asked)
     at = _read_at(frame, every, fits)
-    _strips(info, frame, arms, at)
+    strips(info, frame, arms, at)
     _one_read(info, frame, arms, at)
     _all_reads(frame, arms, fits, asked)
 
@@ -206,24 +217,24 @@ def _neighbours(info: RunInfo, asked: Condition, item: int) -> None:
     if beside is None or beside.items == 1:
         return
     before, after = (None if code is None else {"item": code, "call": None} for code in (beside.before, beside.after))
-    _step("Previous item", "judgments-item-back", before, shortcut=BACK)
-    _step("Next item", "judgments-item-on", after, on=True, shortcut=ON)
-    st.caption(f"{beside.place:,} of {beside.items:,}", width="content")
+    _step(tr("Previous item"), "judgments-item-back", before, shortcut=BACK)
+    _step(tr("Next item"), "judgments-item-on", after, on=True, shortcut=ON)
+    st.caption(tr("{place:,} of {items:,}", place=beside.place, items=beside.items), width="content")
 
 
 def _about(about: ItemText) -> None:
     told = [
-        ("criterion", about.criterion),
-        ("candidate", about.candidate),
-        ("humans", None if about.human is None else f"{about.human:.2f} on average"),
+        (tr("criterion"), about.criterion),
+        (tr("candidate"), about.candidate),
+        (tr("humans"), None if about.human is None else tr("{rating:.2f} on average", rating=about.human)),
     ]
     st.caption(" · ".join(f"{name}: {ui.plain(value)}" for name, value in told if value))
-    texts = [("Instruction", about.instruction), ("Response", about.response), *about.answers]
+    texts = [(tr("Instruction"), about.instruction), (tr("Response"), about.response), *about.answers]
     texts = [(name, text) for name, text in texts if text]
     if not texts:
-        st.caption("The texts of this item were not imported.")
+        st.caption(tr("The texts of this item were not imported."))
         return
-    with st.expander("What was judged", icon=":material/article:"):
+    with st.expander(tr("What was judged"), icon=":material/article:"):
         for name, text in texts:
             ui.verbatim(text, label=ui.plain(name))
 
@@ -249,80 +260,14 @@ def _read_at(frame: pd.DataFrame, every: pd.DataFrame, fits: pd.Series[bool]) ->
         if len(here):
             return int(here[0])
         if wanted not in set(every["call"].astype(str)):
-            _not_there(f"judgment “{ui.plain(wanted)}”, which this item does not have.", "its first one")
-        _go(call=None)
+            _not_there(
+                tr(
+                    "The link asks for judgment “{judgment}”, which this item does not have. Shown instead: its first one.",
+                    judgment=ui.plain(wanted),
+                )
+            )
+        go(call=None)
     return int(fits.to_numpy().argmax())
-
-
-# ---------------------------------------------------------------- strips
-
-
-def _strips(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) -> None:
-    """The item's reads in the order they were asked, one strip an arm."""
-    codes = list(dict.fromkeys(frame["arm"].tolist()))
-    st.markdown("**Across all orders**", help=ui.about("ordering"))
-    st.caption(_legend(info.axis))
-    if len(codes) == 1:
-        _strip(frame, arms[codes[0]], at, alone=True)
-        return
-    current = frame["arm"].tolist()[at]
-    shown = codes[:STRIPS] if current in codes[:STRIPS] else [*codes[: STRIPS - 1], current]
-    for start in range(0, len(shown), 2):
-        for place, code in zip(st.columns(2, gap="large"), shown[start : start + 2], strict=False):
-            with place:
-                st.markdown(ui.plain(arm_name(arms[code])))
-                _strip(frame[frame["arm"] == code], arms[code], at, alone=False)
-    if len(codes) > len(shown):
-        st.caption(f"{len(codes) - len(shown)} more judges and strategies: choose one above.")
-
-
-def _legend(axis: str) -> str:
-    if axis == "batch":
-        return (
-            "Each column is one call: the responses from the first shown to the last, this one framed. "
-            "Click a column to read the call."
-        )
-    if axis == "criteria":
-        return (
-            "Each column is one call: the criteria from the first shown to the last, this one "
-            "framed. Click a column to read the call."
-        )
-    what = "scores" if axis == "options" else "candidates"
-    return (
-        f"Each column is one call: the {what} from the first shown to the last, the chosen one "
-        "framed, darker where the judge found it likelier. Click a column to read the call."
-    )
-
-
-def _strip(frame: pd.DataFrame, arm: Arm, at: int, *, alone: bool) -> None:
-    """The reads around the chosen one, so many as a screen can show."""
-    places = frame.index.to_list()
-    mine = places.index(at) if at in places else 0
-    start = mine // STRIP * STRIP
-    part = frame.iloc[start : start + STRIP]
-    reads = reads_of(part)
-    if len(frame) > STRIP:
-        st.caption(f"Calls {start + 1} to {start + len(part)} of {len(frame):,}.")
-    mean = running_mean([read.score for read in reads]) if alone and arm.scores else None
-    key = f"judgments-strip-{part['arm'].iat[0]}-{part['call'].iat[0]}"
-    ui.chart(
-        reads_strip(
-            reads,
-            running=mean if mean and mean.read else None,
-            scores=arm.scores,
-            marked=mine - start if at in places else None,
-        ),
-        key=key,
-        select=partial(_open_read, part["call"].tolist(), key),
-    )
-
-
-def _open_read(calls: Sequence[int], key: str) -> None:
-    """The columns of a strip stand at 1, 2, .. for its reads."""
-    points = st.session_state[key].selection.points
-    index = round(float(points[0]["x"])) - 1 if points else -1
-    if 0 <= index < len(calls):
-        _go(call=calls[index])
 
 
 # ---------------------------------------------------------------- one judgment, all judgments
@@ -333,53 +278,58 @@ def _one_read(info: RunInfo, frame: pd.DataFrame, arms: Sequence[Arm], at: int) 
     row = {str(name): value for name, value in frame.iloc[at].items()}
     calls = frame["call"].tolist()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Judgment {at + 1:,} of {len(frame):,}**", width="content")
-        _step("Previous", "judgments-back", None if at == 0 else {"call": calls[at - 1]})
-        _step("Next", "judgments-on", None if at + 1 == len(frame) else {"call": calls[at + 1]}, on=True)
+        st.markdown(
+            tr("**Judgment {number:,} of {judgments:,}**", number=at + 1, judgments=len(frame)), width="content"
+        )
+        _step(tr("Previous"), "judgments-back", None if at == 0 else {"call": calls[at - 1]})
+        _step(tr("Next"), "judgments-on", None if at + 1 == len(frame) else {"call": calls[at + 1]}, on=True)
     st.markdown(_in_words(reads_of(frame.iloc[[at]])[0], arms[int(row["arm"])], row))
     detail(info, row)
 
 
 def _in_words(read: Read, arm: Arm, row: Mapping[str, Any]) -> str:
     """What one judgment came to, in a line."""
-    told = [arm_name(arm), f"shown: {' '.join(read.shown)}"]
+    told = [arm_name(arm), tr("shown: {order}", order=" ".join(read.shown))]
     told.append(_answer(read, arm.axis))
     if read.probabilities and read.position:
-        told.append(f"with probability {read.probabilities[read.position - 1]:.0%}")
+        told.append(tr("with probability {probability:.0%}", probability=read.probabilities[read.position - 1]))
     if read.expected is not None:
-        told.append(f"expected score {read.expected:.2f}")
+        told.append(tr("expected score {score:.2f}", score=read.expected))
     if row["repeat"]:
-        told.append(f"repeat {int(row['repeat']) + 1}")
+        told.append(tr("repeat {number}", number=int(row["repeat"]) + 1))
     return " · ".join(ui.plain(part) for part in told)
 
 
 def _answer(read: Read, axis: str) -> str:
     if read.position is None:
-        return f"no answer could be read ({read.status})"
+        return tr("no answer could be read ({status})", status=tr(OUTCOMES[read.status]))
     if axis in ("criteria", "batch"):
-        return f"score {read.score:g} at position {read.position}" if read.score is not None else ""
+        if read.score is None:
+            return ""
+        return tr("score {score:g} at position {position}", score=read.score, position=read.position)
     if read.position == 0:
-        return "a tie"
-    what = "score" if axis == "options" else "chose"
-    return f"{what} {winner_of(read)} at position {read.position}"
+        return tr("a tie")
+    if axis == "options":
+        return tr("score {score} at position {position}", score=winner_of(read), position=read.position)
+    return tr("chose {answer} at position {position}", answer=winner_of(read), position=read.position)
 
 
 def _all_reads(frame: pd.DataFrame, arms: Sequence[Arm], fits: pd.Series[bool], asked: Condition) -> None:
     """All judgments of the item as a table; a chosen row is read above."""
-    st.markdown("**All judgments of this item**")
+    st.markdown(tr("**All judgments of this item**"))
     shown = reads_frame(frame, arms)
     narrowed = any(
         (asked.score is not None, asked.position is not None, asked.status is not None, asked.ordering is not None)
     )
     if narrowed:
-        shown.insert(0, "meets the filters", fits.to_numpy())
-    none = " No judgment of this item meets all the filters." if not fits.any() else ""
-    st.caption(f"Choose a row to read it above.{none}")
+        shown.insert(0, msg("meets the filters"), fits.to_numpy())
+    none = tr(" No judgment of this item meets all the filters.") if not fits.any() else ""
+    st.caption(tr("Choose a row to read it above.") + none)
     key = f"judgments-reads-{frame['item'].iat[0]}"
-    _openable(shown, partial(_open_row, frame["call"].tolist(), key), key, height=420, forms=FORMATS)
+    _openable(shown, partial(_open_row, frame["call"].tolist(), key), key, height=420, forms=formats(shown))
 
 
 def _open_row(calls: Sequence[int], key: str) -> None:
     rows = st.session_state[key].selection.rows
     if rows and rows[0] < len(calls):
-        _go(call=calls[rows[0]])
+        go(call=calls[rows[0]])

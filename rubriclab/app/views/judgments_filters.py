@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import arm_name
 from rubriclab.store import Condition, Offered, RunInfo
 from rubriclab.store.behind import UNREAD
@@ -21,12 +22,20 @@ MOST = 3_000
 ORDERS = 1_000
 """From so many orders on a list of them helps nobody."""
 POSITION = {
-    "options": "Position chosen",
-    "criteria": "Position of the criterion",
-    "pairwise": "Place that won",
-    "listwise": "Place that won",
-    "batch": "Place in the batch",
+    "options": msg("Position chosen"),
+    "criteria": msg("Position of the criterion"),
+    "pairwise": msg("Place that won"),
+    "listwise": msg("Place that won"),
+    "batch": msg("Place in the batch"),
 }
+OUTCOMES: Mapping[str, str] = {
+    "ok": msg("ok"),
+    "unparsed": msg("unparsed"),
+    "refused": msg("refused"),
+    "truncated": msg("truncated"),
+    "error": msg("error"),
+}
+"""What came of a call, by its status."""
 
 
 # ---------------------------------------------------------------- what is looked for
@@ -37,19 +46,24 @@ def filters(info: RunInfo) -> Condition:
     every = offered(info, None)
     left, right = st.columns([3, 2])
     with left:
-        arm = _any("Judge and strategy", every.used, "arm", name=lambda code: arm_name(every.arms[code]))
+        arm = _any(tr("Judge and strategy"), every.used, "arm", name=lambda code: arm_name(every.arms[code]))
     here = offered(info, arm)
     with right:
-        find = ui.search("Item", key="judgments-find", address="find", hint="part of its name") or None
+        find = ui.search(tr("Item"), key="judgments-find", address="find", hint=tr("part of its name")) or None
     with st.container(horizontal=True):
-        score = _any("Score", here.scores, "score")
-        position = _any(POSITION[info.axis], here.positions, "position", name=lambda p: "a tie" if p == 0 else str(p))
+        score = _any(tr("Score"), here.scores, "score")
+        position = _any(
+            tr(POSITION[info.axis]), here.positions, "position", name=lambda p: tr("a tie") if p == 0 else str(p)
+        )
         outcomes = [*here.statuses, *([UNREAD] if here.statuses != ("ok",) else [])]
         status = _any(
-            "Outcome", outcomes, "status", name=lambda s: "not read, for whatever reason" if s == UNREAD else s
+            tr("Outcome"),
+            outcomes,
+            "status",
+            name=lambda s: tr("not read, for whatever reason") if s == UNREAD else tr(OUTCOMES[s]),
         )
-        criterion = _any("Criterion", here.criteria, "criterion")
-        ordering = _any("Order shown", _few(here.orderings), "ordering")
+        criterion = _any(tr("Criterion"), here.criteria, "criterion")
+        ordering = _any(tr("Order shown"), _few(here.orderings), "ordering")
     return Condition(
         arm=arm, score=score, position=position, status=status, criterion=criterion, ordering=ordering, find=find
     )
@@ -63,10 +77,19 @@ def _any(label: str, options: Sequence[T], address: str, *, name: Callable[[T], 
 
     def named(code: str) -> str:
         option = by_code[code]
-        return "all" if option is None else name(option)
+        return tr("all") if option is None else name(option)
 
     chosen = ui.choose(label, list(by_code), key=f"judgments-{address}", address=address, name=named)
     return by_code[chosen]
+
+
+def go(**parts: Any) -> None:
+    """Write parts of the address; None takes a part away."""
+    for name, value in parts.items():
+        if value is not None:
+            st.query_params[name] = str(value)
+        elif name in st.query_params:
+            del st.query_params[name]
 
 
 def _few(orderings: Sequence[str]) -> Sequence[str]:

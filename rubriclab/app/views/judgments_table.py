@@ -10,9 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, offered
+from rubriclab.app.views import common as uf
+from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, offered
 from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Arm
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import number
 from rubriclab.store import RunInfo
 from rubriclab.study.plan import Plan
 from rubriclab.study.plan import plan as make_plan
@@ -22,13 +25,17 @@ def winner_of(read: Read) -> str | None:
     """What stood at the place that was chosen; None where nothing was."""
     if read.position is None or read.position > len(read.shown):
         return None
-    return read.shown[read.position - 1] if read.position else "a tie"
+    return read.shown[read.position - 1] if read.position else tr("a tie")
 
 
-FORMATS = {
-    "expected": st.column_config.NumberColumn(format="%.2f", help=ui.about("expected")),
-    "probability": st.column_config.NumberColumn(format="%.0f %%"),
-}
+def formats(shown: pd.DataFrame) -> dict[str, Any]:
+    """What stands above each column of such a table, and how its numbers are written."""
+    above = uf.headings(shown)
+    return {
+        **above,
+        "expected": st.column_config.NumberColumn(above.get("expected"), format="%.2f", help=ui.about("expected")),
+        "probability": st.column_config.NumberColumn(above.get("probability"), format="%.0f %%"),
+    }
 
 
 def reads_frame(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
@@ -37,22 +44,22 @@ def reads_frame(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
     compared = bool(reads) and arms[reads[0].arm].axis in COMPARISONS
     shown = pd.DataFrame(
         {
-            "item": frame["item_id"].to_numpy(),
-            "criterion": frame["criterion"].to_numpy(),
-            "judge": [arms[read.arm].judge for read in reads],
-            "strategy": [arms[read.arm].strategy for read in reads],
-            "setting": [str(arms[read.arm].variant) for read in reads],
-            "order shown": [" ".join(read.shown) for read in reads],
-            "answer": [winner_of(read) if compared else None for read in reads],
-            "score": [read.score for read in reads],
-            "position": [read.position for read in reads],
-            "probability": [
+            msg("item"): frame["item_id"].to_numpy(),
+            msg("criterion"): frame["criterion"].to_numpy(),
+            msg("judge"): [arms[read.arm].judge for read in reads],
+            msg("strategy"): [arms[read.arm].strategy for read in reads],
+            msg("setting"): [str(arms[read.arm].variant) for read in reads],
+            msg("order shown"): [" ".join(read.shown) for read in reads],
+            msg("answer"): [winner_of(read) if compared else None for read in reads],
+            msg("score"): [read.score for read in reads],
+            msg("position"): [read.position for read in reads],
+            msg("probability"): [
                 100 * read.probabilities[read.position - 1] if read.probabilities and read.position else None
                 for read in reads
             ],
-            "expected": [read.expected for read in reads],
-            "outcome": [read.status for read in reads],
-            "reply": frame["text"].to_numpy(),
+            msg("expected"): [read.expected for read in reads],
+            msg("outcome"): [tr(OUTCOMES[read.status]) for read in reads],
+            msg("reply"): frame["text"].to_numpy(),
         }
     )
     same = ("item", "criterion", "judge", "strategy", "setting", "outcome")
@@ -73,9 +80,9 @@ def judgments_of(info: RunInfo, items: Sequence[int], arms: Sequence[int], *, ke
 def browse(info: RunInfo, frame: pd.DataFrame, *, key: str) -> None:
     """Judgments as a table where a finding is shown; the chosen one word for word."""
     if frame.empty:
-        st.caption("No judgment here.")
+        st.caption(tr("No judgment here."))
         return
-    st.caption("Choose a row to read what was sent and what came back.")
+    st.caption(tr("Choose a row to read what was sent and what came back."))
     shown = reads_frame(frame, offered(info, None).arms)
     event = st.dataframe(
         shown,
@@ -85,7 +92,7 @@ def browse(info: RunInfo, frame: pd.DataFrame, *, key: str) -> None:
         on_select="rerun",
         selection_mode="single-row",
         height=min(36 * len(shown) + 40, 320),
-        column_config=FORMATS,
+        column_config=formats(shown),
     )
     rows = event.selection.rows
     if rows and rows[0] < len(frame):
@@ -93,7 +100,7 @@ def browse(info: RunInfo, frame: pd.DataFrame, *, key: str) -> None:
         detail(info, row)
         st.page_link(
             "pages/judgments.py",
-            label="This item across all orders",
+            label=tr("This item across all orders"),
             icon=":material/arrow_forward:",
             query_params={"run": info.run, "arm": str(row["arm"]), "item": str(row["item"]), "call": str(row["call"])},
         )
@@ -103,14 +110,17 @@ def detail(info: RunInfo, row: Mapping[str, Any]) -> None:
     """One judgment: what the judge was sent, word for word, and what it wrote."""
     left, right = st.columns(2, gap="large")
     with left:
-        ui.verbatim(prompt_of(info, _text(row["key"]), row), label="Sent to the judge")
+        ui.verbatim(prompt_of(info, _text(row["key"]), row), label=tr("Sent to the judge"))
     with right:
+        outcome = OUTCOMES[row["status"]]
         words = _text(row["text"]) or _text(row["error"])
-        ui.verbatim(words or "No words were kept with this judgment.", label=f"Reply · {row['status']}")
+        ui.verbatim(
+            words or tr("No words were kept with this judgment."), label=tr("Reply · {outcome}", outcome=tr(outcome))
+        )
         took = row["latency"]
         told = [
-            ui.plain(_text(row["model"]) or "model unknown"),
-            f"{took:.2f} s" if took is not None and math.isfinite(took) else "",
+            ui.plain(_text(row["model"]) or tr("model unknown")),
+            f"{number(took, '.2f')} s" if took is not None and math.isfinite(took) else "",
             _origin(row),
             ui.plain(_text(row.get("note"))),
         ]
@@ -121,8 +131,8 @@ def _origin(row: Mapping[str, Any]) -> str:
     """Which call it was: by its key, or by its record in the log that it was read from."""
     line = row.get("line")
     if line is not None and pd.notna(line):
-        return f"record {int(line):,} of the log"
-    return f"call `{_text(row['key']) or 'imported'}`"
+        return tr("record {line:,} of the log", line=int(line))
+    return tr("call `{key}`", key=_text(row["key"]) or tr("imported"))
 
 
 def _text(value: Any) -> str:
@@ -134,11 +144,11 @@ def prompt_of(info: RunInfo, key: str, row: Mapping[str, Any]) -> str:
     if _text(row.get("prompt_sent")):
         return _text(row["prompt_sent"])
     if info.state == "imported":
-        return "This judgment was imported; the lab did not send its prompt."
+        return tr("This judgment was imported; the lab did not send its prompt.")
     prepared = _plan((ui.store().path, info.run))
     call = prepared.find(key, item=int(row["item"]), arm=int(row["arm"]))
     if call is None:
-        return "The prompt cannot be made again: templates or settings have changed since this run."
+        return tr("The prompt cannot be made again: templates or settings have changed since this run.")
     return "\n\n".join(f"[{m['role']}]\n{m['content']}" for m in call.messages)
 
 

@@ -11,7 +11,7 @@ from rubriclab.app import ui
 from rubriclab.app.ui.reading import reading_of
 from rubriclab.figures.printed import FORMATS, SIZES, NoPrinter
 from rubriclab.model import LabError
-from rubriclab.model.language import language, msg, tr
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.report.paper import Paper, of_runs, paper, zipped
 from rubriclab.store import RunInfo, Store
 
@@ -36,12 +36,7 @@ def section(store: Store, runs: Sequence[RunInfo]) -> None:
         try:
             with st.spinner(tr("Writing …")):
                 packed, shown = _made(
-                    store,
-                    store.path,
-                    *key,
-                    tuple(store.revision(info.run) for info in runs),
-                    _read_as(runs),
-                    language(),
+                    store, store.path, *key, tuple(store.revision(info.run) for info in runs), _read_as(runs)
                 )
         except NoPrinter as fault:
             st.info(ui.plain(str(fault)), icon=":material/info:")
@@ -87,13 +82,13 @@ def _made(
     size: str,
     revisions: tuple[str, ...],
     read_as: tuple[ReadAs, ...],
-    spoken: str,
 ) -> tuple[bytes, list[dict[str, str]]]:
-    """All files as a zip, and of each run the texts that are shown."""
-    del path, revisions, spoken  # part of what the answer is kept by
-    papers = [paper(_store, run, **dict(read)) for run, read in zip(runs, read_as, strict=True)]
-    files = of_runs(papers, tuple(form for form in FORMATS if form in formats), size)
-    return zipped(files), [_texts(one) for one in papers]
+    """All files as a zip, and of each run the texts that are shown: in English, as papers are."""
+    del path, revisions  # part of what the answer is kept by
+    with speaking(SOURCE):
+        papers = [paper(_store, run, **dict(read)) for run, read in zip(runs, read_as, strict=True)]
+        files = of_runs(papers, tuple(form for form in FORMATS if form in formats), size)
+        return zipped(files), [_texts(one) for one in papers]
 
 
 def _texts(one: Paper) -> dict[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from rubriclab.model import Criterion, Item, StudyError
 from rubriclab.model.answers import CRITERION
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import AnswerRule
 from rubriclab.study.prompts.rubric import RUBRIC_HEADING, TASK_HEADING
 
@@ -35,7 +36,7 @@ def render_batch(items: Sequence[Item], criterion: Criterion) -> tuple[dict[str,
     StudyError below two items.
     """
     if len(items) < 2:
-        raise StudyError("A batch needs two responses or more.")
+        raise StudyError(tr("A batch needs two responses or more."))
     instructions = {item.instruction for item in items}
     shared = instructions.pop() if len(instructions) == 1 else None
     parts = [TASK_HEADING + "\n" + _task(len(items), criterion, shared)]

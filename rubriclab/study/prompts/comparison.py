@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from rubriclab.model import Comparison, Ordering, StudyError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.study.prompts.parse import outspoken, without_runs
 
@@ -56,11 +57,19 @@ def template_name(comparison: Comparison, *, tie: bool, template: str | None = N
     full = f"{protocol}-{wanted}.v1" if wanted in FAMILIES else wanted
     if full not in COMPARISON_TEMPLATES:
         known = ", ".join((*FAMILIES, *COMPARISON_TEMPLATES))
-        raise StudyError(f"There is no comparison template “{template}”. Choose one of: {known}.")
+        raise StudyError(
+            tr("There is no comparison template “{template}”. Choose one of: {known}.", template=template, known=known)
+        )
     if not full.startswith(protocol):
         raise StudyError(
-            f"Template “{full}” does not fit comparison “{comparison.item_id}” with "
-            f"{many(len(comparison.candidates), 'candidate')}. Choose the {protocol} one of its family."
+            tr(
+                "Template “{template}” does not fit comparison “{item_id}” with {candidates}. Choose the {protocol} "
+                "one of its family.",
+                template=full,
+                item_id=comparison.item_id,
+                candidates=many(len(comparison.candidates), "candidate"),
+                protocol=protocol,
+            )
         )
     return full
 
@@ -96,33 +105,59 @@ def next_letter(labels: Sequence[str]) -> str:
     """
     last = labels[-1]
     if len(last) != 1 or not "A" <= last.upper() < "Z":
-        raise StudyError(f"The labels {', '.join(labels)} leave no next letter for a tie. Use letters from A.")
+        raise StudyError(
+            tr("The labels {labels} leave no next letter for a tie. Use letters from A.", labels=", ".join(labels))
+        )
     return chr(ord(last) + 1)
 
 
 def _check(comparison: Comparison, ordering: Ordering) -> None:
-    name = f"Comparison “{comparison.item_id}”"
+    name = tr("Comparison “{name}”", name=comparison.item_id)
     if sorted(map(str, ordering.shown)) != sorted(comparison.candidates):
         raise StudyError(
-            f"{name} has the candidates {', '.join(comparison.candidates)}, "
-            f"but the ordering shows {', '.join(map(str, ordering.shown))}."
+            tr(
+                "{name} has the candidates {candidates}, but the ordering shows {shown}.",
+                name=name,
+                candidates=", ".join(comparison.candidates),
+                shown=", ".join(map(str, ordering.shown)),
+            )
         )
     if len(ordering.labels) != len(ordering.shown) or len(set(ordering.labels)) != len(ordering.labels):
         raise StudyError(
-            f"{name} shows {many(len(ordering.shown), 'candidate')} under the labels "
-            f"{', '.join(ordering.labels) or 'none'}; each needs one label of its own."
+            tr(
+                "{name} shows {candidates} under the labels {labels}; each needs one label of its own.",
+                name=name,
+                candidates=many(len(ordering.shown), "candidate"),
+                labels=", ".join(ordering.labels) or tr("none"),
+            )
         )
+    _check_answers(comparison, name)
+
+
+def _check_answers(comparison: Comparison, name: str) -> None:
+    """Raises StudyError where not every candidate answers every turn."""
     if not comparison.turns:
-        raise StudyError(f"{name} has no question: give it at least one turn.")
+        raise StudyError(tr("{name} has no question: give it at least one turn.", name=name))
     if len(comparison.responses) != len(comparison.candidates):
         raise StudyError(
-            f"{name} has {len(comparison.responses)} responses for {many(len(comparison.candidates), 'candidate')}."
+            tr(
+                "{name} has {n} responses for {candidates}.",
+                name=name,
+                n=len(comparison.responses),
+                candidates=many(len(comparison.candidates), "candidate"),
+            )
         )
     for candidate, answers in zip(comparison.candidates, comparison.responses, strict=True):
         if len(answers) != len(comparison.turns):
             raise StudyError(
-                f"{name}: candidate “{candidate}” answers {len(answers)} of "
-                f"{len(comparison.turns)} turns. Every candidate must answer every turn."
+                tr(
+                    "{name}: candidate “{candidate}” answers {answers} of {turns} turns. Every candidate must answer "
+                    "every turn.",
+                    name=name,
+                    candidate=candidate,
+                    answers=len(answers),
+                    turns=len(comparison.turns),
+                )
             )
 
 

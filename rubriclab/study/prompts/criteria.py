@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rubriclab.model import Criterion, Item, Ordering, StudyError
+from rubriclab.model.language import tr
 
 CRITERIA_TEMPLATE = "criteria.v1"
 CRITERIA_ENDING = "Do not include any feedback, explanation, or extra text."
@@ -28,16 +29,13 @@ def render_criteria(
     names = [str(name) for name in ordering.shown]
     if sorted(names) != sorted(by_name) or len(by_name) < len(criteria):
         raise StudyError(
-            f"The order “{', '.join(names)}” is not an order of the criteria "
-            f"“{', '.join(c.name for c in criteria)}”: name each of them once."
-        )
-    keys = [name_key(name) for name in names]
-    for name, key in zip(names, keys, strict=True):
-        if not key or keys.count(key) > 1:
-            raise StudyError(
-                f"The criterion name “{name}” cannot be told from another one in a reply: "
-                "names must differ in their letters and digits."
+            tr(
+                "The order “{names}” is not an order of the criteria “{criteria}”: name each of them once.",
+                names=", ".join(names),
+                criteria=", ".join(c.name for c in criteria),
             )
+        )
+    _check_names(names)
     count = len(names)
     shown = "\n".join(_bullet(by_name[name]) for name in names)
     noun = "criterion" if count == 1 else "criteria"
@@ -54,6 +52,20 @@ def render_criteria(
     return ({"role": "user", "content": "\n\n".join(parts)},)
 
 
+def _check_names(names: Sequence[str]) -> None:
+    """Raises StudyError for a name that a reply cannot tell from another one."""
+    keys = [name_key(name) for name in names]
+    for name, key in zip(names, keys, strict=True):
+        if not key or keys.count(key) > 1:
+            raise StudyError(
+                tr(
+                    "The criterion name “{name}” cannot be told from another one in a reply: names must differ in "
+                    "their letters and digits.",
+                    name=name,
+                )
+            )
+
+
 def name_key(name: str) -> str:
     """How criterion names are compared: letters and digits only, case ignored."""
     return "".join(filter(str.isalnum, name.casefold()))
@@ -68,7 +80,7 @@ def _scale(scale: tuple[int, ...]) -> str:
     """The scale in words: a range for three or more consecutive scores, else the list of them."""
     scores = sorted(set(scale))
     if len(scores) < 2:
-        raise StudyError(f"A scale needs at least two scores; this one has {len(scores)}.")
+        raise StudyError(tr("A scale needs at least two scores; this one has {n}.", n=len(scores)))
     if len(scores) > 2 and scores == list(range(scores[0], scores[-1] + 1)):
         return f"an integer score on a {scores[0]}-{scores[-1]} scale"
     return f"one of the scores {', '.join(map(str, scores))}"

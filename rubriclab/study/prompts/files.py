@@ -13,6 +13,7 @@ from rubriclab.datasets.limits import MAX_PLAIN_MB, read_file, reading
 from rubriclab.datasets.plain import toml_value
 from rubriclab.model import StudyError
 from rubriclab.model.answers import check_rule
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import AnswerAsking, AnswerReading, AnswerRule, PromptMessage, PromptTemplate, Role
 from rubriclab.model.validation import Several, Table, validated
 
@@ -55,7 +56,7 @@ def template_from_value(value: Any, *, name: str = "prompt", where: str = "promp
     table = validated(_Prompt, value, where)
     messages = tuple(PromptMessage(message.role, message.text) for message in table.messages)
     if not any(message.text.strip() for message in messages):
-        raise StudyError(f"{where}, messages: all of them are empty; write what the judge is asked.")
+        raise StudyError(tr("{where}, messages: all of them are empty; write what the judge is asked.", where=where))
     return PromptTemplate(table.name.strip() or name, messages, table.answer.rule())
 
 
@@ -76,12 +77,14 @@ def read_template(name: str, content: bytes) -> PromptTemplate:
     Raises StudyError naming the file and the place in it.
     """
     stem = PurePath(name).stem
-    with reading(name, "cannot be read as a prompt", StudyError):
+    with reading(name, tr("cannot be read as a prompt"), StudyError):
         try:
             # Byte for byte, but for a mark of the encoding: a prompt is sent as it was written.
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise StudyError(f"{name}: byte {error.start} is not UTF-8; save it as UTF-8.") from error
+            raise StudyError(
+                tr("{name}: byte {place} is not UTF-8; save it as UTF-8.", name=name, place=error.start)
+            ) from error
         if PurePath(name).suffix.lower() != ".toml":
             return template_from_value({"messages": [{"text": text}]}, name=stem, where=name)
         return template_from_value(toml_value(name, text, error=StudyError), name=stem, where=name)

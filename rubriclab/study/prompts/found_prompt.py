@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from rubriclab.datasets.listed import FoundList, line_of
 from rubriclab.datasets.plain import json_value
 from rubriclab.model import Rubric, StudyError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.prompt import PromptTemplate, Role
 
 MAX_PROMPT = 300_000
@@ -73,7 +74,7 @@ class FoundPrompt:
     labels: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
-    proof: Proof = Proof(False, "There is no template.")
+    proof: Proof = Proof(False, msg("There is no template."))
     row: int | None = None
 
     @property
@@ -95,7 +96,7 @@ def messages_of(text: str) -> tuple[tuple[tuple[Role, str], ...], tuple[str, ...
     if text.lstrip()[:1] not in ("[", "{"):
         return (("user", text),), ()
     try:
-        value = json_value("the prompt", text, error=StudyError)
+        value = json_value(tr("the prompt"), text, error=StudyError)
     except json.JSONDecodeError:
         return (("user", text),), ()
     body = value if isinstance(value, dict) else {"messages": value}
@@ -103,11 +104,13 @@ def messages_of(text: str) -> tuple[tuple[tuple[Role, str], ...], tuple[str, ...
     if not isinstance(listed, list) or not all(isinstance(m, dict) and "role" in m for m in listed) or not listed:
         return (("user", text),), ()
     if len(listed) > MAX_MESSAGES:
-        raise StudyError(f"The prompt has {len(listed):,} messages; {MAX_MESSAGES} are read.")
+        raise StudyError(tr("The prompt has {n:,} messages; {most} are read.", n=len(listed), most=MAX_MESSAGES))
     notes = []
     others = [key for key in body if key != "messages"]
     if others:
-        notes.append(f"Left out: {', '.join(others[:12])}. Settings belong to the judge, not to its prompt.")
+        notes.append(
+            tr("Left out: {keys}. Settings belong to the judge, not to its prompt.", keys=", ".join(others[:12]))
+        )
     return tuple(_message(number, m) for number, m in enumerate(listed, 1)), tuple(notes)
 
 
@@ -117,30 +120,50 @@ def _message(number: int, message: Mapping[str, Any]) -> tuple[Role, str]:
         content = content[0].get("text")
     if role not in get_args(Role):
         raise StudyError(
-            f"Message {number} has the role “{str(role)[:40]}”; a prompt's messages are system, user or assistant. "
-            "Change the role, if the model takes the other one for the same."
+            tr(
+                "Message {number} has the role “{role}”; a prompt's messages are system, user or assistant. "
+                "Change the role, if the model takes the other one for the same.",
+                number=number,
+                role=str(role)[:40],
+            )
         )
     if not isinstance(content, str):
-        raise StudyError(f"Message {number} ({role}) has no text, or has more than text; a prompt is text alone.")
+        raise StudyError(
+            tr(
+                "Message {number} ({role}) has no text, or has more than text; a prompt is text alone.",
+                number=number,
+                role=role,
+            )
+        )
     if "�" in content:
-        raise StudyError(f"Message {number} ({role}) holds half a character (\\ud800 to \\udfff). Correct it.")
+        raise StudyError(
+            tr(
+                "Message {number} ({role}) holds half a character (\\ud800 to \\udfff). Correct it.",
+                number=number,
+                role=role,
+            )
+        )
     return role, content
 
 
 def _refuse(text: str) -> None:
     """Raises StudyError for a text that is no prompt, or larger than any."""
     if not text.strip():
-        raise StudyError("The prompt is empty. Give it as it is sent to the judge.")
+        raise StudyError(tr("The prompt is empty. Give it as it is sent to the judge."))
     if "\0" in text:
-        raise StudyError("The prompt holds a NUL character: it is no text. Give it as it is sent to the judge.")
+        raise StudyError(tr("The prompt holds a NUL character: it is no text. Give it as it is sent to the judge."))
     if len(text) > MAX_PROMPT:
-        raise StudyError(f"The prompt has {len(text):,} characters; {MAX_PROMPT:,} are read. Is it the data?")
+        raise StudyError(
+            tr("The prompt has {n:,} characters; {most:,} are read. Is it the data?", n=len(text), most=MAX_PROMPT)
+        )
     count = text.count("\n") + text.count("\r")
     if count > MAX_LINES:
-        raise StudyError(f"The prompt has {count:,} line breaks; {MAX_LINES:,} are read. Is it the data?")
+        raise StudyError(
+            tr("The prompt has {n:,} line breaks; {most:,} are read. Is it the data?", n=count, most=MAX_LINES)
+        )
     half = next((at for at, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
     if half is not None:
-        raise StudyError(f"The prompt holds half a character in line {line_of(text, half)}. Correct it.")
+        raise StudyError(tr("The prompt holds half a character in line {line}. Correct it.", line=line_of(text, half)))
 
 
 def difference(sent: tuple[tuple[Role, str], ...], rendered: tuple[dict[str, str], ...]) -> str:
@@ -152,10 +175,22 @@ def difference(sent: tuple[tuple[Role, str], ...], rendered: tuple[dict[str, str
         at = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
         line = line_of(text, at)
         column = at - max(text.rfind("\n", 0, at), text.rfind("\r", 0, at))
-        of = f"Message {number} ({role}), line" if len(sent) > 1 else "Line"
-        return f"{of} {line}, sign {column}: the prompt has {_near(text, at)}, the template gives {_near(other, at)}."
+        return tr(
+            "{place}, sign {column}: the prompt has {sent}, the template gives {given}.",
+            place=line_place(number if len(sent) > 1 else 0, role, line),
+            column=column,
+            sent=_near(text, at),
+            given=_near(other, at),
+        )
     return ""
 
 
+def line_place(message: int, role: str, line: int) -> str:
+    """A line by its number, with its message where there are several (0: there is one alone)."""
+    if not message:
+        return tr("Line {line}", line=line)
+    return tr("Message {number} ({role}), line {line}", number=message, role=role, line=line)
+
+
 def _near(text: str, at: int) -> str:
-    return json.dumps(text[at : at + 30], ensure_ascii=False) if at < len(text) else "its end"
+    return json.dumps(text[at : at + 30], ensure_ascii=False) if at < len(text) else tr("its end")

@@ -12,11 +12,12 @@ from rubriclab.datasets.list_meaning import Kind, heading, in_order, scores_of
 from rubriclab.datasets.listed import Entry, FoundList, Part, values
 from rubriclab.datasets.option_lists import blanked
 from rubriclab.model import MAX_OPTIONS, Criterion, Rubric, RubricError, ScoreOption, StudyError
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptMessage, PromptTemplate
 from rubriclab.model.wording import many
 from rubriclab.study.prompts.found_prompt import FoundPrompt, Mark, MarkKind, Proof, difference, messages_of
 from rubriclab.study.prompts.loops import CANDIDATES, CRITERIA, OPTIONS, Loop, Names, literal, loop_of
-from rubriclab.study.prompts.prompt_parts import Work, chosen_list, items_by_heading, items_of_data, read_lists
+from rubriclab.study.prompts.prompt_parts import KINDS, Work, chosen_list, items_by_heading, items_of_data, read_lists
 from rubriclab.study.prompts.prompt_traps import traps
 from rubriclab.study.prompts.template import render_template
 
@@ -76,7 +77,14 @@ def _unknown_choices(work: Work) -> None:
     for doubt in work.doubts:
         given = work.accept.get(doubt.name)
         if given is not None:
-            raise StudyError(f"“{doubt.name}={given}” is none of its choices: {', '.join(doubt.choices)}.")
+            raise StudyError(
+                tr(
+                    "“{name}={given}” is none of its choices: {choices}.",
+                    name=doubt.name,
+                    given=given,
+                    choices=", ".join(doubt.choices),
+                )
+            )
 
 
 # ---------------------------------------------------------------- template and rubric
@@ -86,10 +94,12 @@ def _taken_apart(work: Work, chosen: int, name: str) -> FoundPrompt:
     message, found = work.lists[chosen]
     kind = work.meanings[chosen].kind
     if kind != "options" and any(part.kind == "score" for part in found.entries[0].parts):
-        raise StudyError(f"List {chosen + 1} has scores: it is one of options, not of {kind}.")
+        raise StudyError(
+            tr("List {n} has scores: it is one of options, not of {kind}.", n=chosen + 1, kind=tr(KINDS[kind]))
+        )
     if found.open_end:
         at = work.place(message, found.entries[-1].start, found.end)
-        work.doubt("end", f"It cannot be told where the last entry ends; it is taken to be {at}.", ("here",))
+        work.doubt("end", tr("It cannot be told where the last entry ends; it is taken to be {at}.", at=at), ("here",))
     scores = _scores(work, message, found) if kind == "options" else tuple(range(1, len(found.entries) + 1))
     entries = _entries(kind, found)
     text = work.texts[message]
@@ -128,7 +138,11 @@ def _about_candidates(work: Work, message: int, found: FoundList) -> None:
         for part in entry.parts:
             if part.kind == "text" and (part.start, part.end) not in cells:
                 at = work.place(message, part.start, part.end)
-                sentence = f"The text of candidate {entry.value('label')} ({at}) is not one cell of the data's row."
+                sentence = tr(
+                    "The text of candidate {label} ({at}) is not one cell of the data's row.",
+                    label=entry.value("label"),
+                    at=at,
+                )
                 work.doubt("candidates", sentence, ("text",))
                 return
 
@@ -138,9 +152,10 @@ def _scores(work: Work, message: int, found: FoundList) -> tuple[int, ...]:
     if scores is not None:
         work.notes.extend([how] if how else [])
         return scores
-    sentence = (
-        f"It cannot be told which of the labels {', '.join(found.labels)} is best "
-        f"({work.place(message, found.start, found.end)}): whether scores rise or fall along them."
+    sentence = tr(
+        "It cannot be told which of the labels {labels} is best ({place}): whether scores rise or fall along them.",
+        labels=", ".join(found.labels),
+        place=work.place(message, found.start, found.end),
     )
     return in_order(found, work.doubt("scores", sentence, ("rising", "falling")) != "falling")
 
@@ -213,12 +228,18 @@ def _rubric(
         return None
     if kind == "criteria":
         work.notes.append(
-            "The prompt lists criteria, and no score options of their own: give a rubric for their scale."
+            tr("The prompt lists criteria, and no score options of their own: give a rubric for their scale.")
         )
         return None
     if len(entries) > MAX_OPTIONS:
         work.doubt(
-            "rubric", f"The list has {many(len(entries), 'option')}; a rubric has at most {MAX_OPTIONS}.", ("none",)
+            "rubric",
+            tr(
+                "The list has {options}; a rubric has at most {most}.",
+                options=many(len(entries), "option"),
+                most=MAX_OPTIONS,
+            ),
+            ("none",),
         )
         return None
     plain = work.plain(message)
@@ -233,7 +254,7 @@ def _rubric(
     try:
         return Rubric(title, (Criterion(title, options),))
     except RubricError as fault:
-        work.doubt("rubric", f"The options make no rubric: {fault}", ("none",))
+        work.doubt("rubric", tr("The options make no rubric: {fault}", fault=fault), ("none",))
         return None
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rubriclab.datasets.listed import line_of
 from rubriclab.datasets.mapping import guess_mapping, is_blank
+from rubriclab.model.language import tr
 from rubriclab.study.prompts.loops import WAYS
 
 SHORT = 12
@@ -248,4 +249,4 @@ def _inner(text: str, start: int, end: int) -> tuple[int, int]:
 def where(text: str, start: int, end: int) -> str:
     """ "line 3" or "lines 3 to 5" of a span."""
     one, other = line_of(text, start), line_of(text, max(start, end - 1))
-    return f"line {one}" if one == other else f"lines {one} to {other}"
+    return tr("line {n}", n=one) if one == other else tr("lines {first} to {last}", first=one, last=other)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from markupsafe import escape
 
 from rubriclab.datasets.listed import Entry, PartKind
+from rubriclab.model.language import tr
 
 MAX_ESCAPES = 100
 """Signs to escape in one stretch of fixed text; beyond them the stretch is one quoted text."""
@@ -108,9 +109,10 @@ def _fixed(loop: Loop, pieces: Sequence[str], labels: Sequence[str], keys: Seque
     if names is not OPTIONS and len({tuple(parts) for parts in ordinals}) == 1 and len(ordinals[0]) == 2:
         return "{{ loop.index }}".join(map(literal, ordinals[0]))
     loop.notes.append(
-        "The signs around the parts differ from entry to entry; each entry keeps its own: "
-        + ", ".join(f"“{piece[:20]}”" for piece in dict.fromkeys(pieces))
-        + "."
+        tr(
+            "The signs around the parts differ from entry to entry; each entry keeps its own: {signs}.",
+            signs=", ".join(f"“{piece[:20]}”" for piece in dict.fromkeys(pieces)),
+        )
     )
     table = ", ".join(f"{_key(key)}: {quoted(piece)}" for key, piece in zip(keys, pieces, strict=True))
     return f"{{{{ {{{table}}}[{names.key}] }}}}"
@@ -126,7 +128,7 @@ def _separator(loop: Loop, text: str, entries: Sequence[Entry], limit: int) -> s
     if len(set(between)) > 1:
         listed = ", ".join(quoted(one) for one in [*between, ""])
         if any(one.strip() for one in between):
-            loop.notes.append("What stands between entries differs; it stays at its place when they move.")
+            loop.notes.append(tr("What stands between entries differs; it stays at its place when they move."))
         return f"{{{{ [{listed}][loop.index0] }}}}"
     separator = between[0]
     if not separator:
@@ -182,7 +184,9 @@ def _part(loop: Loop, entries: Sequence[Entry], raws: Sequence[str], place: int,
         name = f'({name} or "")'
     way = next((form for form, written in WAYS if list(map(written, shown)) == list(raws)), None)
     if way is None:
-        loop.notes.append("Descriptions hold signs that are escaped in the prompt; they are kept as they stand there.")
+        loop.notes.append(
+            tr("Descriptions hold signs that are escaped in the prompt; they are kept as they stand there.")
+        )
         way, shown = WAYS[0][0], list(raws)
     if kind == "text":
         loop.texts = shown

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rubriclab.model import Comparison, Criterion, Item, Ordering, StudyError
+from rubriclab.model.language import tr
 from rubriclab.study.prompts.batch import place_label
 from rubriclab.study.prompts.comparison import next_letter
 from rubriclab.study.prompts.rubric import natural_order
@@ -102,7 +103,9 @@ def _shown(ordering: Ordering) -> list[tuple[int, str]]:
 
 def _text(item: Item, reference: int | None) -> dict[str, Any]:
     if reference is not None and reference not in item.references:
-        raise StudyError(f"Item “{item.item_id}” has no reference answer of score {reference}.")
+        raise StudyError(
+            tr("Item “{item_id}” has no reference answer of score {score}.", item_id=item.item_id, score=reference)
+        )
     return {
         "instruction": item.instruction,
         "response": item.response,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rubriclab.model import StudyError
 from rubriclab.model.answers import CRITERION, NoAnswer, Spot, answer_spot, compose, first_group, label_index
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import AnswerRule, PromptTemplate, Reading
 from rubriclab.study.prompts.criteria import name_key
 
@@ -63,10 +64,16 @@ def check_readable(template: PromptTemplate, labels: Sequence[str], criteria: Se
         for name in said:
             read = read_criterion(text, reading, name) if name else read_answer(text, reading)
             if read.index is None or labels[read.index] != label:
-                given = f" (read as “{labels[read.index]}”)" if read.index is not None else ""
+                given = tr(" (read as “{label}”)", label=labels[read.index]) if read.index is not None else ""
                 raise StudyError(
-                    f"Prompt “{template.name}”, answer: the label “{label}” cannot be read back from the answer "
-                    f"{text[:80]!r}{given}. Choose other labels, or another way to read the answer."
+                    tr(
+                        "Prompt “{name}”, answer: the label “{label}” cannot be read back from the answer "
+                        "{text!r}{given}. Choose other labels, or another way to read the answer.",
+                        name=template.name,
+                        label=label,
+                        text=text[:80],
+                        given=given,
+                    )
                 )
 
 
@@ -92,6 +99,11 @@ def _check_group(template: PromptTemplate, label: str) -> None:
         return
     if matches is None:
         raise StudyError(
-            f"Prompt “{template.name}”, answer: the pattern {group!r} cannot match the label “{label}”, so no reply "
-            "could give it. Widen the pattern, or choose other labels."
+            tr(
+                "Prompt “{name}”, answer: the pattern {group!r} cannot match the label “{label}”, so no reply "
+                "could give it. Widen the pattern, or choose other labels.",
+                name=template.name,
+                group=group,
+                label=label,
+            )
         )

@@ -11,11 +11,13 @@ from rubriclab.datasets.list_meaning import Kind, Meaning, meaning
 from rubriclab.datasets.listed import Entry, FoundList, Part
 from rubriclab.datasets.option_lists import MAX_LISTS, blanked, find_lists
 from rubriclab.model import Rubric, StudyError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.prompt import Role
 from rubriclab.model.wording import many
 from rubriclab.study.prompts.found_prompt import Doubt
 from rubriclab.study.prompts.item_spans import ItemSpan, column_names, headed_spans, item_spans, rows_in, where
 
+KINDS: Mapping[Kind, str] = {"options": msg("options"), "criteria": msg("criteria"), "candidates": msg("candidates")}
 SURE = 3
 """What speaks for a list that says itself what it is; and by how much it has to outweigh the next."""
 
@@ -51,8 +53,10 @@ class Work:
         return None
 
     def place(self, message: int, start: int, end: int) -> str:
-        of = f"message {message + 1} ({self.messages[message][0]}), " if len(self.messages) > 1 else ""
-        return of + where(self.texts[message], start, end)
+        at = where(self.texts[message], start, end)
+        if len(self.messages) == 1:
+            return at
+        return tr("message {n} ({role}), {at}", n=message + 1, role=self.messages[message][0], at=at)
 
 
 # ---------------------------------------------------------------- the item
@@ -60,10 +64,10 @@ class Work:
 
 def items_of_data(work: Work, rows: Sequence[Mapping[str, object]], row: int | None) -> None:
     if row is not None and not 1 <= row <= len(rows):
-        raise StudyError(f"There is no row {row:,}; the data has {many(len(rows), 'row')}.")
+        raise StudyError(tr("There is no row {row:,}; the data has {rows}.", row=row, rows=many(len(rows), "row")))
     fits = [row - 1] if row is not None else rows_in(work.texts, rows)
     if not fits:
-        sentence = (
+        sentence = tr(
             "No row of the data has its text in the prompt. Name the row, or give the prompt of an item of this data."
         )
         work.doubt("item", sentence, ("none",))
@@ -71,7 +75,7 @@ def items_of_data(work: Work, rows: Sequence[Mapping[str, object]], row: int | N
     chosen = fits[0]
     if len(fits) > 1:
         shown = ", ".join(str(one + 1) for one in fits[:8])
-        told = f"{many(len(fits), 'row')} of the data stand in the prompt alike: {shown}."
+        told = tr("{rows} of the data stand in the prompt alike: {shown}.", rows=many(len(fits), "row"), shown=shown)
         accepted = work.doubt("row", told, tuple(str(one + 1) for one in fits[:100]))
         chosen = int(accepted) - 1 if accepted else chosen
     work.row = chosen + 1
@@ -93,15 +97,21 @@ def _about_spans(work: Work, names: Mapping[str, str]) -> None:
     for span in work.spans:
         at = work.place(span.message, span.start, span.end)
         if not span.exact:
-            work.notes.append(f"“{span.name}” stands in {at} with other white space than in the data.")
+            work.notes.append(
+                tr("“{name}” stands in {at} with other white space than in the data.", name=span.name, at=at)
+            )
         elif "|" in span.tag or ".replace" in span.tag:
-            work.notes.append(f"“{span.name}” stands in {at} changed: {span.tag} gives it.")
+            work.notes.append(
+                tr("“{name}” stands in {at} changed: {tag} gives it.", name=span.name, at=at, tag=span.tag)
+            )
     for name in found:
         count = sum(span.name == name for span in work.spans)
         if count > 1:
-            work.notes.append(f"“{name}” stands in the prompt {count} times; each is filled in.")
+            work.notes.append(
+                tr("“{name}” stands in the prompt {count} times; each is filled in.", name=name, count=count)
+            )
     if "response" in names.values() and "response" not in found:
-        work.doubt("item", f"The response of row {work.row} does not stand in the prompt.", ("none",))
+        work.doubt("item", tr("The response of row {row} does not stand in the prompt.", row=work.row), ("none",))
 
 
 def items_by_heading(work: Work) -> None:
@@ -111,11 +121,16 @@ def items_by_heading(work: Work) -> None:
     ]
     work.spans = headed_spans(work.texts, stops=stops)
     if not work.spans:
-        sentence = "Without data, and without headings, it cannot be told where the item's texts stand. Give the data."
+        sentence = tr(
+            "Without data, and without headings, it cannot be told where the item's texts stand. Give the data."
+        )
         work.doubt("item", sentence, ("none",))
         return
     shown = "; ".join(f"{span.name}: {work.place(span.message, span.start, span.end)}" for span in work.spans)
-    sentence = f"Without data the item's texts are known by headings alone ({shown}). Give the data, or accept this."
+    sentence = tr(
+        "Without data the item's texts are known by headings alone ({shown}). Give the data, or accept this.",
+        shown=shown,
+    )
     if work.doubt("item", sentence, ("headings", "none")) == "none":
         work.spans = []
 
@@ -136,7 +151,7 @@ def read_lists(work: Work) -> None:
             work.meanings.append(what)
     if len(work.lists) >= MAX_LISTS:
         raise StudyError(
-            f"The prompt holds {MAX_LISTS} lists or more. Give the data, so that the item's own are known."
+            tr("The prompt holds {n} lists or more. Give the data, so that the item's own are known.", n=MAX_LISTS)
         )
 
 
@@ -188,25 +203,39 @@ def chosen_list(work: Work) -> int | None:
             work.meanings[int(accepted) - 1] = Meaning(cast(Kind, kind), SURE)
         return int(accepted) - 1
     if not work.lists:
-        work.notes.append("No list of options, criteria or candidates was found: nothing can change places here.")
+        work.notes.append(tr("No list of options, criteria or candidates was found: nothing can change places here."))
         return None
     if not ranked:
-        sentence = f"No list is one of options, criteria or candidates: {_listed(work, range(len(work.lists)))}."
+        sentence = tr(
+            "No list is one of options, criteria or candidates: {listed}.", listed=_listed(work, range(len(work.lists)))
+        )
         work.doubt("list", sentence, everything)
         return None
     if by_kind["candidates"]:
         ranked += [i for i in by_kind["options"] if work.meanings[i].weight >= SURE]
     ranked.sort(key=lambda i: -work.meanings[i].weight)
+    return _best(work, ranked, everything)
+
+
+def _best(work: Work, ranked: Sequence[int], everything: tuple[str, ...]) -> int:
+    """The list for which most speaks; a doubt where that is little, or others come near."""
     best, *others = ranked
     rivals = [i for i in others if work.meanings[best].weight - work.meanings[i].weight < 2]
     if rivals:
-        what = " or ".join(dict.fromkeys(work.meanings[i].kind for i in [best, *rivals]))
-        sentence = f"{len(rivals) + 1} lists could be the {what}: {_listed(work, [best, *rivals])}."
+        what = tr(" or ").join(dict.fromkeys(tr(KINDS[work.meanings[i].kind]) for i in [best, *rivals]))
+        sentence = tr(
+            "{n} lists could be the {what}: {listed}.",
+            n=len(rivals) + 1,
+            what=what,
+            listed=_listed(work, [best, *rivals]),
+        )
         work.doubt("list", sentence, everything)
     elif work.meanings[best].weight < SURE:
         kind = work.meanings[best].kind
         others_of_it = [f"{best + 1}:{one}" for one in get_args(Kind) if one != kind]
-        sentence = f"Little says that this list is the {kind}: {_listed(work, [best])}."
+        sentence = tr(
+            "Little says that this list is the {kind}: {listed}.", kind=tr(KINDS[kind]), listed=_listed(work, [best])
+        )
         work.doubt("list", sentence, (*everything, *others_of_it))
     return best
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from rubriclab.datasets.list_meaning import Kind
 from rubriclab.datasets.listed import FoundList, line_of, number
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import Role
+from rubriclab.study.prompts.found_prompt import line_place
 from rubriclab.study.prompts.item_spans import ItemSpan
 
+Place = Callable[[int], str]
+"""Where a line stands, in words, by its number."""
 _EXAMPLE = re.compile(
     r"\b(?:e\.\s?g\.|for example|for instance|example|such as|z\.\s?B\.|zum Beispiel|Beispiel|par exemple|exemple|"
     r"por ejemplo|ejemplo|ad esempio|esempio)|\[RESULT\]|\"[\w ]{1,30}\"\s?:",
@@ -38,15 +43,15 @@ def traps(
     """Sentences on fixed text that names a label in an example, or the order of the list."""
     notes: list[str] = []
     for at, (role, text) in enumerate(messages):
-        of = f"Message {at + 1} ({role}), line" if len(messages) > 1 else "Line"
+        of = partial(line_place, at + 1 if len(messages) > 1 else 0, role)
         hidden = [(s.start, s.end) for s in spans if s.message == at]
         if at == message:
             hidden.append((found.start, end))
         fixed = _without(text, hidden)
         if kind == "options":
-            notes.extend(f"{of} {note}" for note in _examples(fixed, found.labels))
-            notes.extend(f"{of} {note}" for note in _ranges(fixed, found.labels))
-        notes.extend(f"{of} {note}" for note in orders_named(fixed))
+            notes.extend(_examples(fixed, found.labels, of))
+            notes.extend(_ranges(fixed, found.labels, of))
+        notes.extend(orders_named(fixed, of))
     return list(dict.fromkeys(notes))
 
 
@@ -57,7 +62,7 @@ def _without(text: str, hidden: Sequence[tuple[int, int]]) -> str:
     return text
 
 
-def _examples(fixed: str, labels: Sequence[str]) -> Iterator[str]:
+def _examples(fixed: str, labels: Sequence[str], of: Place) -> Iterator[str]:
     """An example that names one of the labels, and not all."""
     token = re.compile(
         r"(?<![\w.])(" + "|".join(re.escape(one) for one in sorted(labels, key=len, reverse=True)) + r")(?!\w|\.\d)"
@@ -70,12 +75,16 @@ def _examples(fixed: str, labels: Sequence[str]) -> Iterator[str]:
         if 0 < len(named) < len(labels) and not span and not re.match(r"\s*[|/<]", behind):
             shown = ", ".join(f"“{one}”" for one in named)
             yield (
-                f"{line_of(fixed, match.start())} names {shown} in an example. It stays there whatever the order is, "
-                "and a judge may lean towards it."
+                tr(
+                    "{place} names {shown} in an example. It stays there whatever the order is, and a judge may "
+                    "lean towards it.",
+                    place=of(line_of(fixed, match.start())),
+                    shown=shown,
+                )
             )
 
 
-def _ranges(fixed: str, labels: Sequence[str]) -> Iterator[str]:
+def _ranges(fixed: str, labels: Sequence[str], of: Place) -> Iterator[str]:
     """A range that says which end is which: "from 1 (worst) to 5 (best)"."""
     known = [value for value in map(number, labels) if value is not None]
     if len(known) < 2:
@@ -87,19 +96,31 @@ def _ranges(fixed: str, labels: Sequence[str]) -> Iterator[str]:
             re.IGNORECASE,
         )
         for match in pattern.finditer(fixed):
-            line = line_of(fixed, match.start())
+            place = of(line_of(fixed, match.start()))
             if match["gloss"] or match["gloss2"]:
-                yield f"{line} names the order of the scale too: “{match[0]}”. It stays so when the options move."
+                yield tr(
+                    "{place} names the order of the scale too: “{match}”. It stays so when the options move.",
+                    place=place,
+                    match=match[0],
+                )
             else:
-                yield f"{line} names the range “{match[0]}”, which is true in every order; it stays."
+                yield tr(
+                    "{place} names the range “{match}”, which is true in every order; it stays.",
+                    place=place,
+                    match=match[0],
+                )
 
 
-def orders_named(fixed: str) -> Iterator[str]:
+def orders_named(fixed: str, of: Place = str) -> Iterator[str]:
     """Words that say in which order the list stands."""
     for match in _ORDER.finditer(fixed):
         start = max(fixed.rfind("\n", 0, match.start()), fixed.rfind(". ", 0, match.start())) + 1
         sentence = " ".join(fixed[start : match.end() + 30].split("\n")[0].split())[:100]
         yield (
-            f"{line_of(fixed, match.start())} may say in which order the list stands (“{sentence}”), "
-            "which is not true any more when it changes."
+            tr(
+                "{place} may say in which order the list stands (“{sentence}”), which is not true any more "
+                "when it changes.",
+                place=of(line_of(fixed, match.start())),
+                sentence=sentence,
+            )
         )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rubriclab.model import Axis, Ordering, StudyError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.study.prompts.template import render_template
 
@@ -28,6 +29,7 @@ MOVING: Mapping[Axis, str] = {
     "batch": "responses",
 }
 """The name of what changes places on an axis."""
+THINGS = {"options": msg("options"), "criteria": msg("criteria"), "responses": msg("responses")}
 
 _POSITIONAL: Mapping[Axis, frozenset[str]] = {
     "pairwise": frozenset({"label"}),
@@ -56,8 +58,12 @@ class Block(NamedTuple):
     last: int
 
     def __str__(self) -> str:
-        lines = f"line {self.first}" if self.first == self.last else f"lines {self.first} to {self.last}"
-        return f"message {self.message}, {lines}"
+        lines = (
+            tr("line {n}", n=self.first)
+            if self.first == self.last
+            else tr("lines {first} to {last}", first=self.first, last=self.last)
+        )
+        return tr("message {n}, {lines}", n=self.message, lines=lines)
 
 
 @dataclass(frozen=True)
@@ -167,15 +173,20 @@ class _Comparison:
 
     @property
     def _many(self) -> str:
-        return f"the {len(self.orderings[0].shown)} {MOVING[self.axis]}"
+        return tr("the {n} {things}", n=len(self.orderings[0].shown), things=tr(THINGS[MOVING[self.axis]]))
 
     def _unmoved(self) -> str:
         name = MOVING[self.axis]
         if self.marked is not None and any(_MARK.search(m["content"]) for m in self.marked[0]):
-            return f"{self._many} stand in the same order whatever is shown: print them as they come, without sorting."
-        return (
-            f"{self._many} are not in the prompt. Put them where they belong: "
-            f"{{% for {name[:-1] if name != 'criteria' else 'criterion'} in {name} %}}…{{% endfor %}}."
+            return tr(
+                "{many} stand in the same order whatever is shown: print them as they come, without sorting.",
+                many=self._many,
+            )
+        return tr(
+            "{many} are not in the prompt. Put them where they belong: {{% for {one} in {name} %}}…{{% endfor %}}.",
+            many=self._many,
+            one=name[:-1] if name != "criteria" else "criterion",
+            name=name,
         )
 
     def _faithful(self, marked: Sequence[Messages]) -> bool:
@@ -222,9 +233,11 @@ class _Comparison:
                 line = self._line(marked[0][number]["content"][: first.start()])
                 part = self.kinds[int(first[1])].part
                 if not slots and len(set(ids)) > 1:
-                    return (
-                        f"message {number + 1}, line {line}: what stands there changes with the order, but not as the "
-                        "order that is shown. Print all of them in one loop, as they come."
+                    return tr(
+                        "message {number}, line {line}: what stands there changes with the order, but not as the order "
+                        "that is shown. Print all of them in one loop, as they come.",
+                        number=number + 1,
+                        line=line,
                     )
                 spots.append(_Spot(part, slots[0] if slots else None, number + 1, line))
         return spots
@@ -253,13 +266,23 @@ class _Comparison:
             if part not in _SHORT and (again or fixed):
                 other = (again or fixed)[0]
                 faults.append(
-                    f"{self._many} are printed twice: at {_block(rounds[0])} and at message {other.message}, line "
-                    f"{other.line}. Print them once."
+                    tr(
+                        "{many} are printed twice: at {block} and at message {message}, line {line}. Print them once.",
+                        many=self._many,
+                        block=_block(rounds[0]),
+                        message=other.message,
+                        line=other.line,
+                    )
                 )
             elif again:
                 warnings.append(
-                    f"{_block(again)}: a {part} there follows the order too, outside of {_block(rounds[0])}; use "
-                    "“labels”, which keeps one order, unless that is meant."
+                    tr(
+                        "{block}: a {part} there follows the order too, outside of {main}; use “labels”, which keeps "
+                        "one order, unless that is meant.",
+                        block=_block(again),
+                        part=part,
+                        main=_block(rounds[0]),
+                    )
                 )
         return faults, warnings, [] if faults or not main else _blocks(main)
 
@@ -267,8 +290,17 @@ class _Comparison:
         missing = sorted(set(range(n)) - {spot.slot for spot in moving if spot.slot is not None})
         if missing:
             places = ", ".join(str(slot + 1) for slot in missing)
-            return f"the {part} at position {places} of {n} is not in the prompt. Print all of them in one loop."
-        return f"{_block(moving)}: {self._many} stand there in another order than is shown. Print them as they come."
+            return tr(
+                "the {part} at position {places} of {n} is not in the prompt. Print all of them in one loop.",
+                part=part,
+                places=places,
+                n=n,
+            )
+        return tr(
+            "{block}: {many} stand there in another order than is shown. Print them as they come.",
+            block=_block(moving),
+            many=self._many,
+        )
 
     def _lines(self) -> tuple[list[str], list[str], list[Block]]:
         """The real renderings alone: each message has to keep its lines, in whatever order."""
@@ -281,18 +313,28 @@ class _Comparison:
                 theirs = other[number]["content"].split("\n")
                 if Counter(ours) != Counter(theirs):
                     strange = next(i for i, line in enumerate(ours) if Counter(ours)[line] != Counter(theirs)[line])
-                    place = f"message {number + 1}, line {strange + 1}"
+                    place = tr("message {number}, line {line}", number=number + 1, line=strange + 1)
                     if Counter(message["content"].split()) != Counter(other[number]["content"].split()):
                         gone = next(iter(Counter(theirs) - Counter(ours)), "")
                         return (
                             [
-                                f"{place}: something else than the order changes, {ours[strange].strip()[:60]!r} to "
-                                f"{gone.strip()[:60]!r}. Take out what depends on the order or on one of them."
+                                tr(
+                                    "{place}: something else than the order changes, {ours!r} to {theirs!r}. Take out what depends "
+                                    "on the order or on one of them.",
+                                    place=place,
+                                    ours=ours[strange].strip()[:60],
+                                    theirs=gone.strip()[:60],
+                                )
                             ],
                             warnings,
                             [],
                         )
-                    warnings.append(f"{place}: words change places within a line; it could not be told which of them.")
+                    warnings.append(
+                        tr(
+                            "{place}: words change places within a line; it could not be told which of them.",
+                            place=place,
+                        )
+                    )
                 changed += [i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b]
             if changed:
                 blocks.append(Block(number + 1, min(changed) + 1, max(changed) + 1))
@@ -328,8 +370,12 @@ def _blocks(spots: Sequence[_Spot]) -> list[Block]:
 def _named_orders(template: PromptTemplate) -> list[str]:
     """Warnings of prose that names one order where all of them are shown."""
     return [
-        f"message {number} says “{found[0]}”, which is one of the orders that are shown: the judge reads it with every "
-        "order. Take it out unless that is meant."
+        tr(
+            "message {number} says “{found}”, which is one of the orders that are shown: the judge reads it "
+            "with every order. Take it out unless that is meant.",
+            number=number,
+            found=found[0],
+        )
         for number, message in enumerate(template.messages, 1)
         if (found := _NAMED_ORDER.search(message.text))
     ]

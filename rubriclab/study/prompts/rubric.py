@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from rubriclab.model import AnswerMode, Criterion, Item, Ordering, StudyError
 from rubriclab.model.answers import fold
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 FEEDBACK_TEMPLATE = "prometheus.v1"
@@ -73,26 +74,38 @@ def _labels_by_score(criterion: Criterion, ordering: Ordering) -> dict[int, str]
     shown, labels = ordering.shown, ordering.labels
     if len(labels) != len(shown):
         raise StudyError(
-            f"The ordering “{ordering}” shows {many(len(shown), 'score')} but has {len(labels)} labels; "
-            "give every shown score one label."
+            tr(
+                "The ordering “{ordering}” shows {scores} but has {n} labels; give every shown score one label.",
+                ordering=ordering,
+                scores=many(len(shown), "score"),
+                n=len(labels),
+            )
         )
     known = set(criterion.scores)
     label_of: dict[int, str] = {}
     for score, label in zip(shown, labels, strict=True):
         if not isinstance(score, int) or score not in known:
             raise StudyError(
-                f"The ordering “{ordering}” shows “{score}”, which is not a score of "
-                f"“{criterion.name}” ({', '.join(map(str, criterion.scores))})."
+                tr(
+                    "The ordering “{ordering}” shows “{score}”, which is not a score of “{name}” ({known}).",
+                    ordering=ordering,
+                    score=score,
+                    name=criterion.name,
+                    known=", ".join(map(str, criterion.scores)),
+                )
             )
         label_of[score] = label
     if len(set(shown)) < len(shown):
-        raise StudyError(f"The ordering “{ordering}” shows a score more than once.")
+        raise StudyError(tr("The ordering “{ordering}” shows a score more than once.", ordering=ordering))
     folded = [fold(label) for label in labels]
     for label, key in zip(labels, folded, strict=True):
         if not key or folded.count(key) > 1:
             raise StudyError(
-                f"The score label “{label}” is empty or used twice (upper and lower case count "
-                "as one); every label must differ, or replies cannot be read."
+                tr(
+                    "The score label “{label}” is empty or used twice (upper and lower case count as one); every "
+                    "label must differ, or replies cannot be read.",
+                    label=label,
+                )
             )
     return label_of
 
@@ -103,13 +116,20 @@ def _reference(item: Item, label_of: Mapping[int, str], score: int | None) -> tu
         return None
     if score not in label_of:
         raise StudyError(
-            f"A reference answer of score {score} cannot be shown: "
-            f"the rubric shows only {', '.join(map(str, sorted(label_of)))}."
+            tr(
+                "A reference answer of score {score} cannot be shown: the rubric shows only {shown}.",
+                score=score,
+                shown=", ".join(map(str, sorted(label_of))),
+            )
         )
     if score not in item.references:
         raise StudyError(
-            f"Item “{item.item_id}” has no reference answer of score {score}; "
-            "add one to the data or leave that level out of the study."
+            tr(
+                "Item “{item_id}” has no reference answer of score {score}; add one to the data or leave that "
+                "level out of the study.",
+                item_id=item.item_id,
+                score=score,
+            )
         )
     return label_of[score], item.references[score]
 

@@ -17,6 +17,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
+from rubriclab.model.language import tr
 from rubriclab.model.wording import did_you_mean
 
 MAX_CHARS = 2_000_000
@@ -58,14 +59,22 @@ class _Missing(StrictUndefined):
         if self._undefined_hint:
             return self._undefined_hint
         if isinstance(owner, Columns):
-            return (
-                f"the item has no “{name}”.{did_you_mean(name, owner.names)} It has: {', '.join(owner.names)}. "
-                "Other columns of the data are kept with the items where [data.columns] names them as “kept”."
+            return tr(
+                "the item has no “{name}”.{hint} It has: {names}. Other columns of the data are kept "
+                "with the items where [data.columns] names them as “kept”.",
+                name=name,
+                hint=did_you_mean(name, owner.names),
+                names=", ".join(owner.names),
             )
         if isinstance(owner, Mapping):
             names = [str(key) for key in owner]
-            return f"there is no “{name}” there.{did_you_mean(name, names)} There are: {', '.join(names)}."
-        return f"the name “{name}” is not known there."
+            return tr(
+                "there is no “{name}” there.{hint} There are: {names}.",
+                name=name,
+                hint=did_you_mean(name, names),
+                names=", ".join(names),
+            )
+        return tr("the name “{name}” is not known there.", name=name)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -104,7 +113,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         _step()
         of, name = getattr(obj, "__self__", None), getattr(obj, "__name__", "")
         if isinstance(of, str) and name == "translate":
-            raise PromptLimit("“translate” is not for prompts; use the filter “replace”.")
+            raise PromptLimit(tr("“translate” is not for prompts; use the filter “replace”."))
         if isinstance(of, str) and name == "join" and args:
             args = (_listed(args[0], of), *args[1:])
         elif isinstance(of, str) and name == "replace":
@@ -116,11 +125,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if operator == "*":
             for text, times in ((left, right), (right, left)):
                 if isinstance(text, str | list | tuple) and isinstance(times, int) and len(text) * times > MAX_CHARS:
-                    raise PromptLimit(f"something repeated {times:,} times is longer than a prompt may be.")
+                    raise PromptLimit(
+                        tr("something repeated {times:,} times is longer than a prompt may be.", times=times)
+                    )
         if operator == "**":
             _small((left,))
             if not isinstance(right, int | float) or abs(right) > 64:
-                raise PromptLimit("a power beyond 64 is no number that a prompt needs.")
+                raise PromptLimit(tr("a power beyond 64 is no number that a prompt needs."))
         if operator == "%" and isinstance(left, str):
             _small_widths(left)
             _small(right if isinstance(right, tuple) else (right,))
@@ -145,7 +156,7 @@ def _step() -> None:
     taken = _steps.get() + 1
     _steps.set(taken)
     if taken > MAX_STEPS:
-        raise PromptLimit(f"its loops take more than {MAX_STEPS:,} steps. Does each of them end?")
+        raise PromptLimit(tr("its loops take more than {most:,} steps. Does each of them end?", most=MAX_STEPS))
 
 
 def _turns(value: Iterable[Any]) -> Iterator[Any]:
@@ -156,19 +167,25 @@ def _turns(value: Iterable[Any]) -> Iterator[Any]:
 
 def _bounded(value: Any) -> Any:
     if isinstance(value, str | list | tuple) and len(value) > MAX_CHARS:
-        raise PromptLimit(f"a text of it is longer than {MAX_CHARS:,} characters.")
+        raise PromptLimit(tr("a text of it is longer than {most:,} characters.", most=MAX_CHARS))
     return value
 
 
 def _small(values: Iterable[Any]) -> None:
     for value in values:
         if isinstance(value, int) and abs(value) > MAX_NUMBER:
-            raise PromptLimit(f"the number {value if abs(value) < 10**20 else 'there'} is beyond {MAX_NUMBER:,}.")
+            raise PromptLimit(
+                tr(
+                    "the number {value} is beyond {most:,}.",
+                    value=value if abs(value) < 10**20 else tr("there"),
+                    most=MAX_NUMBER,
+                )
+            )
 
 
 def _small_widths(form: str) -> None:
     if re.search(r"\d{6,}", form):
-        raise PromptLimit(f"a format asks for a width beyond {MAX_NUMBER:,}.")
+        raise PromptLimit(tr("a format asks for a width beyond {most:,}.", most=MAX_NUMBER))
 
 
 def _modest(filter_: Any) -> Any:
@@ -189,7 +206,7 @@ def _listed(parts: Iterable[Any], between: str) -> list[Any]:
     """``parts`` as a list, once it is known that they are no longer than a prompt together."""
     listed = list(parts)
     if sum(len(str(part)) + len(between) for part in listed) > MAX_CHARS:
-        raise PromptLimit(f"a text of it is longer than {MAX_CHARS:,} characters.")
+        raise PromptLimit(tr("a text of it is longer than {most:,} characters.", most=MAX_CHARS))
     return listed
 
 
@@ -216,4 +233,4 @@ def _replaced(replace: Any) -> Any:
 
 def _refuse_growth(text: str, old: str = "", new: str = "") -> None:
     if len(text) + text.count(old) * len(new) > MAX_CHARS:
-        raise PromptLimit(f"a text of it is longer than {MAX_CHARS:,} characters.")
+        raise PromptLimit(tr("a text of it is longer than {most:,} characters.", most=MAX_CHARS))

@@ -13,6 +13,7 @@ from jinja2 import Template, TemplateSyntaxError, nodes
 from jinja2.meta import find_undeclared_variables
 
 from rubriclab.model import Axis, StudyError
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.model.wording import did_you_mean
 from rubriclab.study.prompts.sandbox import MAX_CHARS, PromptLimit, Sandbox
@@ -46,7 +47,15 @@ def render_template(template: PromptTemplate, names: Mapping[str, Any]) -> tuple
             content = _rendered(_compiled(message.text), names)
         except Exception as fault:
             # A template is a program of the user's: whatever it computes may fail in any way.
-            raise StudyError(f"Prompt “{template.name}”, message {number} ({message.role}): {_words(fault)}") from fault
+            raise StudyError(
+                tr(
+                    "Prompt “{name}”, message {number} ({role}): {fault}",
+                    name=template.name,
+                    number=number,
+                    role=message.role,
+                    fault=_words(fault),
+                )
+            ) from fault
         messages.append({"role": message.role, "content": content})
     return tuple(messages)
 
@@ -57,16 +66,18 @@ def _rendered(template: Template, names: Mapping[str, Any]) -> str:
     for part in template.generate(names):
         length += len(part)
         if length > MAX_CHARS:
-            raise PromptLimit(f"its text is longer than {MAX_CHARS:,} characters. Does a loop repeat too much?")
+            raise PromptLimit(
+                tr("its text is longer than {most:,} characters. Does a loop repeat too much?", most=MAX_CHARS)
+            )
         parts.append(part)
     return "".join(parts)
 
 
 def _words(fault: Exception) -> str:
     if isinstance(fault, TemplateSyntaxError):
-        return f"line {fault.lineno}: {fault.message} Correct the template there."
+        return tr("line {line}: {message} Correct the template there.", line=fault.lineno, message=fault.message)
     if isinstance(fault, RecursionError):
-        return "it calls itself without end. Give its recursion an end."
+        return tr("it calls itself without end. Give its recursion an end.")
     text = str(fault) or type(fault).__name__
     return text if text[-1] in ".?!" else f"{text}."
 
@@ -81,8 +92,16 @@ def check_names(template: PromptTemplate, axis: Axis) -> None:
         if unknown := sorted(_names(tree) - known):
             line = next((n.lineno for n in tree.find_all(nodes.Name) if n.name == unknown[0]), 1)
             raise StudyError(
-                f"{where}, line {line}: the name “{unknown[0]}” is not known.{did_you_mean(unknown[0], known)} "
-                f"Known on the axis “{axis}”: {', '.join(sorted(known))}."
+                tr(
+                    "{where}, line {line}: the name “{unknown}” is not known.{hint} Known on the axis "
+                    "“{axis}”: {known}.",
+                    where=where,
+                    line=line,
+                    unknown=unknown[0],
+                    hint=did_you_mean(unknown[0], known),
+                    axis=axis,
+                    known=", ".join(sorted(known)),
+                )
             )
 
 
@@ -103,7 +122,7 @@ def asked_columns(template: PromptTemplate) -> tuple[str, ...]:
 def _parsed(template: PromptTemplate) -> Iterator[tuple[str, nodes.Template]]:
     """Every message: where it stands, and its syntax tree."""
     for number, message in enumerate(template.messages, 1):
-        where = f"Prompt “{template.name}”, message {number} ({message.role})"
+        where = tr("Prompt “{name}”, message {number} ({role})", name=template.name, number=number, role=message.role)
         try:
             tree = _SANDBOX.parse(message.text)
             _compiled(message.text)

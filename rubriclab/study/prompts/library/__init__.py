@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from rubriclab.model import Axis
+from rubriclab.model.language import msg
 from rubriclab.model.prompt import PromptTemplate
 from rubriclab.study.prompts.files import read_template
 
@@ -21,13 +22,13 @@ class Ready(NamedTuple):
 
 
 _ABOUT: dict[str, tuple[str, tuple[Axis, ...]]] = {
-    "score-only": ("The label and nothing else: quick, and with probabilities where there are any.", ("options",)),
-    "feedback-then-score": ("A few sentences, then a line “RATING: …”, as Prometheus does it.", ("options",)),
-    "json-verdict": ("A JSON object with a reason and a score: what programs read.", ("options",)),
-    "reason-then-score": ("Step by step, then the level between <score> marks.", ("options",)),
-    "evaluation-steps": ("A criterion, steps to follow and a form to fill in, as G-Eval does it.", ("options",)),
-    "criteria-checklist": ("All criteria in one call, answered in one JSON object.", ("criteria",)),
-    "better-or-tie": ("Which answer is better, or a tie, between <verdict> marks.", ("pairwise", "listwise")),
+    "score-only": (msg("The label and nothing else: quick, and with probabilities where there are any."), ("options",)),
+    "feedback-then-score": (msg("A few sentences, then a line “RATING: …”, as Prometheus does it."), ("options",)),
+    "json-verdict": (msg("A JSON object with a reason and a score: what programs read."), ("options",)),
+    "reason-then-score": (msg("Step by step, then the level between <score> marks."), ("options",)),
+    "evaluation-steps": (msg("A criterion, steps to follow and a form to fill in, as G-Eval does it."), ("options",)),
+    "criteria-checklist": (msg("All criteria in one call, answered in one JSON object."), ("criteria",)),
+    "better-or-tie": (msg("Which answer is better, or a tie, between <verdict> marks."), ("pairwise", "listwise")),
 }
 
 
