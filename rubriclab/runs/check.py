@@ -34,7 +34,7 @@ from rubriclab.findings.position_results import PositionArm
 from rubriclab.judges.choice_model import true_probabilities, utilities
 from rubriclab.judges.effects import read_effects
 from rubriclab.model import LabError
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import tr
 from rubriclab.runs.check_arrays import array_checks
 from rubriclab.runs.check_pulls import pulls_checks, pulls_settings
 from rubriclab.runs.check_rates import About, holds, rejects, summary
@@ -223,7 +223,7 @@ def _judge_name(planted: Planted) -> str:
     named = {"first": "first", "last": "last", "label": "label 1", "neighbour": "after the highest"}
     parts = [f"{text} {getattr(planted, f):+g}" for f, text in named.items() if getattr(planted, f)]
     lean = f"items lean ±{planted.item_sd:g}" if planted.item_sd else ""
-    return ", ".join([*parts, lean] if lean else parts) or msg("no effect")
+    return ", ".join([*parts, lean] if lean else parts) or "no effect"
 
 
 def _true_shares(planted: Planted, n: int, seed: int) -> Floats:

@@ -34,14 +34,13 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.topic import Advice
 from rubriclab.judges.families import FAMILIES
 from rubriclab.model import LabError
-from rubriclab.model.language import msg
 from rubriclab.runs.check_rates import About
 from rubriclab.runs.check_truth import KEY, PLANTS, Cell, Truth, question_of, truth_of, with_learnt
 from rubriclab.runs.foreign import DESIGNS
 
 NEARLY_NOTHING = 0.1
 """A true value below this part of the smallest effect of interest counts as none."""
-OTHERWISE = msg("any advice of a run, on what is not moved or in the wrong direction")
+OTHERWISE = "any advice of a run, on what is not moved or in the wrong direction"
 AT_MOST = (0.0, 0.05)
 AT_ONCE = (
     "position: shift.pulls",
