@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rubriclab.datasets.list_meaning import Kind
+from rubriclab.model.language import tr
 from rubriclab.model.prompt import AnswerRule
 
 
@@ -19,24 +20,30 @@ def asked_answer(texts: Sequence[str], kind: Kind) -> tuple[AnswerRule, str]:
     """
     text = "\n".join(texts)
     if kind != "criteria" and (keys := list(dict.fromkeys(match[1] for match in _KEY.finditer(text)))):
-        told = f"The answer is read as JSON, at “{keys[-1]}”, since the prompt names that key."
-        return AnswerRule("json", path=keys[-1]), f"{told} Change [answer] where your parser reads another."
+        return AnswerRule("json", path=keys[-1]), tr(
+            "The answer is read as JSON, at “{key}”, since the prompt names that key. Change [answer] where your "
+            "parser reads another.",
+            key=keys[-1],
+        )
     if kind != "criteria" and (tags := [m[1] for m in _ASKED_TAG.finditer(text)]):
-        told = f"The answer is read between <{tags[-1]}> and </{tags[-1]}>, since the prompt names them."
-        return AnswerRule("tag", tag=tags[-1]), f"{told} Change [answer] where your parser reads otherwise."
+        return AnswerRule("tag", tag=tags[-1]), tr(
+            "The answer is read between <{tag}> and </{tag}>, since the prompt names them. Change [answer] where "
+            "your parser reads otherwise.",
+            tag=tags[-1],
+        )
     if kind != "criteria" and "[RESULT]" in text:
-        return AnswerRule("regex", pattern=_RESULT), (
-            "The answer is read behind [RESULT], since the prompt names it. Change [answer] where your parser reads "
-            "otherwise."
+        return AnswerRule("regex", pattern=_RESULT), tr(
+            "The answer is read behind [RESULT], since the prompt names it. Change [answer] where your "
+            "parser reads otherwise."
         )
     if kind != "criteria" and _LABEL_NEXT.search(text):
-        return AnswerRule("label"), (
-            "The reply is read as the label alone, since the prompt asks for nothing else or ends where the label "
-            "is to stand. Change [answer] where your judge writes more."
+        return AnswerRule("label"), tr(
+            "The reply is read as the label alone, since the prompt asks for nothing else or ends where the "
+            "label is to stand. Change [answer] where your judge writes more."
         )
-    return AnswerRule("last_label"), (
-        "The answer is read as the last label in the reply, since the prompt names no form of it that is known; "
-        "write into [answer] how your parser reads it."
+    return AnswerRule("last_label"), tr(
+        "The answer is read as the last label in the reply, since the prompt names no form of it that is "
+        "known; write into [answer] how your parser reads it."
     )
 
 

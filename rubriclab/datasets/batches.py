@@ -9,6 +9,7 @@ from rubriclab.datasets.coded import Coded, CodedTable, Floats, Ints, first_rows
 from rubriclab.datasets.criteria import scales_of
 from rubriclab.datasets.scores import IMPORTED, item_table, run_of
 from rubriclab.model import Arm, DataError, Ordering, RunData, Variant, designs
+from rubriclab.model.language import tr
 
 REQUIRED = ("judge", "dataset", "item_id", "batch", "place", "score")
 OPTIONAL = ("order", "criterion", "block", "prompt", "candidate", "task", "human", "repeat", "strategy")
@@ -75,8 +76,12 @@ def _places(table: CodedTable, item: Ints) -> tuple[Ints, Ints]:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{table.at(row, 'place')} is no place from 1 to {MAX_SIZE}. Number the responses of a call from 1; "
-            "leave batch and place blank for a single call."
+            tr(
+                "{at} is no place from 1 to {most}. Number the responses of a call from 1; leave batch and "
+                "place blank for a single call.",
+                at=table.at(row, "place"),
+                most=MAX_SIZE,
+            )
         )
     place = given.astype(np.int64)
     _check_whole(table, call, place)
@@ -89,15 +94,24 @@ def _check_whole(table: CodedTable, call: Ints, place: Ints) -> None:
     if twice.any():
         row = int(np.argmax(twice))
         raise DataError(
-            f"{table.at(row, 'place')}: another response of the same call stands at place {place[row]}. Name the "
-            "orders of a batch in a column “order”, and calls that were repeated in “repeat”."
+            tr(
+                "{at}: another response of the same call stands at place {place}. Name the orders of a batch in "
+                "a column “order”, and calls that were repeated in “repeat”.",
+                at=table.at(row, "place"),
+                place=place[row],
+            )
         )
     short = place > np.bincount(call)[call]
     if short.any():
         row = int(np.argmax(short))
         raise DataError(
-            f"{table.at(row, 'place')}: place {place[row]} of a call with {int(np.bincount(call)[call[row]])} rows. Give "
-            "every response of a call a row; leave its score blank where it could not be read."
+            tr(
+                "{at}: place {place} of a call with {held} rows. Give every response of a call a row; leave its "
+                "score blank where it could not be read.",
+                at=table.at(row, "place"),
+                place=place[row],
+                held=int(np.bincount(call)[call[row]]),
+            )
         )
 
 

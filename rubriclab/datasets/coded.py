@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError
-from rubriclab.model.wording import plural
+from rubriclab.model.language import tr
+from rubriclab.model.wording import many
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,17 +47,24 @@ class CodedTable:
         for column in frame.columns:
             plain = str(column).strip().casefold().replace(" ", "_")
             if plain in self._column:
-                raise DataError(f"“{table_name(frame)}” has two columns named “{plain}”.")
+                raise DataError(tr("“{table}” has two columns named “{plain}”.", table=table_name(frame), plain=plain))
             self._column[plain] = column
         missing = [name for name in required if name not in self._column]
         if missing:
             raise DataError(
-                f"“{table_name(frame)}” lacks the {plural('column', len(missing))} {', '.join(missing)}. It needs "
-                f"{', '.join(required)} and may have {', '.join(optional)}; it has "
-                f"{', '.join(map(str, frame.columns[:20]))}."
+                tr(
+                    "“{table}” lacks the {columns:column|columns} {missing}. It needs {required} and may have {optional}; it "
+                    "has {given}.",
+                    table=table_name(frame),
+                    columns=many(len(missing), "column"),
+                    missing=", ".join(missing),
+                    required=", ".join(required),
+                    optional=", ".join(optional),
+                    given=", ".join(map(str, frame.columns[:20])),
+                )
             )
         if not self.rows:
-            raise DataError(f"“{table_name(frame)}” has no rows below its header.")
+            raise DataError(tr("“{table}” has no rows below its header.", table=table_name(frame)))
 
     def __contains__(self, name: str) -> bool:
         return name in self._column
@@ -75,8 +83,8 @@ class CodedTable:
                 lookup[i] = found.setdefault(text, len(found))
         code = lookup[codes]
         if required and (blank := np.flatnonzero(code < 0)).size:
-            more = f" ({blank.size - 1:,} more rows too)" if blank.size > 1 else ""
-            raise DataError(f"{self.at(int(blank[0]), name)} is blank{more}; every row needs one.")
+            more = tr(" ({count:,} more rows too)", count=blank.size - 1) if blank.size > 1 else ""
+            raise DataError(tr("{at} is blank{more}; every row needs one.", at=self.at(int(blank[0]), name), more=more))
         return Coded(name, code, tuple(found))
 
     def numeric(self, name: str) -> Coded:
@@ -97,7 +105,14 @@ class CodedTable:
             value = parse(text)
             if value is None:
                 row = int(np.argmax(column.code == code))
-                raise DataError(f"{self.at(row, column.name)}: “{text[:60]}” is not {expected}.")
+                raise DataError(
+                    tr(
+                        "{at}: “{text}” is not {expected}.",
+                        at=self.at(row, column.name),
+                        text=text[:60],
+                        expected=expected,
+                    )
+                )
             out.append(value)
         return out
 
@@ -110,7 +125,7 @@ class CodedTable:
     def whole_numbers(self, name: str) -> Ints:
         """A column of whole numbers from 0, blanks as 0."""
         column = self.coded(name)
-        values = self.parsed(column, _whole, f"a whole number from 0 to {MAX_WHOLE:,}")
+        values = self.parsed(column, _whole, tr("a whole number from 0 to {most:,}", most=MAX_WHOLE))
         return np.append(np.asarray(values, dtype=np.int64), 0)[column.code]
 
     def of_items(self, name: str, item: Ints, n: int) -> Coded:
@@ -127,9 +142,12 @@ class CodedTable:
         if odd.size:
             row = int(odd[0])
             raise DataError(
-                f"{self.at(row, name)}: “{column.texts[int(column.code[row])][:60]}”, but an "
-                f"earlier row of the same item says “{column.texts[int(code[item[row]])][:60]}”. "
-                "An item has one."
+                tr(
+                    "{at}: “{text}”, but an earlier row of the same item says “{before}”. An item has one.",
+                    at=self.at(row, name),
+                    text=column.texts[int(column.code[row])][:60],
+                    before=column.texts[int(code[item[row]])][:60],
+                )
             )
         return Coded(name, code, column.texts)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from rubriclab.model import Comparison, DataError, Dataset, Item, Rubric, RubricError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 MAX_COMPARISONS = 200_000
@@ -21,15 +22,20 @@ def judged(dataset: Dataset, rubric: Rubric) -> Dataset:
     """
     items = [item for item in dataset.items if isinstance(item, Item)]
     if len(items) < len(dataset.items):
-        raise DataError(f"Data set “{dataset.name}” holds comparisons; a rubric cannot judge them.")
+        raise DataError(tr("Data set “{name}” holds comparisons; a rubric cannot judge them.", name=dataset.name))
     named = [item for item in items if item.criterion is not None]
     if not named:
         return replace(dataset, items=tuple(_under_each(items, rubric)))
     if len(named) < len(items):
         without = next(item for item in items if item.criterion is None)
         raise DataError(
-            f"Data set “{dataset.name}”: item “{without.item_id}” names no criterion and "
-            f"“{named[0].item_id}” does. Name one for every item, or for none."
+            tr(
+                "Data set “{name}”: item “{item}” names no criterion and “{other}” does. Name one for "
+                "every item, or for none.",
+                name=dataset.name,
+                item=without.item_id,
+                other=named[0].item_id,
+            )
         )
     known = {criterion.name for criterion in rubric.criteria}
     missing = [c for c in dict.fromkeys(str(item.criterion) for item in named) if c not in known]
@@ -64,7 +70,7 @@ def comparisons(
     DataError where nothing can be compared, or one candidate answers a prompt twice.
     """
     if candidates < 2:
-        raise DataError(f"A comparison needs at least 2 candidates, not {candidates}.")
+        raise DataError(tr("A comparison needs at least 2 candidates, not {candidates}.", candidates=candidates))
     groups, skipped_items = _by_prompt(dataset)
     made: list[Comparison] = []
     skipped = 0
@@ -76,8 +82,11 @@ def comparisons(
         made.extend(_comparison(prompt, answers, chosen) for chosen in sets)
         if len(made) > MAX_COMPARISONS:
             raise DataError(
-                f"“{dataset.name}” gives more than {MAX_COMPARISONS:,} comparisons; choose a "
-                "baseline candidate, or fewer candidates."
+                tr(
+                    "“{name}” gives more than {most:,} comparisons; choose a baseline candidate, or fewer candidates.",
+                    name=dataset.name,
+                    most=MAX_COMPARISONS,
+                )
             )
     if not made:
         raise DataError(_nothing_to_compare(dataset, baseline, candidates, groups))
@@ -106,13 +115,19 @@ def _under_each(items: Sequence[Item], rubric: Rubric) -> Iterator[Item]:
 def _missing_criteria(dataset: Dataset, rubric: Rubric, missing: Sequence[str]) -> str:
     known = [criterion.name for criterion in rubric.criteria]
     folded = {name.casefold(): name for name in known}
-    near = [f"“{m}” is “{folded[m.casefold()]}” there" for m in missing if m.casefold() in folded]
-    shown = ", ".join(f"“{name}”" for name in missing[:8])
-    return (
-        f"Rubric “{rubric.name}” lacks {many(len(missing), 'criterion')} of data set "
-        f"“{dataset.name}”: {shown}{', ...' if len(missing) > 8 else ''}. It has: "
-        f"{', '.join(known[:8])}. {'; '.join(near[:3]) + '. ' if near else ''}"
-        "Rename them in the data or add them to the rubric."
+    near = [
+        tr("“{name}” is “{there}” there", name=m, there=folded[m.casefold()]) for m in missing if m.casefold() in folded
+    ]
+    shown = ", ".join(tr("“{name}”", name=name) for name in missing[:8])
+    return tr(
+        "Rubric “{name}” lacks {criteria} of data set “{dataset}”: {shown}. It has: {known}. "
+        "{near}Rename them in the data or add them to the rubric.",
+        name=rubric.name,
+        criteria=many(len(missing), "criterion"),
+        dataset=dataset.name,
+        shown=shown + (", ..." if len(missing) > 8 else ""),
+        known=", ".join(known[:8]),
+        near="; ".join(near[:3]) + ". " if near else "",
     )
 
 
@@ -125,7 +140,7 @@ def _by_prompt(dataset: Dataset) -> tuple[dict[str, dict[str, Item]], int]:
     skipped = 0
     for item in dataset.items:
         if not isinstance(item, Item):
-            raise DataError(f"Data set “{dataset.name}” holds comparisons already.")
+            raise DataError(tr("Data set “{name}” holds comparisons already.", name=dataset.name))
         if item.candidate is None:
             skipped += 1
             continue
@@ -133,8 +148,14 @@ def _by_prompt(dataset: Dataset) -> tuple[dict[str, dict[str, Item]], int]:
         known = answers.setdefault(item.candidate, item)
         if known.response != item.response:
             raise DataError(
-                f"Data set “{dataset.name}”: candidate “{item.candidate}” answers the prompt of "
-                f"item “{item.item_id}” twice (also item “{known.item_id}”), with different words."
+                tr(
+                    "Data set “{name}”: candidate “{candidate}” answers the prompt of item “{item}” twice (also "
+                    "item “{other}”), with different words.",
+                    name=dataset.name,
+                    candidate=item.candidate,
+                    item=item.item_id,
+                    other=known.item_id,
+                )
             )
     return groups, skipped
 
@@ -171,24 +192,40 @@ def _nothing_to_compare(
     dataset: Dataset, baseline: str | None, size: int, groups: Mapping[str, Mapping[str, Item]]
 ) -> str:
     if not groups:
-        return (
-            f"Data set “{dataset.name}” names no candidate for any item. Map the column that says "
-            "who wrote the response."
+        return tr(
+            "Data set “{name}” names no candidate for any item. Map the column that says who wrote the response.",
+            name=dataset.name,
         )
     known = list(dict.fromkeys(name for answers in groups.values() for name in answers))
     if baseline is not None and baseline not in known:
-        return f"Data set “{dataset.name}” has no candidate “{baseline}”. It has: {', '.join(known[:12])}."
-    return (
-        f"Data set “{dataset.name}”: none of its prompts ({len(groups):,}) has {size} candidates to "
-        "compare. Map the column that says which items answer the same prompt."
+        return tr(
+            "Data set “{name}” has no candidate “{baseline}”. It has: {known}.",
+            name=dataset.name,
+            baseline=baseline,
+            known=", ".join(known[:12]),
+        )
+    return tr(
+        "Data set “{name}”: none of its prompts ({prompts:,}) has {size} candidates to compare. Map the "
+        "column that says which items answer the same prompt.",
+        name=dataset.name,
+        prompts=len(groups),
+        size=size,
     )
 
 
 def _paired_notes(n_prompts: int, skipped: int, skipped_items: int, baseline: str | None, size: int) -> tuple[str, ...]:
     notes = []
     if skipped:
-        without = f" or not “{baseline}”" if baseline is not None else ""
-        notes.append(f"{skipped:,} of {many(n_prompts, 'prompt')} left out: fewer than {size} candidates{without}.")
+        without = tr(" or not “{baseline}”", baseline=baseline) if baseline is not None else ""
+        notes.append(
+            tr(
+                "{skipped:,} of {prompts} left out: fewer than {size} candidates{without}.",
+                skipped=skipped,
+                prompts=many(n_prompts, "prompt"),
+                size=size,
+                without=without,
+            )
+        )
     if skipped_items:
-        notes.append(f"{many(skipped_items, 'item')} left out: they name no candidate.")
+        notes.append(tr("{items} left out: they name no candidate.", items=many(skipped_items, "item")))
     return tuple(notes)

@@ -8,6 +8,7 @@ import pandas as pd
 from rubriclab.datasets.coded import Coded, CodedTable, Floats, Ints, joint, rank_within
 from rubriclab.datasets.scores import IMPORTED, arm_heads, item_table, run_of, set_codes
 from rubriclab.model import Arm, DataError, Ordering, RunData, Strategy, designs
+from rubriclab.model.language import tr
 
 REQUIRED = ("judge", "dataset", "text_id", "ordering", "criterion", "score")
 OPTIONAL = ("block", "prompt", "candidate", "task", "human", "repeat", "strategy")
@@ -30,7 +31,7 @@ def read_criteria(frame: pd.DataFrame, *, name: str) -> RunData:
     table = CodedTable(frame, required=REQUIRED, optional=OPTIONAL)
     judge, dataset = table.coded("judge", required=True), table.coded("dataset", required=True)
     ordering = table.coded("ordering", required=True)
-    shown = table.parsed(ordering, _parse_names, "two or more different criterion names between bars (A|B|C)")
+    shown = table.parsed(ordering, _parse_names, tr("two or more different criterion names between bars (A|B|C)"))
     criterion = table.coded("criterion", required=True)
     position = _positions(table, ordering, shown, criterion)
     items, item = item_table(table, dataset, "text_id")
@@ -66,8 +67,12 @@ def _positions(table: CodedTable, ordering: Coded, shown: list[_Names], criterio
     if strange.size:
         row = int(strange[0])
         raise DataError(
-            f"{table.at(row, 'criterion')}: “{criterion.texts[criterion.code[row]]}” is not in "
-            f"the ordering “{ordering.texts[ordering.code[row]][:80]}”."
+            tr(
+                "{at}: “{text}” is not in the ordering “{ordering}”.",
+                at=table.at(row, "criterion"),
+                text=criterion.texts[criterion.code[row]],
+                ordering=ordering.texts[ordering.code[row]][:80],
+            )
         )
     return position
 
@@ -88,15 +93,22 @@ def scales_of(table: CodedTable, score: Floats, dataset: Coded) -> dict[str, tup
     broken = np.flatnonzero(np.isfinite(score) & (score != np.round(score)))
     if broken.size:
         row = int(broken[0])
-        raise DataError(f"{table.at(row, 'score')}: {score[row]:g} is not a whole number.")
+        raise DataError(tr("{at}: {score:g} is not a whole number.", at=table.at(row, "score"), score=score[row]))
     scales: dict[str, tuple[int, ...]] = {}
     for code, text in enumerate(dataset.texts):
         own = score[(dataset.code == code) & np.isfinite(score)]
         if not own.size:
-            raise DataError(f"Data set “{text}”: no score could be read in any row.")
+            raise DataError(tr("Data set “{text}”: no score could be read in any row.", text=text))
         low, high = min(int(own.min()), 1), int(own.max())
         if high - low > MAX_SPAN:
-            raise DataError(f"Data set “{text}”: scores from {low} to {high} are no rubric's scale.")
+            raise DataError(
+                tr(
+                    "Data set “{text}”: scores from {low} to {high} are no rubric's scale.",
+                    text=text,
+                    low=low,
+                    high=high,
+                )
+            )
         scales[text] = tuple(range(low, max(high, low + 1) + 1))
     return scales
 

@@ -16,8 +16,9 @@ from rubriclab.datasets.limits import MAX_COLUMNS, refuse_cells, refuse_names, r
 from rubriclab.datasets.outfiles import SHIELDED
 from rubriclab.datasets.prometheus import MAX_NAME
 from rubriclab.model import DataError
+from rubriclab.model.language import msg, tr
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+DELIMITERS = {",": msg("comma"), ";": msg("semicolon"), "\t": msg("tab"), "|": msg("vertical bar")}
 OTHER_DELIMITERS = "^~:#\x01\x1f"
 SNIFFED_ROWS = 50
 _MB = 1_000_000
@@ -50,14 +51,19 @@ def _delimiter(name: str, text: str, suffix: str, delimiter: str | None, notes: 
     expected = delimiter or ("\t" if suffix == ".tsv" else None)
     if expected and seen and seen != expected:
         raise DataError(
-            f"“{name}” should be separated by {_spoken(expected)}, but its lines look separated "
-            f"by {_spoken(seen)}. Choose that delimiter, or rename the file."
+            tr(
+                "“{name}” should be separated by {expected}, but its lines look separated by {seen}. Choose "
+                "that delimiter, or rename the file.",
+                name=name,
+                expected=_spoken(expected),
+                seen=_spoken(seen),
+            )
         )
     used = expected or seen or ","
     if seen is None and expected is None:
         _refuse_other_delimiter(name, text)
     elif expected is None and used != ",":
-        notes.append(f"Read with the delimiter {_spoken(used)}.")
+        notes.append(tr("Read with the delimiter {delimiter}.", delimiter=_spoken(used)))
     return used
 
 
@@ -81,7 +87,7 @@ def _arrow_table(name: str, text: str, delimiter: str) -> pa.Table:
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         fault = _csv_fault(name, text, delimiter)
-        raise DataError(fault or f"“{name}” cannot be read as a table: {error}") from error
+        raise DataError(fault or tr("“{name}” cannot be read as a table: {error}", name=name, error=error)) from error
 
 
 def _sniffed(text: str) -> str | None:
@@ -111,7 +117,8 @@ def _rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
 
 
 def _spoken(delimiter: str) -> str:
-    return f"{DELIMITERS.get(delimiter, 'the sign')} ({delimiter!r})"
+    name = tr(DELIMITERS[delimiter]) if delimiter in DELIMITERS else tr("the sign")
+    return f"{name} ({delimiter!r})"
 
 
 def _refuse_other_delimiter(name: str, text: str) -> None:
@@ -120,8 +127,13 @@ def _refuse_other_delimiter(name: str, text: str) -> None:
         counts = {line.count(sign) for line in lines}
         if len(lines) > 1 and len(counts) == 1 and counts.pop() > 0:
             raise DataError(
-                f"“{name}” has one column when cut at {', '.join(DELIMITERS.values())}; its lines "
-                f"look separated by {sign!r}. Save it with commas, or choose the delimiter."
+                tr(
+                    "“{name}” has one column when cut at {signs}; its lines look separated by {sign!r}. Save it "
+                    "with commas, or choose the delimiter.",
+                    name=name,
+                    signs=", ".join(map(tr, DELIMITERS.values())),
+                    sign=sign,
+                )
             )
 
 
@@ -150,8 +162,11 @@ def _unshielded(table: pa.Table, notes: list[str]) -> pa.Table:
         table = table.set_column(at, name, plain)
     if count:
         notes.append(
-            f"{count:,} cells begin with an apostrophe and a sign of a formula; the apostrophe, "
-            "which says “this is text” to a spreadsheet, was taken off."
+            tr(
+                "{count:,} cells begin with an apostrophe and a sign of a formula; the apostrophe, which says "
+                "“this is text” to a spreadsheet, was taken off.",
+                count=count,
+            )
         )
     return table
 
@@ -165,13 +180,23 @@ def _csv_fault(name: str, text: str, delimiter: str) -> str | None:
             if row and not width:
                 width = len(row)
             elif row and len(row) != width:
-                return (
-                    f"“{name}”, line {start:,}: {len(row)} cells, but the header names {width} "
-                    f"columns. Put double quotes around cells that hold a {_spoken(delimiter)}."
+                return tr(
+                    "“{name}”, line {line:,}: {cells} cells, but the header names {width} columns. Put double quotes "
+                    "around cells that hold a {delimiter}.",
+                    name=name,
+                    line=start,
+                    cells=len(row),
+                    width=width,
+                    delimiter=_spoken(delimiter),
                 )
             start = reader.line_num + 1
     except csv.Error as error:
-        return f"“{name}”, line {start:,}: {error}. A quote opened there is not closed as CSV asks."
+        return tr(
+            "“{name}”, line {line:,}: {error}. A quote opened there is not closed as CSV asks.",
+            name=name,
+            line=start,
+            error=error,
+        )
     return None
 
 
@@ -185,5 +210,5 @@ def _refuse_open_quote(name: str, text: str, delimiter: str) -> None:
 def refuse_repeated(name: str, names: Iterable[str]) -> None:
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
-        shown = ", ".join(f"“{column}”" for column in repeated[:8])
-        raise DataError(f"“{name}” has several columns named {shown}; rename them apart.")
+        shown = ", ".join(tr("“{name}”", name=column) for column in repeated[:8])
+        raise DataError(tr("“{name}” has several columns named {shown}; rename them apart.", name=name, shown=shown))

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from rubriclab.datasets.limits import checked_workbook, reading, refuse_cells
+from rubriclab.model.language import tr
 
 Row = tuple[Any, ...]
 
@@ -19,7 +20,7 @@ def excel_rows(name: str, content: bytes, notes: list[str]) -> list[Row]:
     Rows end at their last filled cell. Raises DataError beyond the limits of cells and bytes,
     counted over what is there: a workbook may claim, or have formatted, a million blank rows.
     """
-    with reading(name, "is not a readable Excel workbook"):
+    with reading(name, tr("is not a readable Excel workbook")):
         checked_workbook(name, content)
         import openpyxl  # takes long, and few ever bring a workbook
 
@@ -30,7 +31,9 @@ def excel_rows(name: str, content: bytes, notes: list[str]) -> list[Row]:
         rows = _filled(name, sheet.iter_rows(values_only=True))
     if len(book.sheetnames) > 1:
         others = ", ".join(book.sheetnames[1:])
-        notes.append(f"Read the first sheet, “{book.sheetnames[0]}”; not read: {others}.")
+        notes.append(
+            tr("Read the first sheet, “{sheet}”; not read: {others}.", sheet=book.sheetnames[0], others=others)
+        )
     return rows
 
 

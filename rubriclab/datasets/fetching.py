@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rubriclab.datasets.outfiles import write_file
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes read so far and the bytes in all where known."""
@@ -81,7 +82,12 @@ def fetch(file: PublicFile, path: Path, *, title: str, source: str, progress: Pr
         return path
     if file.url is None:
         raise DataError(
-            f"{title}: “{file.name}” has no fixed public address. Get it from {source} and load it as your own file."
+            tr(
+                "{title}: “{name}” has no fixed public address. Get it from {source} and load it as your own file.",
+                title=title,
+                name=file.name,
+                source=source,
+            )
         )
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -101,9 +107,12 @@ def fetch(file: PublicFile, path: Path, *, title: str, source: str, progress: Pr
 
 
 def _not_fetched(title: str, file: PublicFile, why: str) -> str:
-    return (
-        f"{title}: “{file.name}” could not be downloaded from {file.url}: {why}. "
-        "Try again, or load the file as your own."
+    return tr(
+        "{title}: “{name}” could not be downloaded from {url}: {why}. Try again, or load the file as your own.",
+        title=title,
+        name=file.name,
+        url=file.url,
+        why=why,
     )
 
 
@@ -112,8 +121,14 @@ def _check(file: PublicFile, part: Path, path: Path, title: str) -> None:
     came, known = _hash_of(part), file.sha256 or _first_hash(path)
     if known is not None and came != known:
         raise DataError(
-            f"{title}: “{file.name}” has changed at its source (sha256 {came[:12]}..., "
-            f"known is {known[:12]}...). Load the file as your own to use it anyway."
+            tr(
+                "{title}: “{name}” has changed at its source (sha256 {came}..., known is {known}...). Load the "
+                "file as your own to use it anyway.",
+                title=title,
+                name=file.name,
+                came=came[:12],
+                known=known[:12],
+            )
         )
     if file.sha256 is None:
         _write_hash(path, came)
@@ -172,15 +187,15 @@ def _fetch_some(file: PublicFile, part: Path, progress: Progress | None) -> None
                 target.write(chunk)
                 done += len(chunk)
                 if done > MOST_BYTES:
-                    raise OSError(f"it sends more than {MOST_BYTES / 1e9:g} GB")
+                    raise OSError(tr("it sends more than {size:g} GB", size=MOST_BYTES / 1e9))
                 if progress is not None:
                     progress(file.name, done, total)
                 if time.monotonic() - since > STALL_SECONDS:
                     if done - before < STALL_BYTES:
-                        raise OSError("it sends too slowly")
+                        raise OSError(tr("it sends too slowly"))
                     since, before = time.monotonic(), done
     if total is not None and done != total:
-        raise _BrokenError(f"{done:,} of {total:,} bytes came")
+        raise _BrokenError(tr("{done:,} of {total:,} bytes came", done=done, total=total))
 
 
 def _read(answer: http.client.HTTPResponse) -> bytes:

@@ -28,7 +28,8 @@ import pandas as pd
 from rubriclab.datasets.published import drift, own_rubric, table_with, tables_with
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import Criterion, DataError, Dataset, Item, Rubric, ScoreOption
-from rubriclab.model.wording import plural
+from rubriclab.model.language import tr
+from rubriclab.model.wording import many
 
 GOLD = "gpt4_score"
 _NUMBER, _TEXT, _SKILLS = ("question_id", "idx"), ("text", "instruction"), ("metrics", "skill")
@@ -56,11 +57,13 @@ def read_flask(_title: str, frames: Sequence[pd.DataFrame], gold: str | None) ->
     sets = [frame for frame in tables_with(frames, ("answer",)) if not set(_REVIEW) <= set(frame.columns)]
     outputs = [frame for frame in tables_with(frames, ("question_id", "text")) if "answer" not in set(frame.columns)]
     if gold is not None and not reviews:
-        raise DataError(f"“{GOLD}” stands in the files of gpt_review/outputs: add those of the models.")
-    questions = _questions(sets or reviews or [table_with(frames, ("question_id", "text", "answer"), "FLASK's files")])
+        raise DataError(tr("“{gold}” stands in the files of gpt_review/outputs: add those of the models.", gold=GOLD))
+    questions = _questions(
+        sets or reviews or [table_with(frames, ("question_id", "text", "answer"), tr("FLASK's files"))]
+    )
     answers = list(_answers(outputs) if outputs else _reviewed(reviews))
     if not answers:
-        raise DataError("FLASK's evaluation set has no responses: add a file of model_output/outputs.")
+        raise DataError(tr("FLASK's evaluation set has no responses: add a file of model_output/outputs."))
     scores = _scores(reviews) if gold is not None else {}
     items: list[Item] = []
     left_out = 0
@@ -72,7 +75,7 @@ def read_flask(_title: str, frames: Sequence[pd.DataFrame], gold: str | None) ->
         items.extend(_items(answer, question, scores))
     if not items:
         raise DataError(
-            "FLASK: no response belongs to a question of the evaluation set; the files are of two versions."
+            tr("FLASK: no response belongs to a question of the evaluation set; the files are of two versions.")
         )
     rubric = _rubric(tables_with(frames, _SKILLSET), {str(item.criterion) for item in items})
     origin = f"({left_out:,} of {len(answers):,} responses left out: empty, or to no question here)" if left_out else ""
@@ -108,7 +111,7 @@ def _questions(frames: Sequence[pd.DataFrame]) -> dict[str, Mapping[Any, Any]]:
     for frame in frames:
         for names in (_NUMBER, _TEXT, _SKILLS):
             if not set(names) & set(frame.columns):
-                raise drift(frame, f"FLASK's evaluation set needs the column {' or '.join(names)}")
+                raise drift(frame, tr("FLASK's evaluation set needs the column {names}", names=tr(" or ").join(names)))
         for record in frame.to_dict("records"):
             questions.setdefault(str(_first(record, _NUMBER)), record)
     return questions
@@ -135,7 +138,12 @@ def _scores(frames: Sequence[pd.DataFrame]) -> dict[tuple[str, str], dict[str, f
         for row, record in enumerate(frame.to_dict("records")):
             given = record["score"]
             if not isinstance(given, Mapping):
-                raise DataError(f"{place(frame, row, 'score')}: expected an object by skill; the format has changed.")
+                raise DataError(
+                    tr(
+                        "{place}: expected an object by skill; the format has changed.",
+                        place=place(frame, row, "score"),
+                    )
+                )
             numbers = {
                 _folded(str(skill)): _number(value, place(frame, row, "score")) for skill, value in given.items()
             }
@@ -150,14 +158,14 @@ def _number(value: Any, where: str) -> float | None:
     try:
         score = float(value)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: the score {value!r} is not a number.") from error
+        raise DataError(tr("{where}: the score {value!r} is not a number.", where=where, value=value)) from error
     return score if 1 <= score <= 5 else None
 
 
 def _skills(question: Mapping[Any, Any], where: str) -> list[str]:
     skills = _first(question, _SKILLS)
     if not isinstance(skills, list) or not skills:
-        raise DataError(f"{where}: its question names no skills; the format has changed.")
+        raise DataError(tr("{where}: its question names no skills; the format has changed.", where=where))
     return list(dict.fromkeys(str(skill) for skill in skills))
 
 
@@ -166,7 +174,11 @@ def _rubric(skillsets: Sequence[pd.DataFrame], skills: set[str]) -> Rubric:
     unknown = sorted(skills - {criterion.name for criterion in rubric.criteria})
     if unknown:
         raise DataError(
-            f"FLASK: no score descriptions for the {plural('skill', len(unknown))} {', '.join(unknown)}; add its skillset_description.json."
+            tr(
+                "FLASK: no score descriptions for the {skills:skill|skills} {unknown}; add its skillset_description.json.",
+                skills=many(len(unknown), "skill"),
+                unknown=", ".join(unknown),
+            )
         )
     return Rubric(rubric.name, tuple(one for one in rubric.criteria if one.name in skills))
 

@@ -20,6 +20,7 @@ from rubriclab.datasets.limits import read_file
 from rubriclab.datasets.published import resource
 from rubriclab.datasets.tables import read_table
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 
@@ -61,7 +62,7 @@ class PublicLogs:
         """The log of that name: of ``files``, else at the address that the name gives."""
         known = next((file for file in self.files if file.name == name), PublicFile(name))
         if not re.fullmatch(r"[^/\\\x00-\x1f]{1,200}", name) or name.startswith("."):
-            raise DataError(f"“{name}” is no name of a file in {self.title}.")
+            raise DataError(tr("“{name}” is no name of a file in {title}.", name=name, title=self.title))
         quoted = urllib.parse.quote(name, safe="=,")
         return replace(known, url=self.address.format(commit=self.commit, name=quoted))
 
@@ -92,7 +93,7 @@ class PublicLogs:
 def public_logs(key: str) -> PublicLogs:
     """The public logs of that key. Raises DataError naming the known ones."""
     if key not in GALLERY:
-        raise DataError(f"The gallery has no “{key}”. It has: {', '.join(GALLERY)}.")
+        raise DataError(tr("The gallery has no “{key}”. It has: {known}.", key=key, known=", ".join(GALLERY)))
     return GALLERY[key]
 
 
@@ -131,7 +132,12 @@ def fetch(
             missing.append(name)
     if names and not here:
         raise DataError(
-            f"{chosen.title}: none of {many(len(names), 'file')} is at {chosen.file(names[0]).url} or its like."
+            tr(
+                "{title}: none of {files} is at {url} or its like.",
+                title=chosen.title,
+                files=many(len(names), "file"),
+                url=chosen.file(names[0]).url,
+            )
         )
     return Fetched(tuple(here), tuple(missing))
 
@@ -152,7 +158,14 @@ def every_name(chosen: PublicLogs, *, cache: Path | None = None) -> tuple[str, .
     cells = table[chosen.listing.column].astype(str).tolist() if chosen.listing.column in table else []
     found = [match[1] for cell in cells if (match := re.search(chosen.listing.pattern, cell))]
     if not found:
-        raise DataError(f"{chosen.title}: the list of files at {url} has no column “{chosen.listing.column}”.")
+        raise DataError(
+            tr(
+                "{title}: the list of files at {url} has no column “{column}”.",
+                title=chosen.title,
+                url=url,
+                column=chosen.listing.column,
+            )
+        )
     return tuple(dict.fromkeys([*own, *found]))
 
 

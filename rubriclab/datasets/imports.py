@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rubriclab.model import DataError, RunData
+from rubriclab.model.language import msg, tr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ def read_judgments(kind: str, file: str, content: bytes, *, name: str, limit_mb:
     from rubriclab.datasets.tables import read_table
 
     frame = read_table(file, content, limit_mb=limit_mb)
-    with reading(file, f"cannot be read as judgments ({kind})"):
+    with reading(file, tr("cannot be read as judgments ({kind})", kind=kind)):
         return READERS[kind].read(frame, name=name)
 
 
@@ -48,12 +49,12 @@ def frame_file(frame: pd.DataFrame) -> tuple[str, bytes]:
     from rubriclab.datasets.limits import reading
 
     if frame.empty:
-        raise DataError("The table has no rows. Give one judgment a row.")
+        raise DataError(tr("The table has no rows. Give one judgment a row."))
     twice = sorted(str(name) for name in frame.columns[frame.columns.duplicated()])
     if twice:
-        raise DataError(f"The table has the column “{twice[0]}” twice; names must differ.")
+        raise DataError(tr("The table has the column “{column}” twice; names must differ.", column=twice[0]))
     out = io.BytesIO()
-    with reading("the table", "cannot be read"):
+    with reading(tr("the table")):
         plain = frame.reset_index(drop=True).rename(columns=str)
         mixed: list[str] = list(plain.select_dtypes(["object", "category"], exclude="str"))
         for column in mixed:
@@ -100,30 +101,35 @@ def _pairs(frame: pd.DataFrame, *, name: str) -> RunData:
 READERS: Mapping[str, Reader] = {
     "scores": Reader(
         _scores,
-        "Scores: one judgment a row",
+        msg("Scores: one judgment a row"),
         "judge, dataset, item_id, ordering, score",
-        "`ordering` is the shown order, as `3 1 2 5 4`. Optional: `criterion, block, prompt, "
-        "candidate, human, repeat, strategy`.",
+        msg(
+            "`ordering` is the shown order, as `3 1 2 5 4`. Optional: `criterion, block, prompt, candidate, "
+            "human, repeat, strategy`."
+        ),
         (frozenset({"judge", "dataset", "item_id", "ordering", "score"}),),
     ),
     "criteria": Reader(
         _criteria,
-        "Criterion order: one criterion's score a row",
+        msg("Criterion order: one criterion's score a row"),
         "judge, dataset, text_id, ordering, criterion, score",
-        "`ordering` is the order in which the criteria stood in the call.",
+        msg("`ordering` is the order in which the criteria stood in the call."),
         (frozenset({"judge", "dataset", "text_id", "ordering", "criterion", "score"}),),
     ),
     "batches": Reader(
         _batches,
-        "Several responses a call: one response's score a row",
+        msg("Several responses a call: one response's score a row"),
         "judge, dataset, item_id, batch, place, score",
-        "`batch` names the responses asked for together, `place` where one stood, from 1; both are blank for a "
-        "single call. Optional: `order` (which order of the batch), `repeat, criterion, prompt, human, strategy`.",
+        msg(
+            "`batch` names the responses asked for together, `place` where one stood, from 1; both are blank "
+            "for a single call. Optional: `order` (which order of the batch), `repeat, criterion, prompt, "
+            "human, strategy`."
+        ),
         (frozenset({"judge", "dataset", "item_id", "batch", "place", "score"}),),
     ),
     "pairs": Reader(
         _pairs,
-        "Comparisons: one verdict a row",
+        msg("Comparisons: one verdict a row"),
         "judge, question_id, task, first, second, choice",
         needs=(
             frozenset({"judge", "question_id", "first", "second", "choice"}),

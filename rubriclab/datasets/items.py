@@ -22,6 +22,7 @@ from rubriclab.datasets.raters import LongRatings, Rated, column_raters, rater_n
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
 from rubriclab.model.data import MAX_RATING
+from rubriclab.model.language import SOURCE, speaking, tr
 from rubriclab.model.wording import did_you_mean, listed, many
 
 
@@ -35,7 +36,7 @@ def build_dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, ski
     nothing in any column are left out and counted always. Blank ratings are missing, those with
     decimal commas (6,5) are read, and the ``origin`` says so. Raises DataError naming file, line and column.
     """
-    with reading(table_name(frame), "cannot be read as a data set"):
+    with reading(table_name(frame), tr("cannot be read as a data set")):
         return _dataset(frame, mapping, name=name, skip_empty=skip_empty)
 
 
@@ -62,13 +63,9 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
                 drafts.append((row, part))
     drafts = sorted([*drafts, *long.items()], key=itemgetter(0))
     if empty and not skip_empty:
-        raise DataError(
-            f"{place(frame, empty[0], mapping.response or mapping.judge_prompt)}: no response; "
-            f"{many(len(empty), 'row')} of {len(frame):,} without. Fill them in, or leave them out: a tick on the page "
-            "Data, skip_empty = true under [data] in a study file."
-        )
+        raise _no_response(frame, empty, mapping.response or mapping.judge_prompt)
     if not drafts:
-        raise DataError(f"“{name}”: none of the {many(len(frame), 'row')} has a response.")
+        raise DataError(tr("“{name}”: none of the {rows} has a response.", name=name, rows=many(len(frame), "row")))
     brings_rubric = mapping.judge_prompt is not None or mapping.score_rubric is not None
     return Dataset(
         name=name,
@@ -78,11 +75,24 @@ def _dataset(frame: pd.DataFrame, mapping: ColumnMapping, *, name: str, skip_emp
     )
 
 
+def _no_response(frame: pd.DataFrame, empty: Sequence[int], column: str | None) -> DataError:
+    return DataError(
+        tr(
+            "{place}: no response; {rows} of {total:,} without. Fill them in, or leave them out: a tick on the page "
+            "Data, skip_empty = true under [data] in a study file.",
+            place=place(frame, empty[0], column),
+            rows=many(len(empty), "row"),
+            total=len(frame),
+        )
+    )
+
+
 def _origin(frame: pd.DataFrame, empty: int, blank: int, with_commas: Sequence[str]) -> str:
     """The file, with what was left out of it and how its numbers were read."""
-    notes = [f"{empty:,} of {many(len(frame), 'row')} left out: no response"] if empty else []
-    notes += [f"{many(blank, 'row')} left out: nothing in any column"] if blank else []
-    notes += [f"decimal commas read in {listed([f'“{column}”' for column in with_commas])}"] if with_commas else []
+    with speaking(SOURCE):  # it is kept with the data, whoever reads it later
+        notes = [f"{empty:,} of {many(len(frame), 'row')} left out: no response"] if empty else []
+        notes += [f"{many(blank, 'row')} left out: nothing in any column"] if blank else []
+        notes += [f"decimal commas read in {listed([f'“{column}”' for column in with_commas])}"] if with_commas else []
     return table_name(frame) + (f" ({'; '.join(notes)})" if notes else "")
 
 
@@ -128,12 +138,24 @@ def _check_columns(frame: pd.DataFrame, mapping: ColumnMapping) -> None:
     known = frame.columns.tolist()
     missing = [column for column in mapping.columns() if column not in known]
     if missing:
-        shown = ", ".join(f"“{c}”" for c in missing)
+        shown = ", ".join(tr("“{name}”", name=column) for column in missing)
         hint = did_you_mean(missing[0], known)
-        raise DataError(f"“{table_name(frame)}” has no column {shown}.{hint} It has: {_columns_listed(frame)}.")
+        raise DataError(
+            tr(
+                "“{table}” has no column {shown}.{hint} It has: {listed}.",
+                table=table_name(frame),
+                shown=shown,
+                hint=hint,
+                listed=_columns_listed(frame),
+            )
+        )
     if mapping.response is None and mapping.judge_prompt is None:
         raise DataError(
-            f"“{table_name(frame)}”: no column is chosen for the response. Columns: {_columns_listed(frame)}."
+            tr(
+                "“{table}”: no column is chosen for the response. Columns: {listed}.",
+                table=table_name(frame),
+                listed=_columns_listed(frame),
+            )
         )
     refuse_rater_columns(mapping, table_name(frame))
 
@@ -145,7 +167,7 @@ def _columns_listed(frame: pd.DataFrame, most: int = 20) -> str:
         return ", ".join(names)
     lengths = {name: sum(len(cell_text(cell) or "") for cell in frame[name].head(50)) for name in names}
     longest = sorted(names, key=lambda name: -lengths[name])[:most]
-    return f"{', '.join(longest)} and {len(names) - most:,} more"
+    return tr("{names} and {left:,} more", names=", ".join(longest), left=len(names) - most)
 
 
 def _item(columns: _Columns, row: int, book: RubricBook) -> Item:
@@ -223,10 +245,22 @@ def _ratings(columns: _Columns, row: int, column: str) -> list[Rated]:
     if rater is None or not isinstance(who, str) or not given:
         return given
     if who and len(given) > 1:
-        raise DataError(f"{where()}: {many(len(given), 'rating')} by the rater “{who[:60]}”; keep the one that counts.")
+        raise DataError(
+            tr(
+                "{where}: {ratings} by the rater “{rater}”; keep the one that counts.",
+                where=where(),
+                ratings=many(len(given), "rating"),
+                rater=who[:60],
+            )
+        )
     if not who and _listed(cell) is None:
         raise DataError(
-            f"{where()}: a rating whose rater is not named; fill in the column “{rater}”, or choose no column of raters."
+            tr(
+                "{where}: a rating whose rater is not named; fill in the column “{rater}”, or choose no column "
+                "of raters.",
+                where=where(),
+                rater=rater,
+            )
         )
     return given
 
@@ -241,7 +275,12 @@ def _rated(cell: Any, who: str | tuple[str, ...], where: str | Callable[[], str]
     if len(parts) != len(who):
         spot = where if isinstance(where, str) else where()
         raise DataError(
-            f"{spot}: {many(len(parts), 'rating')}, and {many(len(who), 'rater')} beside them. Each rating needs its own."
+            tr(
+                "{spot}: {ratings}, and {raters} beside them. Each rating needs its own.",
+                spot=spot,
+                ratings=many(len(parts), "rating"),
+                raters=many(len(who), "rater"),
+            )
         )
     given = [(name, _numbers(part, where)) for name, part in zip(who, parts, strict=True)]
     return [Rated(name, number) for name, numbers in given for number in numbers]
@@ -275,15 +314,20 @@ def _numbers(cell: Any, where: str | Callable[[], str]) -> tuple[float, ...]:
     except (TypeError, ValueError, OverflowError):
         raise _not_a_rating(cell, where) from None
     if not abs(number) <= MAX_RATING:
-        raise _not_a_rating(cell, where, "a number from -1e9 to 1e9")
+        raise _not_a_rating(cell, where, tr("a number from -1e9 to 1e9"))
     return (number,)
 
 
-def _not_a_rating(cell: Any, where: str | Callable[[], str], wanted: str = "one number, as 4, 3.5 or 3,5") -> DataError:
+def _not_a_rating(cell: Any, where: str | Callable[[], str], wanted: str = "") -> DataError:
     spot = where if isinstance(where, str) else where()
     return DataError(
-        f"{spot}: the human rating {str(cell)[:60]!r} is not {wanted}. Correct it, or leave the cell blank where "
-        "there is no rating."
+        tr(
+            "{spot}: the human rating {rating!r} is not {wanted}. Correct it, or leave the cell blank where "
+            "there is no rating.",
+            spot=spot,
+            rating=str(cell)[:60],
+            wanted=wanted or tr("one number, as 4, 3.5 or 3,5"),
+        )
     )
 
 
@@ -297,9 +341,14 @@ def _with_distinct_ids(frame: pd.DataFrame, drafts: Sequence[tuple[int, Item]]) 
         key = (item.item_id, item.criterion, item.candidate)
         if key in seen:
             raise DataError(
-                f"{place(frame, row)}: the id “{item.item_id}” is already that of "
-                f"{place(frame, seen[key])}. Ids must differ; map another column as the id, or "
-                "none to number the rows; or the column that names the rater, where each row is a rater's."
+                tr(
+                    "{place}: the id “{item}” is already that of {other}. Ids must differ; map another column as "
+                    "the id, or none to number the rows; or the column that names the rater, where each row is a "
+                    "rater's.",
+                    place=place(frame, row),
+                    item=item.item_id,
+                    other=place(frame, seen[key]),
+                )
             )
         seen[key] = row
     many_candidates = len({item.candidate for _, item in drafts}) > 1

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from rubriclab.model import DataError, LabError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 MB = 1_000_000
@@ -46,7 +47,7 @@ MAX_CELLS, MAX_COLUMNS, MAX_NAME = 20_000_000, 4_000, 1_000
 
 @contextmanager
 def reading(
-    name: str, what: str = "cannot be read", error: type[LabError] = DataError, *, but: type[Exception] = LabError
+    name: str, what: str = "", error: type[LabError] = DataError, *, but: type[Exception] = LabError
 ) -> Iterator[None]:
     """The door every reader is entered by: any fault inside comes out as ``error``.
 
@@ -54,20 +55,30 @@ def reading(
     which the reader says in its own words. The message says of the file “``name``” that it
     ``what``, and the fault's own words.
     """
+    what = what or tr("cannot be read")
     try:
         yield
     except (LabError, but):
         raise
     except RecursionError as fault:
         raise error(
-            f"“{name}” {what}: its values are nested too deep; {MAX_DEPTH} levels are read. Flatten it."
+            tr(
+                "“{name}” {what}: its values are nested too deep; {most} levels are read. Flatten it.",
+                name=name,
+                what=what,
+                most=MAX_DEPTH,
+            )
         ) from fault
     except MemoryError as fault:
         raise error(
-            f"“{name}” {what}: it takes more memory than there is. Split it, or use a machine with more."
+            tr(
+                "“{name}” {what}: it takes more memory than there is. Split it, or use a machine with more.",
+                name=name,
+                what=what,
+            )
         ) from fault
     except Exception as fault:
-        raise error(f"“{name}” {what}: {_words(fault)}.") from fault
+        raise error(tr("“{name}” {what}: {fault}.", name=name, what=what, fault=_words(fault))) from fault
 
 
 def _words(fault: Exception) -> str:
@@ -101,21 +112,28 @@ def regular_file(path: Path, *, limit_mb: float = MAX_FILE_MB, error: type[LabEr
     with reading(str(path), error=error):
         known = path.stat()
     if not stat.S_ISREG(known.st_mode):
-        kind = "a folder" if stat.S_ISDIR(known.st_mode) else "a pipe or a device"
-        raise error(f"{path} cannot be read: it is {kind}, not a file. Name a file.")
+        kind = tr("a folder") if stat.S_ISDIR(known.st_mode) else tr("a pipe or a device")
+        raise error(tr("{path} cannot be read: it is {kind}, not a file. Name a file.", path=path, kind=kind))
     _refuse_large(str(path), known.st_size, limit_mb, error)
     return path
 
 
 def _refuse_large(name: str, size: int, limit_mb: float, error: type[LabError]) -> None:
     if size > limit_mb * MB:
-        raise error(f"{name} has {size / MB:,.1f} MB; the limit is {limit_mb:,g} MB. Split the file.")
+        raise error(
+            tr(
+                "{name} has {size:,.1f} MB; the limit is {limit:,g} MB. Split the file.",
+                name=name,
+                size=size / MB,
+                limit=limit_mb,
+            )
+        )
 
 
 def gunzipped(name: str, content: bytes) -> bytes:
     """What a gzip file holds. Raises DataError beyond the limits, for which it is unpacked twice:
     what is counted first is not kept."""
-    with reading(name, "is not a whole gzip file"):
+    with reading(name, tr("is not a whole gzip file")):
         size = 0
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             while chunk := file.read(MB):
@@ -128,13 +146,25 @@ def refuse_bomb(name: str, packed: int, unpacked: int, limit: int, error: type[L
     """Raises ``error`` where so many bytes out of so few are more than any honest file."""
     if unpacked > limit:
         raise error(
-            f"“{name}” would unpack to more than {limit / MB:,.0f} MB ({unpacked / MB:,.0f} MB "
-            f"of it seen, from {packed / MB:,.1f} MB). Split it, or save it as Parquet."
+            tr(
+                "“{name}” would unpack to more than {limit:,.0f} MB ({seen:,.0f} MB of it seen, from {packed:,.1f} MB). "
+                "Split it, or save it as Parquet.",
+                name=name,
+                limit=limit / MB,
+                seen=unpacked / MB,
+                packed=packed / MB,
+            )
         )
     if unpacked > SMALL and unpacked > MAX_RATIO * packed:
         raise error(
-            f"“{name}” would unpack to {unpacked / MB:,.0f} MB or more from {packed / MB:,.2f} MB: "
-            f"over {MAX_RATIO} times as much, which no honest file does. Give it unpacked."
+            tr(
+                "“{name}” would unpack to {unpacked:,.0f} MB or more from {packed:,.2f} MB: over {times} times as "
+                "much, which no honest file does. Give it unpacked.",
+                name=name,
+                unpacked=unpacked / MB,
+                packed=packed / MB,
+                times=MAX_RATIO,
+            )
         )
 
 
@@ -162,8 +192,12 @@ def checked_workbook(name: str, content: bytes) -> None:
                     seen = tail + chunk.replace(b"\0", b"")
                     if b"<!DOCTYPE" in seen:
                         raise DataError(
-                            f"“{name}” is not a readable Excel workbook: {part.filename} has a "
-                            "document type (DTD), which no spreadsheet writes. Save it again."
+                            tr(
+                                "“{name}” is not a readable Excel workbook: {part} has a document type (DTD), which no "
+                                "spreadsheet writes. Save it again.",
+                                name=name,
+                                part=part.filename,
+                            )
                         )
                     tail = seen[-16:]
 
@@ -173,8 +207,14 @@ def refuse_names(name: str, columns: Iterable[str]) -> None:
     for number, column in enumerate(columns, start=1):
         if len(column) > MAX_NAME:
             raise DataError(
-                f"“{name}”: the name of column {number:,} has more than {MAX_NAME:,} signs "
-                f"(“{column[:40]}…”); that many are read. Is the first row a header?"
+                tr(
+                    "“{name}”: the name of column {number:,} has more than {most:,} signs (“{column}…”); that "
+                    "many are read. Is the first row a header?",
+                    name=name,
+                    number=number,
+                    most=MAX_NAME,
+                    column=column[:40],
+                )
             )
 
 
@@ -195,8 +235,13 @@ def refuse_separators(name: str, data: bytes, delimiter: bytes) -> None:
         cells += int(np.count_nonzero(ends & (quotes % 2 == 0)))
     if cells > MAX_CELLS:
         raise DataError(
-            f"“{name}” has {cells:,} cells or more; {MAX_CELLS:,} are read. Split it, or leave out "
-            "columns and rows that hold nothing."
+            tr(
+                "“{name}” has {cells:,} cells or more; {most:,} are read. Split it, or leave out columns "
+                "and rows that hold nothing.",
+                name=name,
+                cells=cells,
+                most=MAX_CELLS,
+            )
         )
 
 
@@ -204,11 +249,22 @@ def refuse_cells(name: str, rows: int, columns: int) -> None:
     """Raises DataError for a table that spreads wider or over more cells than are read."""
     if columns > MAX_COLUMNS:
         raise DataError(
-            f"“{name}” has more than {MAX_COLUMNS:,} columns ({columns:,} seen); that many are "
-            "read. Give each record one row, and leave out columns that are not needed."
+            tr(
+                "“{name}” has more than {most:,} columns ({columns:,} seen); that many are read. Give "
+                "each record one row, and leave out columns that are not needed.",
+                name=name,
+                most=MAX_COLUMNS,
+                columns=columns,
+            )
         )
     if rows * columns > MAX_CELLS:
         raise DataError(
-            f"“{name}” spreads over {many(rows, 'row')} and {columns:,} columns; {MAX_CELLS:,} cells are "
-            "read. Split it, leave out columns, or clear cells that stand far off by accident."
+            tr(
+                "“{name}” spreads over {rows} and {columns:,} columns; {most:,} cells are read. Split it, "
+                "leave out columns, or clear cells that stand far off by accident.",
+                name=name,
+                rows=many(rows, "row"),
+                columns=columns,
+                most=MAX_CELLS,
+            )
         )

@@ -10,6 +10,7 @@ from typing import Literal
 from rubriclab.datasets.listed import FoundList, number, values
 from rubriclab.datasets.scale_words import UNIT, rank_of, rises
 from rubriclab.model import Rubric
+from rubriclab.model.language import tr
 
 Kind = Literal["options", "criteria", "candidates"]
 
@@ -164,26 +165,27 @@ def scores_of(found: FoundList, rubric: Rubric | None) -> tuple[tuple[int, ...] 
     known = [value for value in numbers if value is not None]
     if len(known) == len(shown):
         rising = rises([text for _, text in sorted(zip(known, found.texts, strict=True))])
-        worse = " By their descriptions a higher score is a worse one." if rising is False else ""
+        worse = tr(" By their descriptions a higher score is a worse one.") if rising is False else ""
         if all(value == int(value) for value in known):
             return tuple(int(value) for value in known), worse.strip()
         if all(2 * value == int(2 * value) for value in known):
-            return tuple(
-                int(2 * value) for value in known
-            ), f"Half points: a score in the rubric is twice what is shown.{worse}"
+            how = tr("Half points: a score in the rubric is twice what is shown.")
+            return tuple(int(2 * value) for value in known), how + worse
     if rubric is not None and (matched := _by_description(found, rubric)) is not None:
         return matched, ""
     ranks = [rank_of(label) for label in found.labels]
     ranked = [rank for rank in ranks if rank is not None]
     if len(ranked) == len(shown) and len(set(ranked)) == len(ranked):
-        return tuple(sorted(ranked).index(rank) + 1 for rank in ranked), "Scores by what the words mean, 1 the worst."
+        return tuple(sorted(ranked).index(rank) + 1 for rank in ranked), tr(
+            "Scores by what the words mean, 1 the worst."
+        )
     rising = rises([text or label for label, text in zip(found.labels, found.texts, strict=True)])
     rising = rises(list(found.labels)) if rising is None else rising
     if rising is None:
         return None, ""
-    return in_order(
-        found, rising
-    ), f"Scores by what the descriptions say: the {'first' if rising else 'last'} is the worst, 1."
+    if rising:
+        return in_order(found, rising), tr("Scores by what the descriptions say: the first is the worst, 1.")
+    return in_order(found, rising), tr("Scores by what the descriptions say: the last is the worst, 1.")
 
 
 def in_order(found: FoundList, rising: bool) -> tuple[int, ...]:

@@ -9,8 +9,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
+from rubriclab.model.language import tr
+
 PartKind = Literal["label", "score", "text", "item"]
 MOST_ENTRIES = 20
+BEGIN = "lines that begin with "
+"""How the layout of lines with a word at their beginning begins, the word behind it."""
 
 _ROMAN = {"i": 1, "v": 5, "x": 10}
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -52,6 +56,13 @@ class FoundList:
     entries: tuple[Entry, ...]
     name: str = ""
     open_end: bool = False
+
+    @property
+    def form(self) -> str:
+        """The layout in the reader's words."""
+        if self.layout.startswith(BEGIN):
+            return tr("lines that begin with “{words}”", words=self.layout.removeprefix(BEGIN).strip("“”"))
+        return tr(self.layout)
 
     @property
     def start(self) -> int:

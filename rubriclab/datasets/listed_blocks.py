@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from rubriclab.datasets.listed import MOST_ENTRIES, Entry, FoundList, Part, lines, part, values
+from rubriclab.model.language import msg
 
 _START = re.compile(
     r"[^\w\n]{0,6}(?:the )?(?:start|begin|beginning|anfang)(?: of| von| der)? (?:the )?(?:(?P<name>[^\W\d_]{1,20}) )?"
@@ -44,4 +45,4 @@ def block_lists(text: str) -> Iterator[FoundList]:
 
 def _of(run: list[Entry], name: str) -> Iterator[FoundList]:
     if values([entry.value("label") or "" for entry in run]) is not None:
-        yield FoundList("blocks between marked lines", tuple(run), name)
+        yield FoundList(msg("blocks between marked lines"), tuple(run), name)

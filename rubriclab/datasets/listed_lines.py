@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rubriclab.datasets.listed import MOST_ENTRIES, Entry, FoundList, lines, number, part, values, without_commas
+from rubriclab.datasets.listed import BEGIN, MOST_ENTRIES, Entry, FoundList, lines, number, part, values, without_commas
 from rubriclab.datasets.scale_words import UNIT
+from rubriclab.model.language import msg
 
 WORD = r"[^\W\d_]{1,24}"
 _LABEL = r"[-−]?\d{1,3}(?:[.,]\d{1,2})?(?![\w,.]?\d)|[A-Za-z](?![\w])|[ivx]{2,4}(?!\w)|[IVX]{2,4}(?!\w)"
@@ -142,10 +143,10 @@ def _list(page: Page, run: Sequence[_Head]) -> FoundList:
 def _layout(head: _Head, text: str) -> str:
     label = text[head.label[0] : head.label[1]]
     if head.name:
-        return f"lines that begin with “{head.name} {label}”"
+        return f"{BEGIN}“{head.name} {label}”"
     if head.key[1]:
-        return "bullets with labels"
-    return "a numbered list" if number(label) is not None else "a lettered list"
+        return msg("bullets with labels")
+    return msg("a numbered list") if number(label) is not None else msg("a lettered list")
 
 
 def _last_end(page: Page, head: _Head, inner: Sequence[range]) -> tuple[int, bool]:

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from rubriclab.datasets.listed import MOST_ENTRIES, Entry, FoundList, Part, PartKind, lines, trimmed, values
 from rubriclab.datasets.scale_words import rank_of
+from rubriclab.model.language import msg
 
 _SCORE = {"score", "scores", "rating", "points", "point", "value", "level", "grade", "mark", "marks", "stars", "rank"}
 _SCORE |= {
@@ -132,7 +133,7 @@ def table_lists(text: str) -> Iterator[FoundList]:
             rows.append((row_start, row_end, cells))
         names = [name or f"column {i}" for i, name in enumerate(header)]
         if len(set(names)) == len(names):
-            yield from _of_records("a Markdown table", [_row(text, names, *row) for row in rows])
+            yield from _of_records(msg("a Markdown table"), [_row(text, names, *row) for row in rows])
 
 
 def _row(text: str, names: Sequence[str], start: int, end: int, cells: Sequence[tuple[int, int]]) -> _Record:
@@ -185,12 +186,12 @@ def json_lists(text: str) -> Iterator[FoundList]:
     """Lists and objects in JSON that hold options."""
     for node in _json_nodes(text):
         if node.sign == "[" and node.items and all(item.sign == "{" for item in node.items):
-            yield from _of_records("a JSON list", [_object(item) for item in node.items])
+            yield from _of_records(msg("a JSON list"), [_object(item) for item in node.items])
         elif node.sign == "[" and node.items and all(item.sign == '"' for item in node.items):
             records = [_Record(i.start, i.end, {"value": _content(i)}) for i in node.items]
-            yield from _of_records("a JSON list of texts", records)
+            yield from _of_records(msg("a JSON list of texts"), records)
         elif node.sign == "{" and len(node.keys) == len(node.items) >= 2 and all(i.sign in '"0' for i in node.items):
-            yield from _of_records("a JSON object", _pairs(node), "")
+            yield from _of_records(msg("a JSON object"), _pairs(node), "")
 
 
 def _pairs(node: _Node) -> list[_Record]:
@@ -290,7 +291,7 @@ def xml_lists(text: str) -> Iterator[FoundList]:
         for tag, group in groupby(siblings, key=lambda e: re.sub(r"[-_.]?\d+$|[-_.][A-Za-z]$", "", e.name["name"])):
             elements = list(group)
             if len(elements) >= 2:
-                yield from _of_records("XML elements", [_element(text, tag, e) for e in elements], tag)
+                yield from _of_records(msg("XML elements"), [_element(text, tag, e) for e in elements], tag)
 
 
 def _siblings(text: str) -> Iterator[list[_Element]]:

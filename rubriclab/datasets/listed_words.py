@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rubriclab.datasets.listed import MOST_ENTRIES, Entry, FoundList, lines, part, values, without_commas
 from rubriclab.datasets.listed_lines import WORD, Page, family
 from rubriclab.datasets.scale_words import UNIT, rank_of
+from rubriclab.model.language import msg
 
 _INLINE = re.compile(
     rf"(?<![\w.,-])(?P<open>[(\[\"'“*]{{0,2}})(?P<label>[-−]?\d{{1,3}}(?![\w,.]?\d)|[A-Za-z](?!\w))"
@@ -74,7 +75,7 @@ def _worded(page: Page, run: Sequence[tuple[int, re.Match[str]]]) -> Iterator[Fo
         about = part("text", page.text, match.end(), end)
         label = part("label", page.text, *match.span("label"))
         entries.append(Entry(match.start(), max(about.end if about.value else 0, match.end()), (label, about)))
-    yield FoundList("words as labels", without_commas(page.text, entries))
+    yield FoundList(msg("words as labels"), without_commas(page.text, entries))
 
 
 def tailed_lists(text: str) -> Iterator[FoundList]:
@@ -119,7 +120,7 @@ def _tailed_list(text: str, run: Sequence[tuple[int, Entry]]) -> Iterator[FoundL
     kinds = {tuple(p.kind for p in entry.parts) for entry in entries}
     shown = [entry.value("score") or entry.value("label") or "" for entry in entries]
     if len(kinds) == 1 and 2 <= len(entries) <= MOST_ENTRIES and values(shown):
-        yield FoundList("lines with the score behind", without_commas(text, entries))
+        yield FoundList(msg("lines with the score behind"), without_commas(text, entries))
 
 
 # ---------------------------------------------------------------- within a line
@@ -165,4 +166,4 @@ def _inline(text: str, run: Sequence[re.Match[str]], line_end: int) -> Iterator[
         if not about.value:
             return
         entries.append(Entry(match.start(), about.end, (part("label", text, *match.span("label")), about)))
-    yield FoundList("a list within a line", tuple(entries))
+    yield FoundList(msg("a list within a line"), tuple(entries))

@@ -14,6 +14,7 @@ from rubriclab.datasets.limits import reading
 from rubriclab.datasets.nested import likely_text
 from rubriclab.datasets.prometheus import is_prompt, is_score_rubric
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import did_you_mean
 
 REFERENCE_SCORE = 5
@@ -182,7 +183,15 @@ def mapping_from_value(value: Mapping[str, Any], *, base: ColumnMapping, where: 
     for key, given in value.items():
         if key not in known:
             hint = did_you_mean(key, known)
-            raise DataError(f"{where}: no such part “{key}”.{hint} Known: {', '.join(known)}.")
+            raise DataError(
+                tr(
+                    "{where}: no such part “{key}”.{hint} Known: {known}.",
+                    where=where,
+                    key=key,
+                    hint=hint,
+                    known=", ".join(known),
+                )
+            )
         with reading(f"{where}, {key}"):
             changes |= _part(key, given)
     return replace(base, **changes)

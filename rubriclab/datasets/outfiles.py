@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 from rubriclab.model.storable import storable_text
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
@@ -39,7 +40,7 @@ def whole_file(path: Path, error: type[LabError] = LabError) -> Iterator[BinaryI
         target = path.expanduser().resolve()
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
         if target.exists() and not target.is_file():
-            raise error(f"{path} is no ordinary file. Name a file to write.")
+            raise error(tr("{path} is no ordinary file. Name a file to write.", path=path))
         # The name stays within the 255 bytes of a file name, however long the target's is.
         part = target.parent / f".{secrets.token_hex(8)}.part"
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -69,7 +70,13 @@ def write_file(path: Path, content: bytes | str, error: type[LabError] = LabErro
 
 
 def _unwritten(path: Path, fault: OSError, error: type[LabError]) -> LabError:
-    return error(f"{path} cannot be written: {fault.strerror or fault}. What was there before is as it was.")
+    return error(
+        tr(
+            "{path} cannot be written: {why}. What was there before is as it was.",
+            path=path,
+            why=fault.strerror or fault,
+        )
+    )
 
 
 # ---------------------------------------------------------------- CSV

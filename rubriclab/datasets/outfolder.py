@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Protocol
 
 from rubriclab.datasets.outfiles import whole_file
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _PACKED = (".parquet", ".png", ".pdf")
@@ -161,15 +162,29 @@ def _check_free(path: Path, target: Path, manifest: str) -> None:
     """Raises LabError where the folder holds what the lab has not written there."""
     if not target.exists():
         return
-    advice = "Name a new folder, or move that one away first. Nothing was changed."
+    advice = tr("Name a new folder, or move that one away first. Nothing was changed.")
     if not target.is_dir():
-        raise LabError(f"{path} is a file, and a folder was expected. {advice}")
+        raise LabError(tr("{path} is a file, and a folder was expected. {advice}", path=path, advice=advice))
     inside = {one.relative_to(target).as_posix() for one in target.rglob("*") if one.is_symlink() or not one.is_dir()}
     foreign = sorted(inside - set(_listed(target / manifest)) - {manifest}) if inside else []
     if inside and manifest not in inside:
-        raise LabError(f"{path} holds something else ({foreign[0]}) and is no folder that was shared before. {advice}")
+        raise LabError(
+            tr(
+                "{path} holds something else ({file}) and is no folder that was shared before. {advice}",
+                path=path,
+                file=foreign[0],
+                advice=advice,
+            )
+        )
     if foreign:
-        raise LabError(f"{path} holds a file that was not written by the lab ({foreign[0]}). {advice}")
+        raise LabError(
+            tr(
+                "{path} holds a file that was not written by the lab ({file}). {advice}",
+                path=path,
+                file=foreign[0],
+                advice=advice,
+            )
+        )
 
 
 def _listed(manifest: Path) -> Mapping[str, Any]:
@@ -181,4 +196,10 @@ def _listed(manifest: Path) -> Mapping[str, Any]:
 
 
 def _unwritten(path: Path, fault: OSError) -> LabError:
-    return LabError(f"{path} cannot be written: {fault.strerror or fault}. What was there before is as it was.")
+    return LabError(
+        tr(
+            "{path} cannot be written: {why}. What was there before is as it was.",
+            path=path,
+            why=fault.strerror or fault,
+        )
+    )

@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.datasets.coded import MAX_WHOLE
+from rubriclab.datasets.pair_cells import and_more, fault, no_blanks, numbers
 from rubriclab.model import STATUSES, Arm, Axis, DataError, Ordering, RunData
 from rubriclab.model import fingerprint as fingerprint_of
+from rubriclab.model.language import tr
 
 PAIR_COLUMNS = ("judge", "question_id", "first", "second", "choice")
 LIST_COLUMNS = ("judge", "question_id", "order", "winner")
@@ -99,9 +101,9 @@ def _clean(frame: pd.DataFrame) -> pd.DataFrame:
     names = [str(column).strip().casefold().replace(" ", "_") for column in frame.columns]
     for column in names:
         if names.count(column) > 1:
-            raise DataError(f"Column “{column}” appears more than once; name each column once.")
+            raise DataError(tr("Column “{column}” appears more than once; name each column once.", column=column))
     if frame.empty:
-        raise DataError("The table has no rows below its header.")
+        raise DataError(tr("The table has no rows below its header."))
     columns = [
         frame.iloc[:, index].astype(object).where(frame.iloc[:, index].notna(), "") for index in range(len(names))
     ]
@@ -115,37 +117,27 @@ def _protocol(table: pd.DataFrame) -> Axis:
     list_missing = [c for c in LIST_COLUMNS if c not in table]
     if not pair_missing and not list_missing:
         raise DataError(
-            "The table has the columns of pairs (first, second, choice) and of lists (order, "
-            "winner). Import pairs and lists as two files."
+            tr(
+                "The table has the columns of pairs (first, second, choice) and of lists (order, winner). Import "
+                "pairs and lists as two files."
+            )
         )
     if pair_missing and list_missing:
         wanted, missing = (
             (LIST_COLUMNS, list_missing) if "order" in table or "winner" in table else (PAIR_COLUMNS, pair_missing)
         )
         raise DataError(
-            f"Column “{missing[0]}” is missing: this kind of table needs {', '.join(wanted)}. "
-            f"It has {', '.join(table.columns)}."
+            tr(
+                "Column “{column}” is missing: this kind of table needs {wanted}. It has {columns}.",
+                column=missing[0],
+                wanted=", ".join(wanted),
+                columns=", ".join(table.columns),
+            )
         )
     axis: Axis = "listwise" if pair_missing else "pairwise"
     for column in LIST_COLUMNS[:3] if pair_missing else PAIR_COLUMNS[:4]:
-        _no_blanks(table, column)
+        no_blanks(table, column)
     return axis
-
-
-def _no_blanks(table: pd.DataFrame, column: str) -> None:
-    blank = np.flatnonzero((table[column] == "").to_numpy())
-    if len(blank):
-        raise DataError(
-            f"Row {blank[0] + 2}, column “{column}” is empty{_and_more(len(blank) - 1)}. Every row needs a {column}."
-        )
-
-
-def _and_more(count: int) -> str:
-    return f" (and {count} more rows)" if count else ""
-
-
-def _fault(row: int, column: str, value: str, expected: str) -> DataError:
-    return DataError(f"Row {row + 2}, column “{column}”: “{value}” is not {expected}.")
 
 
 # ------------------------------------------------------------------ orders and choices
@@ -155,7 +147,7 @@ def _pair_orders(table: pd.DataFrame) -> Orders:
     same = np.flatnonzero((table["first"] == table["second"]).to_numpy())
     if len(same):
         value = str(table["second"].iloc[same[0]])
-        raise _fault(int(same[0]), "second", value, "another candidate than “first”")
+        raise fault(int(same[0]), "second", value, tr("another candidate than “first”"))
     return list(zip(table["first"].tolist(), table["second"].tolist(), strict=True))
 
 
@@ -166,7 +158,7 @@ def _list_orders(table: pd.DataFrame) -> Orders:
         names = tuple(part.strip() for part in str(text).split("|"))
         if len(names) < 2 or len(set(names)) < len(names) or "" in names:
             row = int(np.flatnonzero(codes == code)[0])
-            raise _fault(row, "order", str(text), "two or more different names separated by |")
+            raise fault(row, "order", str(text), tr("two or more different names separated by |"))
         parsed[str(text)] = names
     return [parsed[text] for text in table["order"]]
 
@@ -175,21 +167,12 @@ def _chances(table: pd.DataFrame) -> np.ndarray | None:
     """(rows, 2) the probability of each place, a tie as half each; NaN for a blank cell."""
     if "p_first" not in table:
         return None
-    values = _numbers(table, "p_first", "a probability from 0 to 1")
+    values = numbers(table, "p_first", tr("a probability from 0 to 1"))
     outside = np.flatnonzero((values < 0.0) | (values > 1.0))
     if len(outside):
         row = int(outside[0])
-        raise _fault(row, "p_first", str(table["p_first"].iloc[row]), "a probability from 0 to 1")
+        raise fault(row, "p_first", str(table["p_first"].iloc[row]), tr("a probability from 0 to 1"))
     return np.column_stack([values, 1.0 - values]) if np.isfinite(values).any() else None
-
-
-def _numbers(table: pd.DataFrame, column: str, expected: str) -> np.ndarray:
-    """A column of numbers, NaN for blank cells."""
-    values = pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values) & (table[column] != "").to_numpy())
-    if len(bad):
-        raise _fault(int(bad[0]), column, str(table[column].iloc[bad[0]])[:60], expected)
-    return values
 
 
 def _choices(table: pd.DataFrame, chances: np.ndarray | None) -> np.ndarray:
@@ -210,7 +193,7 @@ def _written(table: pd.DataFrame) -> np.ndarray:
         if text not in meaning:
             row = int(np.flatnonzero(codes == code)[0])
             value = str(table["choice"].iloc[row])
-            raise _fault(row, "choice", value, "A (first), B (second), C (tie) or N (unreadable)")
+            raise fault(row, "choice", value, tr("A (first), B (second), C (tie) or N (unreadable)"))
     return np.array([meaning[text] for text in texts], dtype=np.int64)[codes]
 
 
@@ -223,8 +206,8 @@ def _winners(table: pd.DataFrame, shown: Orders) -> np.ndarray:
         if key not in known:
             place = _place(winner, order)
             if place is None:
-                expected = f"one of {', '.join(order)}, a letter of their places, “tie” or “N”"
-                raise _fault(row, "winner", winner, expected)
+                expected = tr("one of {names}, a letter of their places, “tie” or “N”", names=", ".join(order))
+                raise fault(row, "winner", winner, expected)
             known[key] = place
         out[row] = known[key]
     return out
@@ -254,7 +237,7 @@ def _repeats(table: pd.DataFrame) -> np.ndarray:
         digits = str(text).removesuffix(".0") or "0"
         if not digits.isdecimal() or len(digits) > 5 or int(digits) > MAX_WHOLE:
             row = int(np.flatnonzero(codes == code)[0])
-            raise _fault(row, "rep", str(text)[:60], f"a whole number from 0 to {MAX_WHOLE:,}")
+            raise fault(row, "rep", str(text)[:60], tr("a whole number from 0 to {most:,}", most=MAX_WHOLE))
         values.append(int(digits))
     return np.array(values, dtype=np.int64)[codes]
 
@@ -314,7 +297,7 @@ def _lengths(table: pd.DataFrame, item: np.ndarray, n_items: int) -> dict[str, n
     for column in table.columns:
         if not column.endswith(LENGTH_ENDINGS) or column in ANSWER_CHARS:
             continue
-        values = _numbers(table, column, "a number")
+        values = numbers(table, column, tr("a number"))
         given = np.isfinite(values)
         total = np.bincount(item[given], weights=values[given], minlength=n_items)
         count = np.bincount(item[given], minlength=n_items)
@@ -324,7 +307,7 @@ def _lengths(table: pd.DataFrame, item: np.ndarray, n_items: int) -> dict[str, n
 
 def _answer_chars(table: pd.DataFrame, shown: Orders, candidates: pd.Series, item: np.ndarray) -> pd.Series:
     """Of each item, how long each of its ``candidates`` is: the mean over its rows, NaN unknown."""
-    first, second = (_numbers(table, column, "a number") for column in ANSWER_CHARS)
+    first, second = (numbers(table, column, tr("a number")) for column in ANSWER_CHARS)
     turned = np.array([order != candidates[code] for order, code in zip(shown, item, strict=True)])
     by_candidate = np.column_stack([np.where(turned, second, first), np.where(turned, first, second)])
     known, n = np.isfinite(by_candidate), len(candidates)
@@ -379,7 +362,11 @@ def _no_duplicates(arm: np.ndarray, item: np.ndarray, ordering: np.ndarray, repe
         row = int(again[0])
         before = int(np.flatnonzero((key == key.iloc[row]).all(axis=1).to_numpy())[0])
         raise DataError(
-            f"Row {row + 2} repeats row {before + 2}: the same judge, question, order and rep"
-            f"{_and_more(len(again) - 1)}. If it is a repeated call, number the repeats in "
-            "column “rep”."
+            tr(
+                "Row {row} repeats row {before}: the same judge, question, order and rep{more}. If it is a "
+                "repeated call, number the repeats in column “rep”.",
+                row=row + 2,
+                before=before + 2,
+                more=and_more(len(again) - 1),
+            )
         )

@@ -16,6 +16,7 @@ import pyarrow.parquet as arrow_parquet
 
 from rubriclab.datasets.limits import MAX_CELLS, MAX_COLUMNS, MAX_UNPACKED_MB, MB, reading
 from rubriclab.model import DataError, LabError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 BATCH_ROWS = 16_384
@@ -30,7 +31,7 @@ def parquet_table(
     error: type[LabError] = DataError,
 ) -> pa.Table:
     """The table in a Parquet file. Raises ``error`` beyond the limits, and for a broken file."""
-    with reading(name, "is not a readable Parquet file", error):
+    with reading(name, tr("is not a readable Parquet file"), error):
         plain = arrow_parquet.ParquetFile(pa.BufferReader(content))
         _refuse_shape(name, plain.metadata, max_rows, error)
         leaves = [plain.schema.column(i) for i in range(len(plain.schema))]
@@ -42,8 +43,12 @@ def parquet_table(
             size += sum(map(_bytes_of, batch.columns))
             if size > max_bytes:
                 raise error(
-                    f"“{name}” unpacks to more than {max_bytes / MB:,.0f} MB; that much is read. "
-                    "Split it, or leave out columns that are not needed."
+                    tr(
+                        "“{name}” unpacks to more than {size:,.0f} MB; that much is read. Split it, or leave out columns "
+                        "that are not needed.",
+                        name=name,
+                        size=max_bytes / MB,
+                    )
                 )
             plain_batch = batch.cast(schema)
             plain_batch.validate(full=True)  # texts are UTF-8, offsets within their data
@@ -54,7 +59,7 @@ def parquet_table(
 def parquet_frame(name: str, content: bytes) -> pd.DataFrame:
     """``parquet_table`` as a frame whose whole numbers stay whole beside missing cells."""
     table = parquet_table(name, content)
-    with reading(name, "is not a readable Parquet file"):
+    with reading(name, tr("is not a readable Parquet file")):
         return pd.DataFrame(table.to_pandas(integer_object_nulls=True))
 
 
@@ -63,17 +68,31 @@ def parquet_batches(name: str, file: IO[bytes], *, rows: int = 256) -> Iterator[
 
     Raises DataError for a broken file, and for a part beyond MAX_UNPACKED_MB.
     """
-    with reading(name, "is not a readable Parquet file"):
+    with reading(name, tr("is not a readable Parquet file")):
         plain = arrow_parquet.ParquetFile(file)
         if plain.metadata.num_columns > MAX_COLUMNS:
-            raise DataError(f"“{name}” has {plain.metadata.num_columns:,} columns; {MAX_COLUMNS:,} are read.")
+            raise DataError(
+                tr(
+                    "“{name}” has {columns:,} columns; {most:,} are read.",
+                    name=name,
+                    columns=plain.metadata.num_columns,
+                    most=MAX_COLUMNS,
+                )
+            )
         leaves = [plain.schema.column(i) for i in range(len(plain.schema))]
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         coded = arrow_parquet.ParquetFile(file, read_dictionary=texts)
         schema = _castable(plain.schema_arrow)
         for batch in coded.iter_batches(batch_size=rows):
             if sum(map(_bytes_of, batch.columns)) > MAX_UNPACKED_MB * MB:
-                raise DataError(f"“{name}” unpacks to more than {MAX_UNPACKED_MB:,} MB in {rows} rows. Is it a log?")
+                raise DataError(
+                    tr(
+                        "“{name}” unpacks to more than {most:,} MB in {rows} rows. Is it a log?",
+                        name=name,
+                        most=MAX_UNPACKED_MB,
+                        rows=rows,
+                    )
+                )
             plain_batch = batch.cast(schema)
             plain_batch.validate(full=True)
             yield plain_batch
@@ -82,9 +101,23 @@ def parquet_batches(name: str, file: IO[bytes], *, rows: int = 256) -> Iterator[
 def _refuse_shape(name: str, known: arrow_parquet.FileMetaData, max_rows: int, error: type[LabError]) -> None:
     """What the file's own directory says: rows, columns, and values in nested columns."""
     if not 0 <= known.num_rows <= max_rows:
-        raise error(f"“{name}” has {many(known.num_rows, 'row')}; {max_rows:,} are read. Split it.")
+        raise error(
+            tr(
+                "“{name}” has {rows}; {most:,} are read. Split it.",
+                name=name,
+                rows=many(known.num_rows, "row"),
+                most=max_rows,
+            )
+        )
     if known.num_columns > MAX_COLUMNS:
-        raise error(f"“{name}” has {known.num_columns:,} columns; {MAX_COLUMNS:,} are read. Leave some out.")
+        raise error(
+            tr(
+                "“{name}” has {columns:,} columns; {most:,} are read. Leave some out.",
+                name=name,
+                columns=known.num_columns,
+                most=MAX_COLUMNS,
+            )
+        )
     most = max(
         (
             sum(known.row_group(g).column(c).num_values for g in range(known.num_row_groups))
@@ -93,7 +126,14 @@ def _refuse_shape(name: str, known: arrow_parquet.FileMetaData, max_rows: int, e
         default=0,
     )
     if most > MAX_CELLS:
-        raise error(f"“{name}” has a column of {most:,} values; {MAX_CELLS:,} are read. Split the file.")
+        raise error(
+            tr(
+                "“{name}” has a column of {values:,} values; {most:,} are read. Split the file.",
+                name=name,
+                values=most,
+                most=MAX_CELLS,
+            )
+        )
 
 
 def _castable(schema: pa.Schema) -> pa.Schema:

@@ -13,6 +13,7 @@ import yaml
 
 from rubriclab.datasets.limits import MAX_CELLS, MAX_DEPTH, MAX_DIGITS, MAX_NODES, reading
 from rubriclab.model import DataError, LabError
+from rubriclab.model.language import tr
 from rubriclab.model.storable import storable_text
 
 _SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")
@@ -35,9 +36,11 @@ def json_value(name: str, text: str, *, notes: list[str] | None = None, error: t
     # Every value stands behind one of these signs, so there are no more values than signs.
     brackets = text.count("[") + text.count("{")
     if brackets + text.count(",") > MAX_CELLS:
-        raise error(f"“{name}” holds more than {MAX_CELLS:,} values; that many are read. Split it.")
+        raise error(
+            tr("“{name}” holds more than {most:,} values; that many are read. Split it.", name=name, most=MAX_CELLS)
+        )
     text = whole_characters(text, notes)
-    with reading(name, "is not read as JSON", error, but=json.JSONDecodeError):
+    with reading(name, tr("is not read as JSON"), error, but=json.JSONDecodeError):
         value = json.loads(text, parse_int=partial(_int, name, error))
     # A text with few brackets cannot be deep; only the others are walked through.
     if brackets > MAX_DEPTH:
@@ -60,15 +63,21 @@ def whole_characters(text: str, notes: list[str] | None = None) -> str:
 
     text = _ESCAPES.sub(replaced, text)
     if count and notes is not None:
-        notes.append(f"{count:,} halves of a character (\\ud800 to \\udfff) read as “\ufffd”.")
+        notes.append(tr("{count:,} halves of a character (\\ud800 to \\udfff) read as “\ufffd”.", count=count))
     return text
 
 
 def _int(name: str, error: type[LabError], digits: str) -> int:
     if len(digits) > MAX_DIGITS:
         raise error(
-            f"“{name}” has a whole number of {len(digits):,} digits ({digits[:12]}…); "
-            f"{MAX_DIGITS} are read. Put it in quotes if it is an id."
+            tr(
+                "“{name}” has a whole number of {count:,} digits ({digits}…); {most} are read. Put it in "
+                "quotes if it is an id.",
+                name=name,
+                count=len(digits),
+                digits=digits[:12],
+                most=MAX_DIGITS,
+            )
         )
     return int(digits)
 
@@ -86,7 +95,13 @@ def refuse_depth(name: str, value: Any, error: type[LabError] = DataError) -> No
         ]
         if not level:
             return
-    raise error(f"“{name}” has values nested deeper than {MAX_DEPTH} levels; that many are read. Flatten it.")
+    raise error(
+        tr(
+            "“{name}” has values nested deeper than {most} levels; that many are read. Flatten it.",
+            name=name,
+            most=MAX_DEPTH,
+        )
+    )
 
 
 # ---------------------------------------------------------------- TOML
@@ -101,8 +116,15 @@ def toml_value(name: str, text: str, *, error: type[LabError] = DataError) -> di
     # tomllib keeps every beginning of a dotted key: 100 kB of “a.a.a” took it 9.6 GB.
     if (found := _LONG_KEY.search(text)) is not None:
         line = text.count("\n", 0, found.start()) + 1
-        raise error(f"“{name}”, line {line:,}: a key of more than {MAX_DEPTH} parts. Flatten it.")
-    with reading(name, "is not TOML", error):
+        raise error(
+            tr(
+                "“{name}”, line {line:,}: a key of more than {most} parts. Flatten it.",
+                name=name,
+                line=line,
+                most=MAX_DEPTH,
+            )
+        )
+    with reading(name, tr("is not TOML"), error):
         value = tomllib.loads(text)
     refuse_depth(name, value, error)
     return value
@@ -115,14 +137,14 @@ def yaml_value(name: str, text: str, *, error: type[LabError] = DataError) -> An
     """The value of a YAML text; nesting, values (aliases counted as what they stand for) and
     numbers are checked before any of it is built. Raises ``error`` naming line and column."""
     try:
-        with reading(name, "is not read as YAML", error, but=yaml.YAMLError):
+        with reading(name, tr("is not read as YAML"), error, but=yaml.YAMLError):
             return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark
-        spot = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise error(f"“{name}”{spot}: not YAML ({fault.problem}).") from fault
+        spot = tr(", line {line}, column {column}", line=mark.line + 1, column=mark.column + 1) if mark else ""
+        raise error(tr("“{name}”{spot}: not YAML ({problem}).", name=name, spot=spot, problem=fault.problem)) from fault
     except yaml.YAMLError as fault:
-        raise error(f"“{name}”: not YAML ({fault}).") from fault
+        raise error(tr("“{name}”: not YAML ({fault}).", name=name, fault=fault)) from fault
 
 
 class _Loader(yaml.SafeLoader):
@@ -137,10 +159,10 @@ class _Loader(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         before, self._depth = self._nodes, self._depth + 1
         if self._depth > MAX_DEPTH:
-            raise self._beyond(f"nested deeper than {MAX_DEPTH} levels", event)
+            raise self._beyond(tr("nested deeper than {most} levels", most=MAX_DEPTH), event)
         if isinstance(event, yaml.AliasEvent) and event.anchor is not None:
             if event.anchor in self.anchors and event.anchor not in self._sizes:
-                raise self._beyond(f"“*{event.anchor}” stands within what it stands for", event)
+                raise self._beyond(tr("“*{anchor}” stands within what it stands for", anchor=event.anchor), event)
             self._nodes += self._sizes.get(event.anchor, 0)
         else:
             self._nodes += 1
@@ -148,7 +170,9 @@ class _Loader(yaml.SafeLoader):
             self._refuse_digits(event)
         node = super().compose_node(parent, index)
         if self._nodes > MAX_NODES:
-            raise self._beyond(f"more than {MAX_NODES:,} values, each alias counted as all it stands for", event)
+            raise self._beyond(
+                tr("more than {most:,} values, each alias counted as all it stands for", most=MAX_NODES), event
+            )
         if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
             self._sizes[event.anchor] = self._nodes - before
         self._depth -= 1
@@ -162,7 +186,9 @@ class _Loader(yaml.SafeLoader):
         """Before a text without quotes becomes a number of as many digits."""
         tag = self.resolve(yaml.ScalarNode, event.value, (True, False))  # type: ignore[no-untyped-call]
         if len(event.value) > MAX_DIGITS and tag != "tag:yaml.org,2002:str":
-            raise self._beyond(f"a number of {len(event.value):,} signs; {MAX_DIGITS} are read", event)
+            raise self._beyond(
+                tr("a number of {count:,} signs; {most} are read", count=len(event.value), most=MAX_DIGITS), event
+            )
 
     def _beyond(self, what: str, event: yaml.Event) -> yaml.YAMLError:
         return yaml.MarkedYAMLError(problem=what, problem_mark=cast(yaml.Mark, event.start_mark))

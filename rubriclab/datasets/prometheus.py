@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rubriclab.model import Criterion, DataError, Rubric, RubricError, ScoreOption
+from rubriclab.model.language import tr
 
 _HEADINGS = {
     "instruction": r"^###\s*The instruction to evaluate:[ \t]*\n",
@@ -73,8 +74,11 @@ def parse_score_rubric(value: Any, *, where: str) -> tuple[str, tuple[tuple[int,
     """BiGGen-Bench's ``{criteria, score1_description, ...}`` as (aspect, options)."""
     if not is_score_rubric(value):
         raise DataError(
-            f"{where}: expected an object with criteria and score1_description to "
-            "score5_description; the format of the file has changed."
+            tr(
+                "{where}: expected an object with criteria and score1_description to score5_description; the "
+                "format of the file has changed.",
+                where=where,
+            )
         )
     options = []
     for key, text in value.items():
@@ -127,8 +131,11 @@ def _spans(text: str, where: str) -> dict[str, re.Match[str]]:
     missing = [p for p in ("instruction", "response", "rubric") if p not in found]
     if missing or not (found["instruction"].end() <= found["response"].start() < found["rubric"].start()):
         raise DataError(
-            f"{where}: not a Prometheus-Eval prompt; its parts for "
-            f"{', '.join(missing) or 'instruction, response and rubric in that order'} are missing."
+            tr(
+                "{where}: not a Prometheus-Eval prompt; its parts for {missing} are missing.",
+                where=where,
+                missing=", ".join(missing) or tr("instruction, response and rubric in that order"),
+            )
         )
     reference = found.get("reference")
     if reference and not found["response"].end() <= reference.start() < found["rubric"].start():
@@ -140,7 +147,7 @@ def _rubric(text: str, where: str) -> tuple[str, tuple[tuple[int, str], ...]]:
     """``[aspect]`` and its ``Score n: description`` lines (a description may span lines)."""
     marks = list(re.finditer(_SCORE, text, re.M))
     if not marks:
-        raise DataError(f"{where}: the score rubric of the prompt has no “Score n: ...” line.")
+        raise DataError(tr("{where}: the score rubric of the prompt has no “Score n: ...” line.", where=where))
     aspect = text[: marks[0].start()].strip()
     if aspect.startswith("[") and aspect.endswith("]"):
         aspect = aspect[1:-1].strip()

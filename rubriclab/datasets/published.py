@@ -11,7 +11,8 @@ import pandas as pd
 from rubriclab.datasets.rubrics import rubric_from_value
 from rubriclab.datasets.tables import table_name
 from rubriclab.model import DataError, Rubric
-from rubriclab.model.wording import plural
+from rubriclab.model.language import tr
+from rubriclab.model.wording import many
 
 
 def table_with(frames: Sequence[pd.DataFrame], columns: Sequence[str], what: str) -> pd.DataFrame:
@@ -21,7 +22,15 @@ def table_with(frames: Sequence[pd.DataFrame], columns: Sequence[str], what: str
         return fitting[0]
     nearest = max(frames, key=lambda f: len(set(columns) & set(f.columns)))
     missing = [c for c in columns if c not in set(nearest.columns)]
-    raise drift(nearest, f"{what} need the {plural('column', len(missing))} {', '.join(missing[:6])}")
+    raise drift(
+        nearest,
+        tr(
+            "{what} need the {columns:column|columns} {names}",
+            what=what,
+            columns=many(len(missing), "column"),
+            names=", ".join(missing[:6]),
+        ),
+    )
 
 
 def tables_with(frames: Sequence[pd.DataFrame], columns: Sequence[str]) -> list[pd.DataFrame]:
@@ -32,9 +41,13 @@ def tables_with(frames: Sequence[pd.DataFrame], columns: Sequence[str]) -> list[
 def drift(frame: pd.DataFrame, what: str) -> DataError:
     """A file that is not what its recipe knows, with the columns that it has."""
     return DataError(
-        f"“{table_name(frame)}” is not in the format this recipe knows: {what}. It has: "
-        f"{', '.join(frame.columns.tolist()[:12])}. If the data set has changed, map its columns "
-        "yourself."
+        tr(
+            "“{table}” is not in the format this recipe knows: {what}. It has: {columns}. If the data set "
+            "has changed, map its columns yourself.",
+            table=table_name(frame),
+            what=what,
+            columns=", ".join(frame.columns.tolist()[:12]),
+        )
     )
 
 

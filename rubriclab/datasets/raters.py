@@ -14,6 +14,7 @@ import pandas as pd
 from rubriclab.datasets.mapping import ColumnMapping, cell_text
 from rubriclab.datasets.tables import place
 from rubriclab.model import DataError, Item
+from rubriclab.model.language import tr
 
 _SLOT = re.compile(r"ratings?[\s_.-]*\d+", re.I)
 """“Rating 2” is an item's second rating, whoever gave it; “rater 2” is a person."""
@@ -32,7 +33,7 @@ def with_ratings(item: Item, given: Sequence[Rated], where: Callable[[], str]) -
     names = tuple(one.rater for one in given)
     named = all(names)
     if named and len(set(names)) < len(names):
-        raise DataError(f"{where()}: two ratings of one rater for one item; keep the one that counts.")
+        raise DataError(tr("{where}: two ratings of one rater for one item; keep the one that counts.", where=where()))
     return replace(item, human=tuple(one.rating for one in given), raters=names if named else ())
 
 
@@ -81,11 +82,24 @@ def refuse_rater_columns(mapping: ColumnMapping, name: str) -> None:
     for part, columns in groups:
         twice = next((column for column, count in Counter(columns).items() if count > 1), None)
         if twice is not None:
-            raise DataError(f"“{name}”: the column “{twice}” is named twice as ratings ({part}); name it once.")
+            raise DataError(
+                tr(
+                    "“{name}”: the column “{column}” is named twice as ratings ({part}); name it once.",
+                    name=name,
+                    column=twice,
+                    part=part,
+                )
+            )
         if mapping.rater is not None and len(columns) > 1:
             raise DataError(
-                f"“{name}”: “{mapping.rater}” names who gave the rating of a row, and {len(columns)} columns hold "
-                f"ratings ({', '.join(columns[:4])}). Name the one column of ratings, or no column of raters."
+                tr(
+                    "“{name}”: “{rater}” names who gave the rating of a row, and {count} columns hold ratings "
+                    "({columns}). Name the one column of ratings, or no column of raters.",
+                    name=name,
+                    rater=mapping.rater,
+                    count=len(columns),
+                    columns=", ".join(columns[:4]),
+                )
             )
 
 
@@ -121,9 +135,14 @@ class LongRatings:
             for rater in other.raters:
                 if rater in by_rater:
                     raise DataError(
-                        f"{place(self._frame, row)}: a second rating of “{item.item_id[:60]}” by the rater "
-                        f"“{rater[:60]}”, after {place(self._frame, by_rater[rater])}. Keep the one that counts: "
-                        "which it is, or whether their mean, is nothing that the lab can know."
+                        tr(
+                            "{place}: a second rating of “{item}” by the rater “{rater}”, after {other}. Keep the one "
+                            "that counts: which it is, or whether their mean, is nothing that the lab can know.",
+                            place=place(self._frame, row),
+                            item=item.item_id[:60],
+                            rater=rater[:60],
+                            other=place(self._frame, by_rater[rater]),
+                        )
                     )
                 by_rater[rater] = row
         human = tuple(rating for _, other in rows for rating in other.human)
@@ -135,7 +154,12 @@ class LongRatings:
         differing = [part for part in own if getattr(item, part) != getattr(other, part)]
         if differing:
             raise DataError(
-                f"{place(self._frame, row)}: the item “{item.item_id[:60]}” has another {differing[0]} here than in "
-                f"{place(self._frame, first)}. Rows of one item's raters differ in rater and rating alone; give "
-                "other items other ids."
+                tr(
+                    "{place}: the item “{item}” has another {part} here than in {other}. Rows of one item's "
+                    "raters differ in rater and rating alone; give other items other ids.",
+                    place=place(self._frame, row),
+                    item=item.item_id[:60],
+                    part=differing[0],
+                    other=place(self._frame, first),
+                )
             )

@@ -16,6 +16,7 @@ from rubriclab.datasets.published import drift, own_rubric, table_with
 from rubriclab.datasets.summeval import read_summeval
 from rubriclab.datasets.tables import place
 from rubriclab.model import DataError, Dataset, Item
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 _HANNA_CODES = {
@@ -35,14 +36,14 @@ def _read_hanna(_title: str, frames: Sequence[pd.DataFrame], _gold: str | None) 
     ``hanna_metric_scores_llm.csv`` has a row a writer, its cells lists over the stories in
     the same order. ``Human 1 RE`` is rating 1 of Relevance.
     """
-    stories = table_with(frames, ("Prompt", "Human", "Model"), "HANNA's stories")
+    stories = table_with(frames, ("Prompt", "Human", "Model"), tr("HANNA's stories"))
     columns = [f"Human {rater} {code}" for rater in (1, 2, 3) for code in _HANNA_CODES]
-    scores = table_with(frames, ("Model", *columns), "HANNA's ratings")
+    scores = table_with(frames, ("Model", *columns), tr("HANNA's ratings"))
     first = stories["Model"].iloc[0]
     texts = stories[stories["Model"] == first]
     rows = [row for row, writer in enumerate(scores["Model"]) if writer == "Human"]
     if len(rows) != 1:
-        raise drift(scores, f"expected one row with Model “Human”, found {len(rows)}")
+        raise drift(scores, tr("expected one row with Model “Human”, found {count}", count=len(rows)))
     ratings = {c: _rating_list(scores, rows[0], c, len(texts)) for c in columns}
     items = []
     pairs = zip(texts["Prompt"].tolist(), texts["Human"].tolist(), strict=True)
@@ -68,17 +69,22 @@ def _rating_list(frame: pd.DataFrame, row: int, column: str, n: int) -> list[flo
         values = json.loads(frame[column].iloc[row])
         numbers = [float(value) for value in values]
     except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: expected a list of ratings; the format has changed.") from error
+        raise DataError(tr("{where}: expected a list of ratings; the format has changed.", where=where)) from error
     if len(numbers) != n:
         raise DataError(
-            f"{where}: {many(len(numbers), 'rating')} for {n} stories; the two files do not belong together."
+            tr(
+                "{where}: {ratings} for {n} stories; the two files do not belong together.",
+                where=where,
+                ratings=many(len(numbers), "rating"),
+                n=n,
+            )
         )
     return numbers
 
 
 def _read_hanna_jsonl(_title: str, frames: Sequence[pd.DataFrame], _gold: str | None) -> Dataset:
     """One story a line: story_id, prompt, story, ratings {criterion: [r1, r2, r3]}."""
-    frame = table_with(frames, ("story_id", "prompt", "story", "ratings"), "HANNA as JSONL")
+    frame = table_with(frames, ("story_id", "prompt", "story", "ratings"), tr("HANNA as JSONL"))
     mapping = ColumnMapping(item_id="story_id", instruction="prompt", response="story", human=("ratings",))
     dataset = build_dataset(frame, mapping, name="HANNA")
     return replace(dataset, rubric=own_rubric("stories"), origin="")
@@ -88,14 +94,14 @@ def _read_prometheus(title: str, frames: Sequence[pd.DataFrame], gold: str | Non
     """Records with whole judge prompts; each brings its own rubric, none a human rating."""
     frame = table_with(frames, ("idx", "response_source", "instruction"), title)
     if not is_prompt(frame["instruction"].iloc[0]):
-        raise drift(frame, "“instruction” is no longer a whole judge prompt")
+        raise drift(frame, tr("“instruction” is no longer a whole judge prompt"))
     mapping = replace(guess_mapping(frame), human=(gold,) if gold else ())
     return replace(build_dataset(frame, mapping, name=title), origin="")
 
 
 def _read_biggen(_title: str, frames: Sequence[pd.DataFrame], _gold: str | None) -> Dataset:
     """Responses in BiGGen-Bench's format, human scores where the file has them."""
-    frame = table_with(frames, ("id", "input", "response", "score_rubric"), "BiGGen-Bench responses")
+    frame = table_with(frames, ("id", "input", "response", "score_rubric"), tr("BiGGen-Bench responses"))
     present = frame.columns.tolist()
     candidate = next((c for c in ("response_model_name", "model_name") if c in present), None)
     mapping = ColumnMapping(

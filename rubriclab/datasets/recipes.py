@@ -18,6 +18,7 @@ from rubriclab.datasets.published import resource
 from rubriclab.datasets.recipe_readers import READERS
 from rubriclab.datasets.tables import read_table
 from rubriclab.model import DataError, Dataset
+from rubriclab.model.language import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Recipe:
 def recipe(key: str) -> Recipe:
     """The recipe of that key. Raises DataError naming the known ones."""
     if key not in RECIPES:
-        raise DataError(f"There is no recipe “{key}”. Recipes: {', '.join(RECIPES)}.")
+        raise DataError(tr("There is no recipe “{key}”. Recipes: {known}.", key=key, known=", ".join(RECIPES)))
     return RECIPES[key]
 
 
@@ -75,12 +76,18 @@ def read_files(chosen: Recipe, uploads: Sequence[tuple[str, bytes]], *, gold: st
     """
     if gold is not None and gold not in chosen.gold:
         raise DataError(
-            f"{chosen.title} has no scores “{gold}” to take as gold"
-            + (f"; it has {', '.join(chosen.gold)}." if chosen.gold else ".")
+            tr(
+                "{title} has no scores “{gold}” to take as gold; it has {known}.",
+                title=chosen.title,
+                gold=gold,
+                known=", ".join(chosen.gold),
+            )
+            if chosen.gold
+            else tr("{title} has no scores “{gold}” to take as gold.", title=chosen.title, gold=gold)
         )
     frames = [read_table(name, content, limit_mb=None) for name, content in uploads]
     names = ", ".join(name for name, _ in uploads)
-    with reading(names, f"is not in the format of {chosen.title}"):
+    with reading(names, tr("is not in the format of {title}", title=chosen.title)):
         dataset = READERS[chosen.reader](chosen.title, frames, gold)
     extra = f" {dataset.origin}" if dataset.origin.startswith("(") else ""
     return replace(dataset, origin=f"recipe {chosen.key}: {names}{extra}")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from rubriclab.model import Dataset, Item, Rubric
+from rubriclab.model.language import tr
 
 LONG = 50_000
 """Characters of a text that many a judge's context does not hold."""
@@ -26,7 +27,11 @@ def _long(items: Sequence[Item]) -> str:
     n = len(longest.response)
     if n <= LONG:
         return ""
-    return f"The longest response has {n:,} characters (item “{longest.item_id}”): many a judge's context does not hold it."
+    return tr(
+        "The longest response has {n:,} characters (item “{item}”): many a judge's context does not hold it.",
+        n=n,
+        item=longest.item_id,
+    )
 
 
 def _objects(items: Sequence[Item]) -> str:
@@ -34,7 +39,7 @@ def _objects(items: Sequence[Item]) -> str:
     n = sum(_is_object(item.response) for item in looked)
     if 2 * n <= len(looked):
         return ""
-    return (
+    return tr(
         "The responses are JSON objects, and the judge would see them so. If a text inside is meant, choose its column."
     )
 
@@ -55,7 +60,12 @@ def _short(items: Sequence[Item]) -> str:
     n = sum(text.replace(".", "").replace("-", "").isdecimal() for text in looked)
     if len(looked) < 3 or 2 * n <= len(looked):
         return ""
-    return f"{n} of the first {len(looked)} responses are bare numbers, as “{looked[0][:20]}”: is this the column with the texts?"
+    return tr(
+        "{n} of the first {total} responses are bare numbers, as “{example}”: is this the column with the texts?",
+        n=n,
+        total=len(looked),
+        example=looked[0][:20],
+    )
 
 
 def _prompts(items: Sequence[Item]) -> str:
@@ -65,9 +75,11 @@ def _prompts(items: Sequence[Item]) -> str:
     n = len({item.instruction for item in items if item.instruction.strip()})
     if not 1 < n <= len(items) / 2:
         return ""
-    return (
-        f"{len(items):,} responses answer {n:,} instructions. Name the prompt group too (the column of the instructions "
-        "will do), so that intervals count the answers to one instruction as one unit."
+    return tr(
+        "{responses:,} responses answer {instructions:,} instructions. Name the prompt group too (the column of the "
+        "instructions will do), so that intervals count the answers to one instruction as one unit.",
+        responses=len(items),
+        instructions=n,
     )
 
 
@@ -78,12 +90,18 @@ def _ratings(items: Sequence[Item], rubric: Rubric | None) -> str:
     low, high = min(given), max(given)
     scores = [score for criterion in rubric.criteria for score in criterion.scores]
     if len(given) >= 20 and (high < max(scores) - 1 or low > min(scores) + 1):
-        what = "no rating uses the rest"
+        what = tr("no rating uses the rest")
     elif low < min(scores) or high > max(scores):
-        what = "some lie outside"
+        what = tr("some lie outside")
     else:
         return ""
-    return (
-        f"Ratings by people run from {low:g} to {high:g}, the rubric's scores from {min(scores)} to {max(scores)}: {what}. "
-        "Agreement and distances compare the numbers as they are; check that both mean the same scale."
+    return tr(
+        "Ratings by people run from {low:g} to {high:g}, the rubric's scores from {lowest} to {highest}: "
+        "{what}. Agreement and distances compare the numbers as they are; check that both mean the same "
+        "scale.",
+        low=low,
+        high=high,
+        lowest=min(scores),
+        highest=max(scores),
+        what=what,
     )

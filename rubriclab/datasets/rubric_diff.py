@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from rubriclab.model import Criterion, Rubric
+from rubriclab.model.language import tr
 
 Kind = Literal["same", "added", "removed"]
 FEW_KEPT = 0.25
@@ -39,13 +40,13 @@ def rubric_diff(before: Rubric, after: Rubric) -> tuple[Change, ...]:
 
     Criteria are the same by name; where as many are left on both sides, in their order, as renamed.
     """
-    changes = list(_text("Name of the rubric", before.name, after.name))
+    changes = list(_text(tr("Name of the rubric"), before.name, after.name))
     for one, other in _matched(before, after):
         named = other.name if other is not None else one.name if one is not None else ""
         where = f"{named}, " if max(len(before.criteria), len(after.criteria)) > 1 else ""
         if one is None or other is None:
             whole = (Piece("added" if one is None else "removed", named),)
-            changes.append(Change("Criterion", whole))
+            changes.append(Change(tr("Criterion"), whole))
         changes += _criterion(where, one, other)
     return tuple(changes)
 
@@ -60,19 +61,19 @@ def _matched(before: Rubric, after: Rubric) -> Iterator[tuple[Criterion | None, 
 
 def _criterion(where: str, one: Criterion | None, other: Criterion | None) -> Iterator[Change]:
     if one is not None and other is not None:
-        yield from _text(f"{where}name of the criterion", one.name, other.name)
+        yield from _text(where + tr("name of the criterion"), one.name, other.name)
     about = [criterion.description if criterion else "" for criterion in (one, other)]
-    yield from _text(f"{where}what it is about", *about)
+    yield from _text(where + tr("what it is about"), *about)
     options = [_options(criterion) for criterion in (one, other)]
     for score in sorted(options[0].keys() | options[1].keys()):
         was, now = options[0].get(score), options[1].get(score)
         label, text = was or ("", ""), now or ("", "")
         if (was is None or now is None) and not (label[1] or text[1]):
-            place = f"{where}score {score}"
+            place = where + tr("score {score}", score=score)
             yield Change(place[0].upper() + place[1:], (Piece("added" if was is None else "removed", str(score)),))
-        yield from _text(f"{where}score {score}", label[1], text[1])
+        yield from _text(where + tr("score {score}", score=score), label[1], text[1])
         if was is not None and now is not None:
-            yield from _text(f"{where}label of score {score}", label[0], text[0])
+            yield from _text(where + tr("label of score {score}", score=score), label[0], text[0])
 
 
 def _options(criterion: Criterion | None) -> Mapping[int, tuple[str, str]]:

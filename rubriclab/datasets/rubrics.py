@@ -14,7 +14,8 @@ from rubriclab.datasets.limits import MAX_PLAIN_MB, MB, reading
 from rubriclab.datasets.plain import json_value, yaml_value
 from rubriclab.datasets.tables import place, read_table
 from rubriclab.model import MAX_OPTIONS, MIN_OPTIONS, Criterion, DataError, Rubric, RubricError, ScoreOption
-from rubriclab.model.wording import many, plural
+from rubriclab.model.language import tr
+from rubriclab.model.wording import many
 
 MAX_SCORE_DIGITS = 9
 """With its sign and what is behind its point: a score is a small number."""
@@ -28,11 +29,16 @@ def read_rubric(name: str, content: bytes) -> Rubric:
     """
     if len(content) > MAX_PLAIN_MB * MB:
         raise RubricError(
-            f"“{name}” has {len(content) / MB:,.1f} MB; a rubric has at most {MAX_PLAIN_MB} MB. Is it the data?"
+            tr(
+                "“{name}” has {size:,.1f} MB; a rubric has at most {most} MB. Is it the data?",
+                name=name,
+                size=len(content) / MB,
+                most=MAX_PLAIN_MB,
+            )
         )
     if not content.strip():
-        raise RubricError(f"“{name}” is empty: a rubric has at least one criterion.")
-    with reading(name, "cannot be read as a rubric", RubricError):
+        raise RubricError(tr("“{name}” is empty: a rubric has at least one criterion.", name=name))
+    with reading(name, tr("cannot be read as a rubric"), RubricError):
         return _rubric(name, content)
 
 
@@ -46,7 +52,7 @@ def _rubric(name: str, content: bytes) -> Rubric:
         return rubric_from_value(_json(name, content), name=path.stem, where=name)
     if suffix in (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".jsonl"):
         return _from_table(name, path.stem, content)
-    raise RubricError(f"“{name}”: a rubric is a .yaml, .json or .csv file.")
+    raise RubricError(tr("“{name}”: a rubric is a .yaml, .json or .csv file.", name=name))
 
 
 def rubric_from_value(value: Any, *, name: str = "rubric", where: str = "rubric") -> Rubric:
@@ -59,7 +65,11 @@ def rubric_from_value(value: Any, *, name: str = "rubric", where: str = "rubric"
     """
     if not isinstance(value, Mapping) or not value:
         raise RubricError(
-            f"{where}: expected a rubric with “criteria”, or one criterion with “options”; got {type(value).__name__}."
+            tr(
+                "{where}: expected a rubric with “criteria”, or one criterion with “options”; got {kind}.",
+                where=where,
+                kind=type(value).__name__,
+            )
         )
     if "criteria" in value:
         title = str(value.get("name") or name)
@@ -68,16 +78,17 @@ def rubric_from_value(value: Any, *, name: str = "rubric", where: str = "rubric"
         if isinstance(parts, Mapping):
             parts = [{"name": key, **_mapping(part, f"{where}, {key}")} for key, part in parts.items()]
         if not isinstance(parts, list) or not parts:
-            raise RubricError(f"{where}, criteria: expected a list with at least one criterion.")
-        found = [_criterion(part, f"{where}, criterion {i}") for i, part in enumerate(parts, 1)]
+            raise RubricError(tr("{where}, criteria: expected a list with at least one criterion.", where=where))
+        found = [
+            _criterion(part, tr("{where}, criterion {number}", where=where, number=i))
+            for i, part in enumerate(parts, 1)
+        ]
         return Rubric(title, tuple(found))
     if "options" in value or "scores" in value:
         part = {"name": name, **value}
         return Rubric(str(part["name"]), (_criterion(part, where),))
-    found = [
-        _criterion({"name": key, **_mapping(part, f"{where}, “{key}”")}, f"{where}, “{key}”")
-        for key, part in value.items()
-    ]
+    places = {key: tr("{where}, “{name}”", where=where, name=key) for key in value}
+    found = [_criterion({"name": key, **_mapping(part, places[key])}, places[key]) for key, part in value.items()]
     return Rubric(name, tuple(found))
 
 
@@ -121,14 +132,8 @@ def rescale(criterion: Criterion, n: int, *, descriptions: Mapping[int, str] | N
     on old scores takes the nearest. ``descriptions`` (by new score) fill or replace.
     The same size comes back unchanged. Raises RubricError for n outside 2..10.
     """
-    if not MIN_OPTIONS <= n <= MAX_OPTIONS:
-        raise RubricError(
-            f"Criterion “{criterion.name}” cannot be put on {n} scores; choose {MIN_OPTIONS} to {MAX_OPTIONS}."
-        )
     own = dict(descriptions or {})
-    strangers = sorted(score for score in own if not 1 <= score <= n)
-    if strangers:
-        raise RubricError(f"Criterion “{criterion.name}”: descriptions for {strangers} on a scale of 1..{n}.")
+    _refuse_scale(criterion, n, own)
     old = criterion.options
     if n == len(old) and not own:
         return criterion, ""
@@ -146,6 +151,29 @@ def rescale(criterion: Criterion, n: int, *, descriptions: Mapping[int, str] | N
     )
 
 
+def _refuse_scale(criterion: Criterion, n: int, own: Mapping[int, str]) -> None:
+    if not MIN_OPTIONS <= n <= MAX_OPTIONS:
+        raise RubricError(
+            tr(
+                "Criterion “{name}” cannot be put on {n} scores; choose {fewest} to {most}.",
+                name=criterion.name,
+                n=n,
+                fewest=MIN_OPTIONS,
+                most=MAX_OPTIONS,
+            )
+        )
+    strangers = sorted(score for score in own if not 1 <= score <= n)
+    if strangers:
+        raise RubricError(
+            tr(
+                "Criterion “{name}”: descriptions for {strangers} on a scale of 1..{n}.",
+                name=criterion.name,
+                strangers=strangers,
+                n=n,
+            )
+        )
+
+
 def _source(score: int, n: int, m: int) -> int | None:
     """The old option (0-based) that new ``score`` takes its description from, if any."""
     numerator = (score - 1) * (m - 1)
@@ -156,11 +184,18 @@ def _source(score: int, n: int, m: int) -> int | None:
 
 def _rescale_note(criterion: Criterion, options: tuple[ScoreOption, ...], own: Mapping[int, str]) -> str:
     blank = [str(o.score) for o in options if o.description is None]
-    parts = [f"“{criterion.name}”: {many(len(criterion.options), 'score')} put on {len(options)}."]
+    parts = [
+        tr(
+            "“{name}”: {scores} put on {count}.",
+            name=criterion.name,
+            scores=many(len(criterion.options), "score"),
+            count=len(options),
+        )
+    ]
     if own:
-        parts.append(f"Descriptions given for {', '.join(map(str, sorted(own)))}.")
+        parts.append(tr("Descriptions given for {scores}.", scores=", ".join(map(str, sorted(own)))))
     if blank and any(o.description for o in criterion.options):
-        parts.append(f"Shown without a description: {', '.join(blank)}.")
+        parts.append(tr("Shown without a description: {scores}.", scores=", ".join(blank)))
     return " ".join(parts)
 
 
@@ -168,14 +203,24 @@ def _json(name: str, content: bytes) -> Any:
     try:
         return json_value(name, _text(name, content), error=RubricError)
     except json.JSONDecodeError as error:
-        raise RubricError(f"“{name}”, line {error.lineno}, column {error.colno}: not JSON ({error.msg}).") from error
+        raise RubricError(
+            tr(
+                "“{name}”, line {line}, column {column}: not JSON ({why}).",
+                name=name,
+                line=error.lineno,
+                column=error.colno,
+                why=error.msg,
+            )
+        ) from error
 
 
 def _text(name: str, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RubricError(f"“{name}”: byte {error.start:,} is not UTF-8. Save the rubric as UTF-8.") from error
+        raise RubricError(
+            tr("“{name}”: byte {byte:,} is not UTF-8. Save the rubric as UTF-8.", name=name, byte=error.start)
+        ) from error
 
 
 def _from_table(name: str, stem: str, content: bytes) -> Rubric:
@@ -187,8 +232,12 @@ def _from_table(name: str, stem: str, content: bytes) -> Rubric:
     columns = {column.strip().lower(): column for column in frame.columns}
     if "score" not in columns:
         raise RubricError(
-            f"“{name}” has no column “score”; a rubric table has criterion, score, description. "
-            f"Its columns: {', '.join(frame.columns)}."
+            tr(
+                "“{name}” has no column “score”; a rubric table has criterion, score, description. Its columns: "
+                "{columns}.",
+                name=name,
+                columns=", ".join(frame.columns),
+            )
         )
     options: dict[str, list[ScoreOption]] = {}
     about: dict[str, str] = {}
@@ -200,7 +249,7 @@ def _from_table(name: str, stem: str, content: bytes) -> Rubric:
         options.setdefault(criterion, []).append(option)
         definition = _blank(cell.get("definition")) or _blank(cell.get("criterion_description"))
         about.setdefault(criterion, definition or "")
-    criteria = (_made(key, part, about[key], f"“{name}”") for key, part in options.items())
+    criteria = (_made(key, part, about[key], tr("“{name}”", name=name)) for key, part in options.items())
     return Rubric(stem, tuple(criteria))
 
 
@@ -209,14 +258,17 @@ def _criterion(value: Any, where: str) -> Criterion:
     _refuse_unknown(part, {"name", "description", "definition", "options", "scores"}, where)
     name = _blank(part.get("name"))
     if name is None:
-        raise RubricError(f"{where}: the criterion has no name.")
-    where = f"{where} (“{name}”)" if f"“{name}”" not in where else where
+        raise RubricError(tr("{where}: the criterion has no name.", where=where))
+    quoted = tr("“{name}”", name=name)
+    where = f"{where} ({quoted})" if quoted not in where else where
     given = part.get("options", part.get("scores"))
     if isinstance(given, Mapping):
         given = [{"score": score, "description": text} for score, text in given.items()]
     if not isinstance(given, list) or not given:
-        raise RubricError(f"{where}: expected “options”, a list of {{score, description}}.")
-    options = [_option(option, f"{where}, option {i}") for i, option in enumerate(given, 1)]
+        raise RubricError(tr("{where}: expected “options”, a list of {{score, description}}.", where=where))
+    options = [
+        _option(option, tr("{where}, option {number}", where=where, number=i)) for i, option in enumerate(given, 1)
+    ]
     about = _blank(part.get("description")) or _blank(part.get("definition")) or ""
     return _made(name, options, about, where)
 
@@ -234,7 +286,7 @@ def _option(value: Any, where: str) -> ScoreOption:
     part = _mapping(value, where)
     _refuse_unknown(part, {"score", "description", "label"}, where)
     if "score" not in part:
-        raise RubricError(f"{where}: the option has no “score”.")
+        raise RubricError(tr("{where}: the option has no “score”.", where=where))
     return ScoreOption(_score(part["score"], where), _blank(part.get("description")), _blank(part.get("label")))
 
 
@@ -243,14 +295,27 @@ def _score(value: Any, where: str) -> int:
     text = str(value).strip()
     if isinstance(value, bool) or not re.fullmatch(r"[+-]?\d+(\.0+)?", text):
         half = (
-            f" For half points give each step a whole score and what is shown as its label, as score: "
-            f"{round(2 * float(text))}, label: “{text}”."
+            tr(
+                " For half points give each step a whole score and what is shown as its label, as score: "
+                "{score}, label: “{label}”.",
+                score=round(2 * float(text)),
+                label=text,
+            )
             if re.fullmatch(r"[+-]?\d{1,6}\.5", text)
             else ""
         )
-        raise RubricError(f"{where}: the score must be a whole number, not {text[:40]!r}.{half}")
+        raise RubricError(
+            tr("{where}: the score must be a whole number, not {text!r}.{half}", where=where, text=text[:40], half=half)
+        )
     if len(text) > MAX_SCORE_DIGITS:
-        raise RubricError(f"{where}: a score of {len(text):,} signs; {MAX_SCORE_DIGITS} are read.")
+        raise RubricError(
+            tr(
+                "{where}: a score of {count:,} signs; {most} are read.",
+                where=where,
+                count=len(text),
+                most=MAX_SCORE_DIGITS,
+            )
+        )
     return int(float(text))
 
 
@@ -262,7 +327,7 @@ def _blank(value: Any) -> str | None:
 
 def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise RubricError(f"{where}: expected named fields, got {value!r:.60}.")
+        raise RubricError(tr("{where}: expected named fields, got {value!r:.60}.", where=where, value=value))
     return {str(key): part for key, part in value.items()}
 
 
@@ -270,5 +335,11 @@ def _refuse_unknown(part: Mapping[str, Any], known: set[str], where: str) -> Non
     strange = [str(key) for key in part if key not in known]
     if strange:
         raise RubricError(
-            f"{where}: unknown {plural('field', len(strange))} {', '.join(strange)}; a rubric knows {', '.join(sorted(known))}."
+            tr(
+                "{where}: unknown {fields:field|fields} {strange}; a rubric knows {known}.",
+                where=where,
+                fields=many(len(strange), "field"),
+                strange=", ".join(strange),
+                known=", ".join(sorted(known)),
+            )
         )

@@ -26,6 +26,7 @@ from rubriclab.model import (
     fingerprint,
 )
 from rubriclab.model.data import MAX_RATING
+from rubriclab.model.language import tr
 
 REQUIRED = ("judge", "dataset", "item_id", "ordering", "score")
 OPTIONAL = ("criterion", "block", "prompt", "candidate", "task", "human", "repeat", "strategy")
@@ -56,7 +57,11 @@ def read_scores(frame: pd.DataFrame, *, name: str) -> RunData:
     shown = table.parsed(
         ordering,
         _parse_ordering,
-        f"{MIN_OPTIONS} to {MAX_OPTIONS} different whole scores in shown order, as “3 1 2 5 4”",
+        tr(
+            "{fewest} to {most} different whole scores in shown order, as “3 1 2 5 4”",
+            fewest=MIN_OPTIONS,
+            most=MAX_OPTIONS,
+        ),
     )
     items, item = item_table(table, dataset, "item_id")
     score, position = _scores(table, ordering, shown)
@@ -195,11 +200,16 @@ def _scores(table: CodedTable, ordering: Coded, shown: list[_Shown]) -> tuple[Fl
     strange = np.flatnonzero(np.isfinite(score) & (position < 0))
     if strange.size:
         row = int(strange[0])
-        more = f" ({strange.size - 1:,} more rows too)" if strange.size > 1 else ""
+        more = tr(" ({count:,} more rows too)", count=strange.size - 1) if strange.size > 1 else ""
         raise DataError(
-            f"{table.at(row, 'score')}: score {score[row]:g} is not in the ordering "
-            f"“{ordering.texts[ordering.code[row]]}”{more}. Give the canonical score, not the "
-            "position; leave it blank where the reply could not be read."
+            tr(
+                "{at}: score {score:g} is not in the ordering “{ordering}”{more}. Give the canonical score, not the "
+                "position; leave it blank where the reply could not be read.",
+                at=table.at(row, "score"),
+                score=score[row],
+                ordering=ordering.texts[ordering.code[row]],
+                more=more,
+            )
         )
     return score, position
 
@@ -217,7 +227,7 @@ def _human(table: CodedTable, item: Ints, n: int) -> dict[str, Any]:
     for i, column in enumerate(columns):
         one = table.of_items(column, item, n)
         whole = table.numeric(column)
-        values = table.parsed(whole, _rating, "a number from -1e9 to 1e9; leave the cell blank where there is none")
+        values = table.parsed(whole, _rating, tr("a number from -1e9 to 1e9; leave the cell blank where there is none"))
         ratings[:, i] = np.append(np.asarray(values, dtype=np.float64), np.nan)[one.code]
     given = np.isfinite(ratings)
     count = given.sum(axis=1)

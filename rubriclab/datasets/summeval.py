@@ -22,6 +22,7 @@ import pandas as pd
 from rubriclab.datasets.published import drift, own_rubric, table_with, tables_with
 from rubriclab.datasets.tables import place
 from rubriclab.model import DataError, Dataset, Item
+from rubriclab.model.language import tr
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 _ALIGNED = ("id", "model_id", "decoded", "expert_annotations")
@@ -37,7 +38,7 @@ def read_summeval(_title: str, frames: Sequence[pd.DataFrame], _gold: str | None
     paired = tables_with(frames, _SUMMAC)
     if paired and not tables_with(frames, _ALIGNED):
         return _read_summac(paired[0])
-    frame = table_with(frames, _ALIGNED, "SummEval's annotations")
+    frame = table_with(frames, _ALIGNED, tr("SummEval's annotations"))
     articles = {str(row["cnndm_id"]): str(row["document"]) for table in paired for row in table.to_dict("records")}
     items: list[Item] = []
     unpaired = 0
@@ -55,8 +56,12 @@ def _four_criteria(record: Mapping[Any, Any], article: str, where: str) -> list[
         isinstance(expert, Mapping) and set(CRITERIA) <= set(expert) for expert in experts
     ):
         raise DataError(
-            f"{where}, column “expert_annotations”: expected a list of "
-            f"{{{', '.join(CRITERIA)}}}; the format of the file has changed."
+            tr(
+                "{where}, column “expert_annotations”: expected a list of {{{criteria}}}; the format of the file "
+                "has changed.",
+                where=where,
+                criteria=", ".join(CRITERIA),
+            )
         )
     references = record.get("references") or [record.get("reference")]
     best = references[0] if isinstance(references, list) else None
@@ -79,9 +84,11 @@ def _read_summac(frame: pd.DataFrame) -> Dataset:
     for row, record in enumerate(frame.to_dict("records")):
         where, ratings = place(frame, row), record["annotations"]
         if record.get("dataset", "summeval") != "summeval":
-            raise drift(frame, f"{where} is of “{record['dataset']}”, not of summeval")
+            raise drift(frame, tr("{where} is of “{dataset}”, not of summeval", where=where, dataset=record["dataset"]))
         if not isinstance(ratings, list) or not ratings:
-            raise DataError(f"{where}, column “annotations”: expected a list of ratings; the format has changed.")
+            raise DataError(
+                tr("{where}, column “annotations”: expected a list of ratings; the format has changed.", where=where)
+            )
         text = (str(record["cnndm_id"]), str(record["model_name"]))
         human = tuple(_rating(value, where) for value in ratings)
         items.append(_item(text, str(record["document"]), str(record["claim"]), "consistency", human, {}))
@@ -116,4 +123,6 @@ def _rating(value: Any, where: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: the expert rating {value!r} is not a number.") from error
+        raise DataError(
+            tr("{where}: the expert rating {value!r} is not a number.", where=where, value=value)
+        ) from error

@@ -21,6 +21,7 @@ from rubriclab.datasets.nested import with_texts_inside
 from rubriclab.datasets.parquet import parquet_frame
 from rubriclab.datasets.plain import json_value, whole_characters
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 MAX_UPLOAD_MB = 100
@@ -39,11 +40,16 @@ def read_table(
     """
     if limit_mb is not None and len(content) > limit_mb * _MB:
         raise DataError(
-            f"“{name}” has {len(content) / _MB:,.1f} MB; the limit is {limit_mb:g} MB. "
-            "Split the file, compress it (.gz), save it as Parquet, or use the command line."
+            tr(
+                "“{name}” has {size:,.1f} MB; the limit is {limit:g} MB. Split the file, compress it (.gz), "
+                "save it as Parquet, or use the command line.",
+                name=name,
+                size=len(content) / _MB,
+                limit=limit_mb,
+            )
         )
     _refuse_empty(name, content)
-    with reading(name, "cannot be read as a table"):
+    with reading(name, tr("cannot be read as a table")):
         return _table(name, content, delimiter)
 
 
@@ -66,8 +72,13 @@ def _table(name: str, content: bytes, delimiter: str | None) -> pd.DataFrame:
         frame = delimited_frame(name, _decoded(name, body, notes), suffix, delimiter, notes)
     else:
         raise DataError(
-            f"“{name}” ends in “{suffix or 'no suffix'}”, which is not a known kind of table. "
-            f"Use one of {', '.join(SUFFIXES)}, each also with .gz."
+            tr(
+                "“{name}” ends in “{suffix}”, which is not a known kind of table. Use one of {known}, each "
+                "also with .gz.",
+                name=name,
+                suffix=suffix or tr("no suffix"),
+                known=", ".join(SUFFIXES),
+            )
         )
     return _checked(name, frame, notes)
 
@@ -88,13 +99,13 @@ def place(frame: pd.DataFrame, row: int, column: str | None = None) -> str:
     The line of the file is named where each row is one line, else the row from 1.
     """
     first = frame.attrs.get("first_line")
-    where = f"row {row + 1}" if first is None else f"line {row + int(first)}"
-    return f"{table_name(frame)}, {where}" + (f", column “{column}”" if column else "")
+    where = tr("row {row}", row=str(row + 1)) if first is None else tr("line {line}", line=str(row + int(first)))
+    return f"{table_name(frame)}, {where}" + (tr(", column “{column}”", column=column) if column else "")
 
 
 def _refuse_empty(name: str, content: bytes) -> None:
     if not content or content.isspace():
-        raise DataError(f"“{name}” is empty: it has no header and no rows. Check the export.")
+        raise DataError(tr("“{name}” is empty: it has no header and no rows. Check the export.", name=name))
 
 
 def _decoded(name: str, body: bytes, notes: list[str]) -> str:
@@ -110,23 +121,34 @@ def _decoded(name: str, body: bytes, notes: list[str]) -> str:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
         text = _decoded_fallback(name, body, encoding, error)
-        notes.append(f"Read as Windows-1252, since byte {error.start:,} is not UTF-8; check accented letters.")
+        notes.append(
+            tr("Read as Windows-1252, since byte {byte:,} is not UTF-8; check accented letters.", byte=error.start)
+        )
     if encoding.startswith(("utf-16", "utf-32")):
-        notes.append(f"Read as {encoding.upper()}.")
+        notes.append(tr("Read as {encoding}.", encoding=encoding.upper()))
     if "\0" in text:
         offset = body.find(b"\0")
         raise DataError(
-            f"“{name}” holds a NUL byte at byte {offset:,}: it is no text file, or its encoding "
-            "has no byte-order mark. Save it as UTF-8."
+            tr(
+                "“{name}” holds a NUL byte at byte {offset:,}: it is no text file, or its encoding has no "
+                "byte-order mark. Save it as UTF-8.",
+                name=name,
+                offset=offset,
+            )
         )
     return text
 
 
 def _decoded_fallback(name: str, body: bytes, encoding: str, error: UnicodeDecodeError) -> str:
     line = body.count(b"\n", 0, error.start) + 1
-    message = (
-        f"“{name}” cannot be read as {encoding.upper()}: byte {error.start:,} "
-        f"(0x{body[error.start]:02x}, line {line:,}) does not belong there. Save it as UTF-8."
+    message = tr(
+        "“{name}” cannot be read as {encoding}: byte {byte:,} (0x{sign:02x}, line {line:,}) does not "
+        "belong there. Save it as UTF-8.",
+        name=name,
+        encoding=encoding.upper(),
+        byte=error.start,
+        sign=body[error.start],
+        line=line,
     )
     if encoding != "utf-8":
         raise DataError(message) from error
@@ -147,16 +169,27 @@ def _json_lines(name: str, text: str, notes: list[str]) -> pd.DataFrame:
         if not line.strip():
             continue
         try:
-            value = json_value(f"{name}, line {number:,}", line)
+            value = json_value(tr("{name}, line {line:,}", name=name, line=number), line)
         except json.JSONDecodeError as error:
             raise DataError(
-                f"“{name}”, line {number:,}, column {error.colno}: not JSON ({error.msg}). "
-                "Each line must hold one whole JSON object."
+                tr(
+                    "“{name}”, line {line:,}, column {column}: not JSON ({why}). Each line must hold one whole JSON "
+                    "object.",
+                    name=name,
+                    line=number,
+                    column=error.colno,
+                    why=error.msg,
+                )
             ) from error
         if not isinstance(value, Mapping):
             raise DataError(
-                f"“{name}”, line {number:,}: a JSON {_kind(value)}; each line must hold one "
-                'object, as {"id": 1, "response": "..."}.'
+                tr(
+                    '“{name}”, line {line:,}: a JSON {kind}; each line must hold one object, as {{"id": 1, '
+                    '"response": "..."}}.',
+                    name=name,
+                    line=number,
+                    kind=_kind(value),
+                )
             )
         records.append(value)
         columns |= dict.fromkeys(value)
@@ -173,17 +206,42 @@ def _json(name: str, text: str, notes: list[str]) -> pd.DataFrame:
     except json.JSONDecodeError as error:
         if _looks_like_lines(text):
             return _json_lines(name, text, notes)
-        raise DataError(f"“{name}”, line {error.lineno:,}, column {error.colno}: not JSON ({error.msg}).") from error
+        raise DataError(
+            tr(
+                "“{name}”, line {line:,}, column {column}: not JSON ({why}).",
+                name=name,
+                line=error.lineno,
+                column=error.colno,
+                why=error.msg,
+            )
+        ) from error
     if isinstance(value, Mapping) and isinstance(value.get("data"), list):
         value = value["data"]
     elif isinstance(value, Mapping) and value and all(isinstance(v, Mapping) for v in value.values()):
         value = [{"id": key, **record} for key, record in value.items()]
+    return _records_of(name, value)
+
+
+def _records_of(name: str, value: Any) -> pd.DataFrame:
     if not isinstance(value, list):
-        raise DataError(f'“{name}” holds a JSON {_kind(value)}; expected a list of records or {{"data": [records]}}.')
+        raise DataError(
+            tr(
+                '“{name}” holds a JSON {kind}; expected a list of records or {{"data": [records]}}.',
+                name=name,
+                kind=_kind(value),
+            )
+        )
     columns: dict[str, None] = {}
     for number, record in enumerate(value, start=1):
         if not isinstance(record, Mapping):
-            raise DataError(f"“{name}”, record {number:,}: a JSON {_kind(record)}, expected an object.")
+            raise DataError(
+                tr(
+                    "“{name}”, record {record:,}: a JSON {kind}, expected an object.",
+                    name=name,
+                    record=number,
+                    kind=_kind(record),
+                )
+            )
         columns |= dict.fromkeys(record)
         refuse_cells(name, len(value), len(columns))
     return _records(value, list(columns))
@@ -196,8 +254,8 @@ def _looks_like_lines(text: str) -> bool:
 
 
 def _kind(value: Any) -> str:
-    kinds = {dict: "object", list: "list", str: "text", bool: "truth value", type(None): "null"}
-    return kinds.get(type(value), "number")
+    kinds = {dict: tr("object"), list: tr("list"), str: tr("text"), bool: tr("truth value"), type(None): "null"}
+    return kinds.get(type(value), tr("number"))
 
 
 def _records(records: list[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
@@ -210,7 +268,7 @@ def _excel(name: str, body: bytes, notes: list[str]) -> pd.DataFrame:
     """The first sheet; its first row is the header."""
     rows = excel_rows(name, body, notes)
     if not rows:
-        raise DataError(f"“{name}” is empty: its first sheet has no header and no rows.")
+        raise DataError(tr("“{name}” is empty: its first sheet has no header and no rows.", name=name))
     names = excel_names(rows)
     refuse_repeated(name, names)
     return excel_frame(rows, names)
@@ -218,15 +276,21 @@ def _excel(name: str, body: bytes, notes: list[str]) -> pd.DataFrame:
 
 def _checked(name: str, frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     if frame.empty:
-        raise DataError(f"“{name}” has a header but no rows. Check the export.")
+        raise DataError(tr("“{name}” has a header but no rows. Check the export.", name=name))
     frame.columns = [str(column) for column in frame.columns]
     refuse_cells(name, 1, frame.shape[1])
     refuse_names(name, frame.columns)
     own = frame.shape[1]
     frame = with_texts_inside(frame)
     if inside := frame.shape[1] - own:
-        notes.append(f"{many(inside, 'text')} inside the cells' objects can be chosen, as “{frame.columns[own]}”.")
-    notes.append(f"{many(len(frame), 'row')}, {own:,} columns.")
+        notes.append(
+            tr(
+                "{texts} inside the cells' objects can be chosen, as “{column}”.",
+                texts=many(inside, "text"),
+                column=frame.columns[own],
+            )
+        )
+    notes.append(tr("{rows}, {columns:,} columns.", rows=many(len(frame), "row"), columns=own))
     frame.attrs["file"] = name
     frame.attrs["notes"] = tuple(notes)
     return frame

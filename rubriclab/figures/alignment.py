@@ -12,9 +12,10 @@ from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.alignment import StrategyDifference, Sweep
 from rubriclab.findings.alignment_arms import ArmAlignment, OrderingRank
 from rubriclab.model import Arm
-from rubriclab.model.wording import many, number
+from rubriclab.model.language import tr
+from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.alignment import BudgetPoint, Correlation
-from rubriclab.stats.inference import NO_INTERVAL
+from rubriclab.stats.inference import NO_INTERVAL, Interval
 from rubriclab.stats.reliability import TARGET
 
 ROW = 30
@@ -26,15 +27,23 @@ def forest(arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearma
     rows = list(dict.fromkeys(_place(arm.arm) for arm in arms))
     strategies = list(dict.fromkeys(arm.arm.strategy for arm in arms))
     title, sign = (
-        ("Linear agreement (Pearson r)", "r") if measure == "pearson" else ("Agreement by rank (Spearman rho)", "rho")
+        (tr("Linear agreement (Pearson r) with humans"), "r")
+        if measure == "pearson"
+        else (tr("Agreement by rank (Spearman rho) with humans"), "rho")
     )
-    drawing = Drawing(x=f"{title} with humans", height=_height(len(rows), len(strategies)))
+    drawing = Drawing(x=title, height=_height(len(rows), len(strategies)))
 
     def mark(arm: ArmAlignment, index: int) -> Mark:
         row, value = _place(arm.arm), getattr(arm, measure)
-        hover = (
-            f"{escape(row)}<br>{sign} = {value.r:.3f} [{value.ci.low:.3f}, {value.ci.high:.3f}]"
-            f"<br>{many(arm.n_items, 'item')}, {arm.excluded:,} left out"
+        hover = tr(
+            "{name}<br>{sign} = {r:.3f} [{low:.3f}, {high:.3f}]<br>{items}, {excluded:,} left out",
+            name=escape(row),
+            sign=sign,
+            r=value.r,
+            low=value.ci.low,
+            high=value.ci.high,
+            items=many(arm.n_items, "item"),
+            excluded=arm.excluded,
         )
         at = rows.index(row) + beside(index, len(strategies))
         return Mark(at, value.r, value.ci, hover, _arm_behind(arm))
@@ -44,9 +53,14 @@ def forest(arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearma
         drawing.dots(mine, name=strategy, color=judge_color(index))
     drawing.rows(rows)
     drawing.figure.update_layout(showlegend=len(strategies) > 1)
-    parts = [f"{f.arm.strategy} on {_place(f.arm)} {number(getattr(f, measure).r, '.2f')}" for f in arms[:8]]
-    heading = f"{title.split()[0]} correlation of mean scores with human ratings"
-    return drawing.chart(f"{heading}: {listed(parts, of=len(arms))}.")
+    told = listed([_correlated(arm, getattr(arm, measure).r) for arm in arms[:8]], of=len(arms))
+    if measure == "pearson":
+        return drawing.chart(tr("Linear correlation of mean scores with human ratings: {told}.", told=told))
+    return drawing.chart(tr("Agreement correlation of mean scores with human ratings: {told}.", told=told))
+
+
+def _correlated(arm: ArmAlignment, r: float) -> str:
+    return tr("{strategy} on {place} {r}", strategy=arm.arm.strategy, place=_place(arm.arm), r=number(r, ".2f"))
 
 
 def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
@@ -56,13 +70,18 @@ def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
     """
     rows = list(dict.fromkeys(_place(difference) for difference in found))
     pairs = list(dict.fromkeys((difference.a, difference.b) for difference in found))
-    drawing = Drawing(x="Difference in r at equal reads (95 % interval)", height=_height(len(rows), len(pairs)))
+    drawing = Drawing(x=tr("Difference in r at equal reads (95 % interval)"), height=_height(len(rows), len(pairs)))
 
     def mark(difference: StrategyDifference, index: int) -> Mark:
         row = _place(difference)
-        hover = (
-            f"{escape(row)}<br>{difference.delta_r:+.3f} [{difference.ci.low:+.3f}, {difference.ci.high:+.3f}]<br>"
-            f"{many(difference.n_items, 'item')}, p (Holm) {difference.p_holm:.3f}"
+        hover = tr(
+            "{name}<br>{delta_r:+.3f} [{low:+.3f}, {high:+.3f}]<br>{items}, p (Holm) {p_holm:.3f}",
+            name=escape(row),
+            delta_r=difference.delta_r,
+            low=difference.ci.low,
+            high=difference.ci.high,
+            items=many(difference.n_items, "item"),
+            p_holm=difference.p_holm,
         )
         return Mark(rows.index(row) + beside(index, len(pairs)), difference.delta_r, difference.ci, hover)
 
@@ -73,16 +92,16 @@ def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
     drawing.rows(rows)
     drawing.figure.update_layout(showlegend=bool(pairs))
     parts = [
-        f"{_place(difference)}, {difference.a} less {difference.b}: {difference.delta_r:+.3f}"
-        for difference in found[:8]
+        tr("{place}, {a} less {b}: {delta_r:+.3f}", place=_place(each), a=each.a, b=each.b, delta_r=each.delta_r)
+        for each in found[:8]
     ]
-    return drawing.chart(f"Paired differences in correlation: {listed(parts, of=len(found))}.")
+    return drawing.chart(tr("Paired differences in correlation: {parts}.", parts=listed(parts, of=len(found))))
 
 
 def reliability_curves(arms: Sequence[ArmAlignment]) -> Chart:
     """Dependability of a mean over so many reads, with its interval, and the target."""
     drawn = [arm for arm in arms if arm.reliability is not None]
-    drawing = Drawing(x="Reads averaged per item", y="Dependability of the mean")
+    drawing = Drawing(x=tr("Reads averaged per item"), y=tr("Dependability of the mean"))
     several = len({_place(arm.arm) for arm in drawn}) > 1
     parts = []
     for index, arm in enumerate(drawn):
@@ -97,20 +116,32 @@ def reliability_curves(arms: Sequence[ArmAlignment]) -> Chart:
         if all(map(isfinite, sure.noise_ci)):
             lows, highs = [ci.low for *_, ci in curve], [ci.high for *_, ci in curve]
             drawing.band(reads, lows, highs, color=color, legendgroup=str(index))
-        marks = [
-            Mark(k, value, NO_INTERVAL, f"{k} reads: {value:.2f} [{ci.low:.2f}, {ci.high:.2f}]", _arm_behind(arm))
-            for k, value, ci in curve
-        ]
+        marks = [Mark(k, value, NO_INTERVAL, _reads_hover(k, value, ci), _arm_behind(arm)) for k, value, ci in curve]
         drawing.dots(marks, name=name, color=color, upright=True, joined=True, legendgroup=str(index))
-        parts.append(f"{strategy} on {_place(arm.arm)} {sure.one:.2f} with 1, {needed:.0f} for {TARGET:g}")
+        parts.append(
+            tr(
+                "{strategy} on {place} {one:.2f} with 1, {needed:.0f} for {target:g}",
+                strategy=strategy,
+                place=_place(arm.arm),
+                one=sure.one,
+                needed=needed,
+                target=TARGET,
+            )
+        )
     drawing.level(y=TARGET)
     drawing.figure.update_yaxes(range=[0, 1.02])
-    return drawing.chart(f"Dependability by number of reads: {listed(parts[:6], of=len(parts))}.")
+    told = listed(parts[:6], of=len(parts))
+    return drawing.chart(tr("Dependability by number of reads: {told}.", told=told))
+
+
+def _reads_hover(k: int, value: float, ci: Interval) -> str:
+    ends = interval(ci, ".2f", brackets=True)
+    return tr("{k} reads: {dependable:.2f} {ends}", k=k, dependable=value, ends=ends)
 
 
 def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
     """Mean r against the number of orders averaged, with the band over subsets of reads."""
-    drawing = Drawing(x="Orders averaged per item", y="Pearson r with humans")
+    drawing = Drawing(x=tr("Orders averaged per item"), y=tr("Pearson r with humans"))
     drawn = [arm for arm in arms if arm.budget]
     several = len({_place(arm.arm) for arm in drawn}) > 1
     for index, arm in enumerate(drawn):
@@ -134,12 +165,18 @@ def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
     few = max((f.reads for f in drawn), default=0) <= 12
     drawing.figure.update_xaxes(dtick=1 if few else None)
     parts = [
-        f"{arm.arm.strategy} on {_place(arm.arm)} from {number(arm.budget[0].mean_r, '.2f')} with 1 to "
-        f"{number(arm.budget[-1].mean_r, '.2f')} with {arm.budget[-1].k}"
+        tr(
+            "{strategy} on {place} from {first} with 1 to {last} with {k}",
+            strategy=arm.arm.strategy,
+            place=_place(arm.arm),
+            first=number(arm.budget[0].mean_r, ".2f"),
+            last=number(arm.budget[-1].mean_r, ".2f"),
+            k=arm.budget[-1].k,
+        )
         for arm in drawn[:6]
     ]
-    heading = "Correlation by number of orders averaged"
-    return drawing.chart(f"{heading}: {listed(parts, of=len(drawn))}.")
+    told = listed(parts, of=len(drawn))
+    return drawing.chart(tr("Correlation by number of orders averaged: {told}.", told=told))
 
 
 def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
@@ -150,13 +187,15 @@ def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
     if canonical is not None and canonical not in shown:
         shown = [*shown[:-1], canonical]
     orders = [" ".join(map(str, o.ordering)) for o in shown]
-    drawing = Drawing(x="r of single calls with humans", height=110 + 24 * max(1, len(shown)))
+    drawing = Drawing(x=tr("r of single calls with humans"), height=110 + 24 * max(1, len(shown)))
     marks = []
     for row, (o, order) in enumerate(zip(shown, orders, strict=True)):
-        usual = "the usual order" if o.canonical else ""
-        behind = Behind(f"{arm.arm.judge}, order {order}", arm=arm.code, ordering=order)
-        ranks = "" if o.rank_low is None else f"<br>rank {o.rank_low} to {o.rank_high}"
-        hover = f"r = {o.r:.3f} over {many(o.n, 'call')}{ranks}<br>{usual}"
+        usual = tr("the usual order") if o.canonical else ""
+        behind = Behind(tr("{judge}, order {order}", judge=arm.arm.judge, order=order), arm=arm.code, ordering=order)
+        ranks = "" if o.rank_low is None else tr("<br>rank {low} to {high}", low=o.rank_low, high=o.rank_high)
+        hover = tr(
+            "r = {r:.3f} over {calls}{ranks}<br>{usual}", r=o.r, calls=many(o.n, "call"), ranks=ranks, usual=usual
+        )
         marks.append(Mark(row, o.r, o.ci, hover, behind))
     drawing.dots(
         marks,
@@ -168,23 +207,28 @@ def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
         },
     )
     drawing.rows([f"{_ranks(o)}. {order}" for o, order in zip(shown, orders, strict=True)])
-    canonical_words = ""
-    if canonical and canonical.rank_low is None:
-        canonical_words = f"The usual order is number {canonical.rank} of {len(ranked)} as read; its rank is not known."
-    elif canonical:
-        canonical_words = f"The usual order ranks {_ranks(canonical)} of {len(ranked)}."
     best = (
-        f"Highest as read, which chance decides too: {orders[0]} with r = {shown[0].r:.3f}. "
+        tr("Highest as read, which chance decides too: {orders} with r = {r:.3f}. ", orders=orders[0], r=shown[0].r)
         if shown
-        else "No ordering. "
+        else tr("No ordering. ")
     )
-    return drawing.chart(f"Correlation with humans of each single ordering. {best}{canonical_words}")
+    usual = _usual_rank(canonical, len(ranked))
+    return drawing.chart(tr("Correlation with humans of each single ordering. {best}{usual}", best=best, usual=usual))
+
+
+def _usual_rank(canonical: OrderingRank | None, ranked: int) -> str:
+    if canonical is None:
+        return ""
+    if canonical.rank_low is None:
+        known = {"rank": canonical.rank, "ranked": ranked}
+        return tr("The usual order is number {rank} of {ranked} as read; its rank is not known.", **known)
+    return tr("The usual order ranks {ranks} of {ranked}.", ranks=_ranks(canonical), ranked=ranked)
 
 
 def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
     """A line per judge over a factor's levels: ``measure`` "r" with intervals, or "v"."""
-    title = "Agreement with humans (Pearson r)" if measure == "r" else "Uneven picking of places (Cramér's V)"
-    drawing = Drawing(x=escape(table.factor.replace("_", " ")), y=title)
+    title = tr("Agreement with humans (Pearson r)") if measure == "r" else tr("Uneven picking of places (Cramér's V)")
+    drawing = Drawing(x=escape(tr(table.factor.replace("_", " "))), y=title)
     lines = dict.fromkeys((p.judge, p.dataset, p.strategy, p.others) for p in table.points)
     ends = []
     for index, line in enumerate(lines):
@@ -194,17 +238,24 @@ def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
             if (p.judge, p.dataset, p.strategy, p.others) != line:
                 continue
             value = p.pearson if measure == "r" else Correlation(p.cramers_v, NO_INTERVAL)
-            hover = (
-                f"{escape(str(p.level))}: {value.r:.3f}<br>{many(p.n_items, 'item')} with humans, "
-                f"{many(p.judgments, 'judgment')}, {p.n_options} options"
+            hover = tr(
+                "{name}: {r:.3f}<br>{items} with humans, {judgments}, {n_options} options",
+                name=escape(str(p.level)),
+                r=value.r,
+                items=many(p.n_items, "item"),
+                judgments=many(p.judgments, "judgment"),
+                n_options=p.n_options,
             )
-            behind = Behind(f"{name}, {table.factor} {p.level}", arm=p.code)
+            behind = Behind(f"{name}, {tr(table.factor)} {p.level}", arm=p.code)
             marks.append(Mark(str(p.level), value.r, value.ci, hover, behind))
         drawing.dots(marks, name=name, color=judge_color(index), upright=True, joined=True)
-        ends.append(f"{name} from {marks[0].value:.3f} to {marks[-1].value:.3f}")
+        ends.append(tr("{name} from {first:.3f} to {last:.3f}", name=name, first=marks[0].value, last=marks[-1].value))
     order = [str(level) for level in table.levels]
     drawing.figure.update_xaxes(type="category", categoryorder="array", categoryarray=order)
-    return drawing.chart(f"{title} by {table.factor}: {listed(ends[:6], of=len(ends))}.")
+    told = {"factor": tr(table.factor), "told": listed(ends[:6], of=len(ends))}
+    if measure == "r":
+        return drawing.chart(tr("Agreement with humans (Pearson r) by {factor}: {told}.", **told))
+    return drawing.chart(tr("Uneven picking of places (Cramér's V) by {factor}: {told}.", **told))
 
 
 def _ranks(of: OrderingRank) -> str:
@@ -219,9 +270,13 @@ def _height(rows: int, series: int) -> int:
 
 
 def _budget_hover(point: BudgetPoint) -> str:
-    return (
-        f"{point.k} orders: r = {point.mean_r:.3f}<br>95 % of {point.subsets:,} choices: "
-        f"{point.low:.3f} to {point.high:.3f}"
+    return tr(
+        "{k} orders: r = {mean_r:.3f}<br>95 % of {subsets:,} choices: {low:.3f} to {high:.3f}",
+        k=point.k,
+        mean_r=point.mean_r,
+        subsets=point.subsets,
+        low=point.low,
+        high=point.high,
     )
 
 

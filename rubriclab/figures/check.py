@@ -10,11 +10,12 @@ from itertools import cycle
 from rubriclab.figures.marks import Drawing, Mark, beside
 from rubriclab.figures.style import OVER, UNDER, Chart
 from rubriclab.findings.check import COVERAGE_RANGE, LAB_TEST, LEVEL_RANGE, PAPERS_TEST, Check, Quantity
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number
 
-BARS = "Bars: ±1.96 Monte Carlo standard errors."
+BARS = msg("Bars: ±1.96 Monte Carlo standard errors.")
 COLORS = (UNDER, OVER, "#009e73", "#b45f93", "#c79100")
-NAMES = {LAB_TEST: "the lab's test", PAPERS_TEST: "chi² as in the papers"}
+NAMES = {LAB_TEST: msg("the lab's test"), PAPERS_TEST: msg("chi² as in the papers")}
 
 
 def rejection(checks: Sequence[Check], *, quantity: Quantity = "type-I error") -> Chart:
@@ -24,25 +25,27 @@ def rejection(checks: Sequence[Check], *, quantity: Quantity = "type-I error") -
     """
     shown = [c for c in checks if c.quantity == quantity and c.method in NAMES]
     promised = (0.05, LEVEL_RANGE) if quantity == "type-I error" else None
-    title = "studies in which the test rejects"
+    title = tr("studies in which the test rejects")
     drawing = _drawn(shown, title, {LAB_TEST: UNDER, PAPERS_TEST: OVER}, promised)
     reach = min(1.02, max((c.value + 2.5 * c.se for c in shown), default=0.1) + 0.03)
     drawing.figure.update_xaxes(range=[-0.01, reach])
-    what = "although nothing is planted" if quantity == "type-I error" else "what is planted"
-    parts = [f"{c.judge}, {NAMES[c.method]}: {c.value:.1%}" for c in shown]
-    return drawing.chart(f"How often each test rejects {what}. {'; '.join(parts)}. {BARS}")
+    what = tr("although nothing is planted") if quantity == "type-I error" else tr("what is planted")
+    parts = "; ".join(f"{c.judge}, {tr(NAMES[c.method])}: {number(c.value, '.1%')}" for c in shown)
+    return drawing.chart(
+        tr("How often each test rejects {what}. {parts}. {bars}", what=what, parts=parts, bars=tr(BARS))
+    )
 
 
 def coverage(checks: Sequence[Check]) -> Chart:
     """How often 95 % intervals hold the true value, by judge, one colour a quantity."""
     shown = [c for c in checks if c.quantity == "coverage"]
     colors = dict(zip(dict.fromkeys(c.method for c in shown), cycle(COLORS), strict=False))
-    title = "studies in which the interval holds the true value"
+    title = tr("studies in which the interval holds the true value")
     drawing = _drawn(shown, title, colors, (0.95, COVERAGE_RANGE))
     low = min((c.value for c in shown), default=0.9)
     drawing.figure.update_xaxes(range=[min(0.88, low - 0.02), 1.005])
-    parts = [f"{c.judge}, {c.method}: {c.value:.1%}" for c in shown]
-    return drawing.chart(f"Coverage of 95 % intervals. {'; '.join(parts)}. {BARS}")
+    parts = "; ".join(f"{c.judge}, {tr(c.method)}: {number(c.value, '.1%')}" for c in shown)
+    return drawing.chart(tr("Coverage of 95 % intervals. {parts}. {bars}", parts=parts, bars=tr(BARS)))
 
 
 def _drawn(
@@ -62,7 +65,7 @@ def _drawn(
                 for c in shown
                 if c.method == method
             ],
-            name=NAMES.get(method, method),
+            name=tr(NAMES.get(method, method)),
             color=color,
             marker={"size": 10, "symbol": "diamond" if method == PAPERS_TEST else "circle"},
         )
@@ -77,4 +80,4 @@ def _limits(c: Check) -> tuple[float, float]:
 
 
 def _hover(c: Check) -> str:
-    return f"{escape(c.judge)}: {c.value:.1%} ± {c.se:.1%} ({many(c.studies, 'study')})"
+    return f"{escape(c.judge)}: {number(c.value, '.1%')} ± {number(c.se, '.1%')} ({many(c.studies, 'study')})"

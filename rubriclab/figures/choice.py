@@ -10,8 +10,10 @@ from rubriclab.figures.marks import Drawing, Mark, beside
 from rubriclab.figures.style import Behind, Chart, looks_of
 from rubriclab.findings.choice import ChoiceModel, Level
 from rubriclab.findings.choice_words import ends_said, odds_said
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import number
 
-AXIS = "odds against the average"
+AXIS = msg("odds against the average")
 TENFOLD = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0)
 COARSE = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FINE = (0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0)
@@ -25,24 +27,26 @@ def position_odds(models: Sequence[ChoiceModel], *, run_judges: Sequence[str] = 
     ``run_judges``: the run's, in its order, for their colours; without them those drawn.
     """
     lines = [
-        (m, [Level(f"position {p.position}", p.log_odds, p.ci, p.odds) for p in m.position])
+        (m, [Level(tr("position {place}", place=p.position), p.log_odds, p.ci, p.odds) for p in m.position])
         for m in models
         if m.position
     ]
-    return _forest(lines, "position", run_judges, by_position=True)
+    return _forest(lines, tr("position"), run_judges, by_position=True)
 
 
 def label_odds(models: Sequence[ChoiceModel], *, run_judges: Sequence[str] = ()) -> Chart:
     """A forest of label odds; empty where labels never moved apart from scores."""
-    return _forest([(m, list(m.label)) for m in models if m.label], "label", run_judges)
+    return _forest([(m, list(m.label)) for m in models if m.label], tr("label"), run_judges)
 
 
 def neighbour_odds(models: Sequence[ChoiceModel], *, run_judges: Sequence[str] = ()) -> Chart:
     """A forest of odds by the score read just before."""
     lines = [
-        (m, [Level(f"after {v.name}", v.log_odds, v.ci, v.odds) for v in m.neighbour]) for m in models if m.neighbour
+        (m, [Level(tr("after {score}", score=v.name), v.log_odds, v.ci, v.odds) for v in m.neighbour])
+        for m in models
+        if m.neighbour
     ]
-    return _forest(lines, "the score read just before", run_judges)
+    return _forest(lines, tr("the score read just before"), run_judges)
 
 
 def _name(model: ChoiceModel) -> str:
@@ -57,7 +61,7 @@ Line = tuple[ChoiceModel, list[Level]]
 def _forest(lines: list[Line], what: str, run_judges: Sequence[str], *, by_position: bool = False) -> Chart:
     """``run_judges``: the run's, for their colours; only positions can be looked up one by one."""
     rows = max((len(levels) for _, levels in lines), default=1) * max(1, len(lines))
-    drawing = Drawing(x=AXIS, height=120 + 26 * rows)
+    drawing = Drawing(x=tr(AXIS), height=120 + 26 * rows)
     drawing.level(x=1)
     looks = looks_of([model.judge for model, _ in lines], run_judges)
     for index, ((model, levels), look) in enumerate(zip(lines, looks, strict=True)):
@@ -73,12 +77,13 @@ def _forest(lines: list[Line], what: str, run_judges: Sequence[str], *, by_posit
     drawing.rows([level.name for level in lines[0][1]] if lines else [])
     drawing.figure.update_layout(showlegend=len(lines) > 1)
     ticks = _ticks(lines)
-    drawing.figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], tickangle=0)
+    drawing.figure.update_xaxes(type="log", tickvals=ticks, ticktext=[number(tick, "g") for tick in ticks], tickangle=0)
     return drawing.chart(_alt(lines, what))
 
 
 def _hover(model: ChoiceModel, level: Level) -> str:
-    return f"{escape(level.name)}: odds {odds_said(model, level.odds)} ({ends_said(model, level.ci)})"
+    name, odds = escape(level.name), odds_said(model, level.odds)
+    return tr("{name}: odds {odds} ({ends})", name=name, odds=odds, ends=ends_said(model, level.ci))
 
 
 def _ticks(lines: list[Line]) -> tuple[float, ...]:
@@ -91,11 +96,18 @@ def _ticks(lines: list[Line]) -> tuple[float, ...]:
 
 def _alt(lines: list[Line], what: str) -> str:
     if not lines:
-        return f"No odds by {what}: the reads cannot tell this effect apart."
+        return tr("No odds by {what}: the reads cannot tell this effect apart.", what=what)
     parts = []
     for model, levels in lines:
         known = [v for v in levels if math.isfinite(v.log_odds)]
         if known:
             most = max(known, key=lambda v: v.log_odds)
-            parts.append(f"{_name(model)}: highest at {most.name}, odds {odds_said(model, most.odds)}")
-    return f"Odds of being chosen by {what}, against the average. " + "; ".join(parts) + "."
+            parts.append(
+                tr(
+                    "{name}: highest at {level}, odds {odds}",
+                    name=_name(model),
+                    level=most.name,
+                    odds=odds_said(model, most.odds),
+                )
+            )
+    return tr("Odds of being chosen by {what}, against the average. ", what=what) + "; ".join(parts) + "."

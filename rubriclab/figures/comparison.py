@@ -9,7 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from rubriclab.figures.marks import Drawing, Mark, Scale, folded
+from rubriclab.figures.comparison_names import judge_names as judge_names
+from rubriclab.figures.comparison_names import names as _names
+from rubriclab.figures.marks import Drawing, Mark, Scale, folded, verdict_said
 from rubriclab.figures.style import (
     ACCENT,
     EVEN_LINE,
@@ -24,32 +26,35 @@ from rubriclab.figures.style import (
     with_behind,
 )
 from rubriclab.findings.comparison import ComparisonResult
+from rubriclab.findings.comparison_cells import Point
 from rubriclab.findings.comparison_judge import JudgeComparison
 from rubriclab.findings.comparison_together import JudgesTogether
-from rubriclab.model.wording import many, p_value
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number, p_value, plural
 from rubriclab.stats.comparison import Parabola
 from rubriclab.stats.inference import Interval
 
 Measure = Literal["pc", "pf"]
-_TITLES = {"pc": "Position consistency (PC)", "pf": "Preference fairness (PF)"}
-_PF = "PF (primacy < 0 < recency)"
+_PC = msg("Position consistency (PC)")
+_TITLES = {"pc": _PC, "pf": msg("Preference fairness (PF)")}
+_PF = msg("PF (primacy < 0 < recency)")
 _ROOM = 24
 """Characters of judges' names side by side for which a phone has room below cells; else they are numbered."""
 
 
 def advantage_bars(result: ComparisonResult) -> Chart:
     """How far the first place wins by judge, with the band of what is of no interest."""
-    marks = []
-    for row, judge in enumerate(result.judges):
-        shown = judge.first_place.effect
-        between = f"{_number(shown.low)} to {_number(shown.high)}"
-        hover = (
-            f"{escape(judge.judge)}<br>{_number(shown.estimate)} ({between}): {shown.verdict}<br>"
-            f"{judge.first_place.comparisons} comparisons, {judge.first_place.units} "
-            f"{judge.first_place.unit}s"
+    marks = [
+        Mark(
+            row,
+            judge.first_place.effect.estimate,
+            judge.first_place.effect.interval,
+            _advantage_hover(judge),
+            _behind(judge),
         )
-        marks.append(Mark(row, shown.estimate, shown.interval, hover, _behind(judge)))
-    drawing = Drawing(x="Wins of the first place less wins of the last", height=110 + 38 * max(len(marks), 1))
+        for row, judge in enumerate(result.judges)
+    ]
+    drawing = Drawing(x=tr("Wins of the first place less wins of the last"), height=110 + 38 * max(len(marks), 1))
     drawing.bars(marks, color=[UNDER if mark.value < 0 else OVER for mark in marks])
     drawing.rows(_names(result.judges))
     sesoi = max((judge.first_place.effect.sesoi for judge in result.judges), default=0.1)
@@ -59,13 +64,38 @@ def advantage_bars(result: ComparisonResult) -> Chart:
     drawing.level(x=0)
     drawing.figure.add_vrect(x0=-sesoi, x1=sesoi, line_width=0, fillcolor="gray", opacity=0.15)
     words = "; ".join(
-        f"{judge.judge} {_number(mark.value)} ({_number(mark.interval[0])} to "
-        f"{_number(mark.interval[1])}, at {judge.first_place.effect.confidence:.1%}), "
-        f"{judge.first_place.effect.verdict}"
+        tr(
+            "{judge} {advantage} ({low} to {high}, at {confidence:.1%}), {verdict}",
+            judge=judge.judge,
+            advantage=_number(mark.value),
+            low=_number(mark.interval[0]),
+            high=_number(mark.interval[1]),
+            confidence=judge.first_place.effect.confidence,
+            verdict=verdict_said(judge.first_place.effect.verdict),
+        )
         for judge, mark in zip(result.judges, marks, strict=True)
     )
     return drawing.chart(
-        f"Advantage of the first place with its interval; of no interest within {sesoi:g}: {words or 'none'}."
+        tr(
+            "Advantage of the first place with its interval; of no interest within {sesoi:g}: {words}.",
+            sesoi=sesoi,
+            words=words or tr("none"),
+        )
+    )
+
+
+def _advantage_hover(judge: JudgeComparison) -> str:
+    first, shown = judge.first_place, judge.first_place.effect
+    return tr(
+        "{judge}<br>{advantage} ({low} to {high}): {verdict}<br>{comparisons} comparisons, {units} {things}",
+        judge=escape(judge.judge),
+        advantage=_number(shown.estimate),
+        low=_number(shown.low),
+        high=_number(shown.high),
+        verdict=verdict_said(shown.verdict),
+        comparisons=first.comparisons,
+        units=first.units,
+        things=plural(first.unit, 2),
     )
 
 
@@ -86,7 +116,7 @@ def _bars(judges: Sequence[JudgeComparison], measure: Measure) -> Chart:
         value = float(getattr(judge, measure))
         marks.append(Mark(row, value, interval, _hover(judge, interval), _behind(judge)))
     sides = [UNDER if mark.value < 0 else OVER for mark in marks]
-    drawing = Drawing(x=_TITLES[measure], height=110 + 38 * max(len(judges), 1))
+    drawing = Drawing(x=tr(_TITLES[measure]), height=110 + 38 * max(len(judges), 1))
     drawing.bars(marks, color=ACCENT if measure == "pc" else sides)
     drawing.rows(_names(judges))
     if measure == "pc":
@@ -94,39 +124,55 @@ def _bars(judges: Sequence[JudgeComparison], measure: Measure) -> Chart:
     else:
         ends = [abs(end) for mark in marks for end in (mark.value, *mark.interval)]
         reach = 1.1 * max([0.1, *(end for end in ends if np.isfinite(end))])
-        drawing.figure.update_xaxes(range=[-reach, reach], title_text=_PF)
+        drawing.figure.update_xaxes(range=[-reach, reach], title_text=tr(_PF))
         drawing.level(x=0)
     words = "; ".join(
-        f"{judge.judge} {_number(mark.value)} ({_number(mark.interval[0])} to {_number(mark.interval[1])})"
+        tr(
+            "{judge} {measured} ({low} to {high})",
+            judge=judge.judge,
+            measured=_number(mark.value),
+            low=_number(mark.interval[0]),
+            high=_number(mark.interval[1]),
+        )
         for judge, mark in zip(judges, marks, strict=True)
     )
-    return drawing.chart(f"{_TITLES[measure]} of each judge with 95 % interval: {words or 'none'}.")
+    title = tr(_TITLES[measure])
+    return drawing.chart(
+        tr("{title} of each judge with 95 % interval: {words}.", title=title, words=words or tr("none"))
+    )
 
 
 def pc_against_pf(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> Chart:
     """Each judge's PF over its PC (large), with its cells behind it (small)."""
     looks = _looks(result.judges, run_judges)
-    drawing = Drawing(x=_TITLES["pc"], y=_PF, height=400)
+    drawing = Drawing(x=tr(_PC), y=tr(_PF), height=400)
     for index, (judge, name) in enumerate(zip(result.judges, _names(result.judges), strict=True)):
         behind, group, look = _behind(judge), str(index), looks[index]
         cells = [
             Mark(
                 cell.pc,
                 cell.pf,
-                hover=f"{escape(f'{cell.candidate}, {cell.task}')}<br>PC {cell.pc:.2f}, PF {cell.pf:+.2f}",
+                hover=tr(
+                    "{cell}<br>PC {pc:.2f}, PF {pf:+.2f}",
+                    cell=escape(f"{cell.candidate}, {cell.task}"),
+                    pc=cell.pc,
+                    pf=cell.pf,
+                ),
                 behind=behind,
             )
             for cell in judge.cells
         ]
         small = {"size": 5, "opacity": 0.25, "symbol": look.symbol}
         drawing.dots(cells, color=look.color, upright=True, marker=small, legendgroup=group)
-        whole = Mark(judge.pc, judge.pf, hover=f"PC {judge.pc:.3f}, PF {judge.pf:+.3f}", behind=behind)
+        whole = Mark(judge.pc, judge.pf, hover=tr("PC {pc:.3f}, PF {pf:+.3f}", pc=judge.pc, pf=judge.pf), behind=behind)
         large = {"size": 13, "symbol": look.symbol, "line": {"width": 1.5, "color": EVEN_LINE}}
         drawing.dots([whole], name=name, color=look.color, upright=True, marker=large, legendgroup=group)
     drawing.level(y=0)
     drawing.figure.update_xaxes(range=[-0.03, 1.03])
-    words = "; ".join(f"{j.judge} PC {_number(j.pc)}, PF {_number(j.pf)}" for j in result.judges)
-    return drawing.chart(f"PF against PC, one large point a judge: {words or 'none'}.")
+    words = "; ".join(
+        tr("{judge} PC {pc}, PF {pf}", judge=j.judge, pc=_number(j.pc), pf=_number(j.pf)) for j in result.judges
+    )
+    return drawing.chart(tr("PF against PC, one large point a judge: {words}.", words=words or tr("none")))
 
 
 def against_win_rate(
@@ -140,18 +186,13 @@ def against_win_rate(
 
     Against the win rate each judge's fitted parabola is drawn over the range of its points.
     """
-    title = "Overall win rate" if x == "owr" else "Quality gap |win rate − 1/p|"
-    drawing = Drawing(x=title, y=_TITLES[measure], height=400)
+    title = tr("Overall win rate") if x == "owr" else tr("Quality gap |win rate − 1/p|")
+    drawing = Drawing(x=title, y=tr(_TITLES[measure]), height=400)
     names, looks = _names(judges), _looks(judges, run_judges)
     for index, (judge, look) in enumerate(zip(judges, looks, strict=True)):
         known = [point for point in judge.points if np.isfinite(point.owr)]
-        marks = []
-        for point in known:
-            at, value = getattr(point, x), getattr(point, measure)
-            hover = f"{escape(f'{point.candidate}, {point.task}')}<br>{at:.2f}, {value:.2f}"
-            marks.append(Mark(at, value, hover=hover, behind=_behind(judge)))
         drawing.dots(
-            marks,
+            [_cell_mark(judge, point, getattr(point, x), getattr(point, measure)) for point in known],
             color=look.color,
             upright=True,
             marker={"size": 6, "opacity": 0.45, "symbol": look.symbol},
@@ -165,9 +206,16 @@ def against_win_rate(
     drawing.figure.update_xaxes(range=[-0.03, 1.03])  # both are shares
     if measure == "pc":
         drawing.figure.update_yaxes(range=[-0.03, 1.03])
-    words = "; ".join(_parabola_words(judge, measure) for judge in judges)
-    alt = f"{_TITLES[measure]} against {title.lower()} by cell. {words or 'No judge'}."
-    return drawing.chart(alt)
+    told = {"title": tr(_TITLES[measure])}
+    told["words"] = "; ".join(_parabola_words(judge, measure) for judge in judges) or tr("No judge")
+    if x == "owr":
+        return drawing.chart(tr("{title} against overall win rate by cell. {words}.", **told))
+    return drawing.chart(tr("{title} against quality gap |win rate − 1/p| by cell. {words}.", **told))
+
+
+def _cell_mark(judge: JudgeComparison, cell: Point, x: float, y: float) -> Mark:
+    name = escape(f"{cell.candidate}, {cell.task}")
+    return Mark(x, y, hover=tr("{name}<br>{x:.2f}, {y:.2f}", name=name, x=x, y=y), behind=_behind(judge))
 
 
 def _fitted(drawing: Drawing, fit: Parabola, reach: tuple[float, float], name: str, group: str, look: Look) -> None:
@@ -182,18 +230,27 @@ def _fitted(drawing: Drawing, fit: Parabola, reach: tuple[float, float], name: s
         legendgroup=group,
         showlegend=False,
         name=escape(name),
-        hovertemplate=f"%{{fullData.name}}: curvature {fit.curvature:+.2f}, R² {fit.r2:.2f}<extra></extra>",
+        hovertemplate=tr(
+            "%{{fullData.name}}: curvature {curvature:+.2f}, R² {r_squared:.2f}<extra></extra>",
+            curvature=fit.curvature,
+            r_squared=fit.r2,
+        ),
     )
 
 
 def _parabola_words(judge: JudgeComparison, measure: Measure) -> str:
     fit = judge.pc_parabola if measure == "pc" else judge.pf_parabola
     if not np.isfinite(fit.curvature):
-        return f"{judge.judge}: {fit.n} points, too few for a parabola"
+        return tr("{judge}: {n} points, too few for a parabola", judge=judge.judge, n=fit.n)
     ends = fit.by_chance
-    return (
-        f"{judge.judge}: {fit.n} points, curvature {_number(fit.curvature)}, by chance alone "
-        f"{_number(ends.low)} to {_number(ends.high)} ({p_value(fit.test.p)})"
+    return tr(
+        "{judge}: {n} points, curvature {curvature}, by chance alone {low} to {high} ({p})",
+        judge=judge.judge,
+        n=fit.n,
+        curvature=_number(fit.curvature),
+        low=_number(ends.low),
+        high=_number(ends.high),
+        p=p_value(fit.test.p),
     )
 
 
@@ -234,7 +291,7 @@ def task_radar(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> C
     behind: dict[int, list[Behind | None]] = {
         index: [_behind(judge) for _ in around] for index, judge in enumerate(result.judges)
     }
-    return with_behind(figure, f"Position consistency by task. {words or 'No judge'}.", behind)
+    return with_behind(figure, tr("Position consistency by task. {words}.", words=words or tr("No judge")), behind)
 
 
 def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
@@ -244,10 +301,14 @@ def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
     share = np.asarray(agreement.share, dtype=np.float64)
 
     def hover(i: int, j: int) -> str:
-        return (
-            f"{escape(judges[i])} and {escape(judges[j])}<br>{_percent(share[i, j])} "
-            f"({_percent(agreement.low[i, j])} to {_percent(agreement.high[i, j])})"
-            f"<br>{int(agreement.n[i, j])} calls"
+        return tr(
+            "{one} and {other}<br>{share} ({low} to {high})<br>{calls} calls",
+            one=escape(judges[i]),
+            other=escape(judges[j]),
+            share=_percent(share[i, j]),
+            low=_percent(agreement.low[i, j]),
+            high=_percent(agreement.high[i, j]),
+            calls=int(agreement.n[i, j]),
         )
 
     drawing = Drawing(height=150 + 44 * max(n, 2))
@@ -262,17 +323,21 @@ def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
     drawing.rows([f"{k + 1} · {name}" for k, name in enumerate(judges)] if long else judges)
     across = [str(k + 1) for k in range(n)] if long else [escape(name) for name in judges]
     drawing.figure.update_xaxes(tickvals=list(range(n)), ticktext=across, tickangle=0, automargin=True, showgrid=False)
-    words = "; ".join(f"{judges[i]} and {judges[j]} {_percent(share[i, j])}" for i, j in combinations(range(n), 2))
-    kind = "ties included" if ties else "without ties"
-    return drawing.chart(f"Agreement of judges, {kind}: {words}.")
+    words = "; ".join(
+        tr("{one} and {other} {share}", one=judges[i], other=judges[j], share=_percent(share[i, j]))
+        for i, j in combinations(range(n), 2)
+    )
+    if ties:
+        return drawing.chart(tr("Agreement of judges, ties included: {words}.", words=words))
+    return drawing.chart(tr("Agreement of judges, without ties: {words}.", words=words))
 
 
 def disagreement_curve(together: JudgesTogether) -> Chart:
     """Share of calls on which at most so many judgments differ from the commonest one."""
-    drawing = Drawing(x="Differing judgments, at most", y="Share of calls")
+    drawing = Drawing(x=tr("Differing judgments, at most"), y=tr("Share of calls"))
     shares = [float(share) for share in together.distribution]
     drawing.dots(
-        [Mark(d, s, hover=f"at most {d}: {s:.1%}") for d, s in enumerate(shares)],
+        [Mark(d, s, hover=tr("at most {d}: {s:.1%}", d=d, s=s)) for d, s in enumerate(shares)],
         color=ACCENT,
         upright=True,
         joined=True,
@@ -281,9 +346,14 @@ def disagreement_curve(together: JudgesTogether) -> Chart:
     )
     drawing.figure.update_yaxes(range=[0, 1.03], tickformat=".0%")
     drawing.figure.update_xaxes(dtick=1)
-    words = ", ".join(f"at most {d}: {_percent(share)}" for d, share in enumerate(shares))
+    words = ", ".join(tr("at most {d}: {share}", d=d, share=_percent(share)) for d, share in enumerate(shares))
     return drawing.chart(
-        f"Disagreement of {many(len(together.judges), 'judge')} on {together.n_instances} calls: {words}."
+        tr(
+            "Disagreement of {judges} on {calls} calls: {words}.",
+            judges=many(len(together.judges), "judge"),
+            calls=together.n_instances,
+            words=words,
+        )
     )
 
 
@@ -298,43 +368,25 @@ def _behind(judge: JudgeComparison) -> Behind:
     return Behind(f"{judge.judge} · {judge.dataset} · {judge.strategy}", arm=judge.code)
 
 
-def judge_names(judges: Sequence[JudgeComparison]) -> list[str]:
-    """Escaped short names that differ: what tells two arms of one judge apart is added."""
-    return [escape(name) for name in _names(judges)]
-
-
-def _names(judges: Sequence[JudgeComparison]) -> list[str]:
-    plain = [judge.judge for judge in judges]
-    parts = [_name_parts(judge) for judge in judges]
-    differing = [k for k in range(4) if len({row[k] for row in parts}) > 1]
-    named = []
-    for judge, mine in zip(judges, parts, strict=True):
-        name = judge.judge
-        if plain.count(judge.judge) > 1:
-            more = [mine[k] for k in differing]
-            name = " · ".join([name, *(part for part in more if part)])
-        named.append(name)
-    return [name if named.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(named)]
-
-
-def _name_parts(judge: JudgeComparison) -> tuple[str, str, str, str]:
-    """What can tell two arms of one judge apart."""
-    protocol = f"{judge.n_positions} shown" if judge.axis == "listwise" else "pairs"
-    return judge.dataset, judge.strategy, protocol, judge.variant or ""
-
-
 def _hover(judge: JudgeComparison, interval: Interval) -> str:
     used = judge.usable
-    return (
-        f"{escape(judge.judge)}<br>PC {_number(judge.pc)} ± {_number(judge.pc_sd)}, "
-        f"PF {_number(judge.pf)}<br>95 % interval {_number(interval.low)} to "
-        f"{_number(interval.high)}<br>{used.series} comparisons, {used.unreadable} unreadable"
+    return tr(
+        "{judge}<br>PC {pc} ± {pc_sd}, PF {pf}<br>95 % interval {low} to {high}<br>"
+        "{series} comparisons, {unreadable} unreadable",
+        judge=escape(judge.judge),
+        pc=_number(judge.pc),
+        pc_sd=_number(judge.pc_sd),
+        pf=_number(judge.pf),
+        low=_number(interval.low),
+        high=_number(interval.high),
+        series=used.series,
+        unreadable=used.unreadable,
     )
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "not known"
+    return number(value, ".3f", unknown=tr("not known"))
 
 
 def _percent(value: float) -> str:
-    return f"{value:.0%}" if np.isfinite(value) else "–"
+    return number(value, ".0%")

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from plotly.subplots import make_subplots
 
-from rubriclab.figures.marks import Drawing, Mark, Scale, cut
+from rubriclab.figures.marks import Drawing, Mark, Scale, cut, verdict_said
 from rubriclab.figures.multiples import LINE, Facet, heatmaps, shares, shift_heatmaps
 from rubriclab.figures.style import DIVERGING, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style, judge_color
 from rubriclab.findings.contrast_results import Cells, Contrast, Delta
 from rubriclab.findings.summary import ComparisonLine
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import interval, number
 from rubriclab.stats.inference import Floats
 
 __all__ = ["Facet", "difference_forest", "difference_heatmap", "heatmaps", "rates", "shares", "shift_heatmaps"]
@@ -21,12 +23,12 @@ __all__ = ["Facet", "difference_forest", "difference_heatmap", "heatmaps", "rate
 ROW = 30
 """Height in pixels of a line of a forest."""
 PANELS = {
-    "shift": "Points of score",
-    "score": "Points of score",
-    "advantage": "Lead of the first place",
-    "share": "Points of share at a position",
-    "rate": "Points of share",
-    "fairness": "Preference fairness",
+    "shift": msg("Points of score"),
+    "score": msg("Points of score"),
+    "advantage": msg("Lead of the first place"),
+    "share": msg("Points of share at a position"),
+    "rate": msg("Points of share"),
+    "fairness": msg("Preference fairness"),
     "strength": "V and r",
     "agreement": "V and r",
 }
@@ -39,13 +41,19 @@ def rates(lines: Sequence[ComparisonLine], names: Sequence[tuple[str, ...]]) -> 
     body = max(34, LINE * max(len(name) for name in names) + 10) * len(rows) + 16
     figure = make_subplots(rows=2, cols=1, vertical_spacing=64 / (2 * body + 64), shared_yaxes=True)
     drawing = Drawing(house_style(figure, height=2 * body + 64 + 80, showlegend=False))
-    fair = "Fairness (PF): below 0 the first shown gains"
-    for number, (measure, title) in enumerate({"pc": "Consistency (PC)", "pf": fair}.items(), 1):
-        place = {"row": number, "col": 1}
+    fair = tr("Fairness (PF): below 0 the first shown gains")
+    for panel, (measure, title) in enumerate({"pc": tr("Consistency (PC)"), "pf": fair}.items(), 1):
+        place = {"row": panel, "col": 1}
         marks = []
         for row, (line, name) in enumerate(zip(lines, rows, strict=True)):
             value, (low, high) = getattr(line, measure), getattr(line, f"{measure}_ci")
-            hover = f"{escape(name)}<br>{value:.3f} ({low:.3f} to {high:.3f})"
+            hover = tr(
+                "{name}<br>{measured:.3f} ({low:.3f} to {high:.3f})",
+                name=escape(name),
+                measured=value,
+                low=low,
+                high=high,
+            )
             marks.append(Mark(row, value, (low, high), hover, Behind(name, line.code, run=line.run)))
         colors = [judge_color(row) for row in range(len(rows))]
         drawing.dots(marks, color=colors, place=place, marker={"size": 10})
@@ -53,8 +61,11 @@ def rates(lines: Sequence[ComparisonLine], names: Sequence[tuple[str, ...]]) -> 
         figure.update_xaxes(title_text=title, **place)
     figure.update_xaxes(range=[0, 1.02], tickformat=".0%", row=1, col=1)
     drawing.level(x=0, place={"row": 2, "col": 1})
-    words = "; ".join(f"{name} {line.pc:.0%} and {line.pf:+.2f}" for line, name in zip(lines[:6], rows, strict=False))
-    return drawing.chart(f"Consistency and fairness with 95 % intervals: {words}.")
+    words = "; ".join(
+        tr("{name} {pc:.0%} and {pf:+.2f}", name=name, pc=line.pc, pf=line.pf)
+        for line, name in zip(lines[:6], rows, strict=False)
+    )
+    return drawing.chart(tr("Consistency and fairness with 95 % intervals: {words}.", words=words))
 
 
 def difference_heatmap(pair: Contrast) -> Chart:
@@ -71,7 +82,7 @@ def difference_heatmap(pair: Contrast) -> Chart:
     reach = max(float(np.nanmax(np.abs(firm), initial=0.0)), 0.05)
     scale = Scale(DIVERGING, -reach, reach)
     rows, columns = cells.delta.shape
-    drawing = Drawing(x="Position", height=112 + 46 * rows)
+    drawing = Drawing(x=tr("Position"), height=112 + 46 * rows)
     drawing.cells(
         firm,
         scale,
@@ -85,7 +96,7 @@ def difference_heatmap(pair: Contrast) -> Chart:
     drawing.rows([cut(name, 18) for name in cells.rows])
     drawing.figure.update_xaxes(dtick=1, range=[0.5, columns + 0.5], showgrid=False)
     if cells.kind == "score":
-        drawing.figure.update_yaxes(title_text="Score", range=[-0.5, rows - 0.5])
+        drawing.figure.update_yaxes(title_text=tr("Score"), range=[-0.5, rows - 0.5])
     drawing.figure.update_layout(showlegend=False)
     return drawing.chart(_difference_alt(cells))
 
@@ -118,24 +129,24 @@ def difference_forest(pair: Contrast) -> Chart:
         vertical_spacing=gap / whole if len(sizes) > 1 else 0.0,
     )
     drawing = Drawing(house_style(figure, height=whole + 28 + 52, showlegend=False))
-    for number, (title, deltas) in enumerate(panels.items(), start=1):
-        place = {"row": number, "col": 1}
+    for row, (title, deltas) in enumerate(panels.items(), start=1):
+        place = {"row": row, "col": 1}
         factor = 100.0 if title.startswith("Points of share") else 1.0
         drawing.dots(
-            [_delta_mark(pair, row, delta, factor) for row, delta in enumerate(deltas)],
+            [_delta_mark(pair, at, delta, factor) for at, delta in enumerate(deltas)],
             color=[_side(delta) for delta in deltas],
             place=place,
             marker={"size": 10},
         )
         _add_interest(drawing, deltas, place)
-        drawing.rows([cut(delta.measure, 26) for delta in deltas], place=place)
+        drawing.rows([cut(tr(delta.measure), 26) for delta in deltas], place=place)
         kinds = {delta.kind for delta in deltas}
         alone = {"strength": "V", "agreement": "r"}.get(next(iter(kinds)), title)
-        shown = title if len(kinds) > 1 else alone
-        figure.update_xaxes(title_text=f"{shown}, a less b", **place)
+        shown = tr(title if len(kinds) > 1 else alone)
+        figure.update_xaxes(title_text=tr("{measure}, a less b", measure=shown), **place)
     words = ", ".join(f"{_told(delta)} ({_limits(delta)}){_verdict(delta)}" for delta in known[:8])
-    alt = f"Differences, first arm less second, with 95 % intervals, and verdicts: {words}."
-    return drawing.chart(alt if known else "No difference could be worked out.")
+    alt = tr("Differences, first arm less second, with 95 % intervals, and verdicts: {words}.", words=words)
+    return drawing.chart(alt if known else tr("No difference could be worked out."))
 
 
 def _add_interest(drawing: Drawing, deltas: Sequence[Delta], place: Mapping[str, int]) -> None:
@@ -154,60 +165,74 @@ def _cell_text(cells: Cells, r: int, c: int) -> str:
     # Rounded first, so that a small negative number is no "-0".
     whole = round(100 * value) / (1 if cells.kind == "score" else 100)
     form = "+.0f" if cells.kind == "score" else "+.2f"
-    text = f"{whole:{form}}" if whole else "0"
+    text = number(whole, form) if whole else "0"
     return f"<b>{text}</b>" if cells.clear[r, c] else text
 
 
 def _cell_hover(cells: Cells, r: int, c: int) -> str:
-    row = f"Score {cells.rows[r]}" if cells.kind == "score" else escape(cells.rows[r])
-    head = f"{row} at position {cells.positions[c]}"
+    row = tr("Score {score}", score=cells.rows[r]) if cells.kind == "score" else escape(cells.rows[r])
+    head = tr("{row} at position {place}", row=row, place=cells.positions[c])
     if np.isnan(cells.delta[r, c]):
-        return f"{head}: unknown in one of the two"
+        return tr("{head}: unknown in one of the two", head=head)
 
     def points(table: Floats) -> str:
         value = table[r, c]
-        return f"{100 * value:+.1f}" if cells.kind == "score" else f"{value:+.2f}"
+        return number(100 * value, "+.1f") if cells.kind == "score" else number(value, "+.2f")
 
     def own(table: Floats) -> str:
-        return f"{table[r, c]:.1%}" if cells.kind == "score" else f"{table[r, c]:+.2f}"
+        return number(table[r, c], ".1%" if cells.kind == "score" else "+.2f")
 
-    start = f"{head}: {points(cells.delta)} points<br>a {own(cells.a)}, b {own(cells.b)}<br>"
-    if np.isnan(cells.low[r, c]):
-        return f"{start}too few {_CARRIERS[cells.kind]} for an interval"
-    return (
-        f"{start}95 % interval {points(cells.low)} to {points(cells.high)}<br>"
-        f"all cells at once {points(cells.low_all)} to {points(cells.high_all)}"
+    start = tr(
+        "{head}: {delta} points<br>a {a}, b {b}<br>",
+        head=head,
+        delta=points(cells.delta),
+        a=own(cells.a),
+        b=own(cells.b),
     )
-
-
-_CARRIERS = {"score": "items with this score", "criterion": "texts"}
+    if np.isnan(cells.low[r, c]):
+        few = tr("too few items with this score for an interval")
+        return f"{start}{few if cells.kind == 'score' else tr('too few texts for an interval')}"
+    return tr(
+        "{start}95 % interval {low} to {high}<br>all cells at once {low_all} to {high_all}",
+        start=start,
+        low=points(cells.low),
+        high=points(cells.high),
+        low_all=points(cells.low_all),
+        high_all=points(cells.high_all),
+    )
 
 
 def _cell_behind(pair: Contrast, cells: Cells, r: int, c: int) -> Behind:
     position = cells.positions[c]
     if cells.kind == "score":
-        name = f"score {cells.rows[r]} at position {position}"
+        name = tr("score {score} at position {place}", score=cells.rows[r], place=position)
         return Behind(name, pair.code_a, int(cells.rows[r]), position, run=pair.run_a)
-    name = f"{cells.rows[r]} at position {position}"
+    name = tr("{row} at position {place}", row=cells.rows[r], place=position)
     return Behind(name, pair.code_a, position=position, criterion=cells.rows[r], run=pair.run_a)
 
 
 def _delta_behind(pair: Contrast, delta: Delta) -> Behind:
     place = int(delta.measure.split()[-1]) if delta.kind == "share" else None
-    return Behind(delta.measure, pair.code_a, position=place, run=pair.run_a)
+    return Behind(tr(delta.measure), pair.code_a, position=place, run=pair.run_a)
 
 
 def _difference_alt(cells: Cells) -> str:
-    what = "P(position | score)" if cells.kind == "score" else "criterion shifts"
-    opening = f"Heatmap: differences in {what}, first arm less second."
+    of_scores = tr("Heatmap: differences in P(position | score), first arm less second.")
+    of_criteria = tr("Heatmap: differences in criterion shifts, first arm less second.")
+    opening = of_scores if cells.kind == "score" else of_criteria
     if not np.isfinite(cells.delta).any():
-        return f"{opening} Nothing can be compared."
+        return tr("{opening} Nothing can be compared.", opening=opening)
     r, c = np.unravel_index(int(np.nanargmax(np.abs(cells.delta))), cells.delta.shape)
     value = cells.delta[r, c]
-    largest = f"{100 * value:+.0f} points" if cells.kind == "score" else f"{value:+.2f} points"
-    return (
-        f"{opening} Largest {largest}, {cells.rows[int(r)]} at position {int(c) + 1}; "
-        f"{int(cells.clear.sum())} of {cells.tested} cells leave 0 out of their intervals at once."
+    return tr(
+        "{opening} Largest {largest} points, {row} at position {place}; {clear} of {tested} cells leave 0 out of "
+        "their intervals at once.",
+        opening=opening,
+        largest=number(100 * value, "+.0f") if cells.kind == "score" else number(value, "+.2f"),
+        row=cells.rows[int(r)],
+        place=int(c) + 1,
+        clear=int(cells.clear.sum()),
+        tested=cells.tested,
     )
 
 
@@ -217,18 +242,23 @@ def _delta_mark(pair: Contrast, row: int, delta: Delta, factor: float) -> Mark:
 
 
 def _delta_hover(delta: Delta) -> str:
-    return (
-        f"{escape(delta.measure)}<br>a {_number(delta, delta.a)}, b {_number(delta, delta.b)}<br>"
-        f"difference {_told(delta, name=False)} ({_limits(delta)}){_verdict(delta)}<br>"
-        f"{delta.n_items:,} compared"
+    return tr(
+        "{measure}<br>a {a}, b {b}<br>difference {told} ({limits}){verdict}<br>{n_items:,} compared",
+        measure=escape(tr(delta.measure)),
+        a=_number(delta, delta.a),
+        b=_number(delta, delta.b),
+        told=_told(delta, name=False),
+        limits=_limits(delta),
+        verdict=_verdict(delta),
+        n_items=delta.n_items,
     )
 
 
 def _verdict(delta: Delta) -> str:
     if delta.effect is None:
         return ""
-    why = f" ({escape(delta.effect.why)})" if delta.effect.why else ""
-    return f", {delta.effect.verdict}{why}"
+    why = f" ({escape(tr(delta.effect.why))})" if delta.effect.why else ""
+    return f", {verdict_said(delta.effect.verdict)}{why}"
 
 
 def _side(delta: Delta) -> str:
@@ -245,18 +275,17 @@ def _percent(delta: Delta) -> bool:
 
 
 def _number(delta: Delta, value: float) -> str:
-    return f"{value:.1%}" if _percent(delta) else f"{value:.3f}"
+    return number(value, ".1%" if _percent(delta) else ".3f")
 
 
 def _told(delta: Delta, *, name: bool = True) -> str:
-    text = f"{100 * delta.delta:+.1f} points" if _percent(delta) else f"{delta.delta:+.3f}"
-    return f"{delta.measure} {text}" if name else text
+    points = tr("{delta:+.1f} points", delta=100 * delta.delta)
+    text = points if _percent(delta) else number(delta.delta, "+.3f")
+    return f"{tr(delta.measure)} {text}" if name else text
 
 
 def _limits(delta: Delta) -> str:
     low, high = delta.ci_all
     if not np.isfinite(low):
-        return "no interval"
-    if _percent(delta):
-        return f"{100 * low:+.1f} to {100 * high:+.1f}"
-    return f"{low:+.3f} to {high:+.3f}"
+        return tr("no interval")
+    return interval((100 * low, 100 * high), "+.1f") if _percent(delta) else interval((low, high), "+.3f")

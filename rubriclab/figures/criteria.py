@@ -7,9 +7,11 @@ from html import escape
 
 import numpy as np
 
-from rubriclab.figures.marks import Drawing, Mark, Scale
+from rubriclab.figures.marks import Drawing, Mark, Scale, verdict_said
 from rubriclab.figures.style import DIVERGING, Behind, Chart, looks_of
 from rubriclab.findings.criteria_results import ArmCriteria
+from rubriclab.model.language import tr
+from rubriclab.model.wording import number
 from rubriclab.stats.inference import Floats
 
 CELL = 54
@@ -24,7 +26,7 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
     shift = shifts(arm)
     reach = max(float(np.nanmax(np.abs(shift), initial=0.0)), 0.05) if limit is None else limit
     names = [effect.criterion for effect in arm.criteria]
-    drawing = Drawing(x="Position of the criterion", height=120 + CELL * max(1, len(names)))
+    drawing = Drawing(x=tr("Position of the criterion"), height=120 + CELL * max(1, len(names)))
     drawing.cells(
         shift,
         Scale(DIVERGING, -reach, reach),
@@ -43,7 +45,7 @@ def place_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
     """Points each criterion gains by being read first instead of last; the band does not matter."""
     rows = [(criterion.criterion, criterion.first_less_last) for criterion in arm.criteria]
     known = [(row, name, effect) for row, (name, effect) in enumerate(rows) if np.isfinite(effect.low)]
-    drawing = Drawing(x="Points, first place less last", height=110 + 32 * max(1, len(rows)))
+    drawing = Drawing(x=tr("Points, first place less last"), height=110 + 32 * max(1, len(rows)))
     if rows:
         drawing.room(rows[0][1].sesoi)
     drawing.dots(
@@ -52,8 +54,14 @@ def place_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
                 row,
                 effect.estimate,
                 effect.interval,
-                f"{escape(name)}: {effect.estimate:+.2f} points<br>simultaneous interval "
-                f"{effect.low:+.2f} to {effect.high:+.2f}<br>{effect.verdict}",
+                tr(
+                    "{name}: {estimate:+.2f} points<br>simultaneous interval {low:+.2f} to {high:+.2f}<br>{verdict}",
+                    name=escape(name),
+                    estimate=effect.estimate,
+                    low=effect.low,
+                    high=effect.high,
+                    verdict=verdict_said(effect.verdict),
+                ),
                 Behind(f"{arm.arm.judge}, {name}", arm=arm.code, criterion=name),
             )
             for row, name, effect in known
@@ -62,9 +70,11 @@ def place_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
     )
     drawing.level(x=0)
     drawing.rows([name for name, _ in rows])
-    listed = "; ".join(f"{name} {effect.estimate:+.2f} ({effect.verdict})" for _, name, effect in known)
-    words = listed or "no criterion stood at two places"
-    return drawing.chart(f"Points gained at the first place against the last for {arm.arm.judge}: {words}.")
+    told = [f"{name} {number(effect.estimate, '+.2f')} ({verdict_said(effect.verdict)})" for _, name, effect in known]
+    words = "; ".join(told) or tr("no criterion stood at two places")
+    return drawing.chart(
+        tr("Points gained at the first place against the last for {judge}: {words}.", judge=arm.arm.judge, words=words)
+    )
 
 
 def shifts(arm: ArmCriteria) -> Floats:
@@ -73,18 +83,22 @@ def shifts(arm: ArmCriteria) -> Floats:
 
 
 def shift_text(value: float) -> str:
-    return f"{value:+.2f}" if np.isfinite(value) else "–"
+    return number(value, "+.2f")
 
 
 def shift_hover(arm: ArmCriteria, criterion: int, place: int) -> str:
     effect = arm.criteria[criterion]
-    head = f"{escape(effect.criterion)} at position {place + 1}"
+    head = tr("{name} at position {place}", name=escape(effect.criterion), place=place + 1)
     if not np.isfinite(effect.shift[place]):
-        return f"{head}: never stood there"
+        return tr("{head}: never stood there", head=head)
     low, high = effect.shift_ci[place]
-    return (
-        f"{head}: {effect.shift[place]:+.2f} points<br>simultaneous interval {low:+.2f} to {high:+.2f}<br>"
-        f"{effect.exposure[place]:,} scores"
+    return tr(
+        "{head}: {shift:+.2f} points<br>simultaneous interval {low:+.2f} to {high:+.2f}<br>{exposure:,} scores",
+        head=head,
+        shift=effect.shift[place],
+        low=low,
+        high=high,
+        exposure=effect.exposure[place],
     )
 
 
@@ -93,23 +107,29 @@ def shift_behind(arm: ArmCriteria, criterion: int, place: int, name: str, run: s
     effect = arm.criteria[criterion]
     if not effect.exposure[place]:
         return None
-    name_of_cell = f"{name}, {effect.criterion} at position {place + 1}"
+    name_of_cell = tr("{name}, {criterion} at position {place}", name=name, criterion=effect.criterion, place=place + 1)
     return Behind(name_of_cell, arm.code, position=place + 1, criterion=effect.criterion, run=run)
 
 
 def carryover_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
     """What reading each criterion just before adds to the next score, with its interval."""
     rows = arm.carryover
-    drawing = Drawing(x="Points added to the next score (95 %)", height=110 + 30 * max(1, len(rows)))
-    behind = Behind(f"{arm.arm.judge}, all that this effect is worked out from", arm=arm.code)
+    drawing = Drawing(x=tr("Points added to the next score (95 %)"), height=110 + 30 * max(1, len(rows)))
+    behind = Behind(tr("{judge}, all that this effect is worked out from", judge=arm.arm.judge), arm=arm.code)
     drawing.dots(
         [
             Mark(
                 index,
                 row.effect,
                 row.ci,
-                f"after {escape(row.before)}: {row.effect:+.2f} "
-                f"[{row.ci.low:+.2f}, {row.ci.high:+.2f}]<br>p (Holm) {row.p_holm:.3f}",
+                tr(
+                    "after {name}: {effect:+.2f} [{low:+.2f}, {high:+.2f}]<br>p (Holm) {p_holm:.3f}",
+                    name=escape(row.before),
+                    effect=row.effect,
+                    low=row.ci.low,
+                    high=row.ci.high,
+                    p_holm=row.p_holm,
+                ),
                 behind,
             )
             for index, row in enumerate(rows)
@@ -119,15 +139,21 @@ def carryover_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Cha
     drawing.level(x=0)
     drawing.rows([row.before for row in rows])
     if not rows:
-        return drawing.chart("Effect of the criterion read just before: this design cannot show it.")
+        return drawing.chart(tr("Effect of the criterion read just before: this design cannot show it."))
     top = max(rows, key=lambda row: abs(row.effect))
-    words = f"largest after {top.before}, {top.effect:+.2f} points"
-    return drawing.chart(f"Effect of the criterion read just before on the next score: {words}.")
+    words = tr("largest after {before}, {effect:+.2f} points", before=top.before, effect=top.effect)
+    return drawing.chart(tr("Effect of the criterion read just before on the next score: {words}.", words=words))
 
 
 def _shift_alt(arm: ArmCriteria, shift: Floats) -> str:
-    title = f"Shift of mean scores by criterion and position for {arm.arm.judge}"
+    title = tr("Shift of mean scores by criterion and position for {judge}", judge=arm.arm.judge)
     if not np.isfinite(shift).any():
-        return f"{title}: nothing to show."
+        return tr("{title}: nothing to show.", title=title)
     row, column = np.unravel_index(int(np.nanargmax(np.abs(shift))), shift.shape)
-    return f"{title}: largest {shift[row, column]:+.2f} points, {arm.criteria[row].criterion} at position {column + 1}."
+    return tr(
+        "{title}: largest {shift:+.2f} points, {criterion} at position {place}.",
+        title=title,
+        shift=shift[row, column],
+        criterion=arm.criteria[row].criterion,
+        place=column + 1,
+    )

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from rubriclab.figures.marks import Drawing, Mark
 from rubriclab.figures.style import ACCENT, Behind, Chart, judge_color
 from rubriclab.findings.debiasing_results import Debiased, Standing
-from rubriclab.model.wording import many
+from rubriclab.model.language import tr
+from rubriclab.model.wording import many, number
 
 LINES = ("random", "balanced", "fixed")
 
@@ -18,7 +19,7 @@ def debiasing_curve(entries: Sequence[Debiased]) -> Chart:
 
     ``entries``: those of one judge, data set, variant and source.
     """
-    drawing = Drawing(x="calls per item", y="distance to the mean over all orderings, noise taken out")
+    drawing = Drawing(x=tr("calls per item"), y=tr("distance to the mean over all orderings, noise taken out"))
     debiased = next((e for e in entries if e.method == "debiased"), None)
     if debiased is not None and math.isfinite(debiased.distance_to_all):
         drawing.level(y=debiased.distance_to_all)
@@ -26,7 +27,7 @@ def debiasing_curve(entries: Sequence[Debiased]) -> Chart:
     for index, method in enumerate((*LINES, *rest), start=1):
         points = [e for e in entries if e.method == method]
         _line(drawing, method, points, judge_color(index), "diamond" if method in rest else "circle")
-    _line(drawing, "debiased, one call", [debiased] if debiased else [], ACCENT, "star")
+    _line(drawing, tr("debiased, one call"), [debiased] if debiased else [], ACCENT, "star")
     calls = sorted({e.calls_per_item for e in entries}) or [1]
     drawing.figure.update_xaxes(
         type="log",
@@ -45,29 +46,33 @@ def _line(drawing: Drawing, name: str, points: Sequence[Debiased], color: str, s
     marker = {"symbol": symbol, "size": 14 if symbol == "star" else 9}
     if marks:
         joined = len(marks) > 1
-        drawing.dots(marks, name=name, color=color, upright=True, joined=joined, marker=marker)
+        drawing.dots(marks, name=tr(name), color=color, upright=True, joined=joined, marker=marker)
 
 
 def _behind(e: Debiased) -> Behind:
-    return Behind(f"{e.judge}, {e.method}, {many(e.calls_per_item, 'call')}", arm=e.code)
+    return Behind(f"{e.judge}, {tr(e.method)}, {many(e.calls_per_item, 'call')}", arm=e.code)
 
 
 def _hover(e: Debiased) -> str:
-    r = f"{e.r:.3f}" if math.isfinite(e.r) else "not known"
-    return (
-        f"calls {e.calls_per_item}: {e.distance_to_all:.3f} from the mean<br>r with humans {r}"
-        f"<br>{e.n_items} items, {e.total_calls} calls"
+    return tr(
+        "calls {calls}: {distance:.3f} from the mean<br>r with humans {r}<br>{n_items} items, {total_calls} calls",
+        calls=e.calls_per_item,
+        distance=e.distance_to_all,
+        r=number(e.r, ".3f", unknown=tr("not known")),
+        n_items=e.n_items,
+        total_calls=e.total_calls,
     )
 
 
 def _alt(entries: Sequence[Debiased], debiased: Debiased | None) -> str:
     if not entries:
-        return "No comparison of one corrected call with several plain ones."
+        return tr("No comparison of one corrected call with several plain ones.")
     if debiased is None:
-        return "Distance to the mean over all orderings by calls per item; no debiaser."
-    beaten = [e.method for e in entries if e.calls_per_item == 1 and e.standing == Standing.NEARER]
-    return (
-        f"Distance to the mean over all orderings by calls per item. One corrected call is "
-        f"{debiased.distance_to_all:.3f} score points off; it is nearer than one call of: "
-        f"{', '.join(beaten) or 'none'}."
+        return tr("Distance to the mean over all orderings by calls per item; no debiaser.")
+    beaten = [tr(e.method) for e in entries if e.calls_per_item == 1 and e.standing == Standing.NEARER]
+    return tr(
+        "Distance to the mean over all orderings by calls per item. One corrected call is "
+        "{distance:.3f} score points off; it is nearer than one call of: {beaten}.",
+        distance=debiased.distance_to_all,
+        beaten=", ".join(beaten) or tr("none"),
     )

@@ -7,9 +7,10 @@ from html import escape
 import numpy as np
 from plotly.subplots import make_subplots
 
-from rubriclab.figures.marks import Drawing, Mark
+from rubriclab.figures.marks import Drawing, Mark, verdict_said
 from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style
 from rubriclab.findings.drift import Answer, Drift
+from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number
 
 ROW, ITEMS = 34, 320
@@ -32,39 +33,44 @@ def then_and_now(found: Drift) -> Chart:
     line = {"dash": "dot", "color": EVEN_LINE, "width": 1.5}
     figure.add_scatter(x=ends, y=ends, mode="lines", line=line, hoverinfo="skip", showlegend=False, **above)
     marks = [
-        Mark(float(x), float(y), hover=f"then {x:.2f}, now {y:.2f}", behind=_behind(found, int(item), x, y))
+        Mark(
+            float(x), float(y), hover=tr("then {x:.2f}, now {y:.2f}", x=x, y=y), behind=_behind(found, int(item), x, y)
+        )
         for x, y, item in zip(then, now, found.item, strict=True)
     ]
     drawing.dots(marks, color=ACCENT, upright=True, place=above, marker={"size": 8, "opacity": 0.6})
-    unit = found.answers[0].effect.unit
-    figure.update_xaxes(title_text=f"Then, {unit}", **above)
-    figure.update_yaxes(title_text=f"Now, {unit}", **above)
+    unit = tr(found.answers[0].effect.unit)
+    figure.update_xaxes(title_text=tr("Then, {unit}", unit=unit), **above)
+    figure.update_yaxes(title_text=tr("Now, {unit}", unit=unit), **above)
     rows = [Mark(row, one.effect.estimate, one.effect.interval, _hover(one)) for row, one in enumerate(known)]
     drawing.dots(rows, color=[_color(one) for one in known], place=below, marker={"size": 10})
     # After the marks: Plotly leaves shapes out of a panel that is still empty.
     drawing.room(found.smallest, place=below)
     drawing.level(x=0, place=below)
-    drawing.rows([one.title for one in known], place=below)
-    figure.update_xaxes(title_text=f"Change, {unit}; intervals hold at once", **below)
-    higher = int((now > then).sum())
-    words = "; ".join(_alt(one) for one in known) or "no change could be worked out"
-    return drawing.chart(
-        f"{many(len(then), 'item')} then and now, {higher:,} of them higher now. Changes with intervals that hold at once: {words}."
-    )
+    drawing.rows([tr(one.title) for one in known], place=below)
+    figure.update_xaxes(title_text=tr("Change, {unit}; intervals hold at once", unit=unit), **below)
+    words = "; ".join(_alt(one) for one in known) or tr("no change could be worked out")
+    return drawing.chart(_higher(found) + tr("Changes with intervals that hold at once: {words}.", words=words))
+
+
+def _higher(found: Drift) -> str:
+    then, now = found.means.T
+    items = many(len(then), "item")
+    return tr("{items} then and now, {higher:,} of them higher now. ", items=items, higher=int((now > then).sum()))
 
 
 def _behind(found: Drift, item: int, then: float, now: float) -> Behind:
     return Behind(
-        f"an item that had {then:.2f} then and {now:.2f} now: its judgments then", item=item, run=found.then[0]
+        tr("an item that had {then:.2f} then and {now:.2f} now: its judgments then", then=then, now=now),
+        item=item,
+        run=found.then[0],
     )
 
 
 def _hover(one: Answer) -> str:
-    why = f"<br>{escape(one.effect.why)}" if one.effect.why else ""
-    return (
-        f"{escape(one.title)}<br>{number(one.effect.estimate, '+.3f')} ({interval(one.effect.interval, '+.3f')})"
-        f"<br>{one.effect.verdict}{why}"
-    )
+    why = f"<br>{escape(tr(one.effect.why))}" if one.effect.why else ""
+    estimate, ends = number(one.effect.estimate, "+.3f"), interval(one.effect.interval, "+.3f")
+    return f"{escape(tr(one.title))}<br>{estimate} ({ends})<br>{verdict_said(one.effect.verdict)}{why}"
 
 
 def _color(one: Answer) -> str:
@@ -75,4 +81,4 @@ def _color(one: Answer) -> str:
 
 def _alt(one: Answer) -> str:
     ends = interval(one.effect.interval, "+.2f")
-    return f"{one.title} {number(one.effect.estimate, '+.2f')} ({ends}), {one.effect.verdict}"
+    return f"{tr(one.title)} {number(one.effect.estimate, '+.2f')} ({ends}), {verdict_said(one.effect.verdict)}"

@@ -7,14 +7,15 @@ from html import escape
 
 import numpy as np
 
-from rubriclab.figures.marks import LONGEST, Drawing, Mark, cut, listed
+from rubriclab.figures.marks import LONGEST, Drawing, Mark, cut, listed, verdict_said
 from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Chart
 from rubriclab.findings.gallery import POINTS, GalleryResult, LoggedAdvantage
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 
 NAMED = 60
 """Rows beyond which names only stand in the hover."""
-_AXIS = "Points for the first place"
+_AXIS = msg("Points for the first place")
 
 
 def forest(result: GalleryResult) -> Chart:
@@ -23,7 +24,7 @@ def forest(result: GalleryResult) -> Chart:
     named = len(rows) <= NAMED
     row_height = 24 if named else 9
     foot = len(rows) - 0.5 + 26 / row_height
-    drawing = Drawing(x=_AXIS, height=int(96 + row_height * len(rows) + (60 if pooled else 0)))
+    drawing = Drawing(x=tr(_AXIS), height=int(96 + row_height * len(rows) + (60 if pooled else 0)))
     drawing.level(x=0)
     marks = [Mark(at, POINTS * row.value, _ends(row), _hover(row)) for at, row in enumerate(rows)]
     size = {"size": 9 if named else 5}
@@ -32,9 +33,14 @@ def forest(result: GalleryResult) -> Chart:
         drawing.figure.update_traces(error_x={"width": 0, "thickness": 1})
     if pooled is not None:
         ahead = [POINTS * end for end in pooled.prediction]
-        words = f"Pooled over {pooled.k}: {number(POINTS * pooled.value, '+.1f')} ({_between(pooled.interval)})"
+        words = tr(
+            "Pooled over {k}: {pooled} ({between})",
+            k=pooled.k,
+            pooled=number(POINTS * pooled.value, "+.1f"),
+            between=_between(pooled.interval),
+        )
         if np.isfinite(ahead).all():
-            hover = f"One more model like these: {interval(ahead, '+.1f')}"
+            hover = tr("One more model like these: {ahead}", ahead=interval(ahead, "+.1f"))
             drawing.figure.add_scatter(
                 x=ahead,
                 y=[foot, foot],
@@ -65,7 +71,7 @@ def _reach(rows: Sequence[LoggedAdvantage], result: GalleryResult) -> list[float
 def _name_rows(drawing: Drawing, names: Sequence[str], foot: float | None, count: int) -> None:
     ticks, texts = [float(k) for k in range(len(names))], [escape(cut(name, LONGEST)) for name in names]
     if foot is not None:
-        ticks, texts = [*ticks, foot], [*texts, "<b>All, pooled</b>"]
+        ticks, texts = [*ticks, foot], [*texts, tr("<b>All, pooled</b>")]
     end = count - 0.4 if foot is None else foot + (foot - count + 0.5)
     drawing.figure.update_yaxes(tickvals=ticks, ticktext=texts, range=[end, -0.7], showgrid=False)
     drawing.figure.update_xaxes(showgrid=True, gridcolor="rgba(128,128,128,0.18)", ticksuffix="")
@@ -74,7 +80,7 @@ def _name_rows(drawing: Drawing, names: Sequence[str], foot: float | None, count
 def by_gap(result: GalleryResult) -> Chart:
     """Advantage over quality gap, a dot a log, with the line of the random-effects regression."""
     rows = [row for row in result.rows if np.isfinite(row.value) and np.isfinite(row.gap)]
-    drawing = Drawing(x="Win rate away from 50 %, points", y=_AXIS, height=380)
+    drawing = Drawing(x=tr("Win rate away from 50 %, points"), y=tr(_AXIS), height=380)
     drawing.level(y=0)
     marks = [Mark(POINTS * row.gap, POINTS * row.value, _ends(row), _hover(row)) for row in rows]
     drawing.dots(marks, color=ACCENT, upright=True, marker={"size": 8, "opacity": 0.85})
@@ -91,10 +97,17 @@ def by_gap(result: GalleryResult) -> Chart:
         )
     drawing.figure.update_xaxes(showgrid=True, gridcolor="rgba(128,128,128,0.18)", rangemode="tozero")
     said = (
-        "" if line is None else f" A line through them falls or rises by {POINTS * line.slope / 10:+.1f} for 10 points."
+        ""
+        if line is None
+        else tr(" A line through them falls or rises by {slope:+.1f} for 10 points.", slope=POINTS * line.slope / 10)
     )
-    told = [f"{row.name} {POINTS * row.gap:.0f}, {POINTS * row.value:+.1f}" for row in rows[:12]]
-    return drawing.chart(f"Advantage of the first place over quality gap: {listed(told, of=len(rows))}.{said}")
+    told = [
+        tr("{name} {gap:.0f}, {advantage:+.1f}", name=row.name, gap=POINTS * row.gap, advantage=POINTS * row.value)
+        for row in rows[:12]
+    ]
+    return drawing.chart(
+        tr("Advantage of the first place over quality gap: {told}.{said}", told=listed(told, of=len(rows)), said=said)
+    )
 
 
 def _ends(row: LoggedAdvantage) -> list[float]:
@@ -106,11 +119,10 @@ def _between(ends: Sequence[float]) -> str:
 
 
 def _hover(row: LoggedAdvantage) -> str:
-    rate = f"<br>win rate {POINTS * row.win_rate:.1f} %" if np.isfinite(row.win_rate) else ""
-    return (
-        f"{escape(row.name)}<br>{number(POINTS * row.value, '+.1f')} ({_between(row.first.effect.interval)}): "
-        f"{row.first.effect.verdict}<br>{many(row.first.comparisons, 'comparison')}, {row.first.design}{rate}"
-    )
+    rate = tr("<br>win rate {rate:.1f} %", rate=POINTS * row.win_rate) if np.isfinite(row.win_rate) else ""
+    value, between = number(POINTS * row.value, "+.1f"), _between(row.first.effect.interval)
+    verdict, comparisons = verdict_said(row.first.effect.verdict), many(row.first.comparisons, "comparison")
+    return f"{escape(row.name)}<br>{value} ({between}): {verdict}<br>{comparisons}, {tr(row.first.design)}{rate}"
 
 
 def _forest_words(rows: Sequence[LoggedAdvantage], result: GalleryResult) -> str:
@@ -119,5 +131,13 @@ def _forest_words(rows: Sequence[LoggedAdvantage], result: GalleryResult) -> str
     ]
     pooled = ""
     if result.pooled is not None:
-        pooled = f" Pooled {POINTS * result.pooled.value:+.1f} ({_between(result.pooled.interval)})."
-    return f"Points more wins for the answer shown first, with intervals: {listed(told, of=len(rows))}.{pooled}"
+        pooled = tr(
+            " Pooled {pooled:+.1f} ({between}).",
+            pooled=POINTS * result.pooled.value,
+            between=_between(result.pooled.interval),
+        )
+    return tr(
+        "Points more wins for the answer shown first, with intervals: {told}.{pooled}",
+        told=listed(told, of=len(rows)),
+        pooled=pooled,
+    )

@@ -7,6 +7,7 @@ from html import escape
 from rubriclab.figures.marks import Drawing, Mark, listed
 from rubriclab.figures.style import EVEN_LINE, Behind, Chart, judge_color
 from rubriclab.findings.jury_results import JuryOf, Measured, Mix
+from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number
 
 
@@ -17,11 +18,11 @@ def budget_curves(of: JuryOf, found: Measured, *, shared: bool = False) -> Chart
     """
     people = found.target == "people"
     drawing = Drawing(
-        x="Money for 1,000 items" if of.money else "Calls an item",
-        y="Agreement with people (r)" if people else "Error, points",
+        x=tr("Money for 1,000 items") if of.money else tr("Calls an item"),
+        y=tr("Agreement with people (r)") if people else tr("Error, points"),
         height=420,
     )
-    drawing.level(x=of.budget, text="budget")
+    drawing.level(x=of.budget, text=tr("budget"))
     told = []
     for size in range(1, len(of.judges) + 1):
         line = curve(found, size, shared=shared, every=of.orders)
@@ -41,11 +42,18 @@ def budget_curves(of: JuryOf, found: Measured, *, shared: bool = False) -> Chart
         )
         within = [mix for mix in line if mix.affordable]
         if within:
-            best = within[-1]
-            value = f"r {number(best.agreement, '.2f')}" if people else f"{number(best.error, '.2f')} points"
-            told.append(f"{name}: {value} in {many(best.orders, 'order')}")
+            told.append(_best(name, within[-1], people))
     drawing.figure.update_xaxes(rangemode="tozero")
-    return drawing.chart(f"{'Agreement with people' if people else 'Error'} by budget. {listed(told)}.")
+    if people:
+        return drawing.chart(tr("Agreement with people by budget. {told}.", told=listed(told)))
+    return drawing.chart(tr("Error by budget. {told}.", told=listed(told)))
+
+
+def _best(judges: str, best: Mix, people: bool) -> str:
+    words = {"judges": judges, "orders": many(best.orders, "order")}
+    if people:
+        return tr("{judges}: r {r} in {orders}", r=number(best.agreement, ".2f"), **words)
+    return tr("{judges}: {error} points in {orders}", error=number(best.error, ".2f"), **words)
 
 
 def curve(found: Measured, size: int, *, shared: bool, every: int) -> list[Mix]:
@@ -64,7 +72,7 @@ def curve(found: Measured, size: int, *, shared: bool, every: int) -> list[Mix]:
 def order_forest(of: JuryOf) -> Chart:
     """Of every two judges how their order errors correlate, with intervals; 0: they err independently."""
     pairs = sorted(of.pairs, key=lambda pair: -pair.correlation)
-    drawing = Drawing(x="Correlation of order errors in the same order", height=110 + 34 * max(1, len(pairs)))
+    drawing = Drawing(x=tr("Correlation of order errors in the same order"), height=110 + 34 * max(1, len(pairs)))
     drawing.level(x=0.0)
     codes = dict(zip(of.judges, of.arms, strict=True))
     drawing.dots(
@@ -73,9 +81,14 @@ def order_forest(of: JuryOf) -> Chart:
                 row,
                 pair.correlation,
                 pair.correlation_ci,
-                f"{escape(pair.one)} and {escape(pair.other)}<br>{number(pair.correlation, '.2f')}, "
-                f"{interval(pair.correlation_ci, '.2f')}",
-                Behind(f"{pair.one}, all judgments", arm=codes[pair.one]),
+                tr(
+                    "{one} and {other}<br>{correlation}, {ends}",
+                    one=escape(pair.one),
+                    other=escape(pair.other),
+                    correlation=number(pair.correlation, ".2f"),
+                    ends=interval(pair.correlation_ci, ".2f"),
+                ),
+                Behind(tr("{judge}, all judgments", judge=pair.one), arm=codes[pair.one]),
             )
             for row, pair in enumerate(pairs)
         ],
@@ -83,19 +96,27 @@ def order_forest(of: JuryOf) -> Chart:
     )
     drawing.rows([f"{pair.one} · {pair.other}" for pair in pairs])
     drawing.figure.update_layout(showlegend=False)
-    told = [f"{pair.one} and {pair.other} {number(pair.correlation, '.2f')}" for pair in pairs]
-    return drawing.chart(f"How order errors of two judges correlate. {listed(told)}.")
+    told = [
+        tr("{one} and {other} {share}", one=pair.one, other=pair.other, share=number(pair.correlation, ".2f"))
+        for pair in pairs
+    ]
+    return drawing.chart(tr("How order errors of two judges correlate. {told}.", told=listed(told)))
 
 
 def _behind(of: JuryOf, mix: Mix) -> Behind:
     """A jury's judgments are those of its judges; the way down leads to its first."""
     codes = dict(zip(of.judges, of.arms, strict=True))
-    return Behind(f"{mix.judges[0]}, all judgments", arm=codes[mix.judges[0]])
+    return Behind(tr("{judge}, all judgments", judge=mix.judges[0]), arm=codes[mix.judges[0]])
 
 
 def _hover(mix: Mix) -> str:
-    return (
-        f"{escape(mix.name)}<br>{many(mix.calls, 'call')} an item<br>r {number(mix.agreement, '.2f')}, "
-        f"{interval(mix.agreement_ci, '.2f')}<br>error {number(mix.error, '.2f')} points"
-        + (f"<br>worth {number(mix.votes, '.1f')} reads that err independently" if mix.votes == mix.votes else "")
+    votes = tr("<br>worth {votes:.1f} reads that err independently", votes=mix.votes) if mix.votes == mix.votes else ""
+    return tr(
+        "{mix}<br>{calls} an item<br>r {agreement}, {agreement_ci}<br>error {error} points{votes}",
+        mix=escape(mix.name),
+        calls=many(mix.calls, "call"),
+        agreement=number(mix.agreement, ".2f"),
+        agreement_ci=interval(mix.agreement_ci, ".2f"),
+        error=number(mix.error, ".2f"),
+        votes=votes,
     )

@@ -9,6 +9,7 @@ from html import escape
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart
 from rubriclab.findings.leaderboard import Candidate, Leaderboard
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 MOST = 40
@@ -22,10 +23,10 @@ NARROW = 0.05
 def win_rate_dots(board: Leaderboard) -> Chart:
     """Each candidate's win rate under both orders with its interval, and as logged beside it."""
     shown = board.candidates[:MOST]
-    drawing = Drawing(x="Win rate", height=150 + 40 * max(len(shown), 1))
+    drawing = Drawing(x=tr("Win rate"), height=150 + 40 * max(len(shown), 1))
     behind = Behind(f"{board.judge} · {board.dataset} · {board.strategy}", arm=board.code)
     for index, (name, field, color) in enumerate(
-        (("under both orders", "corrected", ACCENT), ("as logged", "logged", EVEN_LINE))
+        ((tr("under both orders"), "corrected", ACCENT), (tr("as logged"), "logged", EVEN_LINE))
     ):
         marks = [
             Mark(row + beside(index, 2), getattr(one, field), getattr(one, f"{field}_ci"), _hover(one), behind)
@@ -35,9 +36,21 @@ def win_rate_dots(board: Leaderboard) -> Chart:
     drawing.rows([one.candidate for one in shown])
     drawing.level(x=1.0 / board.n_positions)
     drawing.figure.update_xaxes(tickformat=_per_cents(shown))
-    words = [f"{one.candidate} {one.corrected:.1%}, as logged {one.logged:.1%}" for one in shown[:8]]
+    words = [
+        tr(
+            "{candidate} {corrected:.1%}, as logged {logged:.1%}",
+            candidate=one.candidate,
+            corrected=one.corrected,
+            logged=one.logged,
+        )
+        for one in shown[:8]
+    ]
     return drawing.chart(
-        f"Win rates under {board.judge}, under both orders and as logged: {listed(words, of=len(board.candidates))}."
+        tr(
+            "Win rates under {judge}, under both orders and as logged: {words}.",
+            judge=board.judge,
+            words=listed(words, of=len(board.candidates)),
+        )
     )
 
 
@@ -50,7 +63,14 @@ def _per_cents(shown: Sequence[Candidate]) -> str:
 
 def _hover(one: Candidate) -> str:
     low, high = one.corrected_ci
-    return (
-        f"{escape(one.candidate)}<br>under both orders {one.corrected:.1%} ({low:.1%} to {high:.1%})<br>"
-        f"as logged {one.logged:.1%}, over {many(one.calls, 'call')}, first in {one.first:.0%} of them"
+    return tr(
+        "{name}<br>under both orders {corrected:.1%} ({low:.1%} to {high:.1%})<br>as logged "
+        "{logged:.1%}, over {calls}, first in {first:.0%} of them",
+        name=escape(one.candidate),
+        corrected=one.corrected,
+        low=low,
+        high=high,
+        logged=one.logged,
+        calls=many(one.calls, "call"),
+        first=one.first,
     )

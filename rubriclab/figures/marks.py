@@ -12,8 +12,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rubriclab.figures.style import DARK_INK, EVEN_LINE, Behind, Chart, ink_on, new_figure, with_behind
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import NO_INTERVAL, Floats
 
+VERDICTS = {"effect": msg("effect"), "equivalent": msg("equivalent"), "undecided": msg("undecided")}
 Limits = Sequence[float] | Floats
 """The lower and the upper end of an interval; not finite where there is none."""
 ALONE: Mapping[str, int] = MappingProxyType({})
@@ -242,10 +244,15 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def listed(parts: Sequence[str], *, of: int = 0, none: str = "nothing to show") -> str:
+def listed(parts: Sequence[str], *, of: int = 0) -> str:
     """Parts of an alt text as one; ``of``: how many there are in all, where some are left out."""
-    more = f"; and {of - len(parts)} more" if of > len(parts) else ""
-    return "; ".join(parts) + more if parts else none
+    more = tr("; and {left} more", left=of - len(parts)) if of > len(parts) else ""
+    return "; ".join(parts) + more if parts else tr("nothing to show")
+
+
+def verdict_said(verdict: str) -> str:
+    """A verdict in one word, as figures say it."""
+    return tr(VERDICTS[verdict])
 
 
 def _wrapped(name: str) -> str:

@@ -15,6 +15,8 @@ from rubriclab.figures.position import share_behind, share_hover, share_scale, s
 from rubriclab.figures.style import DIVERGING, Behind, Chart, house_style, looks_of
 from rubriclab.findings.criteria_results import ArmCriteria
 from rubriclab.findings.position_results import PositionArm
+from rubriclab.model.language import tr
+from rubriclab.model.wording import number
 from rubriclab.stats.inference import Floats
 
 CELL = 38
@@ -64,13 +66,15 @@ def heatmaps(facets: Sequence[Facet]) -> Chart:
         raise ValueError("small multiples need arms of one scale")
     even = 1.0 / len(panels[0].rows)
     reach = max(float(np.nanmax(np.abs(p.values - even), initial=0.05)) for p in panels)
-    words = ", ".join(f"{p.facet.title} up to {_largest(p)}" for p in panels[:6])
-    alt = (
-        "Heatmaps on one colour scale: for each score, the share of its choices made at each "
-        f"position, {even:.0%} for an even judge. {words}."
+    words = ", ".join(tr("{title} up to {largest}", title=p.facet.title, largest=_largest(p)) for p in panels[:6])
+    alt = tr(
+        "Heatmaps on one colour scale: for each score, the share of its choices made at each position, "
+        "{even:.0%} for an even judge. {words}.",
+        even=even,
+        words=words,
     )
     scale = share_scale(even, reach)
-    return _multiples(panels, scale, (scale.low, even, scale.high), ".0%", "Score").chart(alt)
+    return _multiples(panels, scale, (scale.low, even, scale.high), ".0%", tr("Score")).chart(alt)
 
 
 def shift_heatmaps(facets: Sequence[Facet]) -> Chart:
@@ -78,8 +82,10 @@ def shift_heatmaps(facets: Sequence[Facet]) -> Chart:
     panels = [_criteria_panel(facet) for facet in facets]
     reach = max(float(np.nanmax(np.abs(p.values), initial=0.05)) for p in panels)
     scale = Scale(DIVERGING, -reach, reach)
-    words = ", ".join(f"{p.facet.title} up to {_largest(p, sign=True)}" for p in panels[:6])
-    alt = f"Heatmaps on one colour scale: shift of mean scores by criterion and position. {words}."
+    words = ", ".join(
+        tr("{title} up to {largest}", title=p.facet.title, largest=_largest(p, sign=True)) for p in panels[:6]
+    )
+    alt = tr("Heatmaps on one colour scale: shift of mean scores by criterion and position. {words}.", words=words)
     return _multiples(panels, scale, (-reach, 0.0, reach), "+.2f").chart(alt)
 
 
@@ -89,7 +95,7 @@ def shares(facets: Sequence[Facet], *, run_judges: Sequence[str] = ()) -> Chart:
     ``run_judges``: all of the runs, in their order, for their colours.
     """
     height = 340 + 20 * max(0, len(facets) - 2)
-    drawing = Drawing(x="Position shown", y="Share of judgments", height=height)
+    drawing = Drawing(x=tr("Position shown"), y=tr("Share of judgments"), height=height)
     arms = [(f, f.found) for f in facets if isinstance(f.found, PositionArm)]
     looks = looks_of([arm.arm.judge for _, arm in arms], run_judges)
     for index, ((facet, arm), look) in enumerate(zip(arms, looks, strict=True)):
@@ -100,22 +106,28 @@ def shares(facets: Sequence[Facet], *, run_judges: Sequence[str] = ()) -> Chart:
                 p + shift,
                 share,
                 (low, high),
-                f"Position {p}: {share:.1%}<br>95 % interval {low:.1%} to {high:.1%}"
+                tr(
+                    "Position {p}: {share:.1%}<br>95 % interval {low:.1%} to {high:.1%}",
+                    p=p,
+                    share=share,
+                    low=low,
+                    high=high,
+                )
                 if np.isfinite(low)
-                else f"Position {p}: {share:.1%}",
-                Behind(f"{facet.title}, position {p}", arm.code, position=p, run=facet.run),
+                else tr("Position {p}: {share:.1%}", p=p, share=share),
+                Behind(tr("{name}, position {p}", name=facet.title, p=p), arm.code, position=p, run=facet.run),
             )
             for p, (share, (low, high)) in told
         ]
         line, marker = {"dash": look.dash}, {"symbol": look.symbol}
         drawing.dots(marks, name=facet.title, color=look.color, upright=True, joined=True, marker=marker, line=line)
     n = len(arms[0][1].arm.scores) if arms else 1
-    drawing.level(y=1.0 / n, text=f"even: 1/{n}")
+    drawing.level(y=1.0 / n, text=tr("even: 1/{n}", n=n))
     drawing.figure.update_xaxes(tickvals=list(range(1, n + 1)), range=[0.5, n + 0.5])
     drawing.figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     drawing.figure.update_layout(showlegend=len(arms) > 1)
-    listed = "; ".join(f"{f.title}: " + ", ".join(f"{x:.0%}" for x in arm.position.share) for f, arm in arms[:6])
-    return drawing.chart(f"Share of judgments at each position. {listed}.")
+    listed = "; ".join(f"{f.title}: " + ", ".join(number(x, ".0%") for x in arm.position.share) for f, arm in arms[:6])
+    return drawing.chart(tr("Share of judgments at each position. {listed}.", listed=listed))
 
 
 # ---------------------------------------------------------------- panels
@@ -147,7 +159,7 @@ def _multiples(
         )
         _axes(drawing, panel, title, place)
         if k + columns >= len(panels):
-            drawing.figure.update_xaxes(title_text="Position", title_standoff=4, **place)
+            drawing.figure.update_xaxes(title_text=tr("Position"), title_standoff=4, **place)
     drawing.figure.update_layout(coloraxis=_coloraxis(scale, ticks, form))
     return drawing
 
@@ -238,7 +250,7 @@ def _criteria_panel(facet: Facet) -> _Panel:
 def _largest(panel: _Panel, *, sign: bool = False) -> str:
     values = panel.values
     if not np.isfinite(values).any():
-        return "nothing known"
+        return tr("nothing known")
     r, c = np.unravel_index(int(np.nanargmax(np.abs(values))), values.shape)
-    value = f"{values[r, c]:+.2f}" if sign else f"{values[r, c]:.0%}"
-    return f"{value} ({panel.rows[int(r)]} at position {int(c) + 1})"
+    value = number(values[r, c], "+.2f" if sign else ".0%")
+    return tr("{share} ({row} at position {place})", share=value, row=panel.rows[int(r)], place=int(c) + 1)

@@ -12,14 +12,15 @@ import numpy as np
 from rubriclab.figures.marks import Drawing, Mark, beside
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.ordering import UNIT, BiasCost, Costed, cost_said
+from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 ROW = 72
 KINDS = {
-    "default order": "circle",
-    "best order, on items that did not choose it": "star",
-    "default, as in the paper": "circle-open",
-    "best of all, as in the paper": "star-open",
+    msg("default order"): "circle",
+    msg("best order, on items that did not choose it"): "star",
+    msg("default, as in the paper"): "circle-open",
+    msg("best of all, as in the paper"): "star-open",
 }
 """The symbols of an arm's four numbers. Only those without noise have intervals."""
 LINE = 38
@@ -32,17 +33,17 @@ def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = Mappi
     ``named``: the Bias Cost of each arm under the name to show; ``codes``: the arms' codes
     under the same names, which let the dots lead to the judgments under that order.
     """
-    drawing = Drawing(x=f"Bias Cost ({UNIT})", height=150 + ROW * max(1, len(named)))
+    drawing = Drawing(x=tr("Bias Cost ({unit})", unit=tr(UNIT)), height=150 + ROW * max(1, len(named)))
     for k, (kind, symbol) in enumerate(KINDS.items()):
         marks = []
         for row, (name, cost) in enumerate(named.items()):
             value, ci = _number(cost, k)
             entry = cost.default if k % 2 == 0 else cost.best
-            behind = _behind(name, kind, entry, codes.get(name))
+            behind = _behind(name, tr(kind), entry, codes.get(name))
             at = row + beside(k, len(KINDS))
-            marks.append(Mark(at, value, ci, _hover(name, kind, entry, value, ci), behind))
+            marks.append(Mark(at, value, ci, _hover(name, tr(kind), entry, value, ci), behind))
         color = judge_color(k % 2)
-        drawing.dots(marks, name=kind, color=color, marker={"symbol": symbol, "size": 11})
+        drawing.dots(marks, name=tr(kind), color=color, marker={"symbol": symbol, "size": 11})
     drawing.rows(list(named))
     for row, cost in enumerate(named.values()):
         if cost.missing:
@@ -50,7 +51,7 @@ def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = Mappi
                 xref="x domain",
                 x=0.01,
                 y=row,
-                text="<br>".join(escape(line) for line in wrap(cost.missing, LINE)),
+                text="<br>".join(escape(line) for line in wrap(tr(cost.missing), LINE)),
                 showarrow=False,
                 xanchor="left",
                 align="left",
@@ -79,7 +80,7 @@ def _behind(name: str, kind: str, entry: Costed, code: int | None) -> Behind | N
 
 def _hover(name: str, kind: str, entry: Costed, value: float, ci: Interval) -> str:
     order = " ".join(map(str, entry.ordering))
-    ends = f", 95 % interval {ci.low:.1f} to {ci.high:.1f}" if np.isfinite(ci.low) else ""
+    ends = tr(", 95 % interval {low:.1f} to {high:.1f}", low=ci.low, high=ci.high) if np.isfinite(ci.low) else ""
     return f"{escape(name)}: {kind} [{order}]<br>{cost_said(value)}{ends}"
 
 
@@ -87,13 +88,19 @@ def _alt(named: Mapping[str, BiasCost]) -> str:
     sentences = []
     for name, cost in named.items():
         if cost.why:
-            sentences.append(f"{name}: {cost.missing}.")
+            sentences.append(f"{name}: {tr(cost.missing)}.")
             continue
         best = " ".join(map(str, cost.best.ordering))
         clean = cost.without_noise
-        sizes = f"default {cost_said(clean.default)}, best order {cost_said(clean.best)}"
+        sizes = tr("default {default}, best order {best}", default=cost_said(clean.default), best=cost_said(clean.best))
         sentences.append(
-            f"{name}: {cost.missing or f'without noise, {sizes}'}; as in the paper, default "
-            f"{cost_said(cost.default.cost)}, best of all {cost_said(cost.best.cost)} with order {best}."
+            tr(
+                "{name}: {clean}; as in the paper, default {default}, best of all {best} with order {order}.",
+                name=name,
+                clean=tr(cost.missing) or tr("without noise, {sizes}", sizes=sizes),
+                default=cost_said(cost.default.cost),
+                best=cost_said(cost.best.cost),
+                order=best,
+            )
         )
-    return "Bias Cost. " + " ".join(sentences)
+    return tr("Bias Cost. ") + " ".join(sentences)

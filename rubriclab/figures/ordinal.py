@@ -11,11 +11,12 @@ import numpy as np
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, OrdinalArm, OrdinalResult, Twice
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import Interval
 
-SERIES = ("scores as numbers", "scores as ranks")
-SHORT = {"order": "order", "people": "people"}
+SERIES = (msg("scores as numbers"), msg("scores as ranks"))
+SHORT = {"order": msg("order"), "people": msg("people")}
 
 
 class _Row(NamedTuple):
@@ -39,7 +40,7 @@ def twice_forest(result: OrdinalResult) -> Chart:
     """A row a question and arm: beyond the dotted lines an interval leaves out 0."""
     rows = [row for arm in result.arms for row in _of_arm(arm)] + list(_gaps(result))
     rows = [row for row in rows if np.isfinite(row.sides).all()]
-    drawing = Drawing(x="half intervals from 0", height=120 + 58 * max(len(rows), 1))
+    drawing = Drawing(x=tr("half intervals from 0"), height=120 + 58 * max(len(rows), 1))
     for edge in (-1.0, 1.0):
         drawing.level(x=edge)
     for index, name in enumerate(SERIES):
@@ -47,31 +48,41 @@ def twice_forest(result: OrdinalResult) -> Chart:
             Mark(
                 place + beside(index, len(SERIES)),
                 row.sides[index],
-                hover=f"{escape(row.name)}: {row.words[index]}<br>{row.answer}",
+                hover=f"{escape(row.name)}: {row.words[index]}<br>{tr(row.answer)}",
                 behind=None if row.code is None else Behind(row.name, arm=row.code),
             )
             for place, row in enumerate(rows)
         ]
-        drawing.dots(marks, name=name, color=judge_color(index))
+        drawing.dots(marks, name=tr(name), color=judge_color(index))
     drawing.rows([row.name for row in rows])
     changed = [row.name for row in rows if row.answer == CONCLUSIONS["changes"]]
-    told = f"The conclusion changes for {listed(changed)}." if changed else "No conclusion changes."
+    told = (
+        tr("The conclusion changes for {changed}.", changed=listed(changed))
+        if changed
+        else tr("No conclusion changes.")
+    )
     if any(row.answer == CONCLUSIONS["open"] for row in rows):
-        told = "The run is not finished: none is a verdict."
-    return drawing.chart(f"{many(len(rows), 'question')} answered with scores as numbers and as ranks. {told}")
+        told = tr("The run is not finished: none is a verdict.")
+    return drawing.chart(
+        tr(
+            "{questions} answered with scores as numbers and as ranks. {told}",
+            questions=many(len(rows), "question"),
+            told=told,
+        )
+    )
 
 
 def _of_arm(arm: OrdinalArm) -> Sequence[_Row]:
     whose = [arm.arm.judge, arm.arm.strategy, str(arm.arm.variant)]
     pairs = [(name, one) for name, one in (("order", arm.order), ("people", arm.people)) if one is not None]
-    return [_row(" · ".join(filter(None, (*whose, SHORT[name]))), one, arm.code) for name, one in pairs]
+    return [_row(" · ".join(filter(None, (*whose, tr(SHORT[name])))), one, arm.code) for name, one in pairs]
 
 
 def _row(name: str, one: Twice, code: int) -> _Row:
     _, numbers, ranks = NAMES[one.asked]
     words = (
-        f"{numbers} {number(one.numbers, '+.2f')} ({interval(one.numbers_ci, '+.2f')})",
-        f"{ranks} {number(one.ranks, '+.2f')} ({interval(one.ranks_ci, '+.2f')})",
+        f"{tr(numbers)} {number(one.numbers, '+.2f')} ({interval(one.numbers_ci, '+.2f')})",
+        f"{tr(ranks)} {number(one.ranks, '+.2f')} ({interval(one.ranks_ci, '+.2f')})",
     )
     sides = in_half_widths(one.numbers, one.numbers_ci), in_half_widths(one.ranks, one.ranks_ci)
     return _Row(name, sides, words, code, CONCLUSIONS[one.answer])
@@ -80,11 +91,15 @@ def _row(name: str, one: Twice, code: int) -> _Row:
 def _gaps(result: OrdinalResult) -> Sequence[_Row]:
     return [
         _Row(
-            f"{gap.first} less {gap.second}",
+            tr("{first} less {second}", first=gap.first, second=gap.second),
             (in_half_widths(gap.points, gap.points_ci), in_half_widths(gap.leniency, gap.leniency_ci)),
             (
-                f"{gap.points:+.2f} points ({interval(gap.points_ci, '+.2f')})",
-                f"leniency {number(gap.leniency, '+.2f')} logits ({interval(gap.leniency_ci, '+.2f')})",
+                tr("{points:+.2f} points ({ends})", points=gap.points, ends=interval(gap.points_ci, "+.2f")),
+                tr(
+                    "leniency {leniency} logits ({ends})",
+                    leniency=number(gap.leniency, "+.2f"),
+                    ends=interval(gap.leniency_ci, "+.2f"),
+                ),
             ),
             None,
             CONCLUSIONS[gap.answer],

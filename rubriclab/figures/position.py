@@ -11,7 +11,8 @@ from rubriclab.figures.marks import Drawing, Mark, Scale, beside
 from rubriclab.figures.style import Behind, Chart, centred_at, judge_color, looks_of
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.shift import Shift
-from rubriclab.model.wording import many, number
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 CELL = 54
@@ -23,31 +24,41 @@ def shift_forest(arms: Sequence[PositionArm], smallest: float) -> Chart:
 
     Mean score, ascending less descending; the highest against the lowest order; a single score.
     """
-    drawing = Drawing(x="Score points", height=170 + 66 * max(1, len(arms)))
+    drawing = Drawing(x=tr("Score points"), height=170 + 66 * max(1, len(arms)))
     for k, (kind, symbol) in enumerate(SHIFTS.items()):
         marks = []
         for row, arm in enumerate(arms):
             value, ci = _shift(arm.shift, k)
             name = arm_name(arm, arms)
-            hover = f"{escape(name)}<br>{kind}: {value:+.2f} points{_ends(ci, '+.2f')}"
+            hover = tr(
+                "{name}<br>{kind}: {shift:+.2f} points{ends}",
+                name=escape(name),
+                kind=tr(kind),
+                shift=value,
+                ends=_ends(ci, "+.2f"),
+            )
             behind = Behind(name, arm=arm.code)
             marks.append(Mark(row + beside(k, len(SHIFTS)), value, ci, hover, behind))
-        drawing.dots(marks, name=kind, color=judge_color(k), marker={"symbol": symbol, "size": 10})
+        drawing.dots(marks, name=tr(kind), color=judge_color(k), marker={"symbol": symbol, "size": 10})
     drawing.rows([arm_name(arm, arms) for arm in arms])
     drawing.level(x=0.0)
     for end in (-smallest, smallest):
         drawing.level(x=end)
     words = "; ".join(f"{arm_name(a, arms)} {_signed(a.shift.ascending)}" for a in arms)
     return drawing.chart(
-        "Dots with 95 % intervals: by how many points the order moves scores; dotted lines at 0 and "
-        f"at the smallest effect of interest, {smallest:g}. Ascending less descending: {words}."
+        tr(
+            "Dots with 95 % intervals: by how many points the order moves scores; dotted lines at 0 and at "
+            "the smallest effect of interest, {smallest:g}. Ascending less descending: {words}.",
+            smallest=smallest,
+            words=words,
+        )
     )
 
 
 SHIFTS = {
-    "ascending less descending": "circle",
-    "highest less lowest order": "diamond",
-    "single score, the order's part": "square",
+    msg("ascending less descending"): "circle",
+    msg("highest less lowest order"): "diamond",
+    msg("single score, the order's part"): "square",
 }
 """The symbols of an arm's shifts."""
 
@@ -62,15 +73,20 @@ def _shift(shift: Shift, kind: int) -> tuple[float, Interval]:
 
 def pull_bars(arm: PositionArm, *, run_judges: Sequence[str] = ()) -> Chart:
     """What each place does to the mean score, with intervals of all places at once."""
-    drawing = Drawing(x="Position shown", y="Score points")
+    drawing = Drawing(x=tr("Position shown"), y=tr("Score points"))
     marks = [
         Mark(
             pull.place,
             pull.value,
             pull.ci,
-            f"Highest instead of lowest score at position {pull.place}:<br>mean score "
-            f"{pull.value:+.2f} points{_ends(pull.ci, '+.2f')} (all places at once)",
-            Behind(f"{arm.arm.judge}, position {pull.place}", arm=arm.code, position=pull.place),
+            tr(
+                "Highest instead of lowest score at position {place}:<br>mean score {shift:+.2f} points{ends} "
+                "(all places at once)",
+                place=pull.place,
+                shift=pull.value,
+                ends=_ends(pull.ci, "+.2f"),
+            ),
+            Behind(tr("{name}, position {p}", name=arm.arm.judge, p=pull.place), arm=arm.code, position=pull.place),
         )
         for pull in arm.shift.pulls
     ]
@@ -80,8 +96,11 @@ def pull_bars(arm: PositionArm, *, run_judges: Sequence[str] = ()) -> Chart:
     drawing.figure.update_xaxes(dtick=1)
     words = ", ".join(f"{p.place}: {_signed(p.value)}" for p in arm.shift.pulls)
     return drawing.chart(
-        "Bars: how the mean score changes in points when the highest score stands at a position "
-        f"instead of the lowest. {words}."
+        tr(
+            "Bars: how the mean score changes in points when the highest score stands at a position instead "
+            "of the lowest. {words}.",
+            words=words,
+        )
     )
 
 
@@ -90,7 +109,7 @@ def _signed(value: float) -> str:
 
 
 def _ends(ci: Interval, form: str) -> str:
-    return f", 95 % interval {ci.low:{form}} to {ci.high:{form}}" if np.isfinite(ci.low) else ""
+    return tr(", 95 % interval {ends}", ends=interval(ci, form)) if np.isfinite(ci.low) else ""
 
 
 def selection_bars(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = ()) -> Chart:
@@ -98,7 +117,7 @@ def selection_bars(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = (
 
     ``run_judges``: all of the run, in its order, for their colours.
     """
-    drawing = Drawing(x="Position shown", y="Share of judgments")
+    drawing = Drawing(x=tr("Position shown"), y=tr("Share of judgments"))
     for arm, look in zip(arms, looks_of([arm.arm.judge for arm in arms], run_judges), strict=True):
         shares, name = arm.position, arm_name(arm, arms)
         picked = zip(shares.share, shares.share_ci, shares.counts, strict=True)
@@ -107,14 +126,20 @@ def selection_bars(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = (
                 p,
                 value,
                 ci,
-                f"Position {p}: {value:.1%} ({many(count, 'judgment')}){_ends(ci, '.1%')}",
-                Behind(f"{name}, position {p}", arm=arm.code, position=p),
+                tr(
+                    "Position {p}: {share:.1%} ({judgments}){ends}",
+                    p=p,
+                    share=value,
+                    judgments=many(count, "judgment"),
+                    ends=_ends(ci, ".1%"),
+                ),
+                Behind(tr("{name}, position {p}", name=name, p=p), arm=arm.code, position=p),
             )
             for p, (value, ci, count) in enumerate(picked, start=1)
         ]
         drawing.bars(marks, name=name, color=look.color, pattern=look.pattern, upright=True)
     for n in sorted({len(arm.arm.scores) for arm in arms}):
-        drawing.level(y=1.0 / n, text=f"even: 1/{n}")
+        drawing.level(y=1.0 / n, text=tr("even: 1/{n}", n=n))
     most = max((len(arm.arm.scores) for arm in arms), default=1)
     drawing.figure.update_xaxes(dtick=1, range=[0.4, most + 0.6])
     drawing.figure.update_yaxes(tickformat=".0%", rangemode="tozero")
@@ -129,7 +154,7 @@ def heatmap(arm: PositionArm) -> Chart:
     """
     table = arm.table
     n = len(table.scores)
-    drawing = Drawing(x="Position shown", y="Score chosen", height=120 + CELL * n)
+    drawing = Drawing(x=tr("Position shown"), y=tr("Score chosen"), height=120 + CELL * n)
     drawing.cells(
         table.share,
         share_scale(1.0 / n, float(np.nanmax(np.abs(table.share - 1.0 / n), initial=0.05))),
@@ -139,7 +164,7 @@ def heatmap(arm: PositionArm) -> Chart:
         hover=lambda s, p: share_hover(arm, s, p),
         behind=lambda s, p: share_behind(arm, s, p, arm.arm.judge),
         data=lambda s, p: [table.scores[s], table.positions[p]],
-        colorbar={"tickformat": ".0%", "thickness": 12, "title": {"text": "share<br>of score"}},
+        colorbar={"tickformat": ".0%", "thickness": 12, "title": {"text": tr("share<br>of score")}},
     )
     drawing.figure.update_xaxes(type="category", side="bottom")
     drawing.figure.update_yaxes(type="category", showgrid=False)
@@ -162,40 +187,43 @@ def share_text(arm: PositionArm, score: int, place: int, sign: str = "") -> str:
 
 def share_hover(arm: PositionArm, score: int, place: int) -> str:
     table = arm.table
-    head = f"Score {table.scores[score]} at position {table.positions[place]}"
+    head = tr("Score {score} at position {place}", score=table.scores[score], place=table.positions[place])
     chosen, shown = table.counts[score, place], table.exposure[score, place]
-    counts = f"chosen {chosen:,} of {shown:,} times shown there"
+    counts = tr("chosen {chosen:,} of {shown:,} times shown there", chosen=chosen, shown=shown)
     if not np.isfinite(table.share[score, place]):
-        return f"{head}<br>{counts}<br>no share can be given"
+        return tr("{head}<br>{counts}<br>no share can be given", head=head, counts=counts)
     ends = _ends(table.ci[score][place], ".1%")
-    return (
-        f"{head}: {table.share[score, place]:.1%} of this score's choices{ends}"
-        f"{' (all cells at once)' if ends else ''}<br>{counts}"
+    return tr(
+        "{head}: {share:.1%} of this score's choices{ends}<br>{counts}",
+        head=head,
+        share=table.share[score, place],
+        ends=ends and ends + tr(" (all cells at once)"),
+        counts=counts,
     )
 
 
 def share_behind(arm: PositionArm, score: int, place: int, name: str, run: str | None = None) -> Behind:
     """The judgments that chose a score at a position (both from 0)."""
     chosen, position = arm.table.scores[score], arm.table.positions[place]
-    cell = f"{name}, score {chosen} at position {position}"
+    cell = tr("{name}, score {score} at position {place}", name=name, score=chosen, place=position)
     return Behind(cell, arm.code, chosen, position, run=run)
 
 
 def score_distribution(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = ()) -> Chart:
     """How often each score was given, with the unreadable share as the last bar."""
-    drawing = Drawing(x="Score", y="Share of all judgments")
+    drawing = Drawing(x=tr("Score"), y=tr("Share of all judgments"))
     for arm, look in zip(arms, looks_of([arm.arm.judge for arm in arms], run_judges), strict=True):
         given, name = arm.score_distribution, arm_name(arm, arms)
 
         def mark(at: str, share: float, count: int, behind: Behind) -> Mark:
-            return Mark(at, share, NO_INTERVAL, f"{at}: {share:.1%} ({many(count, 'judgment')})", behind)
+            return Mark(at, share, NO_INTERVAL, f"{at}: {number(share, '.1%')} ({many(count, 'judgment')})", behind)
 
         marks = [
-            mark(str(score), share, count, Behind(f"{name}, score {score}", arm.code, score))
+            mark(str(score), share, count, Behind(tr("{name}, score {score}", name=name, score=score), arm.code, score))
             for score, share, count in zip(given.scores, given.share, given.counts, strict=True)
         ]
-        unread = Behind(f"{name}, unread", arm.code, status="unread")
-        marks.append(mark("unread", given.unread_share, given.unread, unread))
+        unread = Behind(tr("{name}, unread", name=name), arm.code, status="unread")
+        marks.append(mark(tr("unread"), given.unread_share, given.unread, unread))
         drawing.bars(marks, name=name, color=look.color, pattern=look.pattern, upright=True)
     drawing.figure.update_layout(barmode="group", showlegend=len(arms) > 1)
     drawing.figure.update_xaxes(type="category")
@@ -209,7 +237,7 @@ def arm_name(arm: PositionArm, arms: Sequence[PositionArm]) -> str:
     mine = [arm.arm.judge, arm.arm.dataset, arm.arm.strategy, str(arm.arm.variant)]
     differing = [mine[k] for k in range(4) if len({row[k] for row in parts}) > 1]
     name = " · ".join(part for part in differing if part) or arm.arm.judge
-    return f"{name} (simulated)" if arm.arm.simulated else name
+    return f"{name} ({tr('simulated')})" if arm.arm.simulated else name
 
 
 def _selection_alt(arms: Sequence[PositionArm]) -> str:
@@ -217,31 +245,40 @@ def _selection_alt(arms: Sequence[PositionArm]) -> str:
     for arm in arms:
         shares = arm.position.share
         if not np.isfinite(shares).all():
-            sentences.append(f"{arm_name(arm, arms)}: no readable judgment.")
+            sentences.append(tr("{name}: no readable judgment.", name=arm_name(arm, arms)))
             continue
-        listed = ", ".join(f"{p + 1}: {share:.0%}" for p, share in enumerate(shares))
+        listed = ", ".join(f"{p + 1}: {number(share, '.0%')}" for p, share in enumerate(shares))
         sentences.append(f"{arm_name(arm, arms)}: {listed}.")
-    return "Bars: share of judgments that chose each position. " + " ".join(sentences)
+    return tr("Bars: share of judgments that chose each position. ") + " ".join(sentences)
 
 
 def _heatmap_alt(arm: PositionArm) -> str:
     share = arm.table.share
-    opening = "Heatmap: for each score, the share of its choices made at each position."
+    opening = tr("Heatmap: for each score, the share of its choices made at each position.")
     if not np.isfinite(share).any():
-        return f"{opening} There is no readable judgment to show."
+        return tr("{opening} There is no readable judgment to show.", opening=opening)
     s, p = np.unravel_index(int(np.nanargmax(share)), share.shape)
-    return (
-        f"{opening} An even judge shows {1.0 / len(share):.0%} everywhere; the largest is "
-        f"{share[s, p]:.0%}, score {arm.table.scores[int(s)]} at position {int(p) + 1}. "
-        f"{many(int(arm.table.clear.sum()), 'cell')} beyond chance, marked."
+    return tr(
+        "{opening} An even judge shows {even:.0%} everywhere; the largest is {most:.0%}, score "
+        "{score} at position {place}. {cells} beyond chance, marked.",
+        opening=opening,
+        even=1.0 / len(share),
+        most=share[s, p],
+        score=arm.table.scores[int(s)],
+        place=int(p) + 1,
+        cells=many(int(arm.table.clear.sum()), "cell"),
     )
 
 
 def _distribution_alt(arm: PositionArm) -> str:
     given = arm.score_distribution
     if not np.isfinite(given.unread_share):
-        return f"{arm.arm.judge}, {arm.arm.strategy}: no judgment."
-    listed = ", ".join(f"{s}: {x:.0%}" for s, x in zip(given.scores, given.share, strict=True))
-    return (
-        f"{arm.arm.judge}, {arm.arm.strategy}: share of judgments by score: {listed}; unread {given.unread_share:.0%}."
+        return tr("{judge}, {strategy}: no judgment.", judge=arm.arm.judge, strategy=arm.arm.strategy)
+    listed = ", ".join(f"{s}: {number(x, '.0%')}" for s, x in zip(given.scores, given.share, strict=True))
+    return tr(
+        "{judge}, {strategy}: share of judgments by score: {listed}; unread {unread_share:.0%}.",
+        judge=arm.arm.judge,
+        strategy=arm.arm.strategy,
+        listed=listed,
+        unread_share=given.unread_share,
     )

@@ -24,6 +24,7 @@ import plotly
 import plotly.graph_objects as go
 
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 
 Format = Literal["svg", "png", "pdf"]
 FORMATS: tuple[Format, ...] = ("svg", "png", "pdf")
@@ -85,15 +86,19 @@ def browser() -> str:
     if named := os.environ.get("CHROME"):
         if found := shutil.which(named):
             return found
-        raise NoPrinter(f"CHROME names {named}, and there is no such program. Name a Chrome or Chromium.")
+        raise NoPrinter(
+            tr("CHROME names {program}, and there is no such program. Name a Chrome or Chromium.", program=named)
+        )
     for name in BROWSERS:
         if found := shutil.which(name):
             return found
     if MAC.exists():
         return str(MAC)
     raise NoPrinter(
-        "Figures are drawn by a browser, and there is none on this machine: install Chromium or Chrome "
-        "(apt-get install chromium), or name one in CHROME. Texts and tables need none: leave --figures out."
+        tr(
+            "Figures are drawn by a browser, and there is none on this machine: install Chromium or Chrome "
+            "(apt-get install chromium), or name one in CHROME. Texts and tables need none: leave --figures out."
+        )
     )
 
 
@@ -105,7 +110,7 @@ def printed(wanted: Sequence[Wanted], size: str, formats: Sequence[Format]) -> l
         import kaleido
     except ImportError:
         raise NoPrinter(
-            "Figures need the package kaleido: pip install 'kaleido>=1.5,<2', or leave --figures out."
+            tr("Figures need the package kaleido: pip install 'kaleido>=1.5,<2', or leave --figures out.")
         ) from None
     del kaleido
     work = partial(_drawn, [laid_out(one, SIZES[size]) for one in wanted], formats, path)
@@ -132,10 +137,14 @@ async def _drawn(
                     drawn.append(one)
     except TimeoutError:
         raise LabError(
-            f"The browser {path} did not draw the figures in {limit:.0f} s. Ask for fewer, or another CHROME."
+            tr(
+                "The browser {path} did not draw the figures in {limit:.0f} s. Ask for fewer, or another CHROME.",
+                path=path,
+                limit=limit,
+            )
         ) from None
     except (RuntimeError, OSError) as fault:
-        raise LabError(f"The browser {path} cannot draw: {fault}") from fault
+        raise LabError(tr("The browser {path} cannot draw: {fault}", path=path, fault=fault)) from fault
     return drawn
 
 

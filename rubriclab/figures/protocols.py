@@ -11,7 +11,8 @@ from plotly.subplots import make_subplots
 from rubriclab.figures.marks import Drawing, Mark, cut
 from rubriclab.figures.style import ACCENT, OVER, Chart, house_style
 from rubriclab.findings.protocols import ProtocolComparison
-from rubriclab.model.wording import many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many, number
 
 _SHORT = 20
 
@@ -22,23 +23,29 @@ def protocols(both_ways: ProtocolComparison) -> Chart:
     above, below = {"row": 1, "col": 1}, {"row": 2, "col": 1}
     drawing = Drawing(house_style(figure, height=520))
     _candidates(drawing, both_ways, above)
-    both = {"pairs": both_ways.pairs, "rubric": both_ways.rubric}
+    both = {msg("pairs"): both_ways.pairs, msg("rubric"): both_ways.rubric}
     drawing.bars(
         [
             Mark(
                 row,
                 part.flip_rate,
                 part.flip_ci,
-                f"{name}: {part.flip_rate:.1%} of decisions flip<br>{part.decisions_per_call:.2f} "
-                f"decisions a call, {part.stable_per_call:.2f} of them stable",
+                tr(
+                    "{name}: {flip_rate:.1%} of decisions flip<br>{decisions_per_call:.2f} decisions a call, "
+                    "{stable_per_call:.2f} of them stable",
+                    name=tr(name),
+                    flip_rate=part.flip_rate,
+                    decisions_per_call=part.decisions_per_call,
+                    stable_per_call=part.stable_per_call,
+                ),
             )
             for row, (name, part) in enumerate(both.items())
         ],
         color=[OVER, ACCENT],
         place=below,
     )
-    drawing.rows(list(both), place=below)
-    title = "Decisions that flip with the order"
+    drawing.rows([tr(name) for name in both], place=below)
+    title = tr("Decisions that flip with the order")
     figure.update_xaxes(title_text=title, tickformat=".0%", rangemode="tozero", **below)
     return drawing.chart(_protocol_words(both_ways))
 
@@ -50,8 +57,14 @@ def _candidates(drawing: Drawing, both_ways: ProtocolComparison, place: Mapping[
             Mark(
                 row.score,
                 row.owr,
-                hover=f"{escape(row.candidate)}<br>win rate {row.owr:.2f} (rank {row.owr_rank:g})"
-                f"<br>rubric {row.score:.2f} (rank {row.score_rank:g})",
+                hover=tr(
+                    "{candidate}<br>win rate {owr:.2f} (rank {owr_rank:g})<br>rubric {score:.2f} (rank {score_rank:g})",
+                    candidate=escape(row.candidate),
+                    owr=row.owr,
+                    owr_rank=row.owr_rank,
+                    score=row.score,
+                    score_rank=row.score_rank,
+                ),
             )
             for row in both_ways.candidates
         ],
@@ -66,19 +79,26 @@ def _candidates(drawing: Drawing, both_ways: ProtocolComparison, place: Mapping[
     drawing.figure.data[-1].update(mode="markers+text")
     scores = _roomy([row.score for row in both_ways.candidates])
     rates = _roomy([row.owr for row in both_ways.candidates])
-    drawing.figure.update_xaxes(title_text="Mean rubric score", range=scores, **place)
-    drawing.figure.update_yaxes(title_text="Overall win rate", range=rates, **place)
+    drawing.figure.update_xaxes(title_text=tr("Mean rubric score"), range=scores, **place)
+    drawing.figure.update_yaxes(title_text=tr("Overall win rate"), range=rates, **place)
 
 
 def _protocol_words(both_ways: ProtocolComparison) -> str:
     parts = [
-        f"{name}: {_percent(part.flip_rate)} of decisions flip with the order, "
-        f"{_number(part.stable_per_call)} stable decisions a call"
-        for name, part in (("pairs", both_ways.pairs), ("rubric", both_ways.rubric))
+        tr(
+            "{name}: {share} of decisions flip with the order, {stable} stable decisions a call",
+            name=name,
+            share=_percent(part.flip_rate),
+            stable=_number(part.stable_per_call),
+        )
+        for name, part in ((tr("pairs"), both_ways.pairs), (tr("rubric"), both_ways.rubric))
     ]
-    return (
-        f"{both_ways.judge}: {many(len(both_ways.candidates), 'candidate')} by win rate and by mean rubric score, "
-        f"Kendall's tau {_number(both_ways.tau)}. {'; '.join(parts)}."
+    return tr(
+        "{judge}: {candidates} by win rate and by mean rubric score, Kendall's tau {tau}. {parts}.",
+        judge=both_ways.judge,
+        candidates=many(len(both_ways.candidates), "candidate"),
+        tau=_number(both_ways.tau),
+        parts="; ".join(parts),
     )
 
 
@@ -92,8 +112,8 @@ def _roomy(values: Sequence[float]) -> list[float] | None:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "not known"
+    return number(value, ".3f", unknown=tr("not known"))
 
 
 def _percent(value: float) -> str:
-    return f"{value:.0%}" if np.isfinite(value) else "–"
+    return number(value, ".0%")

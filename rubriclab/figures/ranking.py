@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.ranking_results import RankReversal
-from rubriclab.model.wording import many
+from rubriclab.model.language import tr
+from rubriclab.model.wording import interval, many, number
 
 
 def change_dots(pairs: Sequence[RankReversal]) -> Chart:
@@ -15,77 +16,91 @@ def change_dots(pairs: Sequence[RankReversal]) -> Chart:
 
     Both at equal numbers of reads, among prompts where both sides name one winner.
     """
-    rows = [f"{_place(pair)} · {pair.a} vs {pair.b}" for pair in pairs]
-    drawing = Drawing(x="Prompts whose winner changes", height=_height(rows, ("a", "b")))
-    kinds = (("between the two", "changed", 0), ("same order twice (noise)", "control", 1))
+    rows = [f"{_place(pair)} · {_against(pair.a, pair.b)}" for pair in pairs]
+    drawing = Drawing(x=tr("Prompts whose winner changes"), height=_height(rows, ("a", "b")))
+    kinds = ((tr("between the two"), "changed", 0), (tr("same order twice (noise)"), "control", 1))
     for name, field, color in kinds:
         marks = []
         for row, pair in enumerate(pairs):
             share = getattr(pair.noise, field)
             if share is not None:
-                hover = f"{name}: {share.value:.1%} [{share.ci.low:.1%}, {share.ci.high:.1%}]"
+                hover = f"{name}: {number(share.value, '.1%')} {interval(share.ci, '.1%', brackets=True)}"
                 at = row + beside(color, 2)
                 marks.append(Mark(at, share.value, share.ci, hover, _behind(pair)))
         drawing.dots(marks, name=name, color=judge_color(color), marker={"size": 10})
     drawing.rows(rows)
     drawing.figure.update_xaxes(tickformat=".0%", rangemode="tozero")
     parts = [f"{row} {_noise_alt(pair)}" for row, pair in zip(rows[:8], pairs, strict=False)]
-    return drawing.chart(f"Share of prompts whose winner changes: {listed(parts, of=len(pairs))}.")
+    return drawing.chart(tr("Share of prompts whose winner changes: {parts}.", parts=listed(parts, of=len(pairs))))
 
 
 def _noise_alt(pair: RankReversal) -> str:
     control = pair.noise.control
-    known = f"{control.value:.0%} in the same order" if control else "no order read twice"
-    return f"{pair.noise.changed.value:.0%}, {known}"
+    known = tr("{share:.0%} in the same order", share=control.value) if control else tr("no order read twice")
+    return f"{number(pair.noise.changed.value, '.0%')}, {known}"
 
 
 def flip_bars(pairs: Sequence[RankReversal], *, strict: bool = False) -> Chart:
     """Share of prompts whose winner changes; a row a judge and data set, a colour a pair."""
     rows, kinds = _rows(pairs), _kinds(pairs)
-    drawing = Drawing(x="Prompts whose winner changes", height=_height(rows, kinds))
+    drawing = Drawing(x=tr("Prompts whose winner changes"), height=_height(rows, kinds))
 
     def share(pair: RankReversal) -> Mark:
         flip = pair.top1_flip_strict if strict else pair.top1_flip
-        hover = f"{flip.value:.1%} of {many(flip.n, 'prompt')}<br>95 % interval {flip.ci.low:.1%} to {flip.ci.high:.1%}"
+        hover = tr(
+            "{share:.1%} of {prompts}<br>95 % interval {low:.1%} to {high:.1%}",
+            share=flip.value,
+            prompts=many(flip.n, "prompt"),
+            low=flip.ci.low,
+            high=flip.ci.high,
+        )
         return Mark(rows.index(_place(pair)), flip.value, flip.ci, hover, _behind(pair))
 
     for index, (a, b) in enumerate(kinds):
         mine = [share(pair) for pair in pairs if (pair.a, pair.b) == (a, b)]
-        drawing.bars(mine, name=f"{a} vs {b}", color=judge_color(index))
+        drawing.bars(mine, name=_against(a, b), color=judge_color(index))
     drawing.rows(rows)
     drawing.figure.update_xaxes(tickformat=".0%", rangemode="tozero")
     drawing.figure.update_layout(barmode="group", showlegend=bool(kinds))
-    parts = [f"{_place(p)} ({p.a} vs {p.b}) {share(p).value:.0%}" for p in pairs[:8]]
-    return drawing.chart(f"Share of prompts whose top candidate changes: {listed(parts)}.")
+    parts = [f"{_place(p)} ({_against(p.a, p.b)}) {number(share(p).value, '.0%')}" for p in pairs[:8]]
+    return drawing.chart(tr("Share of prompts whose top candidate changes: {parts}.", parts=listed(parts)))
 
 
 def tau_dots(pairs: Sequence[RankReversal]) -> Chart:
     """Mean Kendall tau-b between the two rankings, with its interval; 1 is the same ranking."""
     rows, kinds = _rows(pairs), _kinds(pairs)
-    drawing = Drawing(x="Agreement of the rankings (mean tau-b)", height=_height(rows, kinds))
+    drawing = Drawing(x=tr("Agreement of the rankings (mean tau-b)"), height=_height(rows, kinds))
 
     def tau(pair: RankReversal, index: int) -> Mark:
         value = pair.kendall_tau
-        hover = (
-            f"tau {value.value:.2f} [{value.ci.low:.2f}, {value.ci.high:.2f}]<br>{value.n:,} "
-            f"prompts, {pair.excluded:,} left out (all tied)"
+        hover = tr(
+            "tau {tau:.2f} [{low:.2f}, {high:.2f}]<br>{n:,} prompts, {excluded:,} left out (all tied)",
+            tau=value.value,
+            low=value.ci.low,
+            high=value.ci.high,
+            n=value.n,
+            excluded=pair.excluded,
         )
         at = rows.index(_place(pair)) + beside(index, len(kinds))
         return Mark(at, value.value, value.ci, hover, _behind(pair))
 
     for index, (a, b) in enumerate(kinds):
         mine = [tau(pair, index) for pair in pairs if (pair.a, pair.b) == (a, b)]
-        drawing.dots(mine, name=f"{a} vs {b}", color=judge_color(index), marker={"size": 10})
+        drawing.dots(mine, name=_against(a, b), color=judge_color(index), marker={"size": 10})
     drawing.level(x=1)
     drawing.rows(rows)
     drawing.figure.update_layout(showlegend=bool(kinds))
-    parts = [f"{_place(p)} ({p.a} vs {p.b}) {p.kendall_tau.value:.2f}" for p in pairs[:8]]
-    return drawing.chart(f"Agreement of rankings (mean Kendall tau): {listed(parts)}.")
+    parts = [f"{_place(p)} ({_against(p.a, p.b)}) {number(p.kendall_tau.value, '.2f')}" for p in pairs[:8]]
+    return drawing.chart(tr("Agreement of rankings (mean Kendall tau): {parts}.", parts=listed(parts)))
 
 
 def _behind(pair: RankReversal) -> Behind:
     """A point rests on two arms; it leads to the first, from where the other is one choice away."""
-    return Behind(f"{_place(pair)} · {pair.a} (against {pair.b})", arm=pair.code_a)
+    return Behind(tr("{place} · {a} (against {b})", place=_place(pair), a=pair.a, b=pair.b), arm=pair.code_a)
+
+
+def _against(a: str, b: str) -> str:
+    return tr("{a} vs {b}", a=a, b=b)
 
 
 def _rows(pairs: Sequence[RankReversal]) -> list[str]:

@@ -12,9 +12,10 @@ from rubriclab.figures.marks import GRID, Drawing, Mark, beside, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, JUDGE_COLORS, Behind, Chart, judge_color, looks_of
 from rubriclab.findings.rasch_results import Element, Place, RaschArm, RaschScale
 from rubriclab.findings.rasch_words import fit_words
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 
-LOGITS = "logits"
+LOGITS = msg("logits")
 BINS, WIDTH = 24, 5.0
 """Of the items' column: bars, and its width in slots (a mark has one)."""
 MOST = 12
@@ -36,7 +37,7 @@ class _Ruler:
     """Columns from left to right on one axis of logits."""
 
     def __init__(self) -> None:
-        self.drawing = Drawing(y=LOGITS, height=520)
+        self.drawing = Drawing(y=tr(LOGITS), height=520)
         self.columns: list[Column] = []
         self.next = 0.0
 
@@ -81,8 +82,8 @@ def ruler(scale: RaschScale, *, run_judges: Sequence[str] = ()) -> Chart:
     looks = looks_of([e.name for e in judges], run_judges)
     color = {e.name: look.color for e, look in zip(judges, looks, strict=True)}
     _judges(one, judges, color)
-    _others(one, "people", [e for e in scale.elements if e.facet == "person"], JUDGE_COLORS[-1])
-    _others(one, "setting", [e for e in scale.elements if e.facet == "setting"], JUDGE_COLORS[3])
+    _others(one, tr("people"), [e for e in scale.elements if e.facet == "person"], JUDGE_COLORS[-1])
+    _others(one, tr("setting"), [e for e in scale.elements if e.facet == "setting"], JUDGE_COLORS[3])
     _places(one, scale, color)
     _thresholds(one, scale, color)
     return one.finished(_alt(scale))
@@ -90,7 +91,7 @@ def ruler(scale: RaschScale, *, run_judges: Sequence[str] = ()) -> Chart:
 
 def _items(one: _Ruler, scale: RaschScale) -> None:
     known = scale.items.theta[np.isfinite(scale.items.theta)]
-    start = one.column("items", (), WIDTH)
+    start = one.column(tr("items"), (), WIDTH)
     if not known.size:
         return
     counts, edges = np.histogram(known, bins=BINS)
@@ -103,7 +104,10 @@ def _items(one: _Ruler, scale: RaschScale) -> None:
         width=0.9 * height,
         orientation="h",
         marker={"color": ACCENT, "opacity": 0.55},
-        hovertext=[f"{many(n, 'item')} at {y:+.2f}" for n, y in zip(counts[some], middle[some], strict=True)],
+        hovertext=[
+            tr("{items} at {logits:+.2f}", items=many(n, "item"), logits=y)
+            for n, y in zip(counts[some], middle[some], strict=True)
+        ],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
     )
@@ -112,7 +116,7 @@ def _items(one: _Ruler, scale: RaschScale) -> None:
 def _judges(one: _Ruler, judges: Sequence[Element], color: dict[str, str]) -> None:
     """One slot a judge, in the colour that its places have too; the legend names it."""
     judges = judges[:MOST]
-    start = one.column("judges", [""] * len(judges))
+    start = one.column(tr("judges"), [""] * len(judges))
     for k, element in enumerate(judges):
         severity = element.severity if np.isfinite(element.severity) else 0.0
         mark = Mark(start + k, severity, element.severity_ci, _hover(element))
@@ -133,7 +137,7 @@ def _places(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
     drawn = [judge for judge in scale.places if judge.places][:MOST]
     if not drawn:
         return
-    start = one.column("places", [str(place.position) for place in drawn[0].places])
+    start = one.column(tr("places"), [str(place.position) for place in drawn[0].places])
     for k, judge in enumerate(drawn):
         marks = [
             Mark(
@@ -149,14 +153,20 @@ def _places(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
 
 def _thresholds(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
     """Where each score begins, of the only judge or of all."""
-    start = one.column("scores", [str(score) for score in scale.scores[1:]])
+    start = one.column(tr("scores"), [str(score) for score in scale.scores[1:]])
     known = [t for t in scale.thresholds if np.isfinite(t.measure)]
     marks = [
         Mark(
             start + scale.scores.index(t.score) - 1,
             t.measure,
             t.ci,
-            f"{escape(t.whose)} score {t.score} from {t.measure:+.2f} ({interval(t.ci, '+.2f')})",
+            tr(
+                "{whose} score {score} from {measure:+.2f} ({ends})",
+                whose=escape(t.whose),
+                score=t.score,
+                measure=t.measure,
+                ends=interval(t.ci, "+.2f"),
+            ),
         )
         for t in known
     ]
@@ -167,28 +177,51 @@ def _thresholds(one: _Ruler, scale: RaschScale, color: dict[str, str]) -> None:
 
 def _hover(element: Element) -> str:
     value = f"{number(element.severity, '+.2f')} ({interval(element.severity_ci, '+.2f')})"
-    fit = f"infit {number(element.fit.infit, '.2f')}, outfit {number(element.fit.outfit, '.2f')}"
-    return f"{escape(element.name)}: severity {value}<br>{fit}: {fit_words(element.fit.infit)}"
+    fit = tr(
+        "infit {infit}, outfit {outfit}",
+        infit=number(element.fit.infit, ".2f"),
+        outfit=number(element.fit.outfit, ".2f"),
+    )
+    return tr(
+        "{name}: severity {severity}<br>{fit}: {words}",
+        name=escape(element.name),
+        severity=value,
+        fit=fit,
+        words=fit_words(element.fit.infit),
+    )
 
 
 def _place_hover(name: str, place: Place) -> str:
-    return f"{escape(name)}, position {place.position}: {place.logit:+.2f} ({interval(place.ci, '+.2f')})"
+    return tr(
+        "{name}, position {place}: {logit:+.2f} ({ends})",
+        name=escape(name),
+        place=place.position,
+        logit=place.logit,
+        ends=interval(place.ci, "+.2f"),
+    )
 
 
 def _alt(scale: RaschScale) -> str:
     known = scale.items.theta[np.isfinite(scale.items.theta)]
     if not known.size:
-        return f"No ruler of {scale.dataset}: {scale.why or 'no item has a measure'}."
-    severe = [f"{e.name} {e.severity:+.2f}" for e in scale.elements if np.isfinite(e.severity)]
-    places = [
-        f"{judge.name} position {max(judge.places, key=lambda p: p.logit).position}"
-        for judge in scale.places
-        if judge.places
-    ]
-    return (
-        f"Ruler of {scale.dataset} in logits. {many(len(known), 'item')} from {known.min():+.1f} to {known.max():+.1f}. "
-        f"Severity: {listed(severe[:4], of=len(severe))}. Place that adds most: {listed(places[:4], of=len(places))}."
+        why = tr(scale.why) or tr("no item has a measure")
+        return tr("No ruler of {dataset}: {why}.", dataset=scale.dataset, why=why)
+    severe = [f"{e.name} {number(e.severity, '+.2f')}" for e in scale.elements if np.isfinite(e.severity)]
+    places = [_most_added(judge.name, judge.places) for judge in scale.places if judge.places]
+    return tr(
+        "Ruler of {dataset} in logits. {items} from {lowest:+.1f} to {highest:+.1f}. Severity: {severe}. "
+        "Place that adds most: {places}.",
+        dataset=scale.dataset,
+        items=many(len(known), "item"),
+        lowest=known.min(),
+        highest=known.max(),
+        severe=listed(severe[:4], of=len(severe)),
+        places=listed(places[:4], of=len(places)),
     )
+
+
+def _most_added(name: str, places: Sequence[Place]) -> str:
+    return tr("{name} position {place}", name=name, place=max(places, key=lambda p: p.logit).position)
 
 
 # ---------------------------------------------------------------- beside the choice model
@@ -196,8 +229,11 @@ def _alt(scale: RaschScale) -> str:
 
 def places_forest(arm: RaschArm) -> Chart:
     """Each place's log-odds by the Rasch model (scores as ranks) and by the choice model (as names)."""
-    lines: tuple[tuple[str, tuple[Place, ...]], ...] = (("Rasch model", arm.places), ("choice model", arm.choice))
-    drawing = Drawing(x="log-odds against the mean place", height=120 + 52 * max(len(arm.places), 1))
+    lines: tuple[tuple[str, tuple[Place, ...]], ...] = (
+        (tr("Rasch model"), arm.places),
+        (tr("choice model"), arm.choice),
+    )
+    drawing = Drawing(x=tr("log-odds against the mean place"), height=120 + 52 * max(len(arm.places), 1))
     drawing.level(x=0)
     for index, (name, places) in enumerate(lines):
         marks = [
@@ -206,12 +242,14 @@ def places_forest(arm: RaschArm) -> Chart:
                 place.logit,
                 place.ci,
                 _place_hover(name, place),
-                Behind(f"{arm.arm}, position {place.position}", arm=arm.code, position=place.position),
+                Behind(
+                    tr("{name}, position {p}", name=arm.arm, p=place.position), arm=arm.code, position=place.position
+                ),
             )
             for row, place in enumerate(places)
             if np.isfinite(place.logit)
         ]
         drawing.dots(marks, name=name, color=judge_color(index))
-    drawing.rows([f"position {place.position}" for place in arm.places])
-    top = [f"{name} position {max(places, key=lambda p: p.logit).position}" for name, places in lines if places]
-    return drawing.chart(f"Places of {arm.arm} by two models; most is added at: {listed(top)}.")
+    drawing.rows([tr("position {place}", place=place.position) for place in arm.places])
+    top = [_most_added(name, places) for name, places in lines if places]
+    return drawing.chart(tr("Places of {arm} by two models; most is added at: {top}.", arm=arm.arm, top=listed(top)))

@@ -13,6 +13,8 @@ from plotly.subplots import make_subplots
 from rubriclab.figures.marks import Drawing, Mark, Scale, cut
 from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, Behind, Chart, house_style
 from rubriclab.findings.reads import Read, RunningMean
+from rubriclab.model.language import tr
+from rubriclab.model.wording import interval, number
 
 ROW, TOP = 34, 150
 """Height of a position's row, and of the panel of scores above, in pixels."""
@@ -65,11 +67,8 @@ def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Char
     """
     calls = list(dict.fromkeys(read.call for read in reads))
     names = list(min(reads, key=lambda read: read.call).shown) if reads else []
-    by_cell = {
-        (names.index(read.shown[read.place - 1]), calls.index(read.call)): read
-        for read in reads
-        if read.place is not None
-    }
+    placed = [(read.shown[read.place - 1], read) for read in reads if read.place is not None]
+    by_cell = {(names.index(name), calls.index(read.call)): read for name, read in placed}
     grid = np.full((len(names), len(calls)), np.nan)
     for at, read in by_cell.items():
         grid[at] = np.nan if read.score is None else read.score
@@ -78,20 +77,23 @@ def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Char
         read = by_cell.get((r, c))
         if read is None:
             return ""
-        score = "no score" if read.score is None else f"{read.score:g}"
-        return f"{escape(names[r])}: {score}<br>shown at position {read.place}"
+        score = tr("no score") if read.score is None else number(read.score, "g")
+        return tr("{name}: {score}<br>shown at position {place}", name=escape(names[r]), score=score, place=read.place)
+
+    def behind(r: int, c: int) -> Behind | None:
+        title = tr("{name}, order {order}", name=names[r], order=c + 1)
+        return _behind(by_cell[r, c], title) if (r, c) in by_cell else None
 
     drawing = Drawing(height=90 + ROW * max(1, len(names)))
     drawing.cells(
         grid,
         Scale(SEQUENTIAL, *((min(scores), max(scores)) if scores else (1, 5))),
-        text=lambda r, c: "–" if np.isnan(grid[r, c]) else f"{grid[r, c]:g}",
+        text=lambda r, c: number(grid[r, c], "g"),
         hover=hover,
-        behind=lambda r, c: _behind(by_cell[r, c], f"{names[r]}, order {c + 1}") if (r, c) in by_cell else None,
+        behind=behind,
     )
     drawing.rows([cut(name, 24) for name in names])
-    step = 1 if len(calls) <= 15 else 5
-    drawing.figure.update_xaxes(title_text="Order asked", dtick=step, showgrid=False)
+    drawing.figure.update_xaxes(title_text=tr("Order asked"), dtick=1 if len(calls) <= 15 else 5, showgrid=False)
     drawing.figure.update_layout(showlegend=False, clickmode="event+select")
     return Chart(drawing.figure, _criteria_alt(names, grid), drawing.behind)
 
@@ -114,11 +116,11 @@ def _panels(n: int, *, with_mean: bool) -> go.Figure:
 
 def _strip_axes(figure: go.Figure, n: int, columns: int, usual: bool, place: Mapping[str, int]) -> None:
     """``n`` positions from the top, ``columns`` reads; the first is of the ``usual`` order."""
-    figure.update_yaxes(title_text="Position", range=[n + 0.5, 0.5], dtick=1, showgrid=False, **place)
+    figure.update_yaxes(title_text=tr("Position"), range=[n + 0.5, 0.5], dtick=1, showgrid=False, **place)
     figure.update_xaxes(range=[0.5, columns + 0.5])
     ticks = list(range(1, columns + 1, 1 if columns <= 15 else 5 if columns <= 60 else 10))
-    names = ["usual" if usual and tick == 1 else str(tick) for tick in ticks]
-    figure.update_xaxes(title_text="Order asked", tickmode="array", tickvals=ticks, ticktext=names, **place)
+    names = [tr("usual") if usual and tick == 1 else str(tick) for tick in ticks]
+    figure.update_xaxes(title_text=tr("Order asked"), tickmode="array", tickvals=ticks, ticktext=names, **place)
 
 
 def _add_means(drawing: Drawing, reads: Sequence[Read], running: RunningMean, scores: Sequence[int]) -> None:
@@ -135,14 +137,15 @@ def _add_means(drawing: Drawing, reads: Sequence[Read], running: RunningMean, sc
         mode="lines",
         line={"color": ACCENT, "width": 2.5},
         hovertext=[
-            f"mean of {k}: {mean:.2f}<br>{_span(ci.low, ci.high)}" for k, (_, mean, ci) in enumerate(points, start=1)
+            tr("mean of {k}: {mean:.2f}<br>{span}", k=k, mean=mean, span=_span(ci.low, ci.high))
+            for k, (_, mean, ci) in enumerate(points, start=1)
         ],
         hoverinfo="text",
         **place,
     )
     drawing.dots(
         [
-            Mark(i, read.score, hover=f"order {i}: {read.score:g}")
+            Mark(i, read.score, hover=tr("order {order}: {score:g}", order=i, score=read.score))
             for i, read in enumerate(reads, start=1)
             if read.score is not None
         ],
@@ -154,13 +157,13 @@ def _add_means(drawing: Drawing, reads: Sequence[Read], running: RunningMean, sc
     if scores:
         pad, step = 0.06 * (ceiling - floor) + 0.1, 1 if ceiling - floor <= 10 else None
         drawing.figure.update_yaxes(range=[floor - pad, ceiling + pad], dtick=step, **place)
-    drawing.figure.update_yaxes(title_text="Score", **place)
+    drawing.figure.update_yaxes(title_text=tr("Score"), **place)
 
 
 def _add_rings(drawing: Drawing, again: Sequence[Read]) -> None:
     """What the first read's order gave when asked again: how far apart chance alone can bring them."""
     marks = [
-        Mark(1, read.score, hover=f"the same order again: {read.score:g}", behind=_behind(read))
+        Mark(1, read.score, hover=tr("the same order again: {score:g}", score=read.score), behind=_behind(read))
         for read in again
         if read.score is not None
     ]
@@ -208,57 +211,66 @@ def _frame(index: int, position: int, row: int) -> dict[str, Any]:
 
 
 def _hover(read: Read, index: int, place: int) -> str:
-    label = f" (label {escape(read.labels[place])})" if read.labels else ""
-    lines = [f"order {index + 1}, position {place + 1}: {escape(read.shown[place])}{label}"]
+    label = tr(" (label {label})", label=escape(read.labels[place])) if read.labels else ""
+    lines = [
+        tr(
+            "order {order}, position {place}: {name}{label}",
+            order=index + 1,
+            place=place + 1,
+            name=escape(read.shown[place]),
+            label=label,
+        )
+    ]
     if read.probabilities:
-        lines.append(f"probability {read.probabilities[place]:.1%}")
+        lines.append(tr("probability {probability:.1%}", probability=read.probabilities[place]))
     if read.position == place + 1:
-        lines.append("chosen")
+        lines.append(tr("chosen"))
     elif read.position is None:
-        lines.append(f"nothing chosen: {escape(read.status)}")
+        lines.append(tr("nothing chosen: {status}", status=escape(tr(read.status))))
     return "<br>".join(lines)
 
 
 def _behind(read: Read, name: str = "") -> Behind:
     order = order_text(read)
-    return Behind(name or f"order {order}", arm=read.arm, item=read.item, ordering=order)
+    return Behind(name or tr("order {order}", order=order), arm=read.arm, item=read.item, ordering=order)
 
 
 def _span(low: float, high: float) -> str:
     if not (np.isfinite(low) and np.isfinite(high)):
-        return "no interval yet: all reads agree"
-    return f"95 % interval {low:.2f} to {high:.2f}"
+        return tr("no interval yet: all reads agree")
+    return tr("95 % interval {low:.2f} to {high:.2f}", low=low, high=high)
 
 
 def _alt_again(again: Sequence[Read]) -> str:
-    scores = ["unread" if read.score is None else f"{read.score:g}" for read in again]
-    return f" The same order again: {', '.join(scores)}." if scores else ""
+    scores = [number(read.score, "g", unknown=tr("unread")) for read in again]
+    return tr(" The same order again: {scores}.", scores=", ".join(scores)) if scores else ""
 
 
 def _alt(reads: Sequence[Read], running: RunningMean | None) -> str:
     if not reads:
-        return "No order has been asked yet."
-    words = [
-        f"{order_text(read)}: "
-        + (
-            read.status
-            if read.position is None
-            else "a tie"
-            if read.position == 0
-            else f"chose {read.shown[read.position - 1]} at position {read.position}"
-        )
-        for read in reads[:12]
-    ]
-    more = f" and {len(reads) - 12} more orders" if len(reads) > 12 else ""
+        return tr("No order has been asked yet.")
+    words = "; ".join(f"{order_text(read)}: {_chosen(read)}" for read in reads[:12])
+    more = tr(" and {left} more orders", left=len(reads) - 12) if len(reads) > 12 else ""
     mean = (
-        f" The mean over the orders so far is {running.mean[-1]:.2f}." if running is not None and running.mean else ""
+        tr(" The mean over the orders so far is {mean:.2f}.", mean=running.mean[-1])
+        if running is not None and running.mean
+        else ""
     )
-    return f"What the judge chose under each order shown. {'; '.join(words)}{more}.{mean}"
+    return tr("What the judge chose under each order shown. {words}{more}.{mean}", words=words, more=more, mean=mean)
+
+
+def _chosen(read: Read) -> str:
+    if read.position is None:
+        return tr(read.status)
+    if read.position == 0:
+        return tr("a tie")
+    return tr("chose {shown} at position {place}", shown=read.shown[read.position - 1], place=read.position)
 
 
 def _criteria_alt(names: Sequence[str], grid: np.ndarray) -> str:
     words = []
     for name, row in zip(names, grid, strict=True):
         known = row[np.isfinite(row)]
-        words.append(f"{name}: {known.min():g} to {known.max():g}" if known.size else f"{name}: no score")
-    return "Scores of each criterion under each order of the criteria. " + "; ".join(words) + "."
+        ends = interval((known.min(), known.max()), "g") if known.size else tr("no score")
+        words.append(f"{name}: {ends}")
+    return tr("Scores of each criterion under each order of the criteria. ") + "; ".join(words) + "."

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields
 from typing import Any
 
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm
-from rubriclab.model.language import msg, tr
 from rubriclab.stats.agreement_intervals import Estimated
 from rubriclab.stats.inference import Floats
 from rubriclab.stats.verdict import Effect
@@ -21,21 +19,6 @@ UNKNOWN = Estimated(float("nan"))
 def unknown(why: str) -> Estimated:
     """No number, for the reason ``why``."""
     return Estimated(float("nan"), why=why)
-
-
-WITH_NUMBERS = (
-    msg("{n} units are too few for an interval; {least} are needed"),
-    msg("{n} items lie outside the commonest pair of values, {least} are needed for an interval"),
-)
-"""Reasons of ``stats.agreement_intervals`` that name numbers."""
-
-
-def why_said(why: str) -> str:
-    """A reason why there is no number or no interval, in the reader's language."""
-    for form in WITH_NUMBERS:
-        if found := re.fullmatch(form.replace("{n}", r"(\d+)").replace("{least}", r"(\d+)"), why):
-            return tr(form, n=int(found[1]), least=int(found[2]))
-    return tr(why)
 
 
 @dataclass(frozen=True)

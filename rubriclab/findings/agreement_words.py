@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement, why_said
+from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement
 from rubriclab.findings.topic import Sentence, about, clearest
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
@@ -28,7 +28,7 @@ def agreement_sentence(arm: ArmAgreement) -> str:
             "{who}'s agreement with people read by read is not known under {strategy} orders: {why}.",
             who=who,
             strategy=arm.arm.strategy,
-            why=why_said(one.exact.why),
+            why=tr(one.exact.why),
         )
     alike = tr(
         "A single read of {who} and a single rating are the same in {share:.0%} of pairs{ends} and "
@@ -72,9 +72,9 @@ def ceiling_sentence(arm: ArmAgreement) -> str:
         ci=interval(below.interval, ".2f", brackets=True),
     )
     if not np.isfinite(below.low):
-        return f"{known}; {why_said(below.why)}."
+        return f"{known}; {tr(below.why)}."
     if below.why:
-        return tr("{known} ({ends}); no verdict: {why}.", known=known, ends=ends, why=why_said(below.why))
+        return tr("{known} ({ends}); no verdict: {why}.", known=known, ends=ends, why=tr(below.why))
     if below.high < 0 and below.verdict == "effect":
         return tr(
             "{known}: the judge is further from people than people are from each other ({ends}).",

@@ -273,16 +273,11 @@ def _options_sentence(who: str, usual: Read | None, readable: Sequence[Read], as
     if len(readable) < 2:
         return f"{start}."
     noise = tr(" (noise included: no order was asked twice)") if control.verdict == "unknown" else ""
-    among = tr(" that could be read") if len(readable) < asked else ""
     if len(scores) == 1 and control.verdict != "differs":
-        return tr(
-            "{who} gives {score:g} in every one of the {orders}{among}{noise}.",
-            who=who,
-            score=scores[0],
-            orders=many(len(readable), "order"),
-            among=among,
-            noise=noise,
-        )
+        told = {"who": who, "score": scores[0], "orders": many(len(readable), "order"), "noise": noise}
+        if len(readable) < asked:
+            return tr("{who} gives {score:g} in every one of the {orders} that could be read{noise}.", **told)
+        return tr("{who} gives {score:g} in every one of the {orders}{noise}.", **told)
     listed = number(scores[-1], "g")
     if len(scores) > 1:
         others = ", ".join(number(score, "g") for score in scores[:-1])

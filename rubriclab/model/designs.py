@@ -193,7 +193,7 @@ class Scheme(ABC):
 class Balanced(Scheme):
     """All rotations, forwards and (but for comparisons) of the reverse."""
 
-    title = "Balanced"
+    title = msg("Balanced")
     about = msg("Every rotation, forwards and reversed: each option at each place equally often.")
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
@@ -206,7 +206,7 @@ class Balanced(Scheme):
 
 
 class Fixed(Scheme):
-    title = "Fixed"
+    title = msg("Fixed")
     about = msg("The given order again and again: the judge's own noise, to compare with.")
     varies = False
 
@@ -215,7 +215,7 @@ class Fixed(Scheme):
 
 
 class Descending(Scheme):
-    title = "Descending"
+    title = msg("Descending")
     about = msg("The reverse order again and again.")
     varies = False
 
@@ -226,7 +226,7 @@ class Descending(Scheme):
 class Random(Scheme):
     """Orders drawn for each item, or once for all items."""
 
-    title = "Random"
+    title = msg("Random")
     about = msg("Orders drawn at random, by the seed.")
     drawn = True
 
@@ -240,7 +240,7 @@ class Random(Scheme):
 class Williams(Scheme):
     """A Williams square (see :func:`williams`)."""
 
-    title = "Williams"
+    title = msg("Williams")
     about = msg("Balanced for place and for what stands just before.")
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:
@@ -256,7 +256,7 @@ class Williams(Scheme):
 
 
 class Every(Scheme):
-    title = "All"
+    title = msg("All")
     about = msg("Each of the n! orders, up to n = 5.")  # ALL_LIMIT
 
     def orders(self, canonical: tuple[Option, ...]) -> tuple[tuple[Option, ...], ...]:

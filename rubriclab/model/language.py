@@ -77,9 +77,13 @@ def noun(one: str, many: str) -> Forms:
 def tr(message: str, /, **values: Any) -> str:
     """A text in the reader's language; ``{name}`` in it stands for a value, as for ``str.format``.
 
-    Without values the text is taken as it is, braces too. Numbers are written as the language writes them.
+    Without values the text is taken as it is, braces too. Numbers are written as the language writes them. A text
+    that knows what it was made of (a note of ``stats.inference``) is made of it again.
     """
     code = language()
+    if code != SOURCE and (template := getattr(message, "template", "")):
+        made_of = {name: tr(value) if isinstance(value, str) else value for name, value in message.values.items()}  # type: ignore[attr-defined]
+        return tr(template, **made_of)
     if code == SOURCE:
         return message.format(**values) if values else message
     found = catalogue(code).get(message, message)

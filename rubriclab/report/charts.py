@@ -10,13 +10,10 @@ from typing import Any
 from rubriclab.figures import alignment as align
 from rubriclab.figures import choice as odds
 from rubriclab.figures import comparison as compare
-from rubriclab.figures import corrected_means as means
 from rubriclab.figures import criteria as ordered
 from rubriclab.figures import perturbation as forms
 from rubriclab.figures import position as place
 from rubriclab.figures import ranking as rank
-from rubriclab.figures import replacement as annotators
-from rubriclab.figures.agreement import coefficient_dots, confusion_cells, order_dots
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
@@ -24,13 +21,10 @@ from rubriclab.figures.ordinal import twice_forest
 from rubriclab.figures.pulls import pulls_bars
 from rubriclab.figures.rasch import places_forest, ruler
 from rubriclab.figures.wording import component_forest, share_bars, wording_forest
-from rubriclab.findings.agreement_results import AgreementResult
-from rubriclab.findings.agreement_words import averaging_sentence
 from rubriclab.findings.alignment import SWEEP, AlignmentResult, Sweep, SweepPoint
 from rubriclab.findings.choice import ChoiceResult
 from rubriclab.findings.choice_words import choice_sentence
 from rubriclab.findings.comparison import ComparisonResult
-from rubriclab.findings.corrected_means_results import CorrectedResult
 from rubriclab.findings.criteria_results import CriteriaResult
 from rubriclab.findings.debiasing_results import Debiased, Debiasing
 from rubriclab.findings.leaderboard import Leaderboard
@@ -41,12 +35,12 @@ from rubriclab.findings.position_results import PositionResult
 from rubriclab.findings.pulls import PullsResult
 from rubriclab.findings.ranking_results import RankingResult
 from rubriclab.findings.rasch_results import RaschResult
-from rubriclab.findings.replacement import ReplacementResult
-from rubriclab.findings.topic import clarity, setting
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
+from rubriclab.model.language import tr
 from rubriclab.report.charts_batch import batch_charts
+from rubriclab.report.charts_people import agreement_charts, agreement_said, corrected_charts, replacement_charts
 from rubriclab.report.charts_reliability import generalisability_charts, jury_charts
 from rubriclab.report.drawn import Drawn as Drawn
 
@@ -70,7 +64,7 @@ def sections(findings: Findings) -> Iterator[Section]:
             result = findings.of(topic)
             drawn += CHARTS[topic.key](result, findings)
             lines += SAID[topic.key](result) if topic.key in SAID else ()
-        yield Section(title, tuple(drawn), tuple(lines))
+        yield Section(tr(title), tuple(drawn), tuple(lines))
 
 
 def factors(arms: tuple[Arm, ...]) -> tuple[str, ...]:
@@ -101,25 +95,27 @@ def _position(result: PositionResult, findings: Findings) -> Iterator[Drawn]:
     if moved:
         smallest = max(arm.shift.mean.sesoi for arm in moved)
         yield Drawn(
-            "By how many points the order moves scores",
+            tr("By how many points the order moves scores"),
             place.shift_forest(moved, smallest),
             ("order_shift", "extremes", "single_shift", "sesoi"),
         )
     for arm in moved:
-        yield Drawn(f"Pull of each place: {arm.arm}", place.pull_bars(arm, run_judges=judges), ("place_pull",))
+        yield Drawn(
+            tr("Pull of each place: {arm}", arm=arm.arm), place.pull_bars(arm, run_judges=judges), ("place_pull",)
+        )
     if moved:
         yield Drawn(
-            "Position selected. Without a bias all bars touch the dotted line",
+            tr("Position selected. Without a bias all bars touch the dotted line"),
             place.selection_bars(moved, run_judges=judges),
             ("share", "v"),
         )
     for arm in moved:
-        yield Drawn(f"Score × position: {arm.arm}", place.heatmap(arm), ("table",))
+        yield Drawn(tr("Score × position: {arm}", arm=arm.arm), place.heatmap(arm), ("table",))
     if arms:
-        yield Drawn("Scores given", place.score_distribution(arms, run_judges=judges), ("scores_given", "read"))
+        yield Drawn(tr("Scores given"), place.score_distribution(arms, run_judges=judges), ("scores_given", "read"))
     if moved:
         yield Drawn(
-            "Bias Cost of single orders",
+            tr("Bias Cost of single orders"),
             bias_cost({str(arm.arm): arm.bias_cost for arm in moved}),
             ("bias_cost", "recommended_order"),
         )
@@ -128,36 +124,44 @@ def _position(result: PositionResult, findings: Findings) -> Iterator[Drawn]:
 def _alignment(result: AlignmentResult, findings: Findings) -> Iterator[Drawn]:
     if not result.arms:
         return
-    yield Drawn("Correlation with human ratings, by strategy", align.forest(result.arms), ("pearson", "used"))
+    yield Drawn(tr("Correlation with human ratings, by strategy"), align.forest(result.arms), ("pearson", "used"))
     if result.comparisons:
         yield Drawn(
-            "Difference of two strategies on the same items", align.difference_forest(result.comparisons), ("paired",)
+            tr("Difference of two strategies on the same items"),
+            align.difference_forest(result.comparisons),
+            ("paired",),
         )
     if any(len(arm.budget) > 1 for arm in result.arms):
-        yield Drawn("What averaging more orders buys", align.budget_curves(result.arms), ("budget",))
+        yield Drawn(tr("What averaging more orders buys"), align.budget_curves(result.arms), ("budget",))
     if any(arm.reliability for arm in result.arms):
         yield Drawn(
-            "How reliable a mean over so many reads is", align.reliability_curves(result.arms), ("reliability",)
+            tr("How reliable a mean over so many reads is"), align.reliability_curves(result.arms), ("reliability",)
         )
     for arm in result.arms:
         if len(arm.ordering_rank) > 1:
-            yield Drawn(f"Single orders: {arm.arm}", align.ordering_dots(arm), ("order_rank",))
+            yield Drawn(tr("Single orders: {arm}", arm=arm.arm), align.ordering_dots(arm), ("order_rank",))
     for factor in factors(findings.data.arms):
-        table, name = findings.of(SWEEP, factor=factor), factor.replace("_", " ")
-        yield Drawn(f"Agreement by {name}", align.sweep_lines(drawable(table)), ("sweep",))
-        yield Drawn(f"Position bias by {name}", align.sweep_lines(drawable(table), measure="v"), ("sweep",))
+        table, name = findings.of(SWEEP, factor=factor), tr(factor.replace("_", " "))
+        yield Drawn(tr("Agreement by {name}", name=name), align.sweep_lines(drawable(table)), ("sweep",))
+        yield Drawn(
+            tr("Position bias by {name}", name=name), align.sweep_lines(drawable(table), measure="v"), ("sweep",)
+        )
 
 
 def _choice(result: ChoiceResult, findings: Findings) -> Iterator[Drawn]:
     judges = findings.data.judges
     models = result.arms
     if any(model.position for model in models):
-        yield Drawn("Odds by position", odds.position_odds(models, run_judges=judges), ("odds", "informative_pairs"))
+        yield Drawn(
+            tr("Odds by position"), odds.position_odds(models, run_judges=judges), ("odds", "informative_pairs")
+        )
     if any(model.label for model in models):
-        yield Drawn("Odds by label", odds.label_odds(models, run_judges=judges), ("label_odds",))
+        yield Drawn(tr("Odds by label"), odds.label_odds(models, run_judges=judges), ("label_odds",))
     if any(model.neighbour for model in models):
         yield Drawn(
-            "Odds by the score read just before", odds.neighbour_odds(models, run_judges=judges), ("neighbour_odds",)
+            tr("Odds by the score read just before"),
+            odds.neighbour_odds(models, run_judges=judges),
+            ("neighbour_odds",),
         )
 
 
@@ -166,19 +170,21 @@ def _rasch(result: RaschResult, findings: Findings) -> Iterator[Drawn]:
         if scale.n_units:
             terms = ("rasch", "logit", "mean_squares", "separation")
             yield Drawn(
-                f"Ruler of texts, judges and places: {scale.dataset}",
+                tr("Ruler of texts, judges and places: {dataset}", dataset=scale.dataset),
                 ruler(scale, run_judges=findings.data.judges),
                 terms,
             )
     for arm in result.arms:
         if arm.places:
-            yield Drawn(f"Places by two models: {arm.arm}", places_forest(arm), ("rasch_place", "odds"))
+            yield Drawn(tr("Places by two models: {arm}", arm=arm.arm), places_forest(arm), ("rasch_place", "odds"))
 
 
 def _ordinal(result: OrdinalResult, findings: Findings) -> Iterator[Drawn]:
     del findings
     if any(arm.order or arm.people for arm in result.arms) or result.gaps:
-        yield Drawn("Conclusions with scores as numbers and as ranks", twice_forest(result), ("ordinal", "dominance"))
+        yield Drawn(
+            tr("Conclusions with scores as numbers and as ranks"), twice_forest(result), ("ordinal", "dominance")
+        )
 
 
 def _debiasing(result: Debiasing, findings: Findings) -> Iterator[Drawn]:
@@ -188,7 +194,9 @@ def _debiasing(result: Debiasing, findings: Findings) -> Iterator[Drawn]:
         name = " · ".join(p for p in (entry.judge, entry.dataset, entry.variant, entry.source) if p)
         groups.setdefault(name, []).append(entry)
     for name, entries in groups.items():
-        yield Drawn(f"One corrected call: {name}", debiasing_curve(entries), ("prior", "debiased", "break_even"))
+        yield Drawn(
+            tr("One corrected call: {name}", name=name), debiasing_curve(entries), ("prior", "debiased", "break_even")
+        )
 
 
 def _perturbation(result: PerturbationResult, findings: Findings) -> Iterator[Drawn]:
@@ -198,35 +206,49 @@ def _perturbation(result: PerturbationResult, findings: Findings) -> Iterator[Dr
     for group in groups:
         name = f"{group.judge} · {group.dataset}"
         if group.gold is not None:
-            yield Drawn(f"Agreement with gold by form: {name}", forms.agreement_forest(group), ("yardstick", "change"))
-        yield Drawn(f"Scores by form of the prompt: {name}", forms.distribution_heatmap(group), ("scores_given",))
-        yield Drawn(f"Mean shift against the baseline: {name}", forms.shift_bars(group), ("mean_shift", "stable_form"))
-        yield Drawn(f"Scores that differ from the baseline's: {name}", forms.flip_bars(group), ("flips",))
+            yield Drawn(
+                tr("Agreement with gold by form: {name}", name=name),
+                forms.agreement_forest(group),
+                ("yardstick", "change"),
+            )
+        yield Drawn(
+            tr("Scores by form of the prompt: {name}", name=name), forms.distribution_heatmap(group), ("scores_given",)
+        )
+        yield Drawn(
+            tr("Mean shift against the baseline: {name}", name=name),
+            forms.shift_bars(group),
+            ("mean_shift", "stable_form"),
+        )
+        yield Drawn(tr("Scores that differ from the baseline's: {name}", name=name), forms.flip_bars(group), ("flips",))
     referred = [group for group in result.groups if group.reference and group.gold]
     if referred:
         yield Drawn(
-            "With a reference answer of each score", forms.reference_lines(referred, run_judges=judges), ("pull",)
+            tr("With a reference answer of each score"), forms.reference_lines(referred, run_judges=judges), ("pull",)
         )
     models = [one.model for one in result.followed]
     if any(model.label for model in models):
-        yield Drawn("Odds by label, labels dealt out anew", odds.label_odds(models, run_judges=judges), ("label_odds",))
+        yield Drawn(
+            tr("Odds by label, labels dealt out anew"), odds.label_odds(models, run_judges=judges), ("label_odds",)
+        )
 
 
 def _wording(result: WordingResult, findings: Findings) -> Iterator[Drawn]:
     del findings
     known = [group for group in result.groups if group.components]
     if known:
-        yield Drawn("What the scores vary with", share_bars(known), ("variance_component", "prompt_sensitivity"))
+        yield Drawn(tr("What the scores vary with"), share_bars(known), ("variance_component", "prompt_sensitivity"))
     for group in known:
         name = " · ".join(filter(None, (group.judge, group.dataset, group.setting)))
-        yield Drawn(f"Shares of the variance: {name}", component_forest(group), ("variance_component",))
-        yield Drawn(f"Mean score by wording: {name}", wording_forest(group), ("wording_shift", "sesoi"))
+        yield Drawn(tr("Shares of the variance: {name}", name=name), component_forest(group), ("variance_component",))
+        yield Drawn(tr("Mean score by wording: {name}", name=name), wording_forest(group), ("wording_shift", "sesoi"))
 
 
 def _pulls(result: PullsResult, findings: Findings) -> Iterator[Drawn]:
     del findings
     for group in result.groups:
-        yield Drawn(f"What makes the order matter: {group.about}", pulls_bars(group), ("pull_change", "sesoi"))
+        yield Drawn(
+            tr("What makes the order matter: {about}", about=group.about), pulls_bars(group), ("pull_change", "sesoi")
+        )
 
 
 def _criteria(result: CriteriaResult, findings: Findings) -> Iterator[Drawn]:
@@ -235,22 +257,24 @@ def _criteria(result: CriteriaResult, findings: Findings) -> Iterator[Drawn]:
     for arm in arms:
         if arm.varied:
             yield Drawn(
-                f"Read first instead of last: {arm.arm}",
+                tr("Read first instead of last: {arm}", arm=arm.arm),
                 ordered.place_forest(arm, run_judges=judges),
                 ("first_less_last", "rms_shift"),
             )
         yield Drawn(
-            f"Shift by criterion and position: {arm.arm}", ordered.shift_heatmap(arm), ("shift", "delta", "friedman")
+            tr("Shift by criterion and position: {arm}", arm=arm.arm),
+            ordered.shift_heatmap(arm),
+            ("shift", "delta", "friedman"),
         )
         if arm.carryover and arm.carryover_separable:
             yield Drawn(
-                f"The criterion read just before: {arm.arm}",
+                tr("The criterion read just before: {arm}", arm=arm.arm),
                 ordered.carryover_forest(arm, run_judges=judges),
                 ("carryover",),
             )
     if result.comparisons:
         yield Drawn(
-            "Agreement with people: difference of two strategies",
+            tr("Agreement with people: difference of two strategies"),
             align.difference_forest(result.comparisons),
             ("macro", "paired"),
         )
@@ -261,63 +285,49 @@ def _ranking(result: RankingResult, findings: Findings) -> Iterator[Drawn]:
     pairs = result.pairs
     if pairs:
         yield Drawn(
-            "Prompts whose winner changes, and in the same order read twice", rank.change_dots(pairs), ("winner_noise",)
+            tr("Prompts whose winner changes, and in the same order read twice"),
+            rank.change_dots(pairs),
+            ("winner_noise",),
         )
         yield Drawn(
-            "Prompts whose winner changes, over all reads, noise included",
+            tr("Prompts whose winner changes, over all reads, noise included"),
             rank.flip_bars(pairs),
             ("flip", "strict_flip"),
         )
-        yield Drawn("How far the rankings agree", rank.tau_dots(pairs), ("tau",))
+        yield Drawn(tr("How far the rankings agree"), rank.tau_dots(pairs), ("tau",))
 
 
 def _comparison(result: ComparisonResult, findings: Findings) -> Iterator[Drawn]:
     judges = findings.data.judges
     if not result.judges:
         return
-    yield Drawn("Advantage of the first place", compare.advantage_bars(result), ("advantage",))
+    yield Drawn(tr("Advantage of the first place"), compare.advantage_bars(result), ("advantage",))
     if all(judge.pc != judge.pc for judge in result.judges):
         return  # no comparison was read in every order
-    yield Drawn("Position consistency", compare.consistency_bars(result), ("pc", "rs", "error"))
-    yield Drawn("Preference fairness", compare.fairness_bars(result), ("pf", "primacy"))
-    yield Drawn("Consistency and fairness", compare.pc_against_pf(result, run_judges=judges), ("pc", "pf"))
+    yield Drawn(tr("Position consistency"), compare.consistency_bars(result), ("pc", "rs", "error"))
+    yield Drawn(tr("Preference fairness"), compare.fairness_bars(result), ("pf", "primacy"))
+    yield Drawn(tr("Consistency and fairness"), compare.pc_against_pf(result, run_judges=judges), ("pc", "pf"))
     yield Drawn(
-        "Consistency against the win rate",
+        tr("Consistency against the win rate"),
         compare.against_win_rate(result.judges, run_judges=judges),
         ("win_rate", "gap"),
     )
     yield Drawn(
-        "Fairness against the win rate",
+        tr("Fairness against the win rate"),
         compare.against_win_rate(result.judges, measure="pf", run_judges=judges),
         ("win_rate",),
     )
     if any(len(judge.by_task) > 2 for judge in result.judges):
-        yield Drawn("Consistency by task", compare.task_radar(result, run_judges=judges), ("pc",))
+        yield Drawn(tr("Consistency by task"), compare.task_radar(result, run_judges=judges), ("pc",))
     for group in result.together:
         yield Drawn(
-            f"Agreement of judges on {group.dataset}", compare.agreement_heatmap(group), ("agreement", "beyond_chance")
+            tr("Agreement of judges on {dataset}", dataset=group.dataset),
+            compare.agreement_heatmap(group),
+            ("agreement", "beyond_chance"),
         )
-        yield Drawn(f"Disagreement on {group.dataset}", compare.disagreement_curve(group), ("disagreement",))
-
-
-def _agreement(result: AgreementResult, findings: Findings) -> Iterator[Drawn]:
-    for group in {setting(arm.arm): arm for arm in result.arms}:
-        arms = [arm for arm in result.arms if setting(arm.arm) == group]
-        name = " · ".join(filter(None, group))
-        terms = ("single_read", "exact", "within_one", "kappa", "ac", "alpha_levels", "raters_own")
-        yield Drawn(f"Agreement of single reads with people: {name}", coefficient_dots(arms), terms)
-        clearest = min(arms, key=lambda arm: clarity(arm.arm))
-        yield Drawn(f"Who gave what: {clearest.arm}", confusion_cells(clearest), ("confusion",))
-        if len(clearest.orderings) > 1:
-            yield Drawn(
-                f"Weighted kappa of each order: {clearest.arm}",
-                order_dots(clearest, run_judges=findings.data.judges),
-                ("kappa",),
-            )
-
-
-def _agreement_said(result: AgreementResult) -> Iterable[str]:
-    return [text for arm in result.arms[:6] if (text := averaging_sentence(arm))]
+        yield Drawn(
+            tr("Disagreement on {dataset}", dataset=group.dataset), compare.disagreement_curve(group), ("disagreement",)
+        )
 
 
 def _leaderboard(result: tuple[Leaderboard, ...], findings: Findings) -> Iterator[Drawn]:
@@ -325,30 +335,7 @@ def _leaderboard(result: tuple[Leaderboard, ...], findings: Findings) -> Iterato
     for board in result:
         if board.design == "one random order":
             name = " · ".join(part for part in (board.judge, board.dataset, board.variant) if part)
-            yield Drawn(f"Win rates under both orders: {name}", win_rate_dots(board), ("both_orders",))
-
-
-def _replacement(result: ReplacementResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
-    for arm in result.arms:
-        if arm.single.tested:
-            yield Drawn(
-                f"Annotators: {arm.arm}", annotators.annotator_dots(arm), ("alt_test", "epsilon", "winning_rate")
-            )
-            yield Drawn(f"Advantage: {arm.arm}", annotators.advantage_dots(arm), ("advantage_probability",))
-
-
-def _corrected_means(result: CorrectedResult, findings: Findings) -> Iterator[Drawn]:
-    del findings
-    for arm in result.arms:
-        whole = arm.systems[0]
-        yield Drawn(f"Plain, rated and corrected: {arm.arm}", means.mean_forest(arm), ("ppi", "ppi_weight"))
-        if len(whole.orders) > 1:
-            yield Drawn(f"Means in each order: {arm.arm}", means.order_dots(arm, whole), ("ppi",))
-        if whole.rate is not None:
-            yield Drawn(f"Pass rates from {whole.rate.cut:g}: {arm.arm}", means.rate_forest(arm), ("rogan_gladen",))
-        if whole.buying is not None:
-            yield Drawn(f"What ratings buy: {arm.arm}", means.buying_curves(whole.buying), ("ratings_worth",))
+            yield Drawn(tr("Win rates under both orders: {name}", name=name), win_rate_dots(board), ("both_orders",))
 
 
 # ---------------------------------------------------------------- sentences beside the charts
@@ -371,7 +358,7 @@ def _perturbation_said(result: PerturbationResult) -> Iterable[str]:
 CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "position": _position,
     "alignment": _alignment,
-    "agreement": _agreement,
+    "agreement": agreement_charts,
     "choice": _choice,
     "rasch": _rasch,
     "ordinal": _ordinal,
@@ -386,12 +373,12 @@ CHARTS: Mapping[str, Callable[[Any, Findings], Iterable[Drawn]]] = {
     "ranking": _ranking,
     "comparison": _comparison,
     "leaderboard": _leaderboard,
-    "replacement": _replacement,
-    "corrected_means": _corrected_means,
+    "replacement": replacement_charts,
+    "corrected_means": corrected_charts,
 }
 """The charts of a topic's result, by the topic's key."""
 SAID: Mapping[str, Callable[[Any], Iterable[str]]] = {
-    "agreement": _agreement_said,
+    "agreement": agreement_said,
     "choice": _choice_said,
     "perturbation": _perturbation_said,
 }

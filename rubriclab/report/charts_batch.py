@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rubriclab.figures.batch import before_heatmap, effect_forest, place_dots
 from rubriclab.findings.batch_results import BatchResult
+from rubriclab.model.language import tr
 from rubriclab.report.drawn import Drawn
 
 
@@ -14,9 +15,11 @@ def batch_charts(result: BatchResult, judges: Sequence[str]) -> Iterator[Drawn]:
     for arm in result.arms:
         if arm.varied:
             yield Drawn(
-                f"What a batch does: {arm.arm}",
+                tr("What a batch does: {arm}", arm=arm.arm),
                 effect_forest(arm, run_judges=judges),
                 ("batch_contrast", "batch_level"),
             )
-            yield Drawn(f"By place in the batch: {arm.arm}", place_dots(arm, run_judges=judges), ("batch_place",))
-            yield Drawn(f"After which response: {arm.arm}", before_heatmap(arm), ("batch_before",))
+            yield Drawn(
+                tr("By place in the batch: {arm}", arm=arm.arm), place_dots(arm, run_judges=judges), ("batch_place",)
+            )
+            yield Drawn(tr("After which response: {arm}", arm=arm.arm), before_heatmap(arm), ("batch_before",))

@@ -10,6 +10,7 @@ from rubriclab.findings.decision_study import curves
 from rubriclab.findings.generalisability_results import Generalisability
 from rubriclab.findings.jury_results import Jury
 from rubriclab.findings.topics import Findings
+from rubriclab.model.language import tr
 from rubriclab.report.drawn import Drawn
 
 MOST_STUDIES = 6
@@ -20,10 +21,12 @@ def generalisability_charts(result: Generalisability, findings: Findings) -> Ite
     del findings
     for study in result.studies[:MOST_STUDIES]:
         if study.sources:
-            yield Drawn(f"What scores vary with: {study.name}", component_bars(study), ("variance_component",))
+            yield Drawn(
+                tr("What scores vary with: {name}", name=study.name), component_bars(study), ("variance_component",)
+            )
         if study.plans:
             lines = design_curves(curves(study, most=30), calls=10)
-            yield Drawn(f"What more calls buy: {study.name}", lines, ("decision_study", "dependability"))
+            yield Drawn(tr("What more calls buy: {name}", name=study.name), lines, ("decision_study", "dependability"))
 
 
 def jury_charts(result: Jury, findings: Findings) -> Iterator[Drawn]:
@@ -31,7 +34,10 @@ def jury_charts(result: Jury, findings: Findings) -> Iterator[Drawn]:
     for of in result.juries:
         for found in of.targets[:1]:
             if found.mixes:
-                held = "people" if found.target == "people" else "the mean of all judges"
-                yield Drawn(f"Juries against {held}: {of.name}", budget_curves(of, found), ("jury",))
+                people, mean = (
+                    tr("Juries against people: {name}", name=of.name),
+                    tr("Juries against the mean of all judges: {name}", name=of.name),
+                )
+                yield Drawn(people if found.target == "people" else mean, budget_curves(of, found), ("jury",))
         if of.pairs:
-            yield Drawn(f"Order errors of two judges: {of.name}", order_forest(of), ("effective_votes",))
+            yield Drawn(tr("Order errors of two judges: {name}", name=of.name), order_forest(of), ("effective_votes",))

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from rubriclab.model.language import tr
-
 OWN = "rubriclab, not in the papers"
 """The source of what no paper has."""
-WORDS = ("name", "topic", "sentence", "definition")
-"""Fields of a term that are said in the reader's language."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +29,6 @@ class Term:
     source: str
     formula: str = ""
     plain: str = ""
-
-    def spoken(self) -> Term:
-        """The term in the reader's language; formulas and sources stay."""
-        return replace(self, **{name: tr(getattr(self, name)) for name in WORDS})
 
 
 def _document() -> dict[str, Any]:

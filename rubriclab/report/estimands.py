@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, NamedTuple
-
-from rubriclab.model.language import tr
+from typing import NamedTuple
 
 
 class Statement(NamedTuple):
@@ -18,10 +16,6 @@ class Statement(NamedTuple):
 
     when: tuple[str, ...]
     text: str
-
-
-WORDS = ("name", "estimand", "unit", "randomised", "assumes", "cannot", "interval")
-"""Fields of a question that are said in the reader's language."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +33,6 @@ class Estimand:
     interval: str
     reference: str
     paper: tuple[Statement, ...] = ()
-
-    def spoken(self) -> Estimand:
-        """The question in the reader's language; what a paper says of it stays English."""
-        words: dict[str, Any] = {name: tr(getattr(self, name)) for name in WORDS}
-        return replace(self, **words)
 
 
 def _flat(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from rubriclab.findings.gate import Decision, GateResult
 from rubriclab.findings.plain import plain
 from rubriclab.model.gate_limits import GateLimits
+from rubriclab.model.language import Counted, figure, msg, tr
 from rubriclab.model.wording import beyond_noise, interval, known, many, number
 
 Undecided = Literal["fail", "pass", "skip"]
@@ -46,21 +47,21 @@ def _one_json(one: Decision) -> dict[str, Any]:
 
 def number_words(one: Decision) -> str:
     if not known(one.estimate):
-        return "not known"
+        return tr("not known")
     if one.condition.beyond_noise:
-        return beyond_noise(one.estimate, ".3f", one.condition.unit)
-    return f"{number(one.estimate, '.3f')} {one.condition.unit}".rstrip()
+        return beyond_noise(one.estimate, ".3f", tr(one.condition.unit))
+    return f"{number(one.estimate, '.3f')} {tr(one.condition.unit)}".rstrip()
 
 
 def bounds_words(one: Decision) -> str:
     """Both one-sided bounds; of a size that has a sign, of the size."""
     ends = interval((one.low, one.high), ".3f", brackets=True)
-    return f"size {ends}" if one.condition.sized and one.low == one.low else ends
+    return tr("size {ends}", ends=ends) if one.condition.sized and one.low == one.low else ends
 
 
 def limit_words(one: Decision) -> str:
-    unit = f" {one.condition.unit}" if one.condition.unit else ""
-    return f"{'at least' if one.condition.least else 'at most'} {one.limit:g}{unit}"
+    limit = f"{figure(one.limit, 'g')} {tr(one.condition.unit)}".rstrip()
+    return tr("at least {limit}", limit=limit) if one.condition.least else tr("at most {limit}", limit=limit)
 
 
 def reason(one: Decision) -> str:
@@ -70,22 +71,33 @@ def reason(one: Decision) -> str:
 
 def headline(result: GateResult) -> str:
     """The whole in one sentence."""
-    count = {kind: sum(one.outcome == kind for one in result.decisions) for kind in MARKS}
-    parts = ", ".join(f"{n} {kind if n == 1 or kind == 'cannot tell' else _PLURAL[kind]}" for kind, n in count.items())
-    return f"The gate {result.outcome}: of {many(len(result.decisions), 'condition')} {parts}."
+    return tr(
+        "{outcome}: of {conditions} {passing} {passing:passes|pass}, {failing} {failing:fails|fail}, {open} cannot tell.",
+        outcome=tr(_WHOLE[result.outcome]),
+        conditions=many(len(result.decisions), "condition"),
+        passing=_count(result, "passes"),
+        failing=_count(result, "fails"),
+        open=_count(result, "cannot tell"),
+    )
 
 
-_PLURAL = {"passes": "pass", "fails": "fail"}
+_WHOLE = {"passes": msg("The gate passes"), "fails": msg("The gate fails"), "cannot tell": msg("The gate cannot tell")}
+
+
+def _count(result: GateResult, outcome: str) -> Counted:
+    n = sum(one.outcome == outcome for one in result.decisions)
+    return Counted(n, str(n))
 
 
 def bounds_note(result: GateResult) -> str:
     """How sure the bounds are."""
     sure = sorted({round(100 * one.fail_confidence, 2) for one in result.decisions})
-    others = " to ".join(f"{value:g}" for value in dict.fromkeys((sure[0], sure[-1]))) if sure else ""
-    return (
-        f"Passes: the 95 % interval lies inside the limit. Fails: the {others} % interval lies beyond it (5 % shared out "
+    ends = [figure(value, "g") for value in dict.fromkeys((sure[0], sure[-1]))] if sure else [""]
+    return tr(
+        "Passes: the 95 % interval lies inside the limit. Fails: the {others} % interval lies beyond it (5 % shared out "
         "over a judge's conditions). A judge beyond a limit passes, and one that keeps all limits fails, in at most "
-        "5 % of runs each."
+        "5 % of runs each.",
+        others=ends[0] if len(ends) == 1 else tr("{low} to {high}", low=ends[0], high=ends[1]),
     )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rubriclab.findings.ordering import cost_said
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import UNKNOWN, arm_name, interval, number
+from rubriclab.report.text_words import spoken
 
 Json = Mapping[str, Any]
-UNRATED = "no ratings"
+UNRATED = msg("no ratings")
 
 
 class Column(NamedTuple):
@@ -31,7 +33,7 @@ class KeyTable(NamedTuple):
 
     @property
     def head(self) -> tuple[str, ...]:
-        return tuple(column.title for column in self.columns)
+        return tuple(tr(column.title) for column in self.columns)
 
     @property
     def numbers(self) -> set[int]:
@@ -56,7 +58,7 @@ def together(bodies: Sequence[Json], names: Sequence[str]) -> Iterator[KeyTable]
     """The same tables over several runs, each arm with its run's name, without what was read."""
     tables: dict[str, KeyTable] = {}
     for body, name in zip(bodies, names, strict=True):
-        run = _same_for_all("Run", name)
+        run = _same_for_all(msg("Run"), name)
         for table in key_tables(body):
             end = len(table.columns) - (table.columns[-1] is READ)
             rows = [(row[0], name, *row[1:end]) for row in table.rows]
@@ -68,7 +70,7 @@ def together(bodies: Sequence[Json], names: Sequence[str]) -> Iterator[KeyTable]
 
 def telling(table: KeyTable) -> KeyTable:
     """The table without the columns that say nothing of any arm."""
-    kept = [i for i in range(len(table.columns)) if {row[i] for row in table.rows} - {UNKNOWN, UNRATED}]
+    kept = [i for i in range(len(table.columns)) if {row[i] for row in table.rows} - {UNKNOWN, tr(UNRATED)}]
     return table._replace(
         columns=tuple(table.columns[i] for i in kept), rows=[tuple(row[i] for i in kept) for row in table.rows]
     )
@@ -85,7 +87,7 @@ def _first_position(arm: Json) -> str:
     position = arm["position"]
     if not arm["moves_order"]:
         return UNKNOWN
-    return f"{number(position['share'][0], '.0%')} ({1 / arm['n_options']:.0%})"
+    return f"{number(position['share'][0], '.0%')} ({number(1 / arm['n_options'], '.0%')})"
 
 
 def _cramers_v(arm: Json) -> str:
@@ -105,7 +107,7 @@ def _shift(arm: Json) -> str:
 def _pearson(arm: Json) -> str:
     alignment = arm["alignment"]
     if alignment is None:
-        return UNRATED
+        return tr(UNRATED)
     return _with_ci(alignment["pearson"]["r"], alignment["pearson"]["ci"])
 
 
@@ -125,56 +127,61 @@ def _with_effect(shown: Json) -> str:
     if shown["estimate"] is None:
         return UNKNOWN
     cell = _with_ci(shown["estimate"], [shown["low"], shown["high"]], "+.3f")
-    return f"{cell}\n{shown['verdict']}"
+    return f"{cell}\n{spoken(shown, 'verdict')}"
 
 
 # ---------------------------------------------------------------- the tables
 
-ARM = Column("Arm", arm_name, number=False)
-PEARSON = Column("r with humans", _pearson)
-READ = Column("Read", lambda arm: f"{arm['judgments']['ok']:,} of {arm['judgments']['total']:,}")
+
+def _read(arm: Json) -> str:
+    return tr("{read:,} of {all:,}", read=arm["judgments"]["ok"], all=arm["judgments"]["total"])
+
+
+ARM = Column(msg("Arm"), arm_name, number=False)
+PEARSON = Column(msg("r with humans"), _pearson)
+READ = Column(msg("Read"), _read)
 
 OPTIONS = KeyTable(
-    "Order of the score options",
+    msg("Order of the score options"),
     (
         ARM,
-        Column("Moves the mean score", lambda arm: arm["shift"]["mean"]["verdict"], number=False),
-        Column("Ascending less descending, points", _shift),
-        Column("Picks at position 1 (even)", _first_position),
-        Column("V without noise", _cramers_v),
-        Column("Bias Cost as in the paper", _bias_cost),
+        Column(msg("Moves the mean score"), lambda arm: spoken(arm["shift"]["mean"], "verdict"), number=False),
+        Column(msg("Ascending less descending, points"), _shift),
+        Column(msg("Picks at position 1 (even)"), _first_position),
+        Column(msg("V without noise"), _cramers_v),
+        Column(msg("Bias Cost as in the paper"), _bias_cost),
         PEARSON,
-        Column("Items", lambda arm: f"{arm['n_items']:,}"),
+        Column(msg("Items"), lambda arm: number(arm["n_items"], ",")),
         READ,
     ),
     (),
     terms=("order_shift", "sesoi", "share", "v", "v_interval", "bias_cost", "pearson"),
 )
 CRITERIA = KeyTable(
-    "Order of the criteria",
+    msg("Order of the criteria"),
     (
         ARM,
-        Column("Shift less noise", lambda arm: _with_ci(arm["rms"]["value"], arm["rms"]["ci"], ".2f")),
-        Column("Δ position, mean", lambda arm: number(arm["delta_pos"]["mean"], ".2f")),
-        Column("Criteria moved (Friedman)", lambda arm: "{corrected} of {tested}".format(**arm["significant"])),
+        Column(msg("Shift less noise"), lambda arm: _with_ci(arm["rms"]["value"], arm["rms"]["ci"], ".2f")),
+        Column(msg("Δ position, mean"), lambda arm: number(arm["delta_pos"]["mean"], ".2f")),
+        Column(msg("Criteria moved (Friedman)"), lambda arm: tr("{corrected} of {tested}", **arm["significant"])),
         PEARSON,
-        Column("Texts", lambda arm: f"{arm['n_texts']:,}"),
+        Column(msg("Texts"), lambda arm: number(arm["n_texts"], ",")),
         READ,
     ),
     (),
     terms=("rms_shift", "friedman", "delta", "macro"),
 )
 COMPARISONS = KeyTable(
-    "Pairs and lists",
+    msg("Pairs and lists"),
     (
-        Column("Judge", arm_name, number=False),
-        Column("Advantage of the first place", lambda judge: _with_effect(judge["first_place"]["effect"])),
-        Column("Changed by the order alone", lambda judge: _with_effect(judge["order_excess"]["effect"])),
-        Column("Consistency (PC)", lambda judge: _with_ci(judge["pc"], judge["pc_ci"])),
-        Column("Fairness (PF)", lambda judge: _with_ci(judge["pf"], judge["pf_ci"], "+.3f")),
-        Column("Stability (RS)", lambda judge: _with_ci(judge["rs"], judge["rs_ci"])),
-        Column("Unreadable", lambda judge: number(judge["error"], ".1%")),
-        Column("Comparisons", lambda judge: f"{judge['first_place']['comparisons']:,}"),
+        Column(msg("Judge"), arm_name, number=False),
+        Column(msg("Advantage of the first place"), lambda judge: _with_effect(judge["first_place"]["effect"])),
+        Column(msg("Changed by the order alone"), lambda judge: _with_effect(judge["order_excess"]["effect"])),
+        Column(msg("Consistency (PC)"), lambda judge: _with_ci(judge["pc"], judge["pc_ci"])),
+        Column(msg("Fairness (PF)"), lambda judge: _with_ci(judge["pf"], judge["pf_ci"], "+.3f")),
+        Column(msg("Stability (RS)"), lambda judge: _with_ci(judge["rs"], judge["rs_ci"])),
+        Column(msg("Unreadable"), lambda judge: number(judge["error"], ".1%")),
+        Column(msg("Comparisons"), lambda judge: number(judge["first_place"]["comparisons"], ",")),
     ),
     (),
     terms=("advantage", "order_excess", "pc", "pf", "rs", "error"),

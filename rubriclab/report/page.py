@@ -16,6 +16,7 @@ from markupsafe import Markup
 from rubriclab.figures.embedded import figure_data, height, library
 from rubriclab.findings.topic import Advice
 from rubriclab.findings.topics import Findings, document
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.report import numbers, words
 from rubriclab.report.charts import Drawn, Section, sections
@@ -27,11 +28,11 @@ from rubriclab.report.text import as_text
 from rubriclab.report.together import together
 
 PARTS = {
-    "charts": "Charts",
-    "shown": "What the judge was shown",
-    "methods": "How this was worked out",
-    "provenance": "What it was made with",
-    "numbers": "All numbers as text",
+    "charts": msg("Charts"),
+    "shown": msg("What the judge was shown"),
+    "methods": msg("How this was worked out"),
+    "provenance": msg("What it was made with"),
+    "numbers": msg("All numbers as text"),
 }
 """What may be left out of a report. The answer, the advice, the key numbers and what limits
 them are always in."""
@@ -178,16 +179,20 @@ def _numbered(outline: Sequence[_Part]) -> list[_Figure]:
 
 def _of_run(run: _Run, wanted: Collection[str]) -> Iterator[_Part]:
     """The parts of a report that are about one run, its answer first."""
-    yield _Part("answers", "What was found", run)
+    yield _Part("answers", tr("What was found"), run)
     if advice := run.findings.advice():
-        yield _Part("advice", "What to do", _by_judge(advice))
+        yield _Part("advice", tr("What to do"), _by_judge(advice))
     tables = list(numbers.key_tables(run.body))
-    yield _Part("numbers", "Key numbers", [numbers.telling(t) for t in tables], terms=_terms(tables))
+    yield _Part("numbers", tr("Key numbers"), [numbers.telling(t) for t in tables], terms=_terms(tables))
     if "charts" in wanted:
         yield from _chart_parts(sections(run.findings))
     if "shown" in wanted:
-        yield _Part("shown", PARTS["shown"], {"source": run.source, "criteria": _criteria(run)})
-    yield _Part("care", "Read with care", _notes(run))
+        yield _Part("shown", _called("shown"), {"source": run.source, "criteria": _criteria(run)})
+    yield _Part("care", tr("Read with care"), _notes(run))
+
+
+def _called(part: str) -> str:
+    return tr(PARTS[part])
 
 
 def _facts(run: _Run, *, marked: bool = False) -> list[str]:
@@ -199,22 +204,34 @@ def _facts(run: _Run, *, marked: bool = False) -> list[str]:
     total = sum(arm["judgments"]["total"] for arm in arms)
     read = sum(arm["judgments"]["ok"] for arm in arms)
     gone = {
-        one.judge: f"{one.judge} (dropped after {one.done:,} of {many(one.planned, 'call')})" for one in data.dropped
+        one.judge: tr(
+            "{judge} (dropped after {done:,} of {calls})",
+            judge=one.judge,
+            done=one.done,
+            calls=many(one.planned, "call"),
+        )
+        for one in data.dropped
     }
     judges = list(dict.fromkeys(gone.get(arm.judge, arm.judge) for arm in data.arms))
     sets = list(dict.fromkeys(arm.dataset for arm in data.arms))
     facts = [
-        f"Judges: {_listed(judges)}" if len(judges) > 1 else f"Judge: {_listed(judges)}",
-        f"Data: {_listed(sets)}",
-        f"{read:,} of {many(total, 'judgment')} could be read",
-        "simulated" if marked and data.simulated else "",
-        f"Run {data.run}",
+        tr("Judges: {names}", names=_listed(judges)) if len(judges) > 1 else tr("Judge: {name}", name=judges[0]),
+        tr("Data: {names}", names=_listed(sets)),
+        tr("{read:,} of {judgments} could be read", read=read, judgments=many(total, "judgment")),
+        tr("simulated") if marked and data.simulated else "",
+        tr("Run {run}", run=data.run),
     ]
     return [fact for fact in facts if fact]
 
 
-def _listed(names: Sequence[str], separator: str = ", ", more: str = " and {} more") -> str:
-    return separator.join(names[:4]) + (more.format(len(names) - 4) if len(names) > 4 else "")
+def _listed(names: Sequence[str]) -> str:
+    left = len(names) - 4
+    return ", ".join(names[:4]) + (tr(" and {left} more", left=left) if left > 0 else "")
+
+
+def _arms_listed(names: Sequence[str]) -> str:
+    left = len(names) - 4
+    return "; ".join(names[:4]) + (tr("; and {left} more", left=left) if left > 0 else "")
 
 
 def _by_judge(advice: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
@@ -245,7 +262,7 @@ def _criteria(run: _Run) -> list[tuple[Any, list[tuple[str, str]]]]:
     """The criteria of the rubric that was shown, each with its options as rows of a table."""
     shown = run.source.shown
     return [
-        (one, [(str(o.score), o.description or "(the number alone)") for o in one.options])
+        (one, [(str(o.score), o.description or tr("(the number alone)")) for o in one.options])
         for one in (shown.rubric.criteria if shown and shown.rubric else ())
     ]
 
@@ -253,8 +270,7 @@ def _criteria(run: _Run) -> list[tuple[Any, list[tuple[str, str]]]]:
 def _notes(run: _Run) -> list[str]:
     notes = list(words.limits(run.findings, run.source))
     for text, arms in words.warnings(run.body).items():
-        about = _listed(arms, "; ", "; and {} more")
-        notes.append(f"{text} ({about})" if arms else text)
+        notes.append(f"{tr(text)} ({_arms_listed(arms)})" if arms else tr(text))
     return notes
 
 
@@ -270,15 +286,15 @@ def _comparison(runs: Sequence[_Run], wanted: Collection[str]) -> _Part:
     shared = together([run.findings for run in runs]) if "charts" in wanted else ()
     content = {"sentences": sentences, "tables": [numbers.telling(table) for table in tables]}
     parts = tuple(_chart_parts(shared))
-    return _Part("comparison", "The comparison", content, parts, _terms(tables))
+    return _Part("comparison", tr("The comparison"), content, parts, _terms(tables))
 
 
 def _ending(runs: Sequence[_Run], wanted: Collection[str], terms: Collection[str]) -> Iterator[_Part]:
     """What is said once for all runs: methods, references, provenance, all numbers."""
     if "methods" in wanted:
-        yield _Part("methods", PARTS["methods"], by_topic(terms))
-        yield _Part("references", "References", references(terms))
+        yield _Part("methods", _called("methods"), by_topic(terms))
+        yield _Part("references", tr("References"), references(terms))
     if "provenance" in wanted:
-        yield _Part("provenance", PARTS["provenance"], runs)
+        yield _Part("provenance", _called("provenance"), runs)
     if "numbers" in wanted:
-        yield _Part("text", PARTS["numbers"], [(run.title, as_text(run.body)) for run in runs])
+        yield _Part("text", _called("numbers"), [(run.title, as_text(run.body)) for run in runs])

@@ -4,7 +4,7 @@
   const find = id => document.getElementById(id), all = query => [...document.querySelectorAll(query)];
   const orders = JSON.parse(find("orders").textContent), still = matchMedia("(prefers-reduced-motion: reduce)");
   const steps = all(".step"), stops = all(".stop"), dots = all(".dot"), rows = all("#rows > li"), list = find("rows");
-  const root = document.documentElement, PACE = 1700;
+  const root = document.documentElement, PACE = 1700, said = document.querySelector(".deck").dataset;
   let step = 0, order = -1, timer = 0;
 
   // The rows in another order: each starts where it stood and glides to where it stands (FLIP).
@@ -27,7 +27,7 @@
     big.textContent = read.answer;
     big.classList.remove("turn"); void big.offsetWidth; big.classList.add("turn");
     dots.forEach((dot, k) => { dot.classList.toggle("now", k === index); if (k <= index || k === index) dot.classList.add("seen"); });
-    find("count").textContent = `Order ${index + 1} of ${orders.length}`;
+    find("count").textContent = said.count.replace("{order}", index + 1).replace("{orders}", orders.length);
   };
   const show = index => {
     if (index < 0 || index >= orders.length) return;
@@ -35,7 +35,7 @@
     sort(orders[index]);
     if (still.matches) tell(orders[index], index); else setTimeout(() => tell(orders[index], index), 520);
   };
-  const label = () => { find("play").textContent = timer ? "Pause" : order >= orders.length - 1 ? "Play again" : "Play the orders"; };
+  const label = () => { find("play").textContent = timer ? said.pause : order >= orders.length - 1 ? said.again : said.play; };
   const stop = () => { clearInterval(timer); timer = 0; label(); };
   const play = () => {
     if (order >= orders.length - 1) { order = -1; dots.forEach(dot => dot.classList.remove("seen", "now")); }

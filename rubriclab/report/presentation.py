@@ -23,6 +23,7 @@ from rubriclab.findings.topic import Advice, Sentence, Topic
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.trial import OptionsTrial
 from rubriclab.model import TRIAL_ORIGIN, LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.report.showing import Showing, showing
 from rubriclab.report.template import clean, file, render_page
@@ -41,7 +42,12 @@ HEADLINES: Mapping[str, Topic[Any]] = {
     "listwise": COMPARISON,
 }
 """The topic that answers, by what is reordered, whether the order moves anything."""
-THINGS = {"options": "descriptions", "criteria": "criteria", "pairwise": "responses", "listwise": "responses"}
+CHANGES = {
+    "options": msg("Only the order of the descriptions changes"),
+    "criteria": msg("Only the order of the criteria changes"),
+    "pairwise": msg("Only the order of the responses changes"),
+    "listwise": msg("Only the order of the responses changes"),
+}
 
 
 @dataclass(frozen=True)
@@ -78,8 +84,11 @@ def story(store: Store, run: str, findings: Findings | None = None, *, judge: st
     info = store.run(run)
     if info.axis not in HEADLINES:
         raise LabError(
-            f"Run “{info.name}” scores several responses a call, and a presentation shows one text. "
-            "Write its report instead."
+            tr(
+                "Run “{name}” scores several responses a call, and a presentation shows one text. "
+                "Write its report instead.",
+                name=info.name,
+            )
         )
     if info.origin == TRIAL_ORIGIN:
         return _of_trial(info, showing(store, info.run, judge=judge))
@@ -102,7 +111,7 @@ def presentation(told: Story, *, up: str = "") -> str:
         up=up,
         showing=shown,
         sizes=_sizes(shown, told.headline),
-        thing=THINGS[shown.axis],
+        changes=tr(CHANGES[shown.axis]),
         heights=[shown.height(read) for read in shown.reads],
         words=[_read_words(shown, k) for k in range(len(shown.reads))],
         data=Markup(_data(shown)),
@@ -117,10 +126,16 @@ def _of_trial(info: RunInfo, shown: Showing) -> Story:
     notes = [shown.control.sentence]
     if isinstance(one, OptionsTrial) and one.running.mean:
         notes.append(
-            f"Mean over {many(len(one.running.read), 'order')}: {number(one.mean, '.2f')} "
-            f"({interval(one.ci, '.2f')}, 95 %)."
+            tr(
+                "Mean over {orders}: {mean} ({ends}, 95 %).",
+                orders=many(len(one.running.read), "order"),
+                mean=number(one.mean, ".2f"),
+                ends=interval(one.ci, ".2f"),
+            )
         )
-    notes.append("One text and one judge. How much the order moves this judge in general takes a study of many texts.")
+    notes.append(
+        tr("One text and one judge. How much the order moves this judge in general takes a study of many texts.")
+    )
     return Story(info.name, shown, one.sentence if one else "", notes=tuple(notes))
 
 
@@ -134,7 +149,14 @@ def _of_run(info: RunInfo, shown: Showing, findings: Findings) -> Story:
             asked.setdefault(one.question, _verdict(one))  # of several settings the first, as the sentence
     notes = [shown.chosen, shown.control.sentence, scope(findings)]
     if info.planned and info.done < info.planned:
-        notes.insert(0, f"The run is not finished: {info.done:,} of {info.planned:,} calls have an answer.")
+        notes.insert(
+            0,
+            tr(
+                "The run is not finished: {done:,} of {planned:,} calls have an answer.",
+                done=info.done,
+                planned=info.planned,
+            ),
+        )
     return Story(
         info.name,
         shown,
@@ -159,15 +181,19 @@ def averaging(findings: Findings, judge: str) -> str:
     if one.reads <= FEW or not one.names:
         return ""
     few = findings.of(MEANS_OF_READS, arm=mine[0], k=FEW)
-    return (
-        f"The mean over several orders. A score from one order is typically {one.distance:.2f} points from the mean "
-        f"over all {one.reads} orders, the mean of {FEW} orders {few.distance:.2f} (noise included). It costs "
-        f"{FEW} calls an answer."
+    return tr(
+        "The mean over several orders. A score from one order is typically {distance:.2f} points from "
+        "the mean over all {reads} orders, the mean of {few} orders {distance_of_few:.2f} (noise included). It "
+        "costs {few} calls an answer.",
+        distance=one.distance,
+        reads=one.reads,
+        few=FEW,
+        distance_of_few=few.distance,
     )
 
 
 def _verdict(one: Advice) -> Verdict:
-    return Verdict(one.effect.verdict, one.title, one.answer, effect_words(one.effect))
+    return Verdict(one.effect.verdict, tr(one.title), tr(one.answer), effect_words(one.effect))
 
 
 # ---------------------------------------------------------------- how it is shown
@@ -186,8 +212,10 @@ def _sizes(shown: Showing, headline: str) -> dict[str, str]:
 
 def _read_words(shown: Showing, k: int) -> str:
     card = shown.card(shown.reads[k])
-    given = f"score {card.answer}" if shown.reads[k].score is not None else f"answer {card.answer}"
-    return f"{card.order}: {given}, {card.place}"
+    told = {"order": card.order, "answer": card.answer, "place": card.place}
+    if shown.reads[k].score is not None:
+        return tr("{order}: score {answer}, {place}", **told)
+    return tr("{order}: answer {answer}, {place}", **told)
 
 
 def _data(shown: Showing) -> str:

@@ -12,19 +12,21 @@ from rubriclab.findings.trial_control import Control, of_scores
 from rubriclab.findings.trial_orders import trial_of
 from rubriclab.findings.trial_pairs import PairTrial, pair_trial
 from rubriclab.model import TRIAL_ORIGIN, Arm, LabError, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.store import Store
 from rubriclab.study.plan import plan
 
 MOST_ORDERS = 12
 """Orders that are shown one after the other: more, and a room of people stops looking."""
 MOST_READS = 100_000
+A_TIE = msg("a tie")
 MOST_OF_A_NAME = 48
 """Characters of a judge's, criterion's or candidate's name on a card."""
 TITLES = {
-    "options": "The same answer, the same words, another order",
-    "criteria": "The same answer, the same criteria, another order",
-    "pairwise": "The same answers, the same words, another order",
-    "listwise": "The same answers, the same words, another order",
+    "options": msg("The same answer, the same words, another order"),
+    "criteria": msg("The same answer, the same criteria, another order"),
+    "pairwise": msg("The same answers, the same words, another order"),
+    "listwise": msg("The same answers, the same words, another order"),
 }
 
 
@@ -80,7 +82,7 @@ class Showing:
 
     @property
     def title(self) -> str:
-        return TITLES[self.axis]
+        return tr(TITLES[self.axis])
 
     @property
     def moved(self) -> bool:
@@ -96,8 +98,9 @@ class Showing:
         said = {row.name: row.text for row in self.rows}
         rows = tuple(Row(name, said.get(name, "")) for name in read.shown)
         labels = tuple(map(_short, read.labels if len(read.labels) == len(rows) else read.shown))
-        order = f"Order {' '.join(labels)}" if self.axis == "options" else f"{_short(read.shown[0])} first"
-        return Card(order, _short(answer(read)), rows, labels, lit(read), _place(read))
+        usual = tr("Order {order}", order=" ".join(labels))
+        order = usual if self.axis == "options" else tr("{name} first", name=_short(read.shown[0]))
+        return Card(order, _short(_said(answer(read))), rows, labels, lit(read), _place(read))
 
     def height(self, read: Read) -> float | None:
         """Where an answer stands between the ends of the scale, or among the candidates: 0 to 1."""
@@ -120,7 +123,11 @@ def answer(read: Read) -> str:
         return "–"
     if read.score is not None:
         return f"{read.score:g}"
-    return read.shown[read.position - 1] if read.position else "a tie"
+    return read.shown[read.position - 1] if read.position else A_TIE
+
+
+def _said(given: str) -> str:
+    return tr(A_TIE) if given == A_TIE else given
 
 
 def _short(name: str) -> str:
@@ -137,10 +144,10 @@ def lit(read: Read) -> int | None:
 def _place(read: Read) -> str:
     at = lit(read)
     if at is None:
-        return "no row was chosen" if read.position == 0 else "the reply could not be read"
+        return tr("no row was chosen") if read.position == 0 else tr("the reply could not be read")
     if read.place is not None:
-        return f"stood at position {at + 1} of {len(read.shown)}"
-    return f"chose position {at + 1} of {len(read.shown)}"
+        return tr("stood at position {place} of {n}", place=at + 1, n=len(read.shown))
+    return tr("chose position {place} of {n}", place=at + 1, n=len(read.shown))
 
 
 def showing(
@@ -174,8 +181,11 @@ def _arms(data: RunData, judge: str | None) -> list[int]:
     turning = turning_arms(data)
     if not turning:
         raise LabError(
-            f"Nothing in “{data.name}” was read in two orders, so no order can be seen to move anything. Present a "
-            "run whose design varies the order, or a trial."
+            tr(
+                "Nothing in “{name}” was read in two orders, so no order can be seen to move anything. Present a "
+                "run whose design varies the order, or a trial.",
+                name=data.name,
+            )
         )
     mine = [code for code in turning if judge is None or data.arms[code].judge == judge]
     if not mine:
@@ -184,7 +194,9 @@ def _arms(data: RunData, judge: str | None) -> list[int]:
 
 
 def _no_judge(judge: str | None, known: Sequence[str]) -> LabError:
-    return LabError(f"There is no judge “{judge}” to present here. There are: {', '.join(known)}.")
+    return LabError(
+        tr("There is no judge “{judge}” to present here. There are: {known}.", judge=judge, known=", ".join(known))
+    )
 
 
 def _span(one: Showing) -> float:
@@ -206,9 +218,9 @@ def _of_arm(store: Store, data: RunData, code: int) -> Showing:
     reads = _once(mine, usual)
     text = store.item_text(data.run, item)
     if text is None:
-        raise LabError(f"The texts of run {data.run} are not in this store.")
+        raise LabError(tr("The texts of run {run} are not in this store.", run=data.run))
     used = int(data.judgments.loc[data.judgments["arm"] == code, "item"].nunique())
-    thing = "comparisons" if arm.axis in CHOSEN else "texts"
+
     kept = _kept(reads)
     return Showing(
         run=data.run,
@@ -225,10 +237,19 @@ def _of_arm(store: Store, data: RunData, code: int) -> Showing:
         low=_ends(kept)[0],
         high=_ends(kept)[1],
         control=_control(arm, code, (*mine, *beside), usual),
-        chosen=f"Chosen from {used:,} {thing} because its answers lie farthest apart: it shows what an order can "
-        "do, not how often it does."
-        if used > 1
-        else "",
+        chosen=_chosen(arm, used) if used > 1 else "",
+    )
+
+
+def _chosen(arm: Arm, used: int) -> str:
+    if arm.axis in CHOSEN:
+        return tr(
+            "Chosen from {used:,} comparisons because its answers lie farthest apart: it shows what an order can do, not how often it does.",
+            used=used,
+        )
+    return tr(
+        "Chosen from {used:,} texts because its answers lie farthest apart: it shows what an order can do, not how often it does.",
+        used=used,
     )
 
 
@@ -258,7 +279,7 @@ def _kept(reads: tuple[Read, ...]) -> tuple[Read, ...]:
 def _ends(reads: Sequence[Read]) -> tuple[Read, Read]:
     """The two readings whose answers are the most different."""
     if not reads:
-        raise LabError("Not one reply could be read: there is nothing to present.")
+        raise LabError(tr("Not one reply could be read: there is nothing to present."))
     if reads[0].score is None:
         other = next((read for read in reads if answer(read) != answer(reads[0])), reads[-1])
         return reads[0], other
@@ -296,7 +317,7 @@ def _rows(
 def _of_trial(store: Store, run: str, judge: str | None) -> Showing:
     trials = _trials(store, run)
     if not trials:
-        raise LabError("This trial has no answer that could be read: there is nothing to present.")
+        raise LabError(tr("This trial has no answer that could be read: there is nothing to present."))
     known = [one for one in trials if judge is None or one[0].judge == judge]
     if not known:
         raise _no_judge(judge, [one.judge for one, _ in trials])
@@ -314,7 +335,7 @@ def _trials(store: Store, run: str) -> list[tuple[Trial, Arm]]:
 def _of_one(store: Store, run: str, one: Trial, arm: Arm) -> Showing:
     text = store.item_text(run, one.reads[0].item)
     if text is None:
-        raise LabError(f"The texts of run {run} are not in this store.")
+        raise LabError(tr("The texts of run {run} are not in this store.", run=run))
     mine = _once(_reads_of(one), one.reads[0].shown)
     kept = _kept(mine)
     low, high = _ends(kept)

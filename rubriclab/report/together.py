@@ -11,7 +11,8 @@ from rubriclab.findings.contrast_results import Contrast
 from rubriclab.findings.matching import why_not
 from rubriclab.findings.summary import ComparisonLine, Line, arm_result, lines, moves, scales, short_names
 from rubriclab.findings.topics import Findings
-from rubriclab.model.wording import many
+from rubriclab.model.language import tr
+from rubriclab.model.wording import many, plural
 from rubriclab.report.charts import Drawn, Section
 
 MOST_ARMS, MOST_PAIRS = 12, 4
@@ -22,7 +23,7 @@ def together(runs: Sequence[Findings]) -> Iterator[Section]:
     """What the runs show on one scale, then each later run less the first."""
     moved = [line for findings in runs for line in lines(findings).values() if moves(line)]
     shared = tuple(chart for group in _across_runs(moved) for chart in _shared(runs, group))
-    yield Section("On one scale", shared)
+    yield Section(tr("On one scale"), shared)
     pairs = [pair for later in runs[1:] if (pair := _pair(moved, runs[0], later)) is not None]
     for a, b in pairs[:MOST_PAIRS]:
         yield _difference(runs, a, b)
@@ -38,22 +39,24 @@ def _shared(runs: Sequence[Findings], group: Sequence[Line]) -> Iterator[Drawn]:
     axis = group[0].arm.axis
     if axis in ("pairwise", "listwise"):
         some = [line for line in group if isinstance(line, ComparisonLine)]
-        yield Drawn("Consistency and fairness", draw.rates(some, names), ("pc", "pf"))
+        yield Drawn(tr("Consistency and fairness"), draw.rates(some, names), ("pc", "pf"))
         return
     by_run = {findings.data.run: findings for findings in runs}
     facets = [
         draw.Facet(line.run, name, arm_result(by_run[line.run], line)) for line, name in zip(group, names, strict=True)
     ]
     if axis == "criteria":
-        yield Drawn("Shift by criterion and position, one colour scale", draw.shift_heatmaps(facets), ("shift",))
+        yield Drawn(tr("Shift by criterion and position, one colour scale"), draw.shift_heatmaps(facets), ("shift",))
         return
     scores = len(group[0].arm.scores)
     yield Drawn(
-        f"Position selected, {scores} options",
+        tr("Position selected, {scores} options", scores=scores),
         draw.shares(facets, run_judges=[name for of in runs for name in of.data.judges]),
         ("share",),
     )
-    yield Drawn(f"Score × position, {scores} options, one colour scale", draw.heatmaps(facets), ("table",))
+    yield Drawn(
+        tr("Score × position, {scores} options, one colour scale", scores=scores), draw.heatmaps(facets), ("table",)
+    )
 
 
 # ---------------------------------------------------------------- one arm less another
@@ -79,21 +82,29 @@ def _difference(runs: Sequence[Findings], a: Line, b: Line) -> Section:
     if difference.cells is not None:
         drawn.append(
             Drawn(
-                "Cell by cell; outlined where all intervals at once exclude 0",
+                tr("Cell by cell; outlined where all intervals at once exclude 0"),
                 draw.difference_heatmap(difference),
                 ("simultaneous",),
             )
         )
-    drawn.append(Drawn("Rate by rate, with 95 % intervals", draw.difference_forest(difference), ("arm_difference",)))
+    drawn.append(
+        Drawn(tr("Rate by rate, with 95 % intervals"), draw.difference_forest(difference), ("arm_difference",))
+    )
     sentences = (contrast_sentence(difference, one, other), _basis(difference), *difference.warnings)
-    return Section(f"{one} less {other}", tuple(drawn), sentences)
+    return Section(tr("{one} less {other}", one=one, other=other), tuple(drawn), tuple(map(tr, sentences)))
 
 
 def _basis(difference: Contrast) -> str:
     """What the difference rests on."""
     if difference.paired:
-        return f"The same {many(difference.n_a, 'item')} on both sides; {difference.unit}s are resampled in pairs."
-    return (
-        f"{many(difference.n_a, 'item')} against {difference.n_b:,}, not the same ones: each side is resampled "
-        "by itself, which makes the intervals wider."
+        return tr(
+            "The same {items} on both sides; {units} are resampled in pairs.",
+            items=many(difference.n_a, "item"),
+            units=plural(difference.unit, 2),
+        )
+    return tr(
+        "{items} against {n_b:,}, not the same ones: each side is resampled by itself, which makes the "
+        "intervals wider.",
+        items=many(difference.n_a, "item"),
+        n_b=difference.n_b,
     )

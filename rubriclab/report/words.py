@@ -11,14 +11,15 @@ import numpy as np
 from rubriclab.findings.topic import Sentence
 from rubriclab.findings.topics import Findings
 from rubriclab.model import STATUSES
-from rubriclab.model.wording import arm_name, many
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import arm_name, many, plural
 from rubriclab.report.source import Source
 
 UNREAD = {
-    "unparsed": "no score could be read from the reply",
-    "refused": "the judge refused",
-    "truncated": "the reply was cut off",
-    "error": "the call failed",
+    "unparsed": msg("no score could be read from the reply"),
+    "refused": msg("the judge refused"),
+    "truncated": msg("the reply was cut off"),
+    "error": msg("the call failed"),
 }
 
 
@@ -44,7 +45,7 @@ def answers(findings: Findings) -> tuple[Answer, ...]:
 
 def summary(findings: Findings) -> str:
     """The whole run in one sentence, where it has more judges or settings than fit on a page."""
-    clauses = "; ".join(filter(None, (topic.summary(findings.of(topic)) for topic in findings.topics)))
+    clauses = "; ".join(filter(None, (tr(topic.summary(findings.of(topic))) for topic in findings.topics)))
     return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else ""
 
 
@@ -57,14 +58,20 @@ def limits(findings: Findings, of: Source) -> tuple[str, ...]:
     limiting = [scope(findings)]
     if of.planned and of.done < of.planned:
         limiting.append(
-            f"The run is not finished: {of.done:,} of {many(of.planned, 'call', 'have')} an answer. The numbers are about these."
+            tr(
+                "The run is not finished: {done:,} of {calls} {calls:has|have} an answer. The numbers are about these.",
+                done=of.done,
+                calls=many(of.planned, "call"),
+            )
         )
     limiting += map(str, data.dropped)
     limiting += _left_out(data.judgments["status"].to_numpy())
     if not np.isfinite(data.items["human"].to_numpy()).any() and not (findings.axes & {"pairwise", "listwise"}):
         limiting.append(
-            "No item has a human rating: nothing here says whether the scores are right, only "
-            "whether the order moves them."
+            tr(
+                "No item has a human rating: nothing here says whether the scores are right, only whether the "
+                "order moves them."
+            )
         )
     for topic in findings.topics:
         limiting += topic.limits(findings.of(topic))
@@ -76,10 +83,13 @@ def scope(findings: Findings) -> str:
     data = findings.data
     judges = len({arm.judge for arm in data.arms})
     items = len(np.unique(data.judgments["item"].to_numpy()))
-    unit = "comparisons" if findings.axes & {"pairwise", "listwise"} else "items"
-    return (
-        f"About {many(judges, 'judge')} and {items:,} {unit}, and about no other: "
-        "position bias differs between models, prompts and data in size and in direction."
+    unit = plural("comparison" if findings.axes & {"pairwise", "listwise"} else "item", 2)
+    return tr(
+        "About {judges} and {items:,} {units}, and about no other: position bias differs between models, "
+        "prompts and data in size and in direction.",
+        judges=many(judges, "judge"),
+        items=items,
+        units=unit,
     )
 
 
@@ -88,10 +98,14 @@ def _left_out(status: np.ndarray[Any, Any]) -> Iterator[str]:
     left = {name: int(n) for name, n in zip(STATUSES, counts, strict=True) if n and name != "ok"}
     total = int(counts.sum())
     if left:
-        why = ", ".join(f"{n:,} because {UNREAD[name]}" for name, n in left.items())
+        why = ", ".join(tr("{n:,} because {reason}", n=n, reason=tr(UNREAD[name])) for name, n in left.items())
         yield (
-            f"Left out of {many(total, 'judgment')}: {why}. If a judge fails more often in some orders "
-            "than in others, what is left is no fair sample."
+            tr(
+                "Left out of {judgments}: {why}. If a judge fails more often in some orders than in others, what "
+                "is left is no fair sample.",
+                judgments=many(total, "judgment"),
+                why=why,
+            )
         )
 
 

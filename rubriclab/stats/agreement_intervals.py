@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from rubriclab.stats.human_correlation import LeftOut
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, degrees_of_freedom
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Note, degrees_of_freedom
 from rubriclab.stats.proportions import wilson
 
 FEWEST = 10
@@ -25,6 +25,8 @@ FEWEST_SPREAD = 12
 """Below so many items outside the commonest pair of values a coefficient beyond chance has none: its
 denominator is then made by a few rare values, and what the others would be is not seen (skewed
 ratings, 15 and 30 items: 0.88 and 0.91 of intervals held)."""
+FEW_UNITS = "{n} units are too few for an interval; {least} are needed"
+FEW_SPREAD = "{n} items lie outside the commonest pair of values, {least} are needed for an interval"
 _STILL = 1e-9
 _EDGE = 1.0 - 1e-9
 
@@ -60,7 +62,7 @@ def of_coefficient(of: LeftOut, *, spread: float = np.inf, level: float = 0.95) 
 
     if abs(of.value) < 1.0 - _STILL and np.isfinite(of.without).all() and _error(of)[0] < _STILL:
         return Estimated(float(of.value), NO_INTERVAL, "one side does not vary, so it is the same whatever the other")
-    few = f"{spread:.0f} items lie outside the commonest pair of values, {FEWEST_SPREAD} are needed for an interval"
+    few = Note.of(FEW_SPREAD, n=round(spread), least=FEWEST_SPREAD)
     return _estimated(of, ends, few if spread < FEWEST_SPREAD else "")
 
 
@@ -106,7 +108,7 @@ def _estimated(of: LeftOut, ends: Callable[[], Interval], why: str = "") -> Esti
         return Estimated(float("nan"), NO_INTERVAL, why or "not defined: the values do not vary")
     n = len(of.without)
     if n < FEWEST:
-        return Estimated(float(of.value), NO_INTERVAL, f"{n} units are too few for an interval; {FEWEST} are needed")
+        return Estimated(float(of.value), NO_INTERVAL, Note.of(FEW_UNITS, n=n, least=FEWEST))
     if not np.isfinite(of.without).all():
         return Estimated(float(of.value), NO_INTERVAL, "it hangs on a single unit")
     if why:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from rubriclab.stats.inference import Floats, Ints, Test, ratio
+from rubriclab.stats.inference import Floats, Ints, Note, Test, ratio
 from rubriclab.stats.judges import ABSENT as ABSENT
 from rubriclab.stats.judges import TIE as TIE
 from rubriclab.stats.judges import UNREAD as UNREAD
@@ -233,8 +233,12 @@ def clustered_sign_test(nets: Ints) -> Test:
         return Test(name, 0.0, 0.0, 1.0, "no question leans to either side")
     note = ""
     if sizes.size < 6:
-        lean = "question leans" if sizes.size == 1 else "questions lean"
-        note = f"only {sizes.size} {lean} to a side: the smallest possible p is {2.0 ** (1 - sizes.size):.3g}"
+        least = 2.0 ** (1 - sizes.size)
+        one, some = (
+            "only one question leans to a side: the smallest possible p is {least:.3g}",
+            "only {n} questions lean to a side: the smallest possible p is {least:.3g}",
+        )
+        note = Note.of(one, least=least) if sizes.size == 1 else Note.of(some, n=sizes.size, least=least)
     limit = _EXACT_LIMIT * (4 if sizes.size < 100 else 1)
     if int(sizes.sum()) >= limit:
         p, note = _large_tail(sizes, abs(observed))
@@ -257,7 +261,7 @@ def _large_tail(sizes: Ints, reached: int) -> tuple[float, str]:
     for start in range(0, _SIGN_PATTERNS, 1_000):
         signs = rng.integers(0, 2, size=(min(1_000, _SIGN_PATTERNS - start), sizes.size)) * 2 - 1
         hits += int((np.abs(signs @ sizes) >= reached).sum())
-    return (hits + 1) / (_SIGN_PATTERNS + 1), f"{_SIGN_PATTERNS:,} random sign patterns"
+    return (hits + 1) / (_SIGN_PATTERNS + 1), Note.of("{n:,} random sign patterns", n=_SIGN_PATTERNS)
 
 
 def _sign_flip_tail(sizes: Ints, reached: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
@@ -20,6 +20,29 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+
+class Note(str):
+    """A remark with numbers in it, in English; what it was made of is kept, so that it can be said in another language.
+
+    ``template`` and ``values``: as for ``str.format``.
+    """
+
+    template: str
+    values: Mapping[str, object]
+
+    @classmethod
+    def of(cls, template: str, /, **values: object) -> Note:
+        made = cls(template.format(**values))
+        made.template, made.values = template, values
+        return made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Note._again, (self.template, dict(self.values))
+
+    @staticmethod
+    def _again(template: str, values: Mapping[str, object]) -> Note:
+        return Note.of(template, **values)
 
 
 class Test(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from rubriclab.stats.inference import Floats, Interval
+from rubriclab.stats.inference import Floats, Interval, Note
 
 Shape = Literal["first", "last", "linear", "hardest"]
 MAX_UNITS = 1_000_000
@@ -214,7 +214,7 @@ def stop_rule(shares: Floats, *, target: float, look: int, alpha: float = 0.05) 
     nothing = np.full((n, 2), np.nan)
     if units < 3 * n:
         wide = Interval(float("nan"), float("nan"))
-        reason = f"{units} units are too few to judge: at least {3 * n}."
+        reason = Note.of("{units} units are too few to judge: at least {least}.", units=units, least=3 * n)
         return Stop(
             False, float("nan"), wide, float("inf"), target, look, 1 - spent, units, nothing, STOP_METHOD, reason
         )
@@ -232,6 +232,10 @@ def stop_rule(shares: Floats, *, target: float, look: int, alpha: float = 0.05) 
     side = np.sqrt(radius2 * np.clip(np.diag(covariance), 0, None))
     bands = np.stack([np.clip(mean - side, 0, 1), np.clip(mean + side, 0, 1)], axis=1)
     enough = reach <= target
-    only = "" if enough else " only"
-    reason = f"V is known to within {reach:.3f}{only} (asked: {target:.3f})."
+    told = (
+        "V is known to within {reach:.3f} (asked: {target:.3f})."
+        if enough
+        else "V is known to within {reach:.3f} only (asked: {target:.3f})."
+    )
+    reason = Note.of(told, reach=reach, target=target)
     return Stop(enough, v, interval, reach, target, look, 1 - spent, units, bands, STOP_METHOD, reason)

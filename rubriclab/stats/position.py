@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from rubriclab.stats.inference import Floats, Interval, Ints, Test
+from rubriclab.stats.inference import Floats, Interval, Ints, Note, Test
 from rubriclab.stats.noise import Spread as Spread
 from rubriclab.stats.noise import disagreement as disagreement
 from rubriclab.stats.noise import spread as spread
@@ -226,14 +226,15 @@ def average_effect_test(vectors: Floats, *, seed: int, shares: bool = True) -> T
         return bound
     rest = _sign_flip_test(vectors, seed) if few else _t2_test(vectors)
     better = min((bound, rest), key=lambda test: test.p)
-    note = f"{better.note} p is doubled: two tests, since a position's share never varies.".strip()
+    doubled = "p is doubled: two tests, since a position's share never varies."
+    note = Note.of("{note} {doubled}", note=better.note, doubled=doubled) if better.note else doubled
     return better._replace(p=min(1.0, 2.0 * better.p), note=note)
 
 
 def _t2_test(vectors: Floats) -> Test:
     n = vectors.shape[1]
     statistic, rank, p = hotelling(vectors)
-    note = "" if rank == n - 1 else f"Only {int(rank)} of {n - 1} directions ever varied."
+    note = "" if rank == n - 1 else Note.of("Only {rank} of {n} directions ever varied.", rank=int(rank), n=n - 1)
     return Test("Hotelling's T²", float(statistic), float(rank), float(p), note)
 
 

@@ -74,11 +74,14 @@ def check(dealt: Dealt) -> Randomisation:
 
 
 def _tests(dealt: Dealt) -> Iterator[Test]:
-    named, at = "stands first as often as chance has it", float("nan")
-    yield _each(f"each candidate {named}", list(_candidates(dealt)), dealt.p, "some candidates stand first too often")
+    at = float("nan")
+    each = "each candidate stands first as often as chance has it"
+    yield _each(each, list(_candidates(dealt)), dealt.p, "some candidates stand first too often")
     if len(np.unique(dealt.task)) > 1:
         tasks = [(dealt.first[mine], dealt.unit[mine]) for mine in _of_each(dealt.task)]
-        yield _each(f"in each task the commonest {named}", tasks, dealt.p, "it goes with the task")
+        yield _each(
+            "in each task the commonest stands first as often as chance has it", tasks, dealt.p, "it goes with the task"
+        )
     known = np.isfinite(dealt.lengths).all(axis=1)
     if known.any():
         yield _lengths(dealt.lengths[known], dealt.unit[known], dealt.p)
@@ -132,8 +135,8 @@ def _lengths(lengths: Floats, unit: Ints, p: int) -> Test:
     """Twice the rank of the length of what stood first less the mean rank."""
     rank = stats.rankdata(lengths, axis=1)
     away = np.rint(2.0 * rank[:, 0] - (p + 1)).astype(np.int64)
-    side = "longer" if away.sum() > 0 else "shorter"
-    note = f"the {side} answer stands first too often"
+    longer = away.sum() > 0
+    note = "the longer answer stands first too often" if longer else "the shorter answer stands first too often"
     return _each("length of what stands first", [(away, unit)], p, note)
 
 

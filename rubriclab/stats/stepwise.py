@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.inference import Floats, Ints, Note
 
 NO_VARIABLE = "None"
 """The table's row in which nothing is removed, as the paper writes it."""
@@ -95,9 +95,9 @@ def stepwise(y: Floats, variables: Mapping[str, Floats | Ints]) -> Stepwise:
     excluded = int(len(outcome) - len(target))
     warnings = [POST_SELECTION]
     if excluded:
-        warnings.append(f"{excluded} rows with a missing value were left out.")
+        warnings.append(Note.of("{rows} rows with a missing value were left out.", rows=excluded))
     if unusable:
-        warnings.append(f"Left out because they take one value only: {', '.join(unusable)}.")
+        warnings.append(Note.of("Left out because they take one value only: {names}.", names=", ".join(unusable)))
     needed = 1 + sum(block.shape[1] for block in usable.values()) + 2
     reason = _why_not(target, usable, needed)
     if reason:
@@ -120,9 +120,11 @@ def _why_not(target: Floats, usable: Mapping[str, Floats], needed: int) -> str:
     if not usable:
         return "No variable varies, so there is nothing to select from."
     if len(target) < needed:
-        return (
-            f"{len(target)} cells are too few for a model that needs at least {needed}: no "
-            "regression was run. Use more judges, tasks or candidates."
+        return Note.of(
+            "{cells} cells are too few for a model that needs at least {needed}: no regression was run. Use more "
+            "judges, tasks or candidates.",
+            cells=len(target),
+            needed=needed,
         )
     if float(np.ptp(target)) == 0.0:
         return "The outcome is the same in every cell, so nothing can predict it."

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test, ratio
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Note, Test, ratio
 
 SUMS = 5
 """Columns of ``cell_sums`` before the win columns: consistent, readable, net, series, unread."""
@@ -125,7 +125,7 @@ def against_chance(fit: Parabola, x: Floats, y: Floats) -> Parabola:
     tail = min((known >= fit.curvature).sum(), (known <= fit.curvature).sum())
     p = min(1.0, 2.0 * (float(tail) + 1.0) / (len(known) + 1.0))
     name = "curvature against cells whose consistency was dealt anew"
-    test = Test(name, fit.curvature, float("nan"), p, f"{len(known)} studies simulated")
+    test = Test(name, fit.curvature, float("nan"), p, Note.of("{n} studies simulated", n=len(known)))
     return fit._replace(by_chance=Interval(float(low), float(high)), test=test)
 
 

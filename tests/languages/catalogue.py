@@ -23,6 +23,8 @@ from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
 from rubriclab.report import definitions, estimands
 
 ROOT = Path(__file__).parents[2]
+QUESTION = ("name", "estimand", "unit", "randomised", "assumes", "cannot", "interval")
+"""What is said of a question in the reader's language."""
 TABLES = (
     ("rubriclab/app/adapters.toml", "tools", ("lead",)),
     ("rubriclab/datasets/gallery.toml", "", ("title", "about", "source", "licence")),
@@ -46,15 +48,17 @@ def of_statistics(path: Path) -> Iterator[str]:
     and more that are neither documentation nor an error's nor part of another."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     left = [node for node in ast.walk(tree) if isinstance(node, ast.Raise | ast.JoinedStr | ast.Expr | ast.Call)]
-    inside = {
-        id(part)
-        for node in left
-        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") == "join"
-        for part in ast.walk(node)
-    }
+    inside = {id(part) for node in left if _is_no_text(node) for part in ast.walk(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             yield from re.findall(r".*\w+'?\w* \w.*", node.value)
+
+
+def _is_no_text(node: ast.AST) -> bool:
+    """An error, a documentation, a text with values put in, or what texts are joined by."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    return not isinstance(node, ast.Call) or getattr(node.func, "attr", "") == "join"
 
 
 def of_code(path: Path) -> Iterator[str | tuple[str, str]]:
@@ -87,8 +91,8 @@ def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
 def glossary() -> Iterator[tuple[str, str]]:
     """The texts that stand in files of their own, each with its file."""
     for file, entries, words in (
-        ("definitions.toml", definitions.TERMS, definitions.WORDS),
-        ("estimands.toml", estimands.ESTIMANDS, estimands.WORDS),
+        ("definitions.toml", definitions.TERMS, ("name", "topic", "sentence", "definition")),
+        ("estimands.toml", estimands.ESTIMANDS, QUESTION),
     ):
         yield from ((f"rubriclab/report/{file}", getattr(one, word)) for one in entries for word in words)
     for file, table, words in TABLES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections import Counter
 from string import Formatter
@@ -10,6 +11,7 @@ import pytest
 
 from rubriclab.model.language import LANGUAGES, SOURCE, Counted, catalogue, figure, language, separators, speaking, tr
 from rubriclab.model.wording import THINGS, interval, listed, many, number, p_value
+from rubriclab.stats.inference import Note
 from tests.languages.catalogue import path_of, read, renewed
 
 OTHERS = [code for code in LANGUAGES if code != SOURCE]
@@ -128,3 +130,17 @@ def test_what_is_inside_is_said_in_its_language_only() -> None:
             assert figure(0.5, ".1f") == "0.5"
         assert figure(0.5, ".1f") == "0,5"
     assert figure(0.5, ".1f") == "0.5"
+
+
+def test_a_note_with_numbers_is_made_again_in_the_reader_s_language() -> None:
+    note = Note.of("V is known to within {reach:.3f} (asked: {target:.3f}).", reach=0.0125, target=0.02)
+    assert note == "V is known to within 0.013 (asked: 0.020)."
+    assert tr(note) == note
+    with speaking("de"):
+        assert tr(note) == "V ist auf 0,013 genau bekannt (verlangt: 0,020)."
+        assert tr(pickle.loads(pickle.dumps(note))) == tr(note), "as caches and threads hand it on"
+        doubled = "p is doubled: two tests, since a position's share never varies."
+        both = Note.of(
+            "{note} {doubled}", note=Note.of("Only {rank} of {n} directions ever varied.", rank=1, n=2), doubled=doubled
+        )
+        assert tr(both).startswith("Nur 1 von 2 Richtungen schwankten überhaupt. p ist verdoppelt")

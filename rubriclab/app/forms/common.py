@@ -76,7 +76,7 @@ class Facts:
                 comparisons=many(self.items, "comparison"),
                 candidates=self.candidates,
             )
-        parts = [many(self.items, "item")]
+        parts: list[str] = [many(self.items, "item")]
         if self.criteria:
             parts.append(
                 tr(

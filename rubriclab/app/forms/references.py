@@ -197,7 +197,8 @@ def attempts(code: str) -> None:
         st.caption(tr("No attempt yet."))
         return
     counts = " · ".join(
-        f"{figure(n, ',')} {tr(STATUSES.get(name, name))}" for name, n in frame["status"].value_counts().items()
+        f"{figure(n, ',')} {tr(STATUSES.get(str(name), str(name)))}"
+        for name, n in frame["status"].value_counts().items()
     )
     st.markdown(tr("**Attempts**  \n:small[{counts}]", counts=counts))
     chosen = st.dataframe(

@@ -120,7 +120,7 @@ def correction(info: RunInfo, model: ChoiceModel, source: str) -> tuple[dict[str
             "The position prior of a few probe items, divided out of one call on every other item. Nearer to "
             "0 is better."
         ),
-        help=found.definition,
+        help=tr(found.definition),
     )
     drawn: dict[str, Chart] = {}
     if mine:

@@ -12,7 +12,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.findings.gate import GATE, GateResult
 from rubriclab.model.gate import CONDITIONS, Condition
 from rubriclab.model.gate_limits import GateLimits
-from rubriclab.model.language import figure, msg, tr
+from rubriclab.model.language import SOURCE, figure, msg, speaking, tr
 from rubriclab.report.gate import (
     MARKS,
     bounds_note,
@@ -68,7 +68,10 @@ def section(store: Store, info: RunInfo) -> None:
             return
         result: GateResult = ui.finding(info, GATE, limits=limits)
         _show(result)
-        _files(info, result)
+        with speaking(SOURCE):  # files are for programs and for whoever runs them
+            english: GateResult = ui.finding(info, GATE, limits=limits)
+            files = gate_markdown(english), gate_junit(english, at=info.changed)
+        _files(info, *files)
         _copy(info, limits)
 
 
@@ -143,11 +146,11 @@ def _show(result: GateResult) -> None:
         st.caption(ui.plain(note))
 
 
-def _files(info: RunInfo, result: GateResult) -> None:
+def _files(info: RunInfo, summary: str, junit: str) -> None:
     left, right = st.columns(2)
     for place, label, text, name in (
-        (left, tr("Summary (Markdown)"), gate_markdown(result), f"{info.run}.gate.md"),
-        (right, tr("JUnit XML"), gate_junit(result, at=info.changed), f"{info.run}.gate.xml"),
+        (left, tr("Summary (Markdown)"), summary, f"{info.run}.gate.md"),
+        (right, tr("JUnit XML"), junit, f"{info.run}.gate.xml"),
     ):
         with place:
             st.download_button(label, text, file_name=name, key=f"gate-{name[-2:]}", on_click="ignore")

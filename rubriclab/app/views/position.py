@@ -233,7 +233,7 @@ def _tests(arm: PositionArm) -> None:
     st.caption(tr(NO_VERDICT))
     for question, *_, note in rows:
         if note:
-            st.caption(ui.plain(f"{question}: {note}"))
+            st.caption(ui.plain(f"{question}: {tr(note)}"))
     visible = arm.smallest_visible_effect
     st.caption(
         tr(

@@ -15,16 +15,20 @@ from typing import Any
 
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, question_of, text_of
 from rubriclab.datasets.logs.source import Source
+from rubriclab.model.language import msg
 
 FIELDS = ("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference")
-_NO_REPLY = "the annotator gave no reply (raw_completion is null)"
-_NO_PREFERENCE = "preference is no number from 1 to 2"
+_NO_REPLY = msg("the annotator gave no reply (raw_completion is null)")
+_NO_PAIR = msg(
+    "no pair of AlpacaEval: it lacks a text for one of instruction, output_1, output_2, generator_1, generator_2"
+)
+_NO_PREFERENCE = msg("preference is no number from 1 to 2")
 
 
 def _read(source: Source) -> Records:
     for line, record in source.records():
         if not all(isinstance(record.get(name), str) for name in FIELDS[:5]):
-            yield Unread(line, f"no pair of AlpacaEval: it lacks a text for one of {', '.join(FIELDS[:5])}")
+            yield Unread(line, _NO_PAIR)
         elif "raw_completion" in record and record["raw_completion"] is None:
             yield Unread(line, _NO_REPLY)
         else:
@@ -52,7 +56,7 @@ def _pair(line: int, record: Mapping[str, Any]) -> Logged | Unread:
         reply=text_of(record.get("raw_completion")),
         instruction=str(record["instruction"]),
         responses=tuple(str(record[f"output_{k}"]) for k in order),
-        order_from="field referenced_models" if named else "the evaluator's seed",
+        order_from=msg("field referenced_models") if named else msg("the evaluator's seed"),
     )
 
 
@@ -76,5 +80,5 @@ def _swapped_by_seed(instruction: str) -> bool:
 
 
 ALPACA_EVAL = LogFormat(
-    "AlpacaEval: annotations.json of an annotator", ", ".join(FIELDS), lambda source: source.has(*FIELDS), _read
+    msg("AlpacaEval: annotations.json of an annotator"), ", ".join(FIELDS), lambda source: source.has(*FIELDS), _read
 )

@@ -18,14 +18,15 @@ from typing import Any
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, text_of
 from rubriclab.datasets.logs.source import Source
 from rubriclab.datasets.logs.verdicts import PREFERENCE, UNKNOWN, lacks, name_of, place, prompted_pair
+from rubriclab.model.language import msg
 
 FIELDS = ("model", "judge", "games")
 _IDS = ("question_id", "uid")
-_NO_RECORD = "no judgment of Arena-Hard: it lacks a question_id or uid, a model, a judge or a list of games"
-_NO_GAME = "the call failed (the game is null)"
-_NO_WORD = "the score is none of A>>B, A>B, A=B, B>A, B>>A"
-_NUMBER = "the score is a number: one answer was rated, no pair was shown"
-_MORE = "a third game, whose order is not known"
+_NO_RECORD = msg("no judgment of Arena-Hard: it lacks a question_id or uid, a model, a judge or a list of games")
+_NO_GAME = msg("the call failed (the game is null)")
+_NO_WORD = msg("the score is none of A>>B, A>B, A=B, B>A, B>>A")
+_NUMBER = msg("the score is a number: one answer was rated, no pair was shown")
+_MORE = msg("a third game, whose order is not known")
 
 
 def _matches(source: Source) -> bool:
@@ -67,7 +68,7 @@ def _game(line: int, record: Mapping[str, Any], number: int, game: Any) -> Logge
         reply=text_of(judgment.get("answer") if isinstance(judgment, Mapping) else judgment),
         instruction=instruction,
         responses=responses,
-        order_from="the number of the game",
+        order_from=msg("the number of the game"),
     )
 
 
@@ -81,5 +82,5 @@ def _prompt(game: Mapping[str, Any]) -> str:
 
 
 ARENA_HARD = LogFormat(
-    "Arena-Hard: judgments against the baseline", "uid or question_id, model, judge, games", _matches, _read
+    msg("Arena-Hard: judgments against the baseline"), msg("uid or question_id, model, judge, games"), _matches, _read
 )

@@ -13,10 +13,11 @@ from typing import Any
 from rubriclab.datasets.logs.exchange import Exchange, messages_in
 from rubriclab.datasets.logs.log import Logged, Unread, question_of, text_of
 from rubriclab.model import Axis
+from rubriclab.model.language import msg
 
 RECORD = "judge_card"
-ORDER_FROM = "the record of the judge card"
-NO_ORDER = "a judge card's record without the order that was asked"
+ORDER_FROM = msg("the record of the judge card")
+NO_ORDER = msg("a judge card's record without the order that was asked")
 AXES: Mapping[str, Axis] = {"options": "options", "pairwise": "pairwise", "criteria": "criteria"}
 
 

@@ -18,9 +18,10 @@ from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import Source
 from rubriclab.datasets.plain import json_value
 from rubriclab.model import LabError
+from rubriclab.model.language import msg
 
-NO_METRIC = "the test case has no metric"
-NO_PROMPT = "DeepEval keeps no prompt of this metric's judge, so its order is not known"
+NO_METRIC = msg("the test case has no metric")
+NO_PROMPT = msg("DeepEval keeps no prompt of this metric's judge, so its order is not known")
 _STEPS = re.compile(
     r"\A\s*(?:judge'?s? )?prompt:[ \t]*\n(?P<prompt>.*?)\n\s*(?:judge'?s? )?(?:reply|response|output):[ \t]*\n(?P<reply>.*)\Z",
     re.IGNORECASE | re.DOTALL,
@@ -74,7 +75,7 @@ def _record(logs: object) -> Mapping[str, Any] | None:
 
 
 DEEPEVAL = LogFormat(
-    "DeepEval: a test run whose metric writes prompt and reply into its verbose logs",
+    msg("DeepEval: a test run whose metric writes prompt and reply into its verbose logs"),
     "testCases[].metricsData[].verboseLogs",
     _matches,
     _read,

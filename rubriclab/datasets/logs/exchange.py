@@ -9,10 +9,11 @@ from typing import Any
 
 from rubriclab.datasets.plain import json_value
 from rubriclab.model import LabError
+from rubriclab.model.language import msg
 
-NO_PROMPT = "the record keeps no prompt"
-NO_REPLY = "the record keeps no reply"
-FAILED = "the call failed"
+NO_PROMPT = msg("the record keeps no prompt")
+NO_REPLY = msg("the record keeps no reply")
+FAILED = msg("the call failed")
 
 Messages = tuple[tuple[str, str], ...]
 """(role, text) of each message, as it was sent."""

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from rubriclab.datasets.logs.log import Logged
 from rubriclab.model import MAX_OPTIONS, MIN_OPTIONS
+from rubriclab.model.language import msg
 
-_NO_JUDGE = "the judge has no name"
-_NO_QUESTION = "what was judged has no name"
-_NO_NAME = "a candidate or a criterion has no name"
-_SAME = "both candidates have the same name or text"
-_NOT_SCALE = f"the options shown are not {MIN_OPTIONS} to {MAX_OPTIONS} different whole numbers"
-_NOT_SHOWN = "the choice is none of what was shown"
+_NO_JUDGE = msg("the judge has no name")
+_NO_QUESTION = msg("what was judged has no name")
+_NO_NAME = msg("a candidate or a criterion has no name")
+_SAME = msg("both candidates have the same name or text")
+_NOT_SCALE = msg("the options shown are not 2 to 10 different whole numbers")
+_NOT_SHOWN = msg("the choice is none of what was shown")
 _MAX_SCORE = 1_000_000
 
 

@@ -18,6 +18,7 @@ from rubriclab.datasets.logs.log import Logged, Reasons, Unread
 from rubriclab.datasets.pairs import read_pairs
 from rubriclab.datasets.scores import read_scores
 from rubriclab.model import Axis, DataError, RunData
+from rubriclab.model.language import tr
 
 _RATINGS = 10
 
@@ -153,7 +154,13 @@ def _with_probabilities(data: RunData, axis: Axis, part: Part) -> RunData:
     given = np.full((len(data.judgments), width), np.nan)
     for row, values in part.probabilities.items():
         if len(values) > width or not np.isfinite(values).all() or min(values) < -1e-6 or sum(values) > 1.001:
-            raise DataError(f"Record {part.records[row] + 1:,} has probabilities {values} that are none.")
+            raise DataError(
+                tr(
+                    "Record {record:,} has probabilities {values} that are none.",
+                    record=part.records[row] + 1,
+                    values=values,
+                )
+            )
         given[row, : len(values)] = values
     judgments = data.judgments.copy()
     if axis == "options":

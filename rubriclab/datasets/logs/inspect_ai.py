@@ -17,9 +17,10 @@ from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import ZIP, Source
 from rubriclab.datasets.logs.zipped import members, records_of
+from rubriclab.model.language import msg
 
-NO_SCORE = "the sample has no score: it failed, or was not scored"
-NO_GRADING = "its scorer kept no prompt of a grader (metadata.grading)"
+NO_SCORE = msg("the sample has no score: it failed, or was not scored")
+NO_GRADING = msg("its scorer kept no prompt of a grader (metadata.grading)")
 _JSON = re.compile(r'"eval"\s*:\s*\{\s*(?:"eval_id"|"run_id"|"created"|"task")\s*:')
 _TASK = re.compile(r'"task"\s*:\s*"((?:[^"\\]|\\.){1,200})"')
 
@@ -79,8 +80,8 @@ def _task_in_zip(source: Source) -> str:
 
 
 INSPECT_AI = LogFormat(
-    "inspect-ai: a log of model-graded scores (.eval, .json)",
-    "eval and samples[].scores.*.metadata.grading",
+    msg("inspect-ai: a log of model-graded scores (.eval, .json)"),
+    msg("eval and samples[].scores.*.metadata.grading"),
     _matches,
     _read,
 )

@@ -18,13 +18,14 @@ from typing import Any
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, text_of
 from rubriclab.datasets.logs.source import Source
 from rubriclab.datasets.logs.verdicts import PREFERENCE, UNKNOWN, lacks, name_of, names_by_text, place
+from rubriclab.model.language import msg
 
 FIELDS = ("pair_id", "response_A", "response_B", "judgments")
 _NAMES = {"A>B": ("correct", "incorrect"), "B>A": ("incorrect", "correct")}
-_NO_PAIR = "no pair of JudgeBench: it lacks a pair_id, a text for a response, or a list of judgments"
-_NO_CALL = "the call failed (judgment is null)"
-_NO_WORD = "decision is none of A>B, B>A, A=B"
-_MORE = "a third judgment of a pair, whose order is not known"
+_NO_PAIR = msg("no pair of JudgeBench: it lacks a pair_id, a text for a response, or a list of judgments")
+_NO_CALL = msg("the call failed (judgment is null)")
+_NO_WORD = msg("decision is none of A>B, B>A, A=B")
+_MORE = msg("a third judgment of a pair, whose order is not known")
 
 
 def _read(source: Source) -> Records:
@@ -64,7 +65,7 @@ def _pair(line: int, record: Mapping[str, Any], judgments: list[Any]) -> Iterato
                 reply=text_of(call.get("response")),
                 instruction=text_of(record.get("question")),
                 responses=texts[::step],
-                order_from="the place among the judgments",
+                order_from=msg("the place among the judgments"),
             )
 
 
@@ -73,4 +74,6 @@ def _judge(record: Mapping[str, Any], call: Mapping[str, Any]) -> str:
     return f"{model} ({prompt})" if model and prompt else model or prompt or "judge"
 
 
-JUDGE_BENCH = LogFormat("JudgeBench: outputs of a judge", ", ".join(FIELDS), lambda source: source.has(*FIELDS), _read)
+JUDGE_BENCH = LogFormat(
+    msg("JudgeBench: outputs of a judge"), ", ".join(FIELDS), lambda source: source.has(*FIELDS), _read
+)

@@ -21,13 +21,14 @@ from typing import Any
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, text_of
 from rubriclab.datasets.logs.source import Source
 from rubriclab.datasets.logs.verdicts import UNKNOWN, lacks, name_of, names_by_text, place, question_with, turned
+from rubriclab.model.language import msg
 
 FIELDS = ("input", "output_1", "output_2", "results")
 _SWAPS = ("swap = False", "swap = True")
-_NO_PAIR = "no pair of LLMBar: it lacks an input, an output, or a list of results"
-_NO_GAME = "no round of it has “swap = False” and “swap = True”"
-_NO_WORD = "the winner is none of 1, 2 and null"
-_RATED = "the winner follows from two single ratings; no pair was shown"
+_NO_PAIR = msg("no pair of LLMBar: it lacks an input, an output, or a list of results")
+_NO_GAME = msg("no round of it has “swap = False” and “swap = True”")
+_NO_WORD = msg("the winner is none of 1, 2 and null")
+_RATED = msg("the winner follows from two single ratings; no pair was shown")
 _NAMES = {"1": ("better", "worse"), "2": ("worse", "better")}
 _PLACES = {"1": 1, "2": 2}
 
@@ -84,8 +85,10 @@ def _game(line: int, record: Mapping[str, Any], judge: str, swapped: bool, game:
         reply=text_of(said),
         instruction=text_of(record["input"]),
         responses=texts[::step],
-        order_from="the fields “swap = False” and “swap = True”",
+        order_from=msg("the fields “swap = False” and “swap = True”"),
     )
 
 
-LLMBAR = LogFormat("LLMBar: result.json of an evaluator", ", ".join(FIELDS), lambda source: source.has(*FIELDS), _read)
+LLMBAR = LogFormat(
+    msg("LLMBar: result.json of an evaluator"), ", ".join(FIELDS), lambda source: source.has(*FIELDS), _read
+)

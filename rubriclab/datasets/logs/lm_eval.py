@@ -15,8 +15,9 @@ from rubriclab.datasets.logs.exchange import Exchange, messages_in, text_in
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import Source
+from rubriclab.model.language import msg
 
-LIKELIHOODS = "a sample of likelihoods, in which no reply was written"
+LIKELIHOODS = msg("a sample of likelihoods, in which no reply was written")
 FIELDS = ("doc_id", "doc", "arguments", "resps", "filtered_resps")
 
 
@@ -53,4 +54,4 @@ def _asked(arguments: object) -> object | None:
     return None
 
 
-LM_EVAL = LogFormat("lm-eval: samples of a task that judges", ", ".join(FIELDS), lambda s: s.has(*FIELDS), _read)
+LM_EVAL = LogFormat(msg("lm-eval: samples of a task that judges"), ", ".join(FIELDS), lambda s: s.has(*FIELDS), _read)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rubriclab.datasets.logs.source import Source
 from rubriclab.model import Axis
+from rubriclab.model.language import figure, msg, tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Logged:
     instruction: str = ""
     responses: tuple[str, ...] = ()
     asked: str = ""
-    order_from: str = "the file's own fields"
+    order_from: str = msg("the file's own fields")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ class Reasons:
 
     def words(self) -> str:
         """The five commonest, for a message that nothing is left."""
-        return "; ".join(f"{count:,} x {why}" for why, count in self._count.most_common(5)) or "it has no records"
+        return "; ".join(f"{figure(n, ',')} x {tr(why)}" for why, n in self._count.most_common(5)) or tr(
+            "it has no records"
+        )
 
 
 @dataclass(frozen=True)

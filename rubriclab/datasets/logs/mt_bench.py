@@ -22,21 +22,22 @@ from typing import Any
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, text_of
 from rubriclab.datasets.logs.source import Source
 from rubriclab.datasets.logs.verdicts import UNKNOWN, lacks, name_of, place, prompted_pair, turned, when, whole
+from rubriclab.model.language import msg, tr
 
 PAIR_FIELDS = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")
 SINGLE_FIELDS = ("question_id", "model", "user_prompt", "judgment", "score")
 SCALE = tuple(str(score) for score in range(1, 11))
-ONE_ORDER = (
-    "MT-Bench's single judgments rate one answer on a scale of 1 to 10 that lists no options: how the scores "
-    "spread can be learned from them, whether an order of options matters cannot."
+ONE_ORDER = msg(
+    "MT-Bench's single judgments rate one answer on a scale of 1 to 10 that lists no options: how "
+    "the scores spread can be learned from them, whether an order of options matters cannot."
 )
-_NO_PAIR = "no pair of MT-Bench: it lacks a question_id, model_1 or model_2"
-_NO_SINGLE = "no single judgment of MT-Bench: it lacks a question_id or a model"
-_FAILED = "the call failed ($ERROR$)"
-_NO_WORD = "the winner is none of model_1, model_2, tie, error"
-_FROM_SCORES = "the winner follows from two single scores; no pair was shown"
-_NO_SCORE = "the score is no number from 1 to 10"
-_NOT_WHOLE = "the score is not whole, so it is none of the ten options"
+_NO_PAIR = msg("no pair of MT-Bench: it lacks a question_id, model_1 or model_2")
+_NO_SINGLE = msg("no single judgment of MT-Bench: it lacks a question_id or a model")
+_FAILED = msg("the call failed ($ERROR$)")
+_NO_WORD = msg("the winner is none of model_1, model_2, tie, error")
+_FROM_SCORES = msg("the winner follows from two single scores; no pair was shown")
+_NO_SCORE = msg("the score is no number from 1 to 10")
+_NOT_WHOLE = msg("the score is not whole, so it is none of the ten options")
 _WINNERS = {"model_1": 1, "model_2": 2, "tie": 0}
 _API_ERROR = "$ERROR$"
 
@@ -77,7 +78,7 @@ def _games(line: int, record: Mapping[str, Any]) -> Iterator[Logged | Unread]:
                 instruction=instruction,
                 responses=responses,
                 asked=when(record.get("tstamp")),
-                order_from="the number of the game",
+                order_from=msg("the number of the game"),
             )
 
 
@@ -94,8 +95,8 @@ def _turn(record: Mapping[str, Any]) -> str:
 
 
 def _read_singles(source: Source) -> Records:
-    if ONE_ORDER not in source.notes:
-        source.notes.append(ONE_ORDER)
+    if (note := tr(ONE_ORDER)) not in source.notes:
+        source.notes.append(note)
     for line, record in source.records():
         yield Unread(line, _NO_SINGLE) if lacks(record, "question_id", "model") else _single(line, record)
 
@@ -125,15 +126,15 @@ def _single(line: int, record: Mapping[str, Any]) -> Logged | Unread:
         prompt=text_of(record.get("user_prompt")),
         reply=text_of(record.get("judgment")),
         asked=when(record.get("tstamp")),
-        order_from="the template's scale, which lists no options",
+        order_from=msg("the template's scale, which lists no options"),
     )
 
 
 MT_BENCH_PAIR = LogFormat(
-    "MT-Bench: judgments of pairs", ", ".join(PAIR_FIELDS), lambda source: source.has(*PAIR_FIELDS), _read_pairs
+    msg("MT-Bench: judgments of pairs"), ", ".join(PAIR_FIELDS), lambda source: source.has(*PAIR_FIELDS), _read_pairs
 )
 MT_BENCH_SINGLE = LogFormat(
-    "MT-Bench: judgments of single answers",
+    msg("MT-Bench: judgments of single answers"),
     ", ".join(SINGLE_FIELDS),
     lambda source: source.has(*SINGLE_FIELDS),
     _read_singles,

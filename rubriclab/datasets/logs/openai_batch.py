@@ -18,9 +18,10 @@ from rubriclab.datasets.logs.log import LogFormat, Records, Unread, text_of
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import Source
 from rubriclab.model import DataError
+from rubriclab.model.language import msg, tr
 
-NO_ANSWER = "the batch's output has no answer to it"
-NO_REQUEST = "the batch's input has no request of its custom_id"
+NO_ANSWER = msg("the batch's output has no answer to it")
+NO_REQUEST = msg("the batch's input has no request of its custom_id")
 _AT_ONCE = 1_000
 
 
@@ -35,12 +36,22 @@ def _read(source: Source) -> Records:
     requests = [one for one in files if one.has("custom_id", "body")]
     answers = [one for one in files if one.has("custom_id", "response")]
     if not requests or not answers:
-        has, lacks = ("answers, no prompts", "input") if answers else ("requests, no replies", "output")
-        raise DataError(
-            f"“{source.name}” is one half of a batch: it holds {has}. Give its {lacks} beside it, as import "
-            f"{source.name} {lacks.upper()}.jsonl."
-        )
+        raise DataError(_half(source.name, answers=bool(answers)))
     return judgments(_both(requests, answers))
+
+
+def _half(name: str, *, answers: bool) -> str:
+    if answers:
+        return tr(
+            "“{name}” is one half of a batch: it holds answers, no prompts. Give its input beside it, as import {name} "
+            "INPUT.jsonl.",
+            name=name,
+        )
+    return tr(
+        "“{name}” is one half of a batch: it holds requests, no replies. Give its output beside it, as import {name} "
+        "OUTPUT.jsonl.",
+        name=name,
+    )
 
 
 def _both(requests: list[Source], answers: list[Source]) -> Iterator[Exchange | Unread]:
@@ -89,5 +100,8 @@ def _joined(line: int, request: Mapping[str, Any], answer: Mapping[str, Any]) ->
 
 
 OPENAI_BATCH = LogFormat(
-    "OpenAI batch: the output with its input beside it", "custom_id with body, custom_id with response", _matches, _read
+    msg("OpenAI batch: the output with its input beside it"),
+    msg("custom_id with body, custom_id with response"),
+    _matches,
+    _read,
 )

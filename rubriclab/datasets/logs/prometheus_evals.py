@@ -35,15 +35,16 @@ from rubriclab.datasets.logs.verdicts import (
 )
 from rubriclab.datasets.prometheus import Record, is_prompt, is_score_rubric, parse_prompt, parse_score_rubric
 from rubriclab.model import DataError
+from rubriclab.model.language import msg
 
 _SCORE, _REPLIES = "_score", ("_feedback", "_output")
 _NOT_JUDGES = ("human", "reference", "orig")
 RELATIVE = ("orig_response_A", "orig_response_B")
-_NO_RECORD = "no evaluation in a Prometheus format: it has no judge prompt, score_rubric, or pair of responses"
-_NO_SCORE = "no field of it holds a judge's score (score, or JUDGE_score)"
-_NO_RUBRIC = "its rubric has no options that could be read"
-_NOT_SHOWN = "the score is none of the options shown"
-_NO_LETTER = "the verdict is neither A nor B"
+_NO_RECORD = msg("no evaluation in a Prometheus format: it has no judge prompt, score_rubric, or pair of responses")
+_NO_SCORE = msg("no field of it holds a judge's score (score, or JUDGE_score)")
+_NO_RUBRIC = msg("its rubric has no options that could be read")
+_NOT_SHOWN = msg("the score is none of the options shown")
+_NO_LETTER = msg("the verdict is neither A nor B")
 _SOURCES = ("response_source", "response_model_name", "response_model", "model_name")
 
 
@@ -142,7 +143,7 @@ def _absolute(line: int, record: Mapping[str, Any]) -> Iterator[Logged | Unread]
                 reply=reply,
                 instruction=parts.instruction,
                 responses=(parts.response,),
-                order_from="the logged prompt" if prompt else "the evaluator's template",
+                order_from=msg("the logged prompt") if prompt else msg("the evaluator's template"),
             )
 
 
@@ -182,13 +183,13 @@ def _relative(line: int, record: Mapping[str, Any]) -> Iterator[Logged | Unread]
                 reply=reply,
                 instruction=instruction,
                 responses=answers,
-                order_from="fields orig_response_A and orig_response_B",
+                order_from=msg("fields orig_response_A and orig_response_B"),
             )
 
 
 PROMETHEUS = LogFormat(
-    "Prometheus and BiGGen Bench: evaluations with their rubrics",
-    "instruction (a Prometheus prompt) or score_rubric and response, with score or JUDGE_score",
+    msg("Prometheus and BiGGen Bench: evaluations with their rubrics"),
+    msg("instruction (a Prometheus prompt) or score_rubric and response, with score or JUDGE_score"),
     _matches,
     _read,
 )

@@ -18,17 +18,18 @@ from rubriclab.datasets.logs.log import LONGEST_ID, Logged, Records, Unread
 from rubriclab.datasets.logs.replies import place_of
 from rubriclab.datasets.logs.verdicts import names_by_text
 from rubriclab.model import Axis
+from rubriclab.model.language import msg
 
 LEARNT = 300
 """Exchanges from which it is learnt what a log's prompts have in common."""
 MAX_PROMPT = 300_000
-NO_LIST = "its prompt holds no list of score options or candidates"
-UNSURE = "little says which list in its prompt is the one of options or candidates"
-SEVERAL = "its prompt holds several lists of options alike: which of them the reply answers is not told"
-NO_SCORES = "it cannot be told which of the options in its prompt is which score"
-TOO_LONG = f"its prompt has more than {MAX_PROMPT:,} signs"
-SAME = "two candidates in its prompt have the same text"
-ORDER_FROM = "the logged prompt"
+NO_LIST = msg("its prompt holds no list of score options or candidates")
+UNSURE = msg("little says which list in its prompt is the one of options or candidates")
+SEVERAL = msg("its prompt holds several lists of options alike: which of them the reply answers is not told")
+NO_SCORES = msg("it cannot be told which of the options in its prompt is which score")
+TOO_LONG = msg("its prompt has more than 300,000 signs")
+SAME = msg("two candidates in its prompt have the same text")
+ORDER_FROM = msg("the logged prompt")
 
 
 def judgments(exchanges: Iterable[Exchange | Logged | Unread]) -> Records:

@@ -19,11 +19,12 @@ from rubriclab.datasets.logs.exchange import Exchange, messages_in, text_in
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, question_of, text_of
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.source import Source
+from rubriclab.model.language import msg
 
-NOT_GRADED = "it was not graded"
-NO_PROMPT = "its assertions keep no prompt of a judge"
-NO_BEST = "select-best chose none of its outputs, or not one alone"
-ORDER = "promptfoo's order of outputs (promptIdx)"
+NOT_GRADED = msg("it was not graded")
+NO_PROMPT = msg("its assertions keep no prompt of a judge")
+NO_BEST = msg("select-best chose none of its outputs, or not one alone")
+ORDER = msg("promptfoo's order of outputs (promptIdx)")
 _HEAD = re.compile(r'"(?:promptfooVersion|evalId)"\s*:|"gradingResult"\s*:')
 
 
@@ -159,7 +160,7 @@ def _best_of(outputs: list[_Output]) -> Logged | Unread:
 
 
 PROMPTFOO = LogFormat(
-    "promptfoo: results with an llm-rubric, an own rubricPrompt, or select-best",
+    msg("promptfoo: results with an llm-rubric, an own rubricPrompt, or select-best"),
     "results.results[].gradingResult",
     _matches,
     _read,

@@ -11,6 +11,7 @@ from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.rows import first_row, rows
 from rubriclab.datasets.logs.source import Source
 from rubriclab.model import DataError
+from rubriclab.model.language import msg, tr
 
 GUESSED: Mapping[str, tuple[str, ...]] = {
     "prompt": ("judge_prompt", "grading_prompt", "rendered_prompt", "prompt", "messages", "judge_input", "input"),
@@ -31,7 +32,14 @@ def columns_of(source: Source) -> dict[str, str]:
     for part, guesses in GUESSED.items():
         named = source.columns.get(part)
         if named is not None and named not in names.values():
-            raise DataError(f"“{source.name}” has no column “{named}”. It has {', '.join(list(names.values())[:20])}.")
+            raise DataError(
+                tr(
+                    "“{name}” has no column “{column}”. It has {columns}.",
+                    name=source.name,
+                    column=named,
+                    columns=", ".join(list(names.values())[:20]),
+                )
+            )
         guess = next((names[guess] for guess in guesses if guess in names), None)
         if named is not None or guess is not None:
             found[part] = named or str(guess)
@@ -51,8 +59,12 @@ def _read(source: Source) -> Records:
     missing = [part for part in ("prompt", "reply") if part not in columns]
     if missing:
         raise DataError(
-            f"“{source.name}”: which column is the judge's {missing[0]}? Name it (--{missing[0]}-column); there are "
-            f"{', '.join(map(str, list(first_row(source))[:20])) or 'none'}."
+            tr(
+                "“{name}”: which column is the judge's {part}? Name it (--{part}-column); there are {columns}.",
+                name=source.name,
+                part=missing[0],
+                columns=", ".join(map(str, list(first_row(source))[:20])) or tr("none"),
+            )
         )
     return judgments(_exchange(line, record, columns) for line, record in rows(source))
 
@@ -67,8 +79,8 @@ def _exchange(line: int, record: Mapping[str, Any], columns: Mapping[str, str]) 
 
 
 TABLE = LogFormat(
-    "Any table with a column of judge's prompts and one of replies (CSV, TSV, JSON lines, JSON, Parquet)",
-    "a prompt and a reply (response, completion, output) column",
+    msg("Any table with a column of judge's prompts and one of replies (CSV, TSV, JSON lines, JSON, Parquet)"),
+    msg("a prompt and a reply (response, completion, output) column"),
     _matches,
     _read,
 )

@@ -33,15 +33,16 @@ from rubriclab.datasets.logs.verdicts import (
     question_with,
     turned,
 )
+from rubriclab.model.language import msg
 
 COLUMNS = ("text_chosen", "text_rejected")
 RESULTS = ("results", "winner")
 LOGGED = ("prompt", "generated_output", "judgment")
-_NO_PAIR = "no pair of RewardBench: it lacks text_chosen or text_rejected"
-_NO_ORDER = "the file does not say which answer stood first (no column is_shuffled)"
-_NO_RESULT = "the result is none of 0, 0.5, 1 and the winner none of A, B, tie, error"
-_NO_PROMPT = "the prompt does not show two answers of assistants A and B"
-_NO_WORD = "judgment is none of model_a, model_b, tie and null"
+_NO_PAIR = msg("no pair of RewardBench: it lacks text_chosen or text_rejected")
+_NO_ORDER = msg("the file does not say which answer stood first (no column is_shuffled)")
+_NO_RESULT = msg("the result is none of 0, 0.5, 1 and the winner none of A, B, tie, error")
+_NO_PROMPT = msg("the prompt does not show two answers of assistants A and B")
+_NO_WORD = msg("judgment is none of model_a, model_b, tie and null")
 _JUDGED = {"model_a": 1, "model_b": 2, "tie": 0}
 _RESULT: Mapping[float, int | None] = {1.0: 1, 0.0: 2, 0.5: None}
 
@@ -99,7 +100,7 @@ def _pair(line: int, row: Mapping[str, Any]) -> Logged | Unread:
         reply=text_of(row.get("judgement", row.get("judgment"))),
         instruction=instruction,
         responses=answers[::-1] if shuffled else answers,
-        order_from="field is_shuffled",
+        order_from=msg("field is_shuffled"),
     )
 
 
@@ -145,13 +146,13 @@ def _judged(line: int, record: Mapping[str, Any]) -> Logged | Unread:
         reply=text_of(record.get("generated_output")),
         instruction=instruction,
         responses=answers,
-        order_from="the logged prompt",
+        order_from=msg("the logged prompt"),
     )
 
 
 REWARD_BENCH = LogFormat(
-    "RewardBench: verdicts of a generative judge",
-    "text_chosen, text_rejected, is_shuffled, results or winner; or prompt, generated_output, judgment",
+    msg("RewardBench: verdicts of a generative judge"),
+    msg("text_chosen, text_rejected, is_shuffled, results or winner; or prompt, generated_output, judgment"),
     _matches,
     _read,
 )

@@ -10,6 +10,7 @@ from typing import Any
 from rubriclab.datasets.limits import MAX_COLUMNS, MB, reading
 from rubriclab.datasets.logs.source import PARQUET, ZIP, Source
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 
 MAX_CELL = 10 * MB
 """Signs of one cell; ``datasets.delimited`` allows as many."""
@@ -22,7 +23,9 @@ def rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if source.head[:1] in ("{", "["):
         return source.records()
     if source.magic == ZIP or not source.head:
-        raise DataError(f"“{source.name}” is no table: give CSV, TSV, JSON lines, a JSON list, or Parquet.")
+        raise DataError(
+            tr("“{name}” is no table: give CSV, TSV, JSON lines, a JSON list, or Parquet.", name=source.name)
+        )
     return _delimited(source)
 
 
@@ -67,20 +70,40 @@ def _parquet(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _delimited(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
     delimiter = _delimiter(source.head.partition("\n")[0])
     before = csv.field_size_limit(MAX_CELL)
-    with reading(source.name, "is not a readable table"):
+    with reading(source.name, tr("is not a readable table")):
         try:
             table = csv.reader(source.lines(), delimiter=delimiter, strict=True)
             header = [name.strip() for name in next(table, [])]
             if len(set(header)) < len(header) or len(header) > MAX_COLUMNS:
-                raise DataError(f"“{source.name}” names a column twice, or has more than {MAX_COLUMNS:,} of them.")
+                raise DataError(
+                    tr(
+                        "“{name}” names a column twice, or has more than {most:,} of them.",
+                        name=source.name,
+                        most=MAX_COLUMNS,
+                    )
+                )
             for number, cells in enumerate((row for row in table if row), start=1):
                 if len(cells) != len(header):
                     raise DataError(
-                        f"“{source.name}”, row {number:,} (line {table.line_num:,}), has {len(cells):,} cells under "
-                        f"{len(header):,} columns. Nothing was imported."
+                        tr(
+                            "“{name}”, row {row:,} (line {line:,}), has {cells:,} cells under {columns:,} columns. "
+                            "Nothing was imported.",
+                            name=source.name,
+                            row=number,
+                            line=table.line_num,
+                            cells=len(cells),
+                            columns=len(header),
+                        )
                     )
                 yield number, dict(zip(header, cells, strict=True))
         except csv.Error as fault:
-            raise DataError(f"“{source.name}”, line {table.line_num:,}: {fault}. Is it cut off?") from fault
+            raise DataError(
+                tr(
+                    "“{name}”, line {line:,}: {fault}. Is it cut off?",
+                    name=source.name,
+                    line=table.line_num,
+                    fault=fault,
+                )
+            ) from fault
         finally:
             csv.field_size_limit(before)

@@ -15,13 +15,14 @@ from typing import Any
 from rubriclab.datasets.logs.log import LogFormat, Logged, Records, Unread, question_of, text_of
 from rubriclab.datasets.logs.rows import first_row, rows
 from rubriclab.datasets.logs.source import Source
+from rubriclab.model.language import msg
 
 FIELDS = ("cmp_index", "A", "B", "task")
 _PLACES = {"A": 1, "B": 2, "C": 0}
 _VERDICT = re.compile(r"\[\[([ABC])\]\]")
 _CHOICE = re.compile(r"^\W*Choice\W+([ABC])\b", re.M)
-_NO_PAIR = "no pair: it lacks cmp_index, A or B, or they name one candidate"
-_NO_REPLY = "the judge gave no reply (its column is empty)"
+_NO_PAIR = msg("no pair: it lacks cmp_index, A or B, or they name one candidate")
+_NO_REPLY = msg("the judge gave no reply (its column is empty)")
 
 
 def _read(source: Source) -> Records:
@@ -44,7 +45,7 @@ def _read(source: Source) -> Records:
                 reply=reply,
                 instruction=_joined(row, [name for name in row if name.startswith("question")]),
                 responses=_responses(row),
-                order_from="the file's own fields",
+                order_from=msg("the file's own fields"),
             )
 
 
@@ -73,4 +74,4 @@ def _matches(source: Source) -> bool:
     return not index or ";" in index
 
 
-SHI = LogFormat("Judging the Judges: record_JUDGE.tsv", ", ".join(FIELDS), _matches, _read)
+SHI = LogFormat(msg("Judging the Judges: record_JUDGE.tsv"), ", ".join(FIELDS), _matches, _read)

@@ -20,6 +20,7 @@ from typing import IO, Any, cast
 from rubriclab.datasets.limits import MAX_RATIO, MB, SMALL, reading, regular_file
 from rubriclab.datasets.plain import refuse_depth, whole_characters
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 
 CHUNK = 256 * 1024
 MAX_RECORD = 64 * MB
@@ -120,7 +121,9 @@ class Source:
         if cursor.sign() == "[":
             yield from cursor.listed()
         elif keys:
-            raise DataError(f"“{self.name}”: under “{'.'.join(keys)}” there is no list of records.")
+            raise DataError(
+                tr("“{name}”: under “{keys}” there is no list of records.", name=self.name, keys=".".join(keys))
+            )
         else:
             yield from cursor.lines()
 
@@ -138,14 +141,17 @@ class Source:
     def _text(self) -> Iterator[str]:
         """The file's text in parts. Raises DataError for what is not UTF-8 and for a gzip bomb."""
         decode = codecs.getincrementaldecoder("utf-8")()
-        with reading(self.name, "cannot be read to its end (is it whole?)"):
+        with reading(self.name, tr("cannot be read to its end (is it whole?)")):
             for part in self._bytes():
                 try:
                     yield decode.decode(part)
                 except UnicodeDecodeError as fault:
                     raise DataError(
-                        f"“{self.name}” is not UTF-8: byte 0x{part[fault.start]:02x} does not belong there. "
-                        "Save it as UTF-8."
+                        tr(
+                            "“{name}” is not UTF-8: byte 0x{byte:02x} does not belong there. Save it as UTF-8.",
+                            name=self.name,
+                            byte=part[fault.start],
+                        )
                     ) from fault
             decode.decode(b"", final=True)
 
@@ -161,12 +167,18 @@ class Source:
                     self.read = file.tell()
                     if packed and unpacked > SMALL and unpacked > MAX_RATIO * max(self.read, 1):
                         raise DataError(
-                            f"“{self.name}” unpacks to over {MAX_RATIO} times its size, which no honest file "
-                            "does. Give it unpacked."
+                            tr(
+                                "“{name}” unpacks to over {times} times its size, which no honest file does. Give it "
+                                "unpacked.",
+                                name=self.name,
+                                times=MAX_RATIO,
+                            )
                         )
                     yield part
             except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
-                raise DataError(f"“{self.name}” is not a whole gzip file: {fault}. Is it cut off?") from fault
+                raise DataError(
+                    tr("“{name}” is not a whole gzip file: {fault}. Is it cut off?", name=self.name, fault=fault)
+                ) from fault
 
 
 class _Cursor:
@@ -217,7 +229,9 @@ class _Cursor:
                     continue
                 raise self._fault(where, fault, cut_off=cut_off) from fault
             except (RecursionError, ValueError) as fault:
-                raise DataError(f"“{self.name}”, {where}, is not read: {str(fault)[:120]}.") from fault
+                raise DataError(
+                    tr("“{name}”, {where}, is not read: {fault}.", name=self.name, where=where, fault=str(fault)[:120])
+                ) from fault
             if not self.whole and self.text[end : end + 1] in ("", *".eE+-"):  # a number may go on
                 self.more()
                 continue
@@ -231,24 +245,40 @@ class _Cursor:
 
     def _fault(self, where: str, fault: json.JSONDecodeError, *, cut_off: bool) -> DataError:
         if len(self.text) - self.at >= MAX_RECORD:
-            return DataError(f"“{self.name}”, {where}, has more than {MAX_RECORD // MB} MB; that much is read.")
-        ended = " The file ends inside it: it may be half written or cut off." if self.whole and cut_off else ""
-        return DataError(f"“{self.name}”, {where}, is no JSON: {fault.msg}.{ended} Nothing was imported.")
+            return DataError(
+                tr(
+                    "“{name}”, {where}, has more than {size} MB; that much is read.",
+                    name=self.name,
+                    where=where,
+                    size=MAX_RECORD // MB,
+                )
+            )
+        ended = tr(" The file ends inside it: it may be half written or cut off.") if self.whole and cut_off else ""
+        return DataError(
+            tr(
+                "“{name}”, {where}, is no JSON: {why}.{ended} Nothing was imported.",
+                name=self.name,
+                where=where,
+                why=fault.msg,
+                ended=ended,
+            )
+        )
 
     def enter(self, keys: tuple[str, ...]) -> None:
         """Go to the value under ``keys``, past what stands before it. Raises DataError where it is not."""
         for key in keys:
             if self.sign() != "{":
-                raise DataError(f"“{self.name}”: there is no “{key}” in it.")
+                raise DataError(tr("“{name}”: there is no “{key}” in it.", name=self.name, key=key))
             self.at += 1
             while True:
                 if self.sign() in ("}", ""):
-                    raise DataError(f"“{self.name}”: there is no “{key}” in it.")
-                name = self.value(f"the name of a field before “{key}”")
-                self._expect(":", f"field “{name}”")
+                    raise DataError(tr("“{name}”: there is no “{key}” in it.", name=self.name, key=key))
+                name = self.value(tr("the name of a field before “{key}”", key=key))
+                field = tr("field “{name}”", name=name)
+                self._expect(":", field)
                 if name == key:
                     break
-                self.value(f"field “{name}”")
+                self.value(field)
                 if self.sign() == ",":
                     self.at += 1
 
@@ -261,11 +291,18 @@ class _Cursor:
             if self.sign() == ",":
                 self.at += 1
             elif self.sign() != "]":
-                raise DataError(
-                    f"“{self.name}”: the list of records does not go on after record {number:,}"
-                    f"{', where the file ends: it may be half written or cut off' if not self.sign() else ''}. "
-                    "Nothing was imported."
-                )
+                raise self._broken_off(number)
+
+    def _broken_off(self, number: int) -> DataError:
+        ends = tr(", where the file ends: it may be half written or cut off") if not self.sign() else ""
+        return DataError(
+            tr(
+                "“{name}”: the list of records does not go on after record {number:,}{ends}. Nothing was imported.",
+                name=self.name,
+                number=number,
+                ends=ends,
+            )
+        )
 
     def lines(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         number = 0
@@ -274,12 +311,21 @@ class _Cursor:
             yield number, self._record(number)
 
     def _record(self, number: int) -> Mapping[str, Any]:
-        value = self.value(f"record {number:,}")
+        value = self.value(tr("record {number:,}", number=number))
         if not isinstance(value, dict):
-            raise DataError(f"“{self.name}”, record {number:,}, is a {type(value).__name__}, not a JSON object.")
+            raise DataError(
+                tr(
+                    "“{name}”, record {number:,}, is a {kind}, not a JSON object.",
+                    name=self.name,
+                    number=number,
+                    kind=type(value).__name__,
+                )
+            )
         return value
 
     def _expect(self, sign: str, where: str) -> None:
         if self.sign() != sign:
-            raise DataError(f"“{self.name}”, {where}: “{sign}” is missing. Is the file whole?")
+            raise DataError(
+                tr("“{name}”, {where}: “{sign}” is missing. Is the file whole?", name=self.name, where=where, sign=sign)
+            )
         self.at += 1

@@ -17,13 +17,14 @@ from rubriclab.datasets.logs.listed import Listed, Span
 from rubriclab.datasets.logs.log import Logged, Unread
 from rubriclab.datasets.logs.prompted import LEARNT, MAX_PROMPT, NO_LIST, TOO_LONG, ListReader
 from rubriclab.datasets.logs.replies import TIES
+from rubriclab.model.language import msg
 from rubriclab.model.prompt import AnswerRule
 
-CRITERIA = "its criteria change places, and a prompt of criteria is not taken apart"
-OTHER_LIST = "the list found in its prompt is not what the log says was shown"
-NOT_THERE = "the texts of its candidates do not stand in its prompt as they are, each at one place"
-LABELS_STAY = "its labels stay at their places while the options change theirs"
-ROLE = "a message of its prompt is of no role that is sent"
+CRITERIA = msg("its criteria change places, and a prompt of criteria is not taken apart")
+OTHER_LIST = msg("the list found in its prompt is not what the log says was shown")
+NOT_THERE = msg("the texts of its candidates do not stand in its prompt as they are, each at one place")
+LABELS_STAY = msg("its labels stay at their places while the options change theirs")
+ROLE = msg("a message of its prompt is of no role that is sent")
 ROLES = ("system", "user", "assistant")
 
 

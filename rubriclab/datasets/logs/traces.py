@@ -15,9 +15,10 @@ from rubriclab.datasets.logs.log import LogFormat, Records, Unread, text_of
 from rubriclab.datasets.logs.prompted import judgments
 from rubriclab.datasets.logs.rows import first_row, rows
 from rubriclab.datasets.logs.source import Source
+from rubriclab.model.language import msg
 
-NO_LLM = "the span is no call of a model"
-NO_GENERATION = "the observation is no generation"
+NO_LLM = msg("the span is no call of a model")
+NO_GENERATION = msg("the observation is no generation")
 _TRACE = ("traceId", "trace_id")
 
 
@@ -96,11 +97,11 @@ def _generation(line: int, record: Mapping[str, Any]) -> Exchange | Unread:
 _MODEL = ("model", "providedModelName", "provided_model_name", "modelId", "model_id")
 
 PHOENIX = LogFormat(
-    "Phoenix: spans of calls (OpenInference), JSON lines or Parquet",
+    msg("Phoenix: spans of calls (OpenInference), JSON lines or Parquet"),
     "context.span_id, attributes.llm.input_messages",
     _is_phoenix,
     _phoenix,
 )
 LANGFUSE = LogFormat(
-    "Langfuse: exported observations", "traceId or trace_id, type, input, output", _is_langfuse, _langfuse
+    msg("Langfuse: exported observations"), msg("traceId or trace_id, type, input, output"), _is_langfuse, _langfuse
 )

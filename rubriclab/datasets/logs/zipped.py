@@ -16,6 +16,7 @@ from rubriclab.datasets.limits import MB, reading, refuse_bomb
 from rubriclab.datasets.logs.source import CHUNK, MAX_RECORD, Source
 from rubriclab.datasets.plain import json_value
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 ZSTANDARD = 93
@@ -38,11 +39,18 @@ def records_of(source: Source, prefix: str) -> Iterator[tuple[int, Mapping[str, 
 
     Raises DataError, naming the file in the zip, for what is cut off, damaged, too large or no object.
     """
-    with reading(source.name, "is not a whole zip file (is it half written or cut off?)"), source.open() as file:
+    with reading(source.name, tr("is not a whole zip file (is it half written or cut off?)")), source.open() as file:
         with zipfile.ZipFile(file) as book:
             listed = book.infolist()
         if len(listed) > MOST_MEMBERS:
-            raise DataError(f"“{source.name}” holds {many(len(listed), 'file')}; {MOST_MEMBERS:,} are read.")
+            raise DataError(
+                tr(
+                    "“{name}” holds {files}; {most:,} are read.",
+                    name=source.name,
+                    files=many(len(listed), "file"),
+                    most=MOST_MEMBERS,
+                )
+            )
         wanted = [one for one in listed if one.filename.startswith(prefix) and one.filename.endswith(".json")]
         for number, one in enumerate(wanted, start=1):
             where = f"{source.name}, {one.filename[:80]}"
@@ -54,11 +62,21 @@ def _object(where: str, content: bytes, notes: list[str]) -> Mapping[str, Any]:
     try:
         value = json_value(where, content.decode("utf-8"), notes=notes)
     except json.JSONDecodeError as fault:
-        raise DataError(f"“{where}”, is no JSON: {fault.msg}. Nothing was imported.") from fault
+        raise DataError(
+            tr("“{where}”, is no JSON: {why}. Nothing was imported.", where=where, why=fault.msg)
+        ) from fault
     except UnicodeDecodeError as fault:
-        raise DataError(f"“{where}” is not UTF-8 (byte {fault.start:,}). Nothing was imported.") from fault
+        raise DataError(
+            tr("“{where}” is not UTF-8 (byte {byte:,}). Nothing was imported.", where=where, byte=fault.start)
+        ) from fault
     if not isinstance(value, dict):
-        raise DataError(f"“{where}” is a {type(value).__name__}, not a JSON object. Nothing was imported.")
+        raise DataError(
+            tr(
+                "“{where}” is a {kind}, not a JSON object. Nothing was imported.",
+                where=where,
+                kind=type(value).__name__,
+            )
+        )
     return value
 
 
@@ -67,13 +85,19 @@ def _unpacked(file: IO[bytes], one: zipfile.ZipInfo, where: str) -> bytes:
     file.seek(one.header_offset)
     head = file.read(30)
     if len(head) < 30 or not head.startswith(b"PK\x03\x04"):
-        raise DataError(f"“{where}”: the zip's directory points to no file there. Is it whole?")
+        raise DataError(tr("“{where}”: the zip's directory points to no file there. Is it whole?", where=where))
     _, name, extra = _HEADER.unpack(head)
     file.seek(one.header_offset + 30 + name + extra)
     packed = file.read(min(one.compress_size, MAX_RECORD + 1))
     if len(packed) > MAX_RECORD or len(packed) < one.compress_size:
-        what = "is larger than is read" if len(packed) > MAX_RECORD else "ends before its file does"
-        raise DataError(f"“{where}” {what} ({one.compress_size / MB:,.1f} MB). Nothing was imported.")
+        size = one.compress_size / MB
+        if len(packed) > MAX_RECORD:
+            raise DataError(
+                tr("“{where}” is larger than is read ({size:,.1f} MB). Nothing was imported.", where=where, size=size)
+            )
+        raise DataError(
+            tr("“{where}” ends before its file does ({size:,.1f} MB). Nothing was imported.", where=where, size=size)
+        )
     content, size = [], 0
     for part in _parts(packed, one, where):
         size += len(part)
@@ -81,13 +105,13 @@ def _unpacked(file: IO[bytes], one: zipfile.ZipInfo, where: str) -> bytes:
         content.append(part)
     whole = b"".join(content)
     if zlib.crc32(whole) != one.CRC:
-        raise DataError(f"“{where}” is damaged: its checksum is another one. Nothing was imported.")
+        raise DataError(tr("“{where}” is damaged: its checksum is another one. Nothing was imported.", where=where))
     return whole
 
 
 def _parts(packed: bytes, one: zipfile.ZipInfo, where: str) -> Iterator[bytes]:
     if one.flag_bits & 1:
-        raise DataError(f"“{where}” is encrypted. Give the log without a password.")
+        raise DataError(tr("“{where}” is encrypted. Give the log without a password.", where=where))
     if one.compress_type == zipfile.ZIP_STORED:
         yield packed
     elif one.compress_type == zipfile.ZIP_DEFLATED:
@@ -104,4 +128,10 @@ def _parts(packed: bytes, one: zipfile.ZipInfo, where: str) -> Iterator[bytes]:
             while part := stream.read(CHUNK):
                 yield part
     else:
-        raise DataError(f"“{where}” is packed in a way ({one.compress_type}) that is not read. Save the log as .json.")
+        raise DataError(
+            tr(
+                "“{where}” is packed in a way ({way}) that is not read. Save the log as .json.",
+                where=where,
+                way=one.compress_type,
+            )
+        )
