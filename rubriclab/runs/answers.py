@@ -23,6 +23,7 @@ from typing import Any
 
 from rubriclab.judges import JUDGE_KINDS
 from rubriclab.model import Call, Reply
+from rubriclab.model.language import SOURCE, speaking, tr
 from rubriclab.model.storable import storable_reply
 from rubriclab.model.wording import many
 from rubriclab.runs.answer_files import Answers, BatchError, says_nothing
@@ -121,13 +122,17 @@ def import_answers(
             intake.close()
         if answers.keys and not intake.matched:
             raise BatchError(
-                f"None of the answers ({len(answers.keys):,}) belongs to study "
-                f"“{prepared.study.name}”: data, rubric, judges, design or templates differ from "
-                "those the calls were made with."
+                tr(
+                    "None of the answers ({answers:,}) belongs to study “{name}”: data, rubric, judges, design or "
+                    "templates differ from those the calls were made with.",
+                    answers=len(answers.keys),
+                    name=prepared.study.name,
+                )
             )
         taken = intake.result()
     if store.holds(taken.run):
-        store.set_state(taken.run, "finished" if taken.finished else "paused", reason_of(taken))
+        with speaking(SOURCE):  # stored
+            store.set_state(taken.run, "finished" if taken.finished else "paused", reason_of(taken))
     return taken
 
 

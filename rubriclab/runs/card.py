@@ -20,6 +20,7 @@ from rubriclab.judges import JUDGE_KINDS
 from rubriclab.judges.embedded import TOP_LOGPROBS as EMBEDDED_LOGPROBS
 from rubriclab.judges.request import TOP_LOGPROBS
 from rubriclab.model import STATUSES, Arm, Call, Criterion, Judge, LabError, Rubric, RunData, ScoreOption, Study
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import many
 from rubriclab.runs.cost import price_of_call
 from rubriclab.stats.inference import Interval
@@ -33,24 +34,46 @@ from rubriclab.study.terms import Terms, terms_of
 
 
 def judge_card(store: Store, run: str, *, arm: int | None = None, margin: float | None = None) -> dict[str, Any]:
-    """The card of an arm's judge in its setting, sealed with its digest.
+    """The card of an arm's judge in its setting, sealed with its digest; in English, as all files are.
 
     ``arm``: any arm of the setting, by its number; may be left out where the run has one judge in one
     setting. ``margin``: see ``findings.cure``. Raises LabError where no card can be made, with the reason.
     """
+    info, prepared, data, code, judge = _asked(store, run, arm)
+    with speaking(SOURCE):
+        return sealed(_value(store, info, prepared, data, cure(data, code, margin=margin), judge))
+
+
+def card_words(store: Store, run: str, *, arm: int | None = None, margin: float | None = None) -> dict[str, Any]:
+    """What of a card a page shows, in the reader's language: what was chosen, the ways of asking, the notes.
+
+    Nothing of it is sealed or kept. Raises LabError as :func:`judge_card`.
+    """
+    info, prepared, data, code, judge = _asked(store, run, arm)
+    choice, price = cure(data, code, margin=margin), price_of_call(store, info, judge)
+    return {
+        "choice": _choice(choice),
+        "cures": [_cure(way, price) for way in choice.ways],
+        "cure": choice.chosen,
+        "notes": _notes(prepared.study, choice),
+    }
+
+
+def _asked(store: Store, run: str, arm: int | None) -> tuple[RunInfo, Plan, RunData, int, Judge]:
+    """The run with its plan and data, the arm by its number, and its judge. Raises LabError where no card can be made."""
     info = store.run(run)
     if info.state == "imported":
-        raise LabError(f"“{info.name}” was imported: how its judge was asked is not known, so no card can say it.")
+        raise LabError(
+            tr("“{name}” was imported: how its judge was asked is not known, so no card can say it.", name=info.name)
+        )
     study = store.study(info.run)
     data = store.frame(info.run, probabilities=True)
     code = chosen_arm(data) if arm is None else arm
     if not 0 <= code < len(data.arms):
-        raise LabError(f"There is no arm {code}; the run has {_listed(data)}.")
-    prepared = plan(study)
+        raise LabError(tr("There is no arm {code}; the run has {arms}.", code=code, arms=_listed(data)))
     judge = next(one for one in study.judges if one.name == data.arms[code].judge)
     _refuse(judge, study)
-    choice = cure(data, code, margin=margin)
-    return sealed(_value(store, info, prepared, data, choice, judge))
+    return info, plan(study), data, code, judge
 
 
 def card_text(made: Mapping[str, Any]) -> str:
@@ -62,7 +85,10 @@ def chosen_arm(data: RunData) -> int:
     """The clearest arm of a run with one setting. Raises LabError, with the arms, for several."""
     if len({(setting(arm), arm.scores, arm.n_positions) for arm in data.arms}) > 1:
         raise LabError(
-            f"The run has several judges or settings: say which with an arm's number. It has {_listed(data)}."
+            tr(
+                "The run has several judges or settings: say which with an arm's number. It has {arms}.",
+                arms=_listed(data),
+            )
         )
     return min(range(len(data.arms)), key=lambda code: clarity(data.arms[code]))
 
@@ -73,12 +99,19 @@ def _listed(data: RunData) -> str:
 
 def _refuse(judge: Judge, study: Study) -> None:
     if not (JUDGE_KINDS[judge.kind].served or JUDGE_KINDS[judge.kind].own):
-        what = {"python": "is code of yours, and a card carries none", "simulated": "is simulated"}[judge.kind]
-        raise LabError(f"Judge “{judge.name}” {what}: there is no model that a card could ask.")
+        message = {
+            "python": msg(
+                "Judge “{name}” is code of yours, and a card carries none: there is no model that a card could ask."
+            ),
+            "simulated": msg("Judge “{name}” is simulated: there is no model that a card could ask."),
+        }[judge.kind]
+        raise LabError(tr(message, name=judge.name))
     if study.design.axis == "batch":
-        raise LabError("A card asks about one response a call; a study of batches says what asking together would do.")
+        raise LabError(
+            tr("A card asks about one response a call; a study of batches says what asking together would do.")
+        )
     if study.design.shuffle_ids:
-        raise LabError("The study deals the labels out anew for every read; a card has one label for each score.")
+        raise LabError(tr("The study deals the labels out anew for every read; a card has one label for each score."))
 
 
 # ---------------------------------------------------------------- the parts
@@ -136,13 +169,13 @@ def _made(info: RunInfo, study: Study, data: RunData, choice: Choice) -> dict[st
 def _choice(choice: Choice) -> dict[str, Any]:
     return {
         "margin": choice.margin,
-        "unit": choice.unit,
+        "unit": tr(choice.unit),
         "margin_steps": choice.margin_steps,
         "confidence": choice.confidence,
         "tested": choice.tested,
         "target": choice.target,
         "sentence": choice.sentence,
-        "method": METHOD,
+        "method": tr(METHOD),
     }
 
 
@@ -210,7 +243,7 @@ def _criteria(prepared: Plan, arm: Arm) -> list[str]:
         return []
     fitting = {unit.options for unit in prepared.units if prepared.protocol.fits(prepared.study, arm, unit)}
     if len({frozenset(names) for names in fitting}) > 1:
-        raise LabError("The texts of this run are rated under different criteria; a card has one list of them.")
+        raise LabError(tr("The texts of this run are rated under different criteria; a card has one list of them."))
     return list(next(iter(sorted(fitting))))
 
 
@@ -264,13 +297,18 @@ def _number(value: float) -> float | None:
 def _notes(study: Study, choice: Choice) -> list[str]:
     notes = []
     if choice.left_out:
-        notes.append(f"{many(choice.left_out, 'item', 'had')} an unread reply in some order and were not measured.")
+        notes.append(
+            tr("{items} had an unread reply in some order and were not measured.", items=many(choice.left_out, "item"))
+        )
     if choice.not_drawn:
-        notes.append(f"Measured on {many(choice.items, 'item')} drawn at random from a large run.")
+        notes.append(tr("Measured on {items} drawn at random from a large run.", items=many(choice.items, "item")))
     if len(study.judges) > 1:
-        notes.append("Money is by the mean tokens of the run's calls, which several judges share.")
+        notes.append(tr("Money is by the mean tokens of the run's calls, which several judges share."))
     if any(item.columns.get(USUAL_ORDER) for item in study.dataset.items):
         notes.append(
-            f"The data's column {USUAL_ORDER} gave items orders of their own; the card's orders are of the scores."
+            tr(
+                "The data's column {column} gave items orders of their own; the card's orders are of the scores.",
+                column=USUAL_ORDER,
+            )
         )
     return notes

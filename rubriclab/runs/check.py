@@ -34,6 +34,7 @@ from rubriclab.findings.position_results import PositionArm
 from rubriclab.judges.choice_model import true_probabilities, utilities
 from rubriclab.judges.effects import read_effects
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 from rubriclab.runs.check_arrays import array_checks
 from rubriclab.runs.check_pulls import pulls_checks, pulls_settings
 from rubriclab.runs.check_rates import About, holds, rejects, summary
@@ -84,7 +85,7 @@ def check_methods(
     for part in parts:
         checks += part()
         step()
-    warnings = _warnings(studies, items, options, planted)
+    warnings = warnings_of(studies, items, options, planted)
     return CheckResult(tuple(checks), planted, items, options, studies, array_studies, seed, DEFINITION, warnings)
 
 
@@ -171,19 +172,29 @@ def _check_sizes(studies: int, items: int, options: int, planted: Planted) -> No
         raise LabError(f"The share of unreadable replies is {planted.unread}; use 0 to 0.9.")
 
 
-def _warnings(studies: int, items: int, options: int, planted: Planted) -> tuple[str, ...]:
+def warnings_of(studies: int, items: int, options: int, planted: Planted) -> tuple[str, ...]:
+    """What to bear in mind of a check of that size, in words."""
     warnings = []
     if studies < 400:
         warnings.append(
-            f"{studies} studies through the pipeline place a rate of 0.05 to within "
-            f"±{1.96 * rate_error(0.05, studies):.3f} only; take more to judge a method by them."
+            tr(
+                "{studies} studies through the pipeline place a rate of {rate:.2f} to within ±{error:.3f} only; "
+                "take more to judge a method by them.",
+                studies=studies,
+                rate=0.05,
+                error=1.96 * rate_error(0.05, studies),
+            )
         )
     if items < stat.UNITS_PER_OPTION * options:
-        warnings.append(f"Below {stat.UNITS_PER_OPTION * options} items the lab tests by sign flips, not by T².")
+        warnings.append(
+            tr("Below {items} items the lab tests by sign flips, not by T².", items=stat.UNITS_PER_OPTION * options)
+        )
     if planted.item_sd:
         warnings.append(
-            "Items have leanings of their own: order sensitivity then rightly rejects, and odds "
-            "averaged over unlike items lie nearer to 1 than the ones planted."
+            tr(
+                "Items have leanings of their own: order sensitivity then rightly rejects, and odds "
+                "averaged over unlike items lie nearer to 1 than the ones planted."
+            )
         )
     return tuple(warnings)
 

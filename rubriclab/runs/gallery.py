@@ -10,6 +10,7 @@ from rubriclab.datasets.logs import LOGS, Source
 from rubriclab.datasets.logs.gathered import Gathered
 from rubriclab.findings.gallery import LoggedAdvantage, logged_advantages
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 from rubriclab.runs.importing import import_file
 from rubriclab.store import Store
 
@@ -29,7 +30,7 @@ def read_public(public: PublicLogs, name: str, *, cache: Path | None = None) -> 
         for row in logged_advantages(data, file=name, by_model=public.rows == "model")
     ]
     if not rows:
-        raise DataError(f"{public.title}: “{name}” has no pair that could be read.")
+        raise DataError(tr("{title}: “{name}” has no pair that could be read.", title=public.title, name=name))
     return tuple(rows)
 
 
@@ -47,7 +48,20 @@ def run_name(public: PublicLogs, name: str) -> str:
 def _path(public: PublicLogs, name: str, cache: Path | None) -> Path:
     path = public.path(name, cache=cache)
     if not path.is_file():
-        raise DataError(f"{public.title}: “{name}” is not here yet. Fetch it first, from {public.host}.")
+        raise DataError(
+            tr(
+                "{title}: “{name}” is not here yet. Fetch it first, from {host}.",
+                title=public.title,
+                name=name,
+                host=public.host,
+            )
+        )
     if fetching.altered(public.file(name), path):
-        raise DataError(f"{public.title}: {path} is not the file that is known. Delete it and fetch it again.")
+        raise DataError(
+            tr(
+                "{title}: {path} is not the file that is known. Delete it and fetch it again.",
+                title=public.title,
+                path=path,
+            )
+        )
     return path

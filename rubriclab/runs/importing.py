@@ -13,6 +13,7 @@ from rubriclab.datasets.logs.rows import first_row
 from rubriclab.datasets.logs.source import PARQUET
 from rubriclab.datasets.tables import read_table
 from rubriclab.model import DataError
+from rubriclab.model.language import tr
 from rubriclab.runs.logs import ImportedLog, Progress, import_log
 from rubriclab.store import Store
 from rubriclab.store.archive import read_archive
@@ -32,7 +33,13 @@ def kinds() -> tuple[str, ...]:
 def checked_kind(kind: str | None) -> str | None:
     """``kind`` itself. Raises DataError for one that there is not."""
     if kind is not None and kind not in kinds():
-        raise DataError(f"“{kind}” is no kind of judgments; expected one of {', '.join(kinds())}, or none.")
+        raise DataError(
+            tr(
+                "“{kind}” is no kind of judgments; expected one of {kinds}, or none.",
+                kind=kind,
+                kinds=", ".join(kinds()),
+            )
+        )
     return kind
 
 
@@ -91,7 +98,9 @@ def _is_archive(source: Source) -> bool:
         with source.open() as file, zipfile.ZipFile(file) as archive:
             return any(name.split("/")[-1] in (STUDY, RUN) for name in archive.namelist())
     except zipfile.BadZipFile as fault:
-        raise DataError(f"“{source.name}” is not a whole zip file ({fault}). Is it cut off?") from fault
+        raise DataError(
+            tr("“{name}” is not a whole zip file ({fault}). Is it cut off?", name=source.name, fault=fault)
+        ) from fault
 
 
 def _columns(source: Source) -> tuple[str, ...]:
@@ -109,10 +118,14 @@ def _columns(source: Source) -> tuple[str, ...]:
 def _unknown(source: Source) -> str:
     """In words: what was seen, and what would be read."""
     columns = ", ".join(_columns(source)[:12])
-    seen = f" It has {columns}." if columns else ""
+    seen = tr(" It has {columns}.", columns=columns) if columns else ""
     tables = "; ".join(f"{kind}: {reader.columns}" for kind, reader in READERS.items())
     logs = "; ".join(f"{kind}: {log.fields}" for kind, log in LOGS.items())
-    return (
-        f"“{source.name}” holds no judgments of a known kind.{seen} Tables have the columns {tables}. "
-        f"Logs are known by their fields, {logs}."
+    return tr(
+        "“{name}” holds no judgments of a known kind.{seen} Tables have the columns {tables}. Logs are "
+        "known by their fields, {logs}.",
+        name=source.name,
+        seen=seen,
+        tables=tables,
+        logs=logs,
     )

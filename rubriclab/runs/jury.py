@@ -7,6 +7,7 @@ from typing import Any
 from rubriclab.findings.jury import Prices, jury
 from rubriclab.findings.jury_results import Jury
 from rubriclab.model import LabError, RunData
+from rubriclab.model.language import tr
 from rubriclab.runs.cost import price_of_call
 from rubriclab.store import RunInfo, Store
 
@@ -30,8 +31,11 @@ def jury_of_run(
     found = jury(data, budget=budget, prices=prices_of(store, info) if money else None, margin=margin)
     if not found.juries:
         raise LabError(
-            f"“{info.name}” has no jury: no two of its judges read the same texts in two orders or more on one scale. "
-            "Run a study with two judges and the strategy “balanced”."
+            tr(
+                "“{name}” has no jury: no two of its judges read the same texts in two orders or more on one "
+                "scale. Run a study with two judges and the strategy “balanced”.",
+                name=info.name,
+            )
         )
     return found, data
 

@@ -16,6 +16,7 @@ from rubriclab.datasets.logs import LOGS, Logged, Source
 from rubriclab.datasets.logs.gathered import Gathered
 from rubriclab.datasets.logs.log import Counted
 from rubriclab.model import DataError, LabError
+from rubriclab.model.language import tr
 from rubriclab.model.storable import storable_text
 from rubriclab.model.wording import many
 from rubriclab.store import Store
@@ -113,7 +114,13 @@ def _gather(
             if progress is not None and (now := time.monotonic()) - heard > HEARD:
                 heard = now
                 if not progress(Progress(source.read, source.size, count, now - started)):
-                    raise Stopped(f"Stopped after {many(count, 'record')} of “{source.name}”; nothing of it was kept.")
+                    raise Stopped(
+                        tr(
+                            "Stopped after {records} of “{name}”; nothing of it was kept.",
+                            records=many(count, "record"),
+                            name=source.name,
+                        )
+                    )
 
 
 def _kept(
@@ -127,7 +134,12 @@ def _kept(
 
 
 def _nothing(source: Source, kind: str, gathered: Gathered) -> str:
-    return f"“{source.name}” ({kind}) has no judgment that could be read: {gathered.unread.words()}."
+    return tr(
+        "“{name}” ({kind}) has no judgment that could be read: {words}.",
+        name=source.name,
+        kind=kind,
+        words=gathered.unread.words(),
+    )
 
 
 class _WordsFile:

@@ -10,12 +10,23 @@ from typing import Any
 from rubriclab.judges import check_running, check_settings
 from rubriclab.judges.keys import require_consent
 from rubriclab.model import Judge, LabError, Study
+from rubriclab.model.language import SOURCE, language, speaking, tr
 from rubriclab.runs.reuse import carry_over, known_answers
 from rubriclab.runs.runner import Run
 from rubriclab.runs.terms import NO_LIMITS, Agenda, Limits
 from rubriclab.store import RunInfo, Store
 from rubriclab.store.provenance import provenance
 from rubriclab.study.plan import Plan, plan
+
+
+def _fault(judge: Judge, secrets: Mapping[str, str] | None) -> LabError | None:
+    """Why a judge cannot be used: by its settings, else by what its address answers."""
+    try:
+        check_settings(judge, secrets)
+        check_running(judge, secrets)
+    except LabError as fault:
+        return fault
+    return None
 
 
 def settings_faults(judges: Iterable[Judge], secrets: Mapping[str, str] | None = None) -> dict[str, LabError]:
@@ -93,7 +104,13 @@ class RunManager:
         """
         judges = prepared.study.judges
         if unknown := sorted((drop | restore) - {judge.name for judge in judges}):
-            raise LabError(f"The study has no judge “{unknown[0]}”. Its judges: {', '.join(j.name for j in judges)}.")
+            raise LabError(
+                tr(
+                    "The study has no judge “{name}”. Its judges: {judges}.",
+                    name=unknown[0],
+                    judges=", ".join(j.name for j in judges),
+                )
+            )
         info = self._kept(prepared)
         done, planned = (info.done, info.planned) if info is not None else (0, len(prepared))
         if done + known >= planned and not restore:
@@ -110,7 +127,11 @@ class RunManager:
                 faults[judge.name] = fault
         if asked and all(judge.name in faults for judge in asked):
             raise faults[asked[0].name]
-        return {name: str(fault) for name, fault in faults.items()}
+        if language() == SOURCE:
+            return {name: str(fault) for name, fault in faults.items()}
+        with speaking(SOURCE):  # reasons are kept with the run, whoever reads them
+            again = {judge.name: _fault(judge, secrets) for judge in asked if judge.name in faults}
+        return {name: str(fault) for name, fault in again.items() if fault is not None}
 
     def _kept(self, prepared: Plan) -> RunInfo | None:
         run = self.store.run_of(prepared.study)
@@ -132,7 +153,13 @@ class RunManager:
         """Take a dropped judge back into a run that is not going; going on asks what it was not asked."""
         going = self._runs.get(name)
         if going is not None and going.snapshot().active:
-            raise LabError(f"“{name}” is being asked just now. Take “{judge}” back once it has ended or is paused.")
+            raise LabError(
+                tr(
+                    "“{name}” is being asked just now. Take “{judge}” back once it has ended or is paused.",
+                    name=name,
+                    judge=judge,
+                )
+            )
         self.store.restore_judge(name, judge)
 
     def delete(self, name: str) -> None:
@@ -140,7 +167,9 @@ class RunManager:
         with self._lock:  # none starts meanwhile
             going = self._runs.get(name)
             if going is not None and going.snapshot().active:
-                raise LabError(f"“{name}” is being asked just now. Pause or cancel it first, then delete it.")
+                raise LabError(
+                    tr("“{name}” is being asked just now. Pause or cancel it first, then delete it.", name=name)
+                )
             self.store.discard_run(name)
 
     def rename(self, name: str, title: str) -> None:

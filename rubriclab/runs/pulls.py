@@ -10,6 +10,7 @@ import pandas as pd
 
 from rubriclab.findings.frame import Units, units
 from rubriclab.model import Dataset, Design, Item, Judge, LabError, Rubric, Strategy, Study
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.runs.workshop_sample import single_responses
 from rubriclab.stats.fractional import Screening, aliases, screening
@@ -54,7 +55,13 @@ class PullsPlan:
         """In words, which effects hold a quarter or more of what two other changes do only together."""
         keys = [change.key for change in self.changes]
         return [
-            f"{keys[one.of]}: {one.share:+.0%} of what {keys[one.a]} and {keys[one.b]} would do only together"
+            tr(
+                "{change}: {share:+.0%} of what {first} and {second} would do only together",
+                change=keys[one.of],
+                share=one.share,
+                first=keys[one.a],
+                second=keys[one.b],
+            )
             for one in aliases(self.design.arms)
         ]
 
@@ -63,25 +70,43 @@ class PullsPlan:
         if self.units >= MIN_UNITS:
             return ""
         items = len(self.study.dataset)
-        shared = "" if self.unit == "item" else f" of {many(self.units, self.unit)}, whose answers count as one each,"
-        lead = f"{many(items, 'item')}{shared} {'is' if items == 1 else 'are'} too few for an interval"
+        shared = (
+            ""
+            if self.unit == "item"
+            else tr(" of {units}, whose answers count as one each,", units=many(self.units, self.unit))
+        )
+        lead = tr("{items}{shared} {items:is|are} too few for an interval", items=many(items, "item"), shared=shared)
         if self.units_at_most >= MIN_UNITS:
-            cure = f"Ask about {MIN_UNITS} items or more"
+            cure = tr("Ask about {least} items or more", least=MIN_UNITS)
         elif self.unit == "item":
-            cure = f"Take data of {MIN_UNITS} items or more"
+            cure = tr("Take data of {least} items or more", least=MIN_UNITS)
         else:
-            each = -(-items // self.units)
-            cure = f"Take more items, of {MIN_UNITS} {self.unit}s or more: here some {MIN_UNITS * each} items"
-        return f"{lead}, so nothing will be settled: {MIN_UNITS} {self.unit}s are needed. {cure}."
+            cure = tr(
+                "Take more items, of {needed} or more: here some {some} items",
+                needed=many(MIN_UNITS, self.unit),
+                some=MIN_UNITS * -(-items // self.units),
+            )
+        return tr(
+            "{lead}, so nothing will be settled: {needed} are needed. {cure}.",
+            lead=lead,
+            needed=many(MIN_UNITS, self.unit),
+            cure=cure,
+        )
 
     def sentence(self) -> str:
         items = len(self.study.dataset)
         per_arm = self.calls // max(1, len(self.design.arms))
         alone = (len(self.changes) + 1) * per_arm
-        return (
-            f"{many(len(self.changes), 'change')} in {len(self.design.arms)} arms on {many(items, 'item')}: "
-            f"{self.calls:,} calls. One change at a time: {len(self.changes) + 1} arms, {alone:,} calls for answers "
-            f"that are less sharp, {self.one_at_a_time:,} for answers as sharp."
+        return tr(
+            "{changes} in {arms} arms on {items}: {calls:,} calls. One change at a time: {more_arms} arms, "
+            "{alone:,} calls for answers that are less sharp, {one_at_a_time:,} for answers as sharp.",
+            changes=many(len(self.changes), "change"),
+            arms=len(self.design.arms),
+            items=many(items, "item"),
+            calls=self.calls,
+            more_arms=len(self.changes) + 1,
+            alone=alone,
+            one_at_a_time=self.one_at_a_time,
         )
 
 
@@ -107,7 +132,7 @@ def pulls_plan(
     texts = [replace(text, criterion=None) for text in single_responses(dataset, criterion)]
     changes = tuple(change for change in changes_of(rubric) if only is None or change.key in only)
     if not changes:
-        raise LabError(f"Nothing about “{rubric.name}” can be changed in the ways that this asks about.")
+        raise LabError(tr("Nothing about “{name}” can be changed in the ways that this asks about.", name=rubric.name))
     reads = 2 * (repeats or (1 if judge.kind in WITH_PROBABILITIES else REPEATS))
     wanted = min(len(texts), ITEMS if items is None else items)
     design, fewer = _sized(rubric, changes, wanted, reads, budget, seed)
@@ -168,8 +193,16 @@ def _sized(
         return design, items
     if budget < each * min(items, FEWEST):
         raise LabError(
-            f"{budget:,} calls are too few: {many(len(keys), 'change')} take {len(design.arms)} arms, {each:,} calls an "
-            f"item, on {min(items, FEWEST)} items at least. Give {each * min(items, FEWEST):,} or fewer changes."
+            tr(
+                "{budget:,} calls are too few: {changes} take {arms} arms, {each:,} calls an item, on {items} "
+                "items at least. Give {enough:,} or fewer changes.",
+                budget=budget,
+                changes=many(len(keys), "change"),
+                arms=len(design.arms),
+                each=each,
+                items=min(items, FEWEST),
+                enough=each * min(items, FEWEST),
+            )
         )
     twice = 2 * len(design.arms)
     if budget >= twice * reads * items:

@@ -25,6 +25,7 @@ from rubriclab.model import (
     StudyError,
     fingerprint,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.store import Store
 from rubriclab.study.prompts.references import render_review, render_write
 from rubriclab.study.protocols.options import Options
@@ -108,8 +109,12 @@ def answers_wanted(
         missing.extend(Wanted(index, item, criterion, s) for s in asked if s not in item.references)
     if not missing and not existing:
         raise StudyError(
-            f"There is nothing to write for “{dataset.name}”: no item has an instruction, or "
-            f"no criterion has the scores {list(scores or ())}."
+            tr(
+                "There is nothing to write for “{name}”: no item has an instruction, or no criterion has the "
+                "scores {scores}.",
+                name=dataset.name,
+                scores=list(scores or ()),
+            )
         )
     return tuple(missing), existing, skipped
 
@@ -134,7 +139,7 @@ def attempt_outcome(
     if verdict != meant:
         return "rejected", f"the reviewer gave it {verdict}"
     if written.finish == "length":
-        return "rejected", "the answer was cut off"
+        return "rejected", msg("the answer was cut off")
     return "accepted", ""
 
 
@@ -142,7 +147,13 @@ def judge_named(name: str, study: Study, store: Store) -> Judge:
     """The judge of that name in the study, else in the store; StudyError where neither has it."""
     known = {judge.name: judge for judge in (*store.judges(), *study.judges)}
     if name not in known:
-        raise StudyError(f"There is no judge “{name}”. The study and the store have: {', '.join(known) or 'none'}.")
+        raise StudyError(
+            tr(
+                "There is no judge “{name}”. The study and the store have: {known}.",
+                name=name,
+                known=", ".join(known) or tr("none"),
+            )
+        )
     return known[name]
 
 

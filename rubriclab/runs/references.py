@@ -32,6 +32,7 @@ from rubriclab.model import (
     StudyError,
     fingerprint,
 )
+from rubriclab.model.language import msg, tr
 from rubriclab.runs.asking import Asker, Retries
 from rubriclab.runs.pace import Pace
 from rubriclab.runs.reference_answers import (
@@ -83,9 +84,9 @@ class ReferenceJob:
     ) -> None:
         chosen = rubric or dataset.rubric
         if chosen is None:
-            raise StudyError(f"Data set “{dataset.name}” has no rubric to write answers for.")
+            raise StudyError(tr("Data set “{name}” has no rubric to write answers for.", name=dataset.name))
         if limit < 1:
-            raise StudyError(f"The limit of attempts must be 1 or more, not {limit}.")
+            raise StudyError(tr("The limit of attempts must be 1 or more, not {limit}.", limit=limit))
         self.dataset, self.rubric = judged(dataset, chosen), chosen
         self.writer, self.reviewer, self.limit = writer, reviewer, limit
         self._store, self._secrets, self._opener, self._tell = store, secrets, opener, progress
@@ -118,7 +119,7 @@ class ReferenceJob:
 
     def stop(self) -> None:
         """Ask nothing more; what has been written stays, and the job can go on later."""
-        self._end("stopped", "stopped by you")
+        self._end("stopped", msg("stopped by you"))
 
     def wait(self, timeout: float | None = None) -> Progress:
         """Until the thread has ended, or ``timeout`` seconds are over."""
@@ -308,16 +309,19 @@ class ReferenceJob:
     def _notes(self) -> Iterator[str]:
         shown = self.snapshot()
         if shown.failed:
-            yield (
-                f"{shown.failed} of {shown.wanted} answers did not pass in {self.limit} attempts; "
-                "they are left out, and every attempt is kept."
+            yield tr(
+                "{failed} of {wanted} answers did not pass in {limit} attempts; they are left out, and every "
+                "attempt is kept.",
+                failed=shown.failed,
+                wanted=shown.wanted,
+                limit=self.limit,
             )
         if self.existing:
-            yield f"{self.existing} answers were there already and were kept as they are."
+            yield tr("{existing} answers were there already and were kept as they are.", existing=self.existing)
         if self.skipped:
-            yield f"{self.skipped} items have no instruction, so no answer to it can be written."
+            yield tr("{skipped} items have no instruction, so no answer to it can be written.", skipped=self.skipped)
         if judge_identity(self.writer) == judge_identity(self.reviewer):
-            yield "Writer and reviewer are the same judge: it passes its own work more easily."
+            yield tr("Writer and reviewer are the same judge: it passes its own work more easily.")
 
 
 def run_references(

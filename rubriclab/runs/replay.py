@@ -13,6 +13,7 @@ from rubriclab.datasets.logs import LOGS, Source, detect
 from rubriclab.datasets.logs.taken_apart import taken_apart
 from rubriclab.datasets.outfiles import write_file
 from rubriclab.model import DataError, Judge, LabError, Reply, Strategy
+from rubriclab.model.language import tr
 from rubriclab.runs.answer_files import answer_row, answer_table, write_answers
 from rubriclab.runs.answers import Imported, import_answers
 from rubriclab.store import Store
@@ -54,7 +55,9 @@ def replays_of(
     """
     found = kind or detect(source)
     if found is None or found not in LOGS:
-        raise DataError(f"“{source.name}” is no log with prompts that is known. rubriclab import --kinds lists them.")
+        raise DataError(
+            tr("“{name}” is no log with prompts that is known. rubriclab import --kinds lists them.", name=source.name)
+        )
     name = name or source.name.split(".")[0]
     records = LOGS[found].read(source)
     return replays(taken_apart(records), name=name, judges=judges, strategies=strategies, items=items, seed=seed)
@@ -109,7 +112,7 @@ def write_study(folder: Path, one: Prepared, source: Source) -> Iterator[Path]:
     Raises LabError for a folder that holds anything.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise LabError(f"{folder} is not empty: name a new folder.")
+        raise LabError(tr("{folder} is not empty: name a new folder.", folder=folder))
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in study_parts(one.replay.study).items():
         write_file(folder / name, text.encode())

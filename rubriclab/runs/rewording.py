@@ -11,6 +11,7 @@ from rubriclab.judges import JUDGE_KINDS, open_judge
 from rubriclab.judges.base import in_own_thread
 from rubriclab.judges.keys import KeepsConsent, require_consent
 from rubriclab.model import Call, Criterion, Judge, LabError, Ordering, Reply, Rubric, Study, fingerprint
+from rubriclab.model.language import language, speaking, tr
 from rubriclab.runs.runner import Opener
 
 TEMPLATE = "rubric-reword.v1"
@@ -50,15 +51,17 @@ def reword(
     (a simulated one), for a call that fails, and for a reply that is no description of every score.
     """
     if writer.simulated:
-        raise LabError(f"“{writer.name}” is simulated: it answers with scores and writes no text.")
+        raise LabError(tr("“{name}” is simulated: it answers with scores and writes no text.", name=writer.name))
     if not any(_described(criterion) for criterion in rubric.criteria):
-        raise LabError(f"Rubric “{rubric.name}” has no description that could be reworded.")
+        raise LabError(tr("Rubric “{name}” has no description that could be reworded.", name=rubric.name))
     require_consent((writer,), store)
+    spoken = language()  # the thread knows no reader
 
     async def work() -> list[Criterion]:
         asking = opener(writer, study, secrets, None)
         try:
-            return [_read(c, await asking.ask(_call(c, writer))) if _described(c) else c for c in rubric.criteria]
+            with speaking(spoken):
+                return [_read(c, await asking.ask(_call(c, writer))) if _described(c) else c for c in rubric.criteria]
         finally:
             await asking.close()
 
@@ -99,14 +102,18 @@ def _call(criterion: Criterion, writer: Judge) -> Call:
 def _read(criterion: Criterion, reply: Reply) -> Criterion:
     """The criterion with the descriptions of a reply: of each score that has one, or LabError says what is amiss."""
     if reply.error is not None:
-        raise LabError(f"The writer could not be asked about “{criterion.name}”: {reply.error}")
+        raise LabError(
+            tr("The writer could not be asked about “{name}”: {error}", name=criterion.name, error=reply.error)
+        )
     texts = _object(criterion, reply.text)
     options = []
     for option in criterion.options:
         text = texts.get(str(option.score), "")
         if option.description and not (isinstance(text, str) and 0 < len(text.strip()) <= MOST_SIGNS):
             raise _unreadable(
-                criterion, reply.text, f"score {option.score} has no description of 1 to {MOST_SIGNS} signs"
+                criterion,
+                reply.text,
+                tr("score {score} has no description of 1 to {most} signs", score=option.score, most=MOST_SIGNS),
             )
         options.append(replace(option, description=" ".join(text.split())) if option.description else option)
     return replace(criterion, options=tuple(options))
@@ -122,12 +129,17 @@ def _object(criterion: Criterion, text: str) -> dict[str, Any]:
             continue
         if isinstance(value, dict):
             return value
-    raise _unreadable(criterion, text, "it holds no JSON object")
+    raise _unreadable(criterion, text, tr("it holds no JSON object"))
 
 
 def _unreadable(criterion: Criterion, text: str, why: str) -> LabError:
     begun = " ".join(text.split())[:SHOWN]
     return LabError(
-        f"The writer's reply about “{criterion.name}” is no rewording: {why}. It began “{begun}”. Try again, take a larger "
-        "model, or reword the rubric yourself."
+        tr(
+            "The writer's reply about “{name}” is no rewording: {why}. It began “{begun}”. Try again, take a "
+            "larger model, or reword the rubric yourself.",
+            name=criterion.name,
+            why=why,
+            begun=begun,
+        )
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 
 from rubriclab.judges import Asking, open_judge
 from rubriclab.model import Judge, Judgment, LabError, Reply, Study
+from rubriclab.model.language import msg
 from rubriclab.model.wording import many
 from rubriclab.runs.arrivals import Arrivals
 from rubriclab.runs.asking import Asker, Retries, innermost
@@ -27,7 +28,7 @@ __all__ = ["AGENDA_DONE", "Agenda", "Limits", "Opener", "Run", "Snapshot"]
 
 Opener = Callable[[Judge, Study, Mapping[str, str] | None, Callable[[int, int, str], None] | None], Asking]
 
-AGENDA_DONE = "all that was wanted has been asked"
+AGENDA_DONE = msg("all that was wanted has been asked")
 """How the reason of a run begins that came to the end of its agenda."""
 
 
@@ -81,11 +82,11 @@ class Run:
         self._thread.start()
         return self
 
-    def pause(self, reason: str = "paused by you") -> None:
+    def pause(self, reason: str = msg("paused by you")) -> None:
         """Ask nothing more; calls in flight are waited for and kept."""
         self._end("paused", reason)
 
-    def cancel(self, reason: str = "cancelled by you") -> None:
+    def cancel(self, reason: str = msg("cancelled by you")) -> None:
         """Stop at once: calls in flight are dropped; what has been judged stays."""
         self._end("cancelled", reason)
         with self._lock:

@@ -24,6 +24,7 @@ from rubriclab.findings.frame import mixed
 from rubriclab.findings.planning import planning
 from rubriclab.findings.settling import Settling, settling
 from rubriclab.model import Call, Judgment, LabError, RunData
+from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.runs.runner import Run
 from rubriclab.stats.planning import STOP_METHOD, Stop
@@ -81,7 +82,7 @@ def look(data: RunData, *, width: float, every: int = EVERY) -> Look:
     ``width``: how wide the interval on V may be. Raises LabError for a width outside 0..1.
     """
     if not 0 < width < 1:
-        raise LabError(f"The interval on V lies in 0..1: a width of {width:g} cannot be asked for.")
+        raise LabError(tr("The interval on V lies in 0..1: a width of {width:g} cannot be asked for.", width=width))
     judgments = len(data.judgments)
     number = max(1, judgments // every)
     found = planning(_read_in_full(data), half_width=width / 2, look=number)
@@ -178,7 +179,7 @@ class StopAtWidth(StopRule):
 
     def __init__(self, run: Run, store: Store, *, width: float, every: int = EVERY) -> None:
         if not 0 < width < 1:
-            raise LabError(f"The interval on V lies in 0..1: {width:g} is no width of one.")
+            raise LabError(tr("The interval on V lies in 0..1: {width:g} is no width of one.", width=width))
         super().__init__(run, store, partial(look, width=width, every=max(1, every)), every=every)
 
 

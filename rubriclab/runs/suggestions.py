@@ -15,6 +15,7 @@ from typing import Any
 
 from rubriclab.findings.suggested import Help, helped
 from rubriclab.model import LabError, Rubric, RunData
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import listed, many, number
 from rubriclab.runs.cost import subset
 from rubriclab.runs.manager import RunManager
@@ -64,16 +65,22 @@ class Leaderboard:
     def sentence(self) -> str:
         """What came of it, in plain words."""
         if not self.tested:
-            return "Nothing has been asked on held-out items yet: what looks good on the sample is not shown to help."
+            return tr(
+                "Nothing has been asked on held-out items yet: what looks good on the sample is not shown to help."
+            )
         if not self.helping:
             return self._nothing()
         best = self.helping[0]
         assert best.held_out is not None
         one = best.held_out
-        return (
-            f"{best.title} helps: on {many(one.n_items, 'held-out item')} the order moves a score by "
-            f"{number(one.spread, '.2f')} points (sd) where it was {number(one.before, '.2f')}"
-            + (f"; so does {listed([other.title for other in self.helping[1:]])}." if self.helping[1:] else ".")
+        others = listed([tr(other.title) for other in self.helping[1:]])
+        return tr(
+            "{title} helps: on {items} the order moves a score by {spread} points (sd) where it was {before}{others}.",
+            title=tr(best.title),
+            items=many(one.n_items, "held-out item"),
+            spread=number(one.spread, ".2f"),
+            before=number(one.before, ".2f"),
+            others=tr("; so does {others}", others=others) if others else "",
         )
 
     def _nothing(self) -> str:
@@ -81,13 +88,19 @@ class Leaderboard:
         held = [one.held_out for one in self.standings if one.held_out is not None]
         open_ones = [found for found in held if found.verdict == "undecided"]
         if not open_ones:
-            return f"Nothing tried here helps: none of {many(self.tested, 'wording')} on held-out items."
+            return tr(
+                "Nothing tried here helps: none of {wordings} on held-out items.", wordings=many(self.tested, "wording")
+            )
         reasons = list(dict.fromkeys(found.why for found in open_ones if found.why))
         why = f": {'; '.join(reasons)}" if reasons else ""
-        return (
-            f"Nothing tried here is shown to help: of {many(self.tested, 'wording')} on held-out items "
-            f"{len(open_ones):,} {'stays' if len(open_ones) == 1 else 'stay'} undecided{why}."
+        message = (
+            msg("Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stays undecided{why}.")
+            if len(open_ones) == 1
+            else msg(
+                "Nothing tried here is shown to help: of {wordings} on held-out items {left:,} stay undecided{why}."
+            )
         )
+        return tr(message, wordings=many(self.tested, "wording"), left=len(open_ones), why=why)
 
 
 def proposals(rubric: Rubric, own: Mapping[str, Rubric] | None = None) -> tuple[Suggestion, ...]:
@@ -98,7 +111,7 @@ def proposals(rubric: Rubric, own: Mapping[str, Rubric] | None = None) -> tuple[
     """
     made = suggestions(rubric)
     by_rule = {one.rubric.id for one in made}
-    mine = [Suggestion(name, name, "proposed by you", text) for name, text in (own or {}).items()]
+    mine = [Suggestion(name, name, msg("proposed by you"), text) for name, text in (own or {}).items()]
     kept: dict[str, Suggestion] = {}
     for one in (*(one for one in mine if one.rubric.id not in by_rule), *made):
         if one.rubric.id != rubric.id:
@@ -127,7 +140,10 @@ def with_held_out(bench: Bench, items: int) -> Bench:
     """The bench with so many of its held-out items, drawn at random. Raises LabError where it has none."""
     if bench.held_out is None:
         raise LabError(
-            f"Bench {bench.id} judges all items of its data: none is left to test a suggestion on. Make a bench of fewer."
+            tr(
+                "Bench {id} judges all items of its data: none is left to test a suggestion on. Make a bench of fewer.",
+                id=bench.id,
+            )
         )
     return replace(bench, held_out=subset(bench.held_out, items, seed=0))
 

@@ -35,6 +35,7 @@ from rubriclab.model import (
     Study,
     designs,
 )
+from rubriclab.model.language import tr
 from rubriclab.runs.manager import RunManager
 from rubriclab.runs.runner import Run
 from rubriclab.runs.terms import Limits
@@ -61,7 +62,7 @@ class Text:
 
     def __post_init__(self) -> None:
         if not self.responses or not all(text.strip() for text in self.responses):
-            raise LabError("There is no response to judge: paste one, or choose an example.")
+            raise LabError(tr("There is no response to judge: paste one, or choose an example."))
 
     @property
     def name(self) -> str:
@@ -90,7 +91,7 @@ def trial_study(
         design = Design(axis="pairwise", strategies=(strategy,), seed=seed)
         return Study(name=name, dataset=_pair(text), judges=tuple(judges), design=design)
     if rubric is None:
-        raise LabError("Choose a rubric to judge with.")
+        raise LabError(tr("Choose a rubric to judge with."))
     orders: tuple[tuple[int | str, ...], ...]
     if kind == "options":
         chosen = rubric.criterion(criterion or rubric.criteria[0].name)
@@ -113,16 +114,18 @@ def trial_study(
 
 def _pair(text: Text) -> Dataset:
     if len(text.responses) != 2:
-        raise LabError(f"A comparison takes two responses, not {len(text.responses)}.")
+        raise LabError(tr("A comparison takes two responses, not {responses}.", responses=len(text.responses)))
     pair = Comparison("tried", (text.instruction,), CANDIDATES, tuple((r,) for r in text.responses))
     return Dataset("Try it", (pair,), origin=TRIAL_ORIGIN)
 
 
 def _check_criteria(criteria: Sequence[Criterion]) -> None:
     if len(criteria) < 2:
-        raise LabError("This rubric has one criterion: there is no order of criteria to change.")
+        raise LabError(tr("This rubric has one criterion: there is no order of criteria to change."))
     if len({criterion.scores for criterion in criteria}) > 1:
-        raise LabError("The criteria of this rubric have different scores; choose one whose criteria share a scale.")
+        raise LabError(
+            tr("The criteria of this rubric have different scores; choose one whose criteria share a scale.")
+        )
 
 
 def trial_orders(options: Sequence[designs.Option], *, seed: int = 0) -> tuple[tuple[designs.Option, ...], ...]:
@@ -234,7 +237,7 @@ def start_flip(
     early where the whole scale has been seen. Raises LabError where there are two orders only.
     """
     if isinstance(study.dataset.items[0], Comparison):
-        raise LabError("Two responses have two orders, and both were asked: nothing is left to find.")
+        raise LabError(tr("Two responses have two orders, and both were asked: nothing is left to find."))
     study = replace(study, judges=tuple(replace(judge, concurrency=1) for judge in study.judges))
     prepared = plan(study)
     search = ExtremeSearch(prepared, calls, known=known_reads(manager.store, prepared))

@@ -27,7 +27,7 @@ from rubriclab.model import (
     Study,
     fingerprint,
 )
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import did_you_mean, many
 from rubriclab.runs.cost import estimate, measured
 from rubriclab.runs.manager import RunManager
@@ -45,7 +45,7 @@ ITEMS = 16
 within ten seconds of two cores."""
 REPEATS = 2
 """Reads of the usual order beside those of the balanced set: the judge's own noise."""
-ROOT = "as it was"
+ROOT = msg("as it was")
 """The name of the version that a bench begins with."""
 MOVED: StrategyKind = "balanced"
 """The strategy whose arm differences between versions are read from."""

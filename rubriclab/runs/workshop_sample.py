@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rubriclab.model import Dataset, Item, Judge, LabError, RunData
+from rubriclab.model.language import SOURCE, speaking, tr
 from rubriclab.model.wording import many
 from rubriclab.store import RunInfo, Store
 
@@ -53,11 +54,13 @@ def single_responses(dataset: Dataset, criterion: str | None) -> list[Item]:
     """
     texts = [item for item in dataset.items if isinstance(item, Item)]
     if len(texts) < len(dataset.items):
-        raise LabError(f"“{dataset.name}” holds comparisons; this works on single responses.")
+        raise LabError(tr("“{name}” holds comparisons; this works on single responses.", name=dataset.name))
     if criterion is not None and any(item.criterion for item in texts):
         texts = [replace(item, criterion=None) for item in texts if item.criterion == criterion]
     if not texts:
-        raise LabError(f"“{dataset.name}” has no item under the criterion “{criterion}”.")
+        raise LabError(
+            tr("“{name}” has no item under the criterion “{criterion}”.", name=dataset.name, criterion=criterion)
+        )
     return texts
 
 
@@ -69,7 +72,8 @@ def drawn(items: Sequence[Item], n: int, known: Known, *, seed: int = 0) -> Draw
     """
     every = range(len(items))
     if n >= len(items):
-        return Drawn(tuple(every), f"All {many(len(items), 'item')} of the data: nothing was left out.")
+        with speaking(SOURCE):  # kept with the bench
+            return Drawn(tuple(every), f"All {many(len(items), 'item')} of the data: nothing was left out.")
     rng = random.Random(f"{seed}|bench")
     shuffled = rng.sample(every, len(items))
     levelled = [i for i in shuffled if items[i].item_id in known.scores]
@@ -107,7 +111,8 @@ def _words(n: int, of: int, spread: int, moved: int, known: Known, seed: int) ->
         parts.append(f"the {moved} others whose score moved most with the order in run {known.moved_by}")
     if rest := n - spread - moved:
         parts.append(f"{rest} at random")
-    text = f"{n} of {many(of, 'item')}: {', then '.join(parts)} (seed {seed})."
+    with speaking(SOURCE):  # kept with the bench
+        text = f"{n} of {many(of, 'item')}: {', then '.join(parts)} (seed {seed})."
     if not spread and not moved:
         return f"{text} Nothing was known of their scores."
     text += " They were chosen, so numbers here are about these items and not about all."

@@ -26,6 +26,7 @@ from rubriclab.datasets.limits import MAX_RATIO, SMALL, reading
 from rubriclab.datasets.parquet import parquet_table
 from rubriclab.datasets.plain import json_value
 from rubriclab.model import STATUSES, Call, Judgment, Outcome, Reply, RunData
+from rubriclab.model.language import SOURCE, speaking, tr
 from rubriclab.model.storable import storable_reply
 from rubriclab.model.wording import many
 from rubriclab.store import P_COLUMNS, RunWriter, Store
@@ -79,20 +80,21 @@ class _Read:
         return run
 
 
-def read_archive(store: Store, content: bytes, *, name: str = "the uploaded file") -> tuple[str, ...]:
+def read_archive(store: Store, content: bytes, *, name: str = "") -> tuple[str, ...]:
     """Keep the runs of an archive; judgments that the store has already are left as they are.
 
     Returns the runs' names. Raises LabError naming the file for one that is broken in any part;
     then nothing of it is kept.
     """
-    what = f"is not a run's archive: it should be a zip with {', '.join(PARTS)}"
+    name = name or tr("the uploaded file")
+    what = tr("is not a run's archive: it should be a zip with {parts}", parts=", ".join(PARTS))
     with reading(name, what, ArchiveError), zipfile.ZipFile(io.BytesIO(content)) as archive:
         refuse_members(archive)
         _check_size(archive)
         runs = [_called(_read(store, archive, folder), archive, folder) for folder in _folders(archive)]
     before = {info.run for info in store.runs(deleted=True)}
     try:
-        with reading(name, "cannot be kept", ArchiveError):
+        with reading(name, tr("cannot be kept"), ArchiveError):
             return tuple(run.kept(store) for run in runs)
     except BaseException:
         for name_of_run in {info.run for info in store.runs(deleted=True)} & {r.run for r in runs} - before:
@@ -106,8 +108,11 @@ def _check_size(archive: zipfile.ZipFile) -> None:
     whole = sum(part.file_size for part in archive.infolist())
     if whole > MAX_BYTES or (whole > SMALL and whole > MAX_RATIO * packed):
         raise ArchiveError(
-            f"This archive would unpack to {whole / 1e9:.1f} GB from {packed / 1e6:.1f} MB, which "
-            "no run does. It is not read."
+            tr(
+                "This archive would unpack to {whole:.1f} GB from {packed:.1f} MB, which no run does. It is not read.",
+                whole=whole / 1e9,
+                packed=packed / 1e6,
+            )
         )
 
 
@@ -116,7 +121,7 @@ def _folders(archive: zipfile.ZipFile) -> list[str]:
     heads = [name for name in archive.namelist() if name.split("/")[-1] in (STUDY, RUN)]
     folders = list(dict.fromkeys(name.rpartition("/")[0] for name in heads))
     if not folders:
-        raise KeyError(f"there is no {STUDY} in the archive")
+        raise KeyError(tr("there is no {file} in the archive", file=STUDY))
     return [f"{folder}/" if folder else "" for folder in folders]
 
 
@@ -132,7 +137,13 @@ def _read(store: Store, archive: zipfile.ZipFile, folder: str) -> _Read:
     value = json_member(archive, folder + STUDY)
     prepared = plan(study_from_dict(value, dataset=dataset_of(value["data"])))
     if len(prepared) > MAX_CALLS:
-        raise ArchiveError(f"The study of the archive has {many(len(prepared), 'call')}; {MAX_CALLS:,} are read.")
+        raise ArchiveError(
+            tr(
+                "The study of the archive has {calls}; {most:,} are read.",
+                calls=many(len(prepared), "call"),
+                most=MAX_CALLS,
+            )
+        )
     answers = _judgments(prepared, frame, name)
 
     def kept(into: Store) -> str:
@@ -148,7 +159,7 @@ def _called(read: _Read, archive: zipfile.ZipFile, folder: str) -> _Read:
     value = json_member(archive, folder + CALLED)
     title, tags = value.get("title"), value.get("tags", [])
     if not isinstance(tags, list) or len(tags) > MAX_TAGS:
-        raise ArchiveError(f"{CALLED} should name at most {MAX_TAGS} tags as a list.")
+        raise ArchiveError(tr("{file} should name at most {most} tags as a list.", file=CALLED, most=MAX_TAGS))
     return replace(read, title=None if title is None else checked_title(title), tags=checked_tags(tags))
 
 
@@ -168,14 +179,14 @@ def _read_imported(
     run = str(head["run"])
     refuse_twice(frame, JUDGMENTS)
     if not re.fullmatch(r"[a-z0-9-]{1,64}", run):
-        raise ValueError(f"{run!r:.80} is no name of a run")
+        raise ValueError(tr("{run!r:.80} is no name of a run", run=run))
     data = _run_data(head, items, frame)
     kept_of_reply = [*_REPLY, *(["note"] if "note" in REPLY_TYPES else [])]
     calls = frame.drop_duplicates("call")
     replies = calls[kept_of_reply].rename(columns={"reply_kind": "kind"})
     logged = calls[["call", "line", "prompt"]] if "line" in frame else None
     if run in {info.run for info in store.runs(deleted=True)} and not _same(store.frame(run), data):
-        raise ArchiveError(f"The store has another run named “{run}”, with other judgments.")
+        raise ArchiveError(tr("The store has another run named “{run}”, with other judgments.", run=run))
 
     def kept(into: Store) -> str:
         return into.import_run(data, provenance=made_with, run=run, replies=replies, texts=items, logged=logged)
@@ -250,7 +261,14 @@ def _same(one: RunData, other: RunData) -> bool:
 def _check_codes(frame: pd.DataFrame, bounds: Mapping[str, int]) -> None:
     for name, bound in bounds.items():
         if not frame[name].between(0, bound - 1).all():
-            raise ArchiveError(f"A judgment names {name} {frame[name].max()}, beyond the {bound:,}.")
+            raise ArchiveError(
+                tr(
+                    "A judgment names {name} {value}, beyond the {bound:,}.",
+                    name=name,
+                    value=frame[name].max(),
+                    bound=bound,
+                )
+            )
 
 
 # ---------------------------------------------------------------- a run of a study
@@ -271,8 +289,12 @@ def keep(
     unknown = set(answers).difference(call.key for call in prepared.calls())
     if unknown and len(unknown) == len(answers):
         raise ArchiveError(
-            f"None of the answers ({len(unknown):,}) belongs to study “{prepared.study.name}”: "
-            "data, rubric, judges, design or templates differ from those the calls were made with."
+            tr(
+                "None of the answers ({answers:,}) belongs to study “{name}”: data, rubric, judges, design or "
+                "templates differ from those the calls were made with.",
+                answers=len(unknown),
+                name=prepared.study.name,
+            )
         )
     info = store.open_run(prepared, made_with or provenance(prepared))
     kept = 0
@@ -285,9 +307,10 @@ def keep(
                 kept += 1
     after = store.run(info.run)
     left = after.planned - after.done
-    parts = [f"{many(kept, 'answer')} read in; {many(left, 'call', 'are')} left to ask"] if left > 0 else []
-    if unknown:
-        parts.append(f"{many(len(unknown), 'answer', 'belong')} to no call of this study")
+    with speaking(SOURCE):  # stored
+        parts = [f"{many(kept, 'answer')} read in; {many(left, 'call', 'are')} left to ask"] if left > 0 else []
+        if unknown:
+            parts.append(f"{many(len(unknown), 'answer', 'belong')} to no call of this study")
     store.set_state(info.run, "paused" if left > 0 else "finished", "; ".join(parts))
     return info.run
 
@@ -296,9 +319,9 @@ def _judgments(prepared: Plan, frame: pd.DataFrame, name: str) -> dict[str, Call
     """For each call key, what makes its judgment out of the archived rows."""
     items = len(prepared.study.dataset)
     if not frame["item"].between(0, items - 1).all():
-        raise ArchiveError(f"A judgment names an item beyond the study's {items:,}.")
+        raise ArchiveError(tr("A judgment names an item beyond the study's {items:,}.", items=items))
     if frame["latency"].isna().any():  # only imported judgments come without one
-        raise ArchiveError(f"{name}: a judgment has no number for its latency.")
+        raise ArchiveError(tr("{name}: a judgment has no number for its latency.", name=name))
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in frame.to_dict("records"):
         rows.setdefault(str(row["key"]), []).append({str(k): v for k, v in row.items()})
@@ -315,12 +338,18 @@ def _refuse_strangers(prepared: Plan, rows: Mapping[str, list[Mapping[str, Any]]
     for call in prepared.calls():
         mine = rows.get(call.key, ())
         if len({row["item"] for row in mine}) < len(mine):
-            raise ArchiveError(f"{name} has an item of the call {call.key[:16]} twice.")
+            raise ArchiveError(tr("{name} has an item of the call {key} twice.", name=name, key=call.key[:16]))
         for row in mine:
             if row["item"] not in call.items or row["position"] > len(call.ordering.shown):
                 raise ArchiveError(
-                    f"{name}: item {row['item']} at position {row['position']} is not of the call "
-                    f"{call.key[:16]}, which shows {len(call.ordering.shown)}."
+                    tr(
+                        "{name}: item {item} at position {position} is not of the call {key}, which shows {shown}.",
+                        name=name,
+                        item=row["item"],
+                        position=row["position"],
+                        key=call.key[:16],
+                        shown=len(call.ordering.shown),
+                    )
                 )
 
 

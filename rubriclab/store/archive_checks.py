@@ -18,6 +18,7 @@ from rubriclab.datasets.plain import json_value
 from rubriclab.datasets.rubrics import rubric_from_value
 from rubriclab.model import STATUSES, Arm, Axis, Comparison, Dataset, Item, LabError, Ordering
 from rubriclab.model.data import MAX_RATING, rater_names
+from rubriclab.model.language import tr
 from rubriclab.model.storable import MAX_COUNT
 from rubriclab.model.wording import many, plural
 from rubriclab.store import P_COLUMNS
@@ -64,17 +65,17 @@ def refuse_members(archive: zipfile.ZipFile) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ArchiveError(f"The archive holds “{name[:80]}” twice. It is not read.")
+            raise ArchiveError(tr("The archive holds “{name}” twice. It is not read.", name=name[:80]))
         seen.add(name)
         if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
-            raise ArchiveError(f"The archive holds “{name[:80]}”, which leads out of it. It is not read.")
+            raise ArchiveError(tr("The archive holds “{name}”, which leads out of it. It is not read.", name=name[:80]))
 
 
 def json_member(archive: zipfile.ZipFile, name: str) -> Mapping[str, Any]:
     """A JSON object in the archive. Raises ArchiveError where it is beyond the limits."""
     value = json_value(name, archive.read(name).decode("utf-8-sig"), error=ArchiveError)
     if not isinstance(value, dict):
-        raise ArchiveError(f"{name} holds a {type(value).__name__}, not a table of values.")
+        raise ArchiveError(tr("{name} holds a {kind}, not a table of values.", name=name, kind=type(value).__name__))
     return value
 
 
@@ -88,7 +89,14 @@ def storable_rows(frame: pd.DataFrame, name: str, *, coded: bool) -> pd.DataFram
     """
     missing = [column for column in REQUIRED if column not in frame and (coded or column not in CODES)]
     if missing:
-        raise ArchiveError(f"{name} lacks the {plural('column', len(missing))} {', '.join(missing[:6])}.")
+        raise ArchiveError(
+            tr(
+                "{name} lacks the {columns} {missing}.",
+                name=name,
+                columns=plural("column", len(missing)),
+                missing=", ".join(missing[:6]),
+            )
+        )
     rows = frame.reset_index(drop=True)
     notes = rows["note"].to_list() if "note" in rows else [None] * len(rows)
     made: dict[str, Any] = {}
@@ -98,7 +106,7 @@ def storable_rows(frame: pd.DataFrame, name: str, *, coded: bool) -> pd.DataFram
     for column, (least, most) in _NUMBERS.items():
         values = made[column] = _numbers(rows, column, name)
         beyond = ~np.isnan(values) & ~((values >= least) & (values <= most))
-        _refuse(rows, column, name, beyond, f"a number from {least:g} to {most:g}")
+        _refuse(rows, column, name, beyond, tr("a number from {least:g} to {most:g}", least=least, most=most))
     for column in TOKENS:
         tokens = pd.Series(_possible(rows, column, name, notes, whole=True, instead=np.nan))
         made[column] = tokens.astype("Int64").astype(object).where(tokens.notna(), None)
@@ -121,7 +129,13 @@ def refuse_twice(rows: pd.DataFrame, name: str) -> None:
     if again.size:
         row = rows.iloc[int(again[0])]
         raise ArchiveError(
-            f"{name}, row {again[0] + 1:,}: call {row['call']} and item {row['item']} stand in an earlier row already."
+            tr(
+                "{name}, row {row:,}: call {call} and item {item} stand in an earlier row already.",
+                name=name,
+                row=again[0] + 1,
+                call=row["call"],
+                item=row["item"],
+            )
         )
 
 
@@ -129,7 +143,7 @@ def _numbers(rows: pd.DataFrame, column: str, name: str) -> np.ndarray:
     """A column as floats, NaN for what is missing. Raises ArchiveError for anything else."""
     cells = rows[column]
     values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    _refuse(rows, column, name, np.isnan(values) & cells.notna().to_numpy(), "a number")
+    _refuse(rows, column, name, np.isnan(values) & cells.notna().to_numpy(), tr("a number"))
     return np.asarray(values)
 
 
@@ -147,16 +161,26 @@ def _possible(
 def _whole(rows: pd.DataFrame, column: str, low: int, high: int, name: str) -> np.ndarray:
     values = _numbers(rows, column, name)
     fits = (values >= low) & (values <= high) & (values == np.floor(values))
-    _refuse(rows, column, name, ~fits, f"a whole number from {low} to {high:,}")
+    _refuse(rows, column, name, ~fits, tr("a whole number from {low} to {high:,}", low=low, high=high))
     return values.astype(np.int64)
 
 
 def _refuse(rows: pd.DataFrame, column: str, name: str, bad: np.ndarray, expected: str) -> None:
     at = np.flatnonzero(bad)
     if at.size:
-        more = f" ({at.size - 1:,} more rows too)" if at.size > 1 else ""
+        more = tr(" ({others:,} more rows too)", others=at.size - 1) if at.size > 1 else ""
         cell = rows[column].iloc[int(at[0])]
-        raise ArchiveError(f"{name}, row {at[0] + 1:,}, column “{column}”: “{cell!s:.60}” is not {expected}{more}.")
+        raise ArchiveError(
+            tr(
+                "{name}, row {row:,}, column “{column}”: “{cell!s:.60}” is not {expected}{more}.",
+                name=name,
+                row=at[0] + 1,
+                column=column,
+                cell=cell,
+                expected=expected,
+                more=more,
+            )
+        )
 
 
 def _note(notes: list[Any], rows: pd.DataFrame, column: str, odd: np.ndarray) -> None:
@@ -170,7 +194,7 @@ def _note(notes: list[Any], rows: pd.DataFrame, column: str, odd: np.ndarray) ->
 def _texts(rows: pd.DataFrame, column: str, name: str) -> list[str | None]:
     cells = rows[column].astype(object).where(rows[column].notna(), None).to_list()
     odd = np.array([cell is not None and not isinstance(cell, str) for cell in cells], dtype=bool)
-    _refuse(rows, column, name, odd, "a text")
+    _refuse(rows, column, name, odd, tr("a text"))
     return cells
 
 
@@ -188,7 +212,9 @@ def arms_and_orderings(head: Mapping[str, Any]) -> tuple[tuple[Arm, ...], tuple[
     arms = tuple(_arm(body) for body in head["arms"])
     orderings = tuple(_ordering(body) for body in head["orderings"])
     if not 0 < len(arms) <= MAX_SMALL:
-        raise ArchiveError(f"run.json names {many(len(arms), 'arm')}; 1 to {MAX_SMALL:,} are read.")
+        raise ArchiveError(
+            tr("run.json names {arms}; 1 to {most:,} are read.", arms=many(len(arms), "arm"), most=MAX_SMALL)
+        )
     return arms, orderings
 
 
@@ -196,15 +222,24 @@ def _arm(body: Mapping[str, Any]) -> Arm:
     arm = arm_of(body)
     texts = (arm.judge, arm.dataset, arm.strategy)
     if not all(isinstance(text, str) for text in texts) or arm.axis not in get_args(Axis):
-        raise ArchiveError(f"run.json: {str(body)[:80]} is no arm: names are texts, axis known.")
+        raise ArchiveError(tr("run.json: {body} is no arm: names are texts, axis known.", body=str(body)[:80]))
     if not _is_whole(arm.n_positions, 0, MAX_SHOWN) or len(arm.scores) > MAX_SHOWN:
         raise ArchiveError(
-            f"run.json: an arm of “{arm.judge[:40]}” has {str(arm.n_positions)[:40]} positions and "
-            f"{many(len(arm.scores), 'score')}; at most {MAX_SHOWN:,} are read."
+            tr(
+                "run.json: an arm of “{judge}” has {positions} positions and {scores}; at most {most:,} are read.",
+                judge=arm.judge[:40],
+                positions=str(arm.n_positions)[:40],
+                scores=many(len(arm.scores), "score"),
+                most=MAX_SHOWN,
+            )
         )
     if not all(_is_whole(score, -MAX_SCORE, MAX_SCORE) for score in arm.scores):
         raise ArchiveError(
-            f"run.json: a score of an arm of “{arm.judge[:40]}” is no whole number within {MAX_SCORE:,}."
+            tr(
+                "run.json: a score of an arm of “{judge}” is no whole number within {most:,}.",
+                judge=arm.judge[:40],
+                most=MAX_SCORE,
+            )
         )
     return arm
 
@@ -213,9 +248,9 @@ def _ordering(body: Mapping[str, Any]) -> Ordering:
     shown, labels = tuple(body["shown"]), tuple(body["labels"])
     plain = all(isinstance(s, str) or _is_whole(s, -MAX_SCORE, MAX_SCORE) for s in shown)
     if not 0 < len(shown) <= MAX_SHOWN or len(labels) not in (0, len(shown)) or not plain:
-        raise ArchiveError(f"run.json: {str(body)[:80]} is no ordering of scores or names.")
+        raise ArchiveError(tr("run.json: {body} is no ordering of scores or names.", body=str(body)[:80]))
     if not all(isinstance(label, str) for label in labels):
-        raise ArchiveError(f"run.json: the labels of {str(body)[:80]} are not texts.")
+        raise ArchiveError(tr("run.json: the labels of {body} are not texts.", body=str(body)[:80]))
     return Ordering(shown, labels)
 
 
@@ -229,7 +264,9 @@ def raters_of(items: pd.DataFrame) -> list[tuple[float, ...]]:
     for row, given in enumerate(items["human"]):
         ratings = tuple(map(float, given)) if isinstance(given, np.ndarray | list) else ()
         if not all(abs(rating) <= MAX_RATING for rating in ratings):
-            raise ArchiveError(f"Item {row} of the archive has a rating that is no number from -1e9 to 1e9.")
+            raise ArchiveError(
+                tr("Item {row} of the archive has a rating that is no number from -1e9 to 1e9.", row=row)
+            )
         raters.append(ratings)
     return raters
 
@@ -241,7 +278,7 @@ def rater_names_of(raters: Sequence[Sequence[float]], more: Sequence[Mapping[str
         try:
             names.append(rater_names(parts.get("raters"), given))
         except ValueError as fault:
-            raise ArchiveError(f"Item {row} of the archive has {fault}.") from None
+            raise ArchiveError(tr("Item {row} of the archive has {fault}.", row=row, fault=fault)) from None
     return names
 
 
@@ -250,7 +287,12 @@ def refuse_positions(shown: Iterable[int], positions: np.ndarray, name: str) -> 
     beyond = np.flatnonzero(positions > np.fromiter(shown, dtype=np.int64))
     if beyond.size:
         raise ArchiveError(
-            f"{name}, row {beyond[0] + 1:,}: position {positions[beyond[0]]:,} is beyond what was shown."
+            tr(
+                "{name}, row {row:,}: position {position:,} is beyond what was shown.",
+                name=name,
+                row=beyond[0] + 1,
+                position=positions[beyond[0]],
+            )
         )
 
 
@@ -283,11 +325,13 @@ def _item(row: Mapping[str, Any]) -> Item:
     others = [row.get(name) for name in ("criterion", "block", "prompt", "candidate", "task")]
     _refuse_no_text(row, [*plain, *references.values()], others)
     if not all(isinstance(r, int | float) and abs(r) <= MAX_RATING for r in human):
-        raise ArchiveError(f"Item {row['item_id'][:60]!r} has a rating that is no number from -1e9 to 1e9.")
+        raise ArchiveError(
+            tr("Item {item!r} has a rating that is no number from -1e9 to 1e9.", item=row["item_id"][:60])
+        )
     try:
         names = rater_names(row.get("raters"), human)
     except ValueError as fault:
-        raise ArchiveError(f"Item {row['item_id'][:60]!r} has {fault}.") from None
+        raise ArchiveError(tr("Item {item!r} has {fault}.", item=row["item_id"][:60], fault=fault)) from None
     return Item(**{**row, "human": human, "references": references, "columns": _columns(row), "raters": names})
 
 
@@ -301,4 +345,4 @@ def _columns(row: Mapping[str, Any]) -> dict[str, str]:
 def _refuse_no_text(row: Mapping[str, Any], texts: list[Any], others: list[Any]) -> None:
     if all(isinstance(t, str) for t in texts) and all(t is None or isinstance(t, str) for t in others):
         return
-    raise ArchiveError(f"Item {str(row['item_id'])[:60]!r} has a part that is no text.")
+    raise ArchiveError(tr("Item {item!r} has a part that is no text.", item=str(row["item_id"])[:60]))

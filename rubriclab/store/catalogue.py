@@ -10,6 +10,7 @@ import pandas as pd
 
 from rubriclab.datasets.rubrics import rubric_from_value, rubric_to_value
 from rubriclab.model import Comparison, Dataset, Item, Judge, Rubric
+from rubriclab.model.language import tr
 from rubriclab.store.database import Database
 from rubriclab.store.faults import StoreError
 from rubriclab.store.objects import items_frame, items_of, reading_row
@@ -66,7 +67,7 @@ class Catalogue(Database):
         """The data set of that id. Raises StoreError where there is none."""
         head = self._rows("SELECT name, origin, rubric FROM datasets WHERE dataset = ?", [code])
         if not head:
-            raise StoreError(f"The store has no data set “{code}”.")
+            raise StoreError(tr("The store has no data set “{code}”.", code=code))
         name, origin, rubric = head[0]
         rows = self._frame("SELECT * FROM items WHERE dataset = ? ORDER BY item", [code])
         with reading_row("items"):
@@ -86,8 +87,8 @@ class Catalogue(Database):
         """Remove a data set that no run needs. Raises StoreError where a run was made on it."""
         if runs := self._rows("SELECT run, deleted FROM runs WHERE dataset = ? ORDER BY deleted NULLS FIRST", [code]):
             run, deleted = runs[0]
-            way = " The run is among the deleted ones: delete it for good first." if deleted is not None else ""
-            raise StoreError(f"Run “{run}” was made on this data set; it has to stay.{way}")
+            way = tr(" The run is among the deleted ones: delete it for good first.") if deleted is not None else ""
+            raise StoreError(tr("Run “{run}” was made on this data set; it has to stay.{way}", run=run, way=way))
         with self._transaction() as db:
             db.execute("DELETE FROM items WHERE dataset = ?", [code])
             db.execute("DELETE FROM datasets WHERE dataset = ?", [code])

@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
+from rubriclab.model.language import tr
 from rubriclab.store.copying import copy_tables
 from rubriclab.store.faults import DAMAGE, StoreError, read_only_fault, store_error
 from rubriclab.store.opening import MEMORY, open_file, still_there, store_path
@@ -175,7 +176,7 @@ def free_place(out: str | Path) -> Path:
     """A path for a new store. Raises StoreError where something lies there already."""
     place = store_path(out)
     if place.exists():
-        raise StoreError(f"{out} is there already; nothing is overwritten. Choose another name.")
+        raise StoreError(tr("{out} is there already; nothing is overwritten. Choose another name.", out=out))
     return place
 
 
@@ -187,4 +188,4 @@ def rescue_place(lost: Path) -> Path:
         place = lost.with_name(f"{lost.stem}.rescued-{moment}{more}{lost.suffix}")
         if not place.exists():
             return place
-    raise StoreError(f"No free name for a rescued store beside {lost}.")
+    raise StoreError(tr("No free name for a rescued store beside {lost}.", lost=lost))

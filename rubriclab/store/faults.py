@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 
 
 class StoreError(LabError):
@@ -17,6 +18,10 @@ class StoreError(LabError):
 
 class DamagedStore(StoreError):
     """The file is a store whose content was changed or cut; what is whole can be saved."""
+
+
+class StoreInUse(StoreError):
+    """Another process has the store open."""
 
 
 class ReadOnlyStore(StoreError):
@@ -39,15 +44,21 @@ ROW_FAULTS = (duckdb.DataError, duckdb.ProgrammingError, duckdb.IntegrityError, 
 
 
 def advice(path: str) -> str:
-    return (
-        f"Look with “python -m rubriclab store check {path}”, save what is whole with “python -m "
-        f"rubriclab store salvage {path} --out NEW.duckdb”, or go back to a backup."
+    return tr(
+        "Look with “python -m rubriclab store check {path}”, save what is whole with “python -m "
+        "rubriclab store salvage {path} --out NEW.duckdb”, or go back to a backup.",
+        path=path,
     )
 
 
 def damaged(path: str, text: str) -> DamagedStore:
     return DamagedStore(
-        f"{path} is a damaged store: it was cut or changed on the disk ({_first(text)}). {advice(path)}"
+        tr(
+            "{path} is a damaged store: it was cut or changed on the disk ({first}). {advice}",
+            path=path,
+            first=_first(text),
+            advice=advice(path),
+        )
     )
 
 
@@ -58,34 +69,48 @@ def store_error(path: str, fault: Exception) -> StoreError:
     text = str(fault)
     if "Could not set lock on file" in text or "being used by another process" in text:
         holder = re.search(r"\(PID (\d+)\)", text.rpartition("lock is held")[2])
-        process = f"another process (PID {holder[1]})" if holder else "another process"
-        return StoreError(
-            f"{path} is open in {process}. Close that one, or choose another store. A lab that "
-            "has it open can back it up itself: the button is on its Runs page."
+        process = tr("another process (PID {pid})", pid=holder[1]) if holder else tr("another process")
+        return StoreInUse(
+            tr(
+                "{path} is open in {process}. Close that one, or choose another store. A lab that has it open "
+                "can back it up itself: the button is on its Runs page.",
+                path=path,
+                process=process,
+            )
         )
     if DAMAGE.search(text):
         return damaged(path, text)
     if FULL.search(text) or getattr(fault, "errno", None) == errno.ENOSPC:
-        return StoreError(f"The disk is full: {path} cannot be written. Free some space and go on.")
+        return StoreError(tr("The disk is full: {path} cannot be written. Free some space and go on.", path=path))
     # A file of another database: the lab loads no extension that could open it.
     if NO_STORE in text or "extensions is disabled" in text:
         return _no_store(path)
     if INVALIDATED.search(text):
         return StoreError(
-            f"The store {path} was closed by the database after a fault of the disk or the file "
-            f"({_first(text)}). Close the lab and start it again. {advice(path)}"
+            tr(
+                "The store {path} was closed by the database after a fault of the disk or the file ({first}). "
+                "Close the lab and start it again. {advice}",
+                path=path,
+                first=_first(text),
+                advice=advice(path),
+            )
         )
     if "read-only mode" in text or "Read-only file system" in text:
         return read_only_fault(path)
     if "older version" in text or "newer version" in text or "version number" in text:
-        return StoreError(f"{path} was written by another version of DuckDB: {_first(text)}")
-    return StoreError(f"The store {path} answered: {_first(text) if text else repr(fault)}")
+        return StoreError(tr("{path} was written by another version of DuckDB: {first}", path=path, first=_first(text)))
+    return StoreError(
+        tr("The store {path} answered: {answer}", path=path, answer=_first(text) if text else repr(fault))
+    )
 
 
 def read_only_fault(path: str) -> ReadOnlyStore:
     return ReadOnlyStore(
-        f"{path} is open for reading alone: its file or folder cannot be written. Copy it to a "
-        "folder that can, and open the copy."
+        tr(
+            "{path} is open for reading alone: its file or folder cannot be written. Copy it to a folder "
+            "that can, and open the copy.",
+            path=path,
+        )
     )
 
 
@@ -105,16 +130,23 @@ def _no_store(path: str) -> StoreError:
         size = -1
     if size == 0:
         return DamagedStore(
-            f"{path} is empty (0 bytes), which no store ever is: what was in it is gone, or the "
-            "file is none of the lab's. Go back to a backup, or remove the file and start anew."
+            tr(
+                "{path} is empty (0 bytes), which no store ever is: what was in it is gone, or the file is none "
+                "of the lab's. Go back to a backup, or remove the file and start anew.",
+                path=path,
+            )
         )
     if size > HEADERS and (size - HEADERS) % BLOCK == 0:
         return DamagedStore(
-            f"{path} is not a rubriclab store, or its first bytes are damaged: it has the size of "
-            f"a store, not the beginning of one. {advice(path)}"
+            tr(
+                "{path} is not a rubriclab store, or its first bytes are damaged: it has the size of a store, "
+                "not the beginning of one. {advice}",
+                path=path,
+                advice=advice(path),
+            )
         )
-    return StoreError(f"{path} is not a rubriclab store. Choose another file.")
+    return StoreError(tr("{path} is not a rubriclab store. Choose another file.", path=path))
 
 
 def _first(text: str) -> str:
-    return text.splitlines()[0][:300] if text else "no reason given"
+    return text.splitlines()[0][:300] if text else tr("no reason given")

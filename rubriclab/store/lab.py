@@ -10,6 +10,7 @@ from typing import Self
 import duckdb
 
 from rubriclab.model import Ordering
+from rubriclab.model.language import msg, tr
 from rubriclab.store.faults import StoreError, store_error
 from rubriclab.store.journal import Journal, left_behind
 from rubriclab.store.judgments import Judgments
@@ -56,18 +57,27 @@ class Store(Judgments):
     def _migrate(self) -> None:
         tables = {name for (name,) in self._rows("SELECT table_name FROM duckdb_tables()")}
         if tables and "lab" not in tables:
-            raise StoreError(f"{self.path} is a DuckDB file but not a rubriclab store. Choose another file.")
+            raise StoreError(
+                tr("{path} is a DuckDB file but not a rubriclab store. Choose another file.", path=self.path)
+            )
         version = self._one("SELECT max(schema_version) FROM lab") if tables else 0
         if version > SCHEMA:
             raise StoreError(
-                f"{self.path} was written by a newer rubriclab (store version {version}; this one "
-                f"reads up to {SCHEMA}). Update rubriclab or choose another store."
+                tr(
+                    "{path} was written by a newer rubriclab (store version {version}; this one reads up to "
+                    "{newest}). Update rubriclab or choose another store.",
+                    path=self.path,
+                    version=version,
+                    newest=SCHEMA,
+                )
             )
         if self.read_only and version < SCHEMA:
             raise StoreError(
-                f"{self.path} was written by an older rubriclab and has to be brought up to date, "
-                "but it can only be read here. Copy it to a folder that can be written to, and "
-                "open the copy."
+                tr(
+                    "{path} was written by an older rubriclab and has to be brought up to date, but it can only be "
+                    "read here. Copy it to a folder that can be written to, and open the copy.",
+                    path=self.path,
+                )
             )
         for step in MIGRATIONS[version:]:
             with self._transaction() as db:
@@ -129,8 +139,10 @@ class Store(Judgments):
         waiting = [path for paths in left_behind(place).values() for path in paths]
         if self.read_only and any(path.stat().st_size for path in waiting):
             self.notices.append(
-                "Beside the store lie journals with replies that are not in it yet; they are "
-                "taken in when it is opened where it can be written."
+                msg(
+                    "Beside the store lie journals with replies that are not in it yet; they are taken in when it is "
+                    "opened where it can be written."
+                )
             )
 
     def _place(self) -> Path | None:
@@ -149,7 +161,7 @@ class Store(Judgments):
     def _claim(self, run: str) -> None:
         with self._write_lock:
             if run in self._written_now:
-                raise StoreError(f"Run “{run}” is being judged right now; pause it first.")
+                raise StoreError(tr("Run “{run}” is being judged right now; pause it first.", run=run))
             self._written_now.add(run)
 
     def _new_journal(self, run: str) -> Journal | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rubriclab.model import Dropped
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 from rubriclab.store.catalogue import Catalogue
 from rubriclab.store.database import COMMITS
@@ -80,16 +81,18 @@ def dropped_of(info: RunInfo) -> dict[str, str]:
 
 def checked_title(text: str) -> str | None:
     """A title as it is kept; None for an empty one. Raises StoreError for what is no line of words."""
-    return _one_line(text, "title", MAX_TITLE) or None
+    return _one_line(text, msg("title"), MAX_TITLE) or None
 
 
 def checked_tags(texts: Iterable[str]) -> tuple[str, ...]:
     """Tags as they are kept, each once in whatever spelling. Raises StoreError for what is no tag."""
     found: dict[str, str] = {}
     for text in texts:
-        tag = _one_line(text, "tag", MAX_TAG)
+        tag = _one_line(text, msg("tag"), MAX_TAG)
         if not tag:
-            raise StoreError(f"{ascii(text)[:60]} is no tag: a tag has 1 to {MAX_TAG} characters.")
+            raise StoreError(
+                tr("{given} is no tag: a tag has 1 to {most} characters.", given=ascii(text)[:60], most=MAX_TAG)
+            )
         found.setdefault(tag.casefold(), tag)
     return tuple(found.values())
 
@@ -97,13 +100,22 @@ def checked_tags(texts: Iterable[str]) -> tuple[str, ...]:
 def _one_line(text: str, what: str, most: int) -> str:
     """``text`` without blanks around it; nothing where nothing in it would be seen."""
     if not isinstance(text, str):
-        raise StoreError(f"A {what} is text; this is {ascii(text)[:60]}.")
+        raise StoreError(tr("A {what} is text; this is {given}.", what=tr(what), given=ascii(text)[:60]))
     line = text.strip()
     if len(line) > most:
-        raise StoreError(f"This {what} has {len(line):,} characters; {most} at most are kept. Shorten it.")
+        raise StoreError(
+            tr(
+                "This {what} has {length:,} characters; {most} at most are kept. Shorten it.",
+                what=tr(what),
+                length=len(line),
+                most=most,
+            )
+        )
     for sign in line:
         if unicodedata.category(sign) in _BREAKS or sign in _TURNS:
-            raise StoreError(f"A {what} is one line of words; this one holds {sign!a}. Take that out.")
+            raise StoreError(
+                tr("A {what} is one line of words; this one holds {sign!a}. Take that out.", what=tr(what), sign=sign)
+            )
     return line if any(unicodedata.category(sign)[0] not in "ZC" for sign in line) else ""
 
 
@@ -129,9 +141,13 @@ class Listing(Catalogue):
         if len(matches) > 1:
             matches = tuple(info for info in matches if info.deleted is None) or matches
         if len(matches) != 1:
-            known = ", ".join(info.run for info in self.runs()[:8]) or "none"
-            what = "no run" if not matches else f"{many(len(matches), 'run')} that begin with"
-            raise StoreError(f"The store {self.path} has {what} “{run}”. Runs here: {known}.")
+            known = ", ".join(info.run for info in self.runs()[:8]) or tr("none")
+            message = (
+                msg("The store {path} has {runs} that begin with “{run}”. Runs here: {known}.")
+                if matches
+                else msg("The store {path} has no run “{run}”. Runs here: {known}.")
+            )
+            raise StoreError(tr(message, path=self.path, runs=many(len(matches), "run"), run=run, known=known))
         return matches[0]
 
     def holds(self, run: str) -> bool:
@@ -225,7 +241,14 @@ class Listing(Catalogue):
             left = {tag.casefold(): tag for (tag,) in rows if tag.casefold() not in gone}
             after = {tag.casefold(): tag for tag in wanted} | left
             if len(after) > MAX_TAGS:
-                raise StoreError(f"Run “{info.run}” would have {len(after)} tags; {MAX_TAGS} at most are kept.")
+                raise StoreError(
+                    tr(
+                        "Run “{run}” would have {count} tags; {most} at most are kept.",
+                        run=info.run,
+                        count=len(after),
+                        most=MAX_TAGS,
+                    )
+                )
             db.execute("DELETE FROM run_tags WHERE run_no = ?", [info.run_no])
             for tag in after.values():
                 db.execute("INSERT INTO run_tags VALUES (?, ?)", [info.run_no, tag])
@@ -259,7 +282,9 @@ class Listing(Catalogue):
 
     def _refuse_going(self, run: str) -> None:
         if run in self._written_now:
-            raise StoreError(f"Run “{run}” is being judged right now; pause or cancel it first, then delete it.")
+            raise StoreError(
+                tr("Run “{run}” is being judged right now; pause or cancel it first, then delete it.", run=run)
+            )
 
     def _set(self, info: RunInfo, column: str, value: object) -> None:
         with self._transaction() as db:

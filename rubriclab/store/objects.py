@@ -15,6 +15,7 @@ import pandas as pd
 
 from rubriclab.model import Arm, Comparison, Dataset, Item, Ordering, RunData, Study, Variant, fingerprint
 from rubriclab.model.data import rater_names
+from rubriclab.model.language import tr
 from rubriclab.store.faults import DamagedStore
 from rubriclab.store.rows import JUDGMENT_TYPES
 from rubriclab.store.schema import P_COLUMNS
@@ -279,7 +280,11 @@ def reading_row(table: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError, LookupError, AttributeError) as fault:
         raise DamagedStore(
-            f"A row of the store's table “{table}” is damaged ({type(fault).__name__}: "
-            f"{str(fault)[:200]}), and what it was is gone. Go back to a backup of the store, or "
-            "import the run again where it was exported before."
+            tr(
+                "A row of the store's table “{table}” is damaged ({name}: {fault}), and what it was is gone. Go "
+                "back to a backup of the store, or import the run again where it was exported before.",
+                table=table,
+                name=type(fault).__name__,
+                fault=str(fault)[:200],
+            )
         ) from fault

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 
+from rubriclab.model.language import tr
 from rubriclab.store.faults import StoreError, store_error
 
 MEMORY = ":memory:"
@@ -33,11 +34,14 @@ def store_path(path: str | Path) -> Path:
     """
     text = str(path)
     if not text.strip() or "\0" in text:
-        raise StoreError(f"“{text!r}” is no file name. Name a .duckdb file on this computer.")
+        raise StoreError(tr("“{text!r}” is no file name. Name a .duckdb file on this computer.", text=text))
     if SCHEME.match(text):
         raise StoreError(
-            f"{text} is an address, and a store is a file on this computer. Name a .duckdb file; "
-            "a copy of a finished store can lie anywhere."
+            tr(
+                "{text} is an address, and a store is a file on this computer. Name a .duckdb file; a copy of a "
+                "finished store can lie anywhere.",
+                text=text,
+            )
         )
     try:
         place = Path(text).expanduser()
@@ -45,11 +49,13 @@ def store_path(path: str | Path) -> Path:
     except FileNotFoundError:
         return place
     except (OSError, RuntimeError) as fault:
-        raise StoreError(f"{text} cannot be a store: {fault}. Choose another file.") from fault
+        raise StoreError(
+            tr("{text} cannot be a store: {fault}. Choose another file.", text=text, fault=fault)
+        ) from fault
     if stat.S_ISDIR(kind):
-        raise StoreError(f"{text} is a folder. Name a .duckdb file in it: {text}/lab.duckdb.")
+        raise StoreError(tr("{text} is a folder. Name a .duckdb file in it: {text}/lab.duckdb.", text=text))
     if not stat.S_ISREG(kind):
-        raise StoreError(f"{text} is a device or a pipe, not a file. Name a .duckdb file.")
+        raise StoreError(tr("{text} is a device or a pipe, not a file. Name a .duckdb file.", text=text))
     return place
 
 
@@ -64,7 +70,7 @@ def open_file(path: str, *, read_only: bool = False) -> Opened:
     try:
         if not place.exists():
             if read_only:
-                raise StoreError(f"There is no store {path}.")
+                raise StoreError(tr("There is no store {path}.", path=path))
             place.parent.mkdir(parents=True, exist_ok=True)
         elif not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK)):
             read_only = True

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from rubriclab.model import STATUSES, Arm, RunData, Study, fingerprint
+from rubriclab.model.language import msg, tr
 from rubriclab.store.faults import StoreError
 from rubriclab.store.listing import Listing, RunInfo, dropped_of
 from rubriclab.store.logged import Words, insert_words
@@ -115,8 +116,12 @@ class Runs(Listing):
         named = dropped_of(info)
         if not set(self.by_judge(info.run_no)) - {*named, judge}:
             raise StoreError(
-                f"“{judge}” is the last judge of the run “{info.run}”: without it nothing is left to ask. "
-                "Leave the run as it is, or delete it."
+                tr(
+                    "“{judge}” is the last judge of the run “{run}”: without it nothing is left to ask. Leave the "
+                    "run as it is, or delete it.",
+                    judge=judge,
+                    run=info.run,
+                )
             )
         self._set_dropped(info, {**named, judge: named.get(judge) or reason})
 
@@ -129,8 +134,12 @@ class Runs(Listing):
         info = self.run(run)
         known = self.by_judge(info.run_no)
         if info.state == "imported" or judge not in known:
-            what = "was imported" if info.state == "imported" else f"has no judge “{judge}”"
-            raise StoreError(f"The run “{info.run}” {what}. Its judges: {', '.join(known)}.")
+            message = (
+                msg("The run “{run}” was imported. Its judges: {known}.")
+                if info.state == "imported"
+                else msg("The run “{run}” has no judge “{judge}”. Its judges: {known}.")
+            )
+            raise StoreError(tr(message, run=info.run, judge=judge, known=", ".join(known)))
         return info
 
     def _set_dropped(self, info: RunInfo, named: Mapping[str, str]) -> None:
@@ -150,7 +159,7 @@ class Runs(Listing):
         info = self.run(run)
         ((text, dataset),) = self._rows("SELECT study, dataset FROM runs WHERE run_no = ?", [info.run_no])
         if text is None:
-            raise StoreError(f"Run “{info.run}” was imported from a file; there is no study to go on with.")
+            raise StoreError(tr("Run “{run}” was imported from a file; there is no study to go on with.", run=info.run))
         items = self.dataset(dataset)
         with reading_row("runs"):
             return study_from_dict(json.loads(text), dataset=items)
@@ -186,7 +195,7 @@ class Runs(Listing):
         }
         listed = [name for name in names if move == "for_good" and self.run(name).deleted is None]
         if listed:
-            raise StoreError(f"Run “{listed[0]}” is not deleted: delete it first, then for good.")
+            raise StoreError(tr("Run “{run}” is not deleted: delete it first, then for good.", run=listed[0]))
         with self._transaction():
             for name in names:
                 if title is not None:

@@ -23,7 +23,7 @@ import pyarrow as pa
 from rubriclab.model.wording import many
 from rubriclab.store.copying import columns_of, copy_tables, quoted, tables_of, write_store
 from rubriclab.store.database import free_place
-from rubriclab.store.faults import DAMAGE, DamagedStore, StoreError, store_error
+from rubriclab.store.faults import DAMAGE, DamagedStore, StoreError, StoreInUse, store_error
 from rubriclab.store.journal import Unread, left_behind, read_journal
 from rubriclab.store.lab import Store
 from rubriclab.store.mending import FORGIVEN, accept_block, folder_of, readable_copy
@@ -374,11 +374,10 @@ def _unlocked(path: str) -> None:
     """Raises StoreError while another process has the store open."""
     try:
         open_file(path, read_only=True).db.close()
-    except DamagedStore:
+    except StoreInUse:
+        raise
+    except StoreError:
         return
-    except StoreError as fault:
-        if "is open in" in str(fault):
-            raise
 
 
 def _look_beside(report: Report) -> None:
