@@ -72,7 +72,8 @@ class RunManager:
         Raises LabError where all have wrong settings, ConsentNeeded where a key would go to an address that
         nobody here has said yes to, before anything is stored; a finished study needs no usable judge.
         """
-        prepared = plan(study)
+        with speaking(SOURCE):  # its notes are stored
+            prepared = plan(study)
         name = self.store.run_of(prepared.study)
         known = known_answers(self.store, prepared, name, not_from=not_from) if reuse else {}
         faulty = self._faulty(prepared, len(known), {*drop}, {*restore}, secrets)

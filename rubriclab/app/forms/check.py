@@ -27,7 +27,7 @@ from rubriclab.model import LabError
 from rubriclab.model.language import msg, tr
 from rubriclab.model.places import CALIBRATION
 from rubriclab.model.wording import many, number
-from rubriclab.runs.check import Checking
+from rubriclab.runs.check import Checking, warnings_of
 
 JUDGES = {
     "ordinary": msg("each item has its own score probabilities; the order plays no part"),
@@ -369,6 +369,6 @@ def _watch() -> None:
         st.error(ui.plain(check.error), icon=":material/error:")
     if check.result is not None:
         found = check.result
-        for warning in found.warnings:
+        for warning in warnings_of(found.studies, found.n_items, found.n_options, found.planted):
             st.caption(f":material/info: {ui.plain(warning)}")
         show(found.checks, key="own")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pandas as pd
@@ -16,7 +15,7 @@ from rubriclab.findings.topic import about
 from rubriclab.model import Arm, LabError
 from rubriclab.model.language import language, msg, tr
 from rubriclab.model.wording import interval, number
-from rubriclab.runs.card import card_text, judge_card
+from rubriclab.runs.card import card_text, card_words, judge_card
 from rubriclab.store import RunInfo, Store
 
 LEAD = msg(
@@ -41,11 +40,11 @@ def section(store: Store, info: RunInfo) -> None:
             return
         try:
             with st.spinner(tr("Measuring on held-out items …")):
-                text = _card(store, store.path, info.run, store.revision(info.run), code, margin, language())
+                said, text = _card(store, store.path, info.run, store.revision(info.run), code, margin, language())
         except LabError as fault:
             st.info(ui.plain(str(fault)), icon=":material/info:")
             return
-        _show(info, json.loads(text), text)
+        _show(info, said, text)
 
 
 def _settings(store: Store, info: RunInfo) -> dict[int, Arm]:
@@ -70,9 +69,13 @@ def _margin(arm: Arm) -> float:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _card(_store: Store, path: str, run: str, revision: str, code: int, margin: float, spoken: str) -> str:
+def _card(
+    _store: Store, path: str, run: str, revision: str, code: int, margin: float, spoken: str
+) -> tuple[dict[str, Any], str]:
+    """What the page says of the card in the reader's language, and the card as the text of its file."""
     del path, revision, spoken  # part of what the answer is kept by
-    return card_text(judge_card(_store, run, arm=code, margin=margin))
+    said = card_words(_store, run, arm=code, margin=margin)  # first: it refuses in the reader's language
+    return said, card_text(judge_card(_store, run, arm=code, margin=margin))
 
 
 def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
@@ -80,7 +83,7 @@ def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
     table = _table(made)
     st.dataframe(table, hide_index=True, width="stretch", column_config=uf.headings(table))
     target, method = made["choice"]["target"], made["choice"]["method"]
-    st.caption(ui.plain(tr("Distance from {target}. {method}", target=tr(target), method=tr(method))))
+    st.caption(ui.plain(tr("Distance from {target}. {method}", target=target, method=method)))
     for note in made["notes"]:
         st.caption(ui.plain(note))
     st.download_button(
@@ -105,13 +108,13 @@ def _table(made: dict[str, Any]) -> pd.DataFrame:
         rows.append(
             {
                 "": tr("chosen") if cure["key"] == made["cure"] else "",
-                msg("Way of asking"): tr(title),
+                msg("Way of asking"): title,
                 msg("Calls"): cure["calls"],
                 msg("Distance"): f"{number(far['value'], '.2f')}{ends}",
                 msg("Within the margin"): tr("yes") if cure["not_worse"] else tr("not shown"),
                 msg("r with people"): None if agreement is None else agreement["value"],
                 msg("Money for 1,000"): cure["money_per_1000"],
-                msg("Note"): tr(note),
+                msg("Note"): note,
             }
         )
     return pd.DataFrame(rows)

@@ -177,7 +177,7 @@ def _reply(number: int, call: Call, text: str, read: Read) -> None:
     else:
         color = "orange" if read.guessed else "green"
         badge = tr(":{color}-badge[read: {label}]", color=color, label=ui.plain(read.label))
-    why = f" :small[{ui.plain(read.why)}]" if read.why else ""
+    why = f" :small[{ui.plain(tr(read.why))}]" if read.why else ""
     st.markdown(
         tr(
             "**Reply {number}** {badge}{why}  \n:small[order {ordering}]",

@@ -137,7 +137,7 @@ def _live(run: str) -> None:
             "{done:,} of {planned:,} calls. {stage}",
             done=shown.done,
             planned=shown.planned,
-            stage=ui.plain(shown.stage),
+            stage=ui.plain(tr(shown.stage)),
         ),
     )
     if st.button(tr("Stop"), icon=":material/stop:", key="pulls-stop"):

@@ -49,7 +49,7 @@ def _live(info: RunInfo) -> None:
     if run is None or shown is None or not shown.active:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        said = ui.plain(shown.stage) if shown.stage else tr("{answers} so far", answers=many(shown.done, "answer"))
+        said = ui.plain(tr(shown.stage)) if shown.stage else tr("{answers} so far", answers=many(shown.done, "answer"))
         st.markdown(f":blue[:material/hourglass_top:] {said}", width="stretch")
         if st.button(tr("Stop"), icon=":material/stop:", key="trial-stop"):
             run.cancel()
@@ -59,7 +59,7 @@ def _live(info: RunInfo) -> None:
 def _ended(info: RunInfo, next_text: Callable[[], None]) -> None:
     run = ui.manager().get(info.run)
     if run is not None and (why := run.snapshot().reason) and not why.startswith(AGENDA_DONE):
-        st.warning(ui.plain(why), icon=":material/warning:")
+        st.warning(ui.plain(tr(why)), icon=":material/warning:")
     found, study = _told(info, info.done), _study(info)
     _beside(found, partial(_answer, info=info))
     _way_on(found, info, next_text)

@@ -186,7 +186,7 @@ def _progress(run: Run | None, info: RunInfo) -> None:
     if run is not None and shown is not None and shown.active:
         with st.container(horizontal=True, vertical_alignment="center"):
             said = (
-                ui.plain(shown.stage)
+                ui.plain(tr(shown.stage))
                 if shown.stage
                 else tr("{done:,} of {planned:,} calls", done=shown.done, planned=shown.planned)
             )
@@ -204,7 +204,8 @@ def _progress(run: Run | None, info: RunInfo) -> None:
     parts += [tr("{money:.4g} in money", money=shown.money)] if shown is not None and shown.money else []
     st.caption(f"{' · '.join(parts)}.")
     if info.done < info.planned and info.reason:
-        why = info.reason[0].upper() + info.reason[1:].rstrip(".")
+        reason = tr(info.reason)
+        why = reason[0].upper() + reason[1:].rstrip(".")
         st.warning(
             tr("{why}. Ask what is left to have the last intervals.", why=ui.plain(why)), icon=":material/pause_circle:"
         )
