@@ -36,7 +36,7 @@ with ui.page("alignment", msg("Human alignment"), LEAD):
         )
         st.stop()
     arm = uf.pick_arm(tr("Judge and strategy"), found.arms, key=f"alignment-arm-{info.run}", address="arm")
-    with st.container():  # of any length: what follows keeps its place, and is not drawn again
+    with uf.steady():
         views.headline(found, arm)
         ordinal.line(info, arm.code, "people")
         uf.cautions(arm.warnings, found.warnings)
@@ -62,7 +62,7 @@ with ui.page("alignment", msg("Human alignment"), LEAD):
         )
     tables = {msg("Agreement"): views.frame(found)}
     for section in (partial(agreement.section, code=arm.code), replacement.section, corrected_means.section):
-        with st.container():
+        with uf.steady():
             more, numbers = section(info)
         drawn, tables = drawn | more, tables | numbers
     ui.export_row(drawn, tables, info=info, key="alignment", said=said)

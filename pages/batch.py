@@ -32,8 +32,9 @@ with ui.page("batch", msg("Several a call"), LEAD):
         st.stop()
     varied_first = sorted(found.arms, key=lambda arm: (not arm.varied, arm.code))
     arm = uf.pick_arm(tr("Judge and strategy"), varied_first, key=f"batch-arm-{info.run}", address="arm")
-    views.headline(arm)
-    views.numbers(arm)
+    with uf.steady():
+        views.headline(arm)
+        views.numbers(arm)
     uf.cautions(arm.warnings, found.warnings)
     drawn: dict[str, Chart] = {}
     if arm.varied:

@@ -60,7 +60,8 @@ with ui.page("comparison", msg("Pairs and lists"), LEAD):
             name=lambda code: views.judge_label(by_code[code]),
         )
     ]
-    views.headline(judge)
+    with uf.steady():
+        views.headline(judge)
     uf.cautions(judge.warnings, found.warnings)
 
     st.subheader(tr("Judges beside each other"), anchor=False, help=ui.about("arm"))
@@ -69,9 +70,11 @@ with ui.page("comparison", msg("Pairs and lists"), LEAD):
     st.markdown(tr("**Advantage of the first place**"), help=ui.about("advantage"))
     ui.chart(drawn["Advantage of the first place"], key="comparison-advantage", info=info)
     board = next(one for one in ui.finding(info, LEADERBOARD) if one.code == judge.code)
-    drawn |= leaderboard(info, board)
-    drawn |= views.papers(info, found)
-    details(found, judge)
+    with uf.steady():
+        drawn |= leaderboard(info, board)
+    with uf.steady():
+        drawn |= views.papers(info, found)
+        details(found, judge)
 
     st.subheader(tr("Does a better candidate make it easier?"), anchor=False, help=ui.about("win_rate"))
     drawn |= views.win_rates(info, found.judges)

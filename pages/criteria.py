@@ -36,7 +36,8 @@ with ui.page("criteria", msg("Criterion order"), LEAD):
         st.stop()
     tested_first = sorted(found.arms, key=lambda arm: (not arm.tested, arm.code))
     arm = uf.pick_arm(tr("Judge and strategy"), tested_first, key=f"criteria-arm-{info.run}", address="arm")
-    views.headline(arm)
+    with uf.steady():
+        views.headline(arm)
     uf.cautions(arm.warnings, found.warnings)
     drawn: dict[str, Chart] = {}
     if arm.tested:

@@ -31,9 +31,10 @@ def one_arm(info: RunInfo, arms: dict[int, PositionArm], shared: dict[str, Chart
         key=f"position-arm-{info.run}",
     )
     arm = arms[code]
-    views.headline(arm)
-    ordinal.line(info, code, "order")
-    uf.cautions(arm.warnings)
+    with uf.steady():
+        views.headline(arm)
+        ordinal.line(info, code, "order")
+        uf.cautions(arm.warnings)
     views.answers(arm)
     st.subheader(tr("What each place does"), anchor=False, help=ui.about("place_pull"))
     st.caption(tr("The mean score with the highest score at this place, less that with the lowest."))
@@ -85,10 +86,7 @@ with ui.page("position", msg("Results"), LEAD):
     info = ui.choose_run(axes=("options",), key="position")
     if info is None:
         ui.empty_state(
-            tr("Nothing judged yet"),
-            tr("Run the demo or a study of your own first."),
-            target="home",
-            action=tr("To the demo"),
+            tr("Nothing judged yet"), tr("Run the demo or a study of your own first."), "home", tr("To the demo")
         )
         st.stop()
     found = ui.finding(info, POSITION)

@@ -91,14 +91,16 @@ with ui.page("ranking", msg("Ranking and advice"), LEAD):
         st.stop()
     about = uf.pick(tr("Judge"), settings, key=f"ranking-judge-{info.run}", name=uf.setting_label, address="judge")
     if advised := [line for line in advice if line.of == about]:
-        st.subheader(tr("What to do"), anchor=False, help=ui.about("advice"))
-        uf.advice(advised)
+        with uf.steady():
+            st.subheader(tr("What to do"), anchor=False, help=ui.about("advice"))
+            uf.advice(advised)
     st.subheader(tr("Who wins, under two strategies"), anchor=False, help=ui.about("strategy"))
     pair = views.chosen_pair(found, about)
     if pair is None:
         uf.cautions(found.warnings or (tr("This judge was run under one strategy only."),))
         st.stop()
-    headline(pair)
+    with uf.steady():
+        headline(pair)
     uf.cautions(pair.warnings, found.warnings)
     mine = [p for p in found.pairs if setting(p)[1:] == about[1:]]
     changes, bars, dots = change_dots(mine), flip_bars(mine), tau_dots(mine)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from rubriclab.app import ui
+from rubriclab.app.views import common as uf
 from rubriclab.app.views import generalisability, jury, ordinal, rasch
 from rubriclab.model.language import msg, tr
 
@@ -19,8 +20,10 @@ with ui.page("reliability", msg("Reliability"), LEAD):
             action=tr("Set up a study"),
         )
         st.stop()
-    drawn, tables = generalisability.section(info)
+    with uf.steady():
+        drawn, tables = generalisability.section(info)
     for section in (jury.section, rasch.section, ordinal.section):
-        more, numbers = section(info)
+        with uf.steady():
+            more, numbers = section(info)
         drawn, tables = drawn | more, tables | numbers
     ui.export_row(drawn, tables, info=info, key="reliability")

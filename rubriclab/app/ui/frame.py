@@ -208,7 +208,7 @@ def faults() -> Iterator[None]:
         st.error(plain(str(fault)), icon=":material/error:")
 
 
-def empty_state(title: str, text: str, *, target: str | None = None, action: str = "") -> None:
+def empty_state(title: str, text: str, target: str | None = None, action: str = "") -> None:
     """What a page shows while there is nothing to show: why, and the one next step."""
     with st.container(border=True, horizontal_alignment="center"):
         st.subheader(title, anchor=False)

@@ -30,8 +30,9 @@ def section(info: RunInfo, code: int) -> tuple[dict[str, Chart], dict[str, pd.Da
     if arm is None:
         st.caption(tr("No item of this arm has both a rating and a score."))
         return {}, {}
-    uf.answer(agreement_sentence(arm))
-    _numbers(arm)
+    with uf.steady():
+        uf.answer(agreement_sentence(arm))
+        _numbers(arm)
     uf.cautions(arm.warnings)
     drawn = _charts(info, found, arm)
     tables = {msg("Chance-corrected agreement"): frame(found), msg("Agreement inside the run"): between_frame(found)}

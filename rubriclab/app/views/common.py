@@ -80,12 +80,22 @@ def verdict(shown: Effect, title: str, about: str) -> None:
 def cautions(*groups: Iterable[str]) -> None:
     """Warnings in plain words, each once; many of them folded away under their number."""
     said = list(dict.fromkeys(text for group in groups for text in group))
-    if len(said) < 3:
-        for text in said:
-            st.info(ui.plain(tr(text)), icon=":material/info:")
-        return
-    with st.expander(tr("Read with care: {count} notes", count=len(said)), icon=":material/info:"):
-        st.markdown("\n".join(f"- {ui.plain(tr(text))}" for text in said))
+    with steady():
+        if len(said) < 3:
+            for text in said:
+                st.info(ui.plain(tr(text)), icon=":material/info:")
+            return
+        with st.expander(tr("Read with care: {count} notes", count=len(said)), icon=":material/info:"):
+            st.markdown("\n".join(f"- {ui.plain(tr(text))}" for text in said))
+
+
+def steady() -> Any:
+    """A part of a page that may have more or fewer elements the next time: what follows keeps its place.
+
+    A browser knows elements by their place. Where one more stands above, it takes every chart below for
+    another one, and draws it again.
+    """
+    return st.container()
 
 
 def with_ends(name: str, value: float, ends: Interval) -> dict[str, float]:

@@ -37,8 +37,10 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
 def line(info: RunInfo, code: int, asked: Asked) -> None:
     """Beside a headline of one arm: its ordinal counterpart, and whether the conclusion changes."""
     arm = ui.finding(info, ORDINAL_OF_ARM, code=code)
-    for one in arm.asked:
-        if one.asked == asked:
+    with uf.steady():
+        for one in arm.asked:
+            if one.asked != asked:
+                continue
             st.caption(ui.plain(twice_sentence(one)), help=ui.about("ordinal", also=("dominance",)))
 
 
