@@ -69,7 +69,7 @@ def rates(lines: Sequence[ComparisonLine], names: Sequence[tuple[str, ...]]) -> 
 
 
 def difference_heatmap(pair: Contrast) -> Chart:
-    """Cells of a less b, colours around 0; outlined where all intervals at once exclude 0.
+    """Cells of a less b, colours around 0; outlined where an interval that holds with all others at once leaves out 0.
 
     ``behind`` names arm a's judgments; those of b have the same score, criterion and position.
     Raises ValueError where the two have no cells to compare.

@@ -274,7 +274,7 @@ def _rejected(checks: Sequence[Check]) -> list[str]:
         # Few studies can be at 0 by chance: only what lies clearly below 5 % is called so.
         timid = [c for c in papers if c.judge != "constant" and c.value + 2.0 * rate_error(0.05, c.studies) < 0.05]
         if timid:
-            names = ", ".join(dict.fromkeys(f"“{c.judge}”" for c in timid))
+            names = ", ".join(dict.fromkeys(tr("“{name}”", name=c.judge) for c in timid))
             sentences.append(
                 tr(
                     "For {names} it rejects in {between} instead of the 5 % it claims: it gives away power to see an "

@@ -153,7 +153,7 @@ def _follow_sentence(judge: str, position: Verdict, label: Verdict, more: bool) 
     if position == label == "effect":
         if more:
             return tr(
-                "{judge} follows both the place of an option and the label beside it, the position more.", judge=judge
+                "{judge} follows both the place of an option and the label beside it, the place more.", judge=judge
             )
         return tr("{judge} follows both the place of an option and the label beside it, the label more.", judge=judge)
     if position == "effect":

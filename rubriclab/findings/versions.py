@@ -32,7 +32,7 @@ from rubriclab.findings.position import position
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, LabError, RunData
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import tr
 from rubriclab.stats.inference import Floats, Ints, ratio, sum_by
 from rubriclab.stats.sequential import mean_interval
 from rubriclab.stats.shift import mean_over_units
@@ -149,12 +149,19 @@ def difference_sentence(found: VersionDifference, a: str, b: str) -> str:
             else tr("{a} scores {size:.2f} points lower than {b}", a=a, size=-score.estimate, b=b)
         )
     if shift is not None and shift.verdict == "effect":
+        told = {"a": a, "b": b, "size": abs(shift.estimate)}
         more = (
-            msg("listing ascending instead of descending moves it by {size:+.2f} points more")
-            if said
-            else msg("In {a} listing ascending instead of descending moves it by {size:+.2f} points more than in {b}")
+            tr(
+                "in {a} ascending instead of descending order raises the score by {size:.2f} points more than in {b}",
+                **told,
+            )
+            if shift.estimate > 0
+            else tr(
+                "in {a} ascending instead of descending order raises the score by {size:.2f} points less than in {b}",
+                **told,
+            )
         )
-        said.append(tr(more, a=a, size=shift.estimate, b=b))
+        said.append(more if said else f"{more[0].upper()}{more[1:]}")
     if said:
         return f"{'; '.join(said)}."
     verdicts = {effect.verdict for effect in (score, shift) if effect is not None}

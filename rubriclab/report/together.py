@@ -82,13 +82,13 @@ def _difference(runs: Sequence[Findings], a: Line, b: Line) -> Section:
     if difference.cells is not None:
         drawn.append(
             Drawn(
-                tr("Cell by cell; outlined where all intervals at once exclude 0"),
+                tr("Cell by cell; outlined where an interval that holds with all others at once leaves out 0"),
                 draw.difference_heatmap(difference),
                 ("simultaneous",),
             )
         )
     drawn.append(
-        Drawn(tr("Rate by rate, with 95 % intervals"), draw.difference_forest(difference), ("arm_difference",))
+        Drawn(tr("Number by number, with 95 % intervals"), draw.difference_forest(difference), ("arm_difference",))
     )
     sentences = (contrast_sentence(difference, one, other), _basis(difference), *difference.warnings)
     return Section(tr("{one} less {other}", one=one, other=other), tuple(drawn), tuple(map(tr, sentences)))

@@ -34,7 +34,7 @@ def store_path(path: str | Path) -> Path:
     """
     text = str(path)
     if not text.strip() or "\0" in text:
-        raise StoreError(tr("“{text!r}” is no file name. Name a .duckdb file on this computer.", text=text))
+        raise StoreError(tr("{text!r} is no file name. Name a .duckdb file on this computer.", text=text))
     if SCHEME.match(text):
         raise StoreError(
             tr(

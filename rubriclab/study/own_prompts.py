@@ -129,7 +129,7 @@ def _unnamed_place(template: PromptTemplate, messages: Messages) -> list[str]:
     what = tr("“{path}” of its JSON", path=rule.path) if rule.read == "json" else tr("the tag “{tag}”", tag=rule.tag)
     return [
         tr(
-            "answer: it is read at {what}, and the prompt never names “{wanted}”: no reply may have it.",
+            "answer: it is read at {what}, and the prompt never names “{wanted}”: perhaps no reply has it.",
             what=what,
             wanted=wanted,
         )

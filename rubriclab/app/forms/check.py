@@ -311,7 +311,7 @@ def _start(options: dict[str, Any]) -> None:
 
 
 def _choices() -> dict[str, Any]:
-    st.markdown(tr("**What is planted** (log-odds; 0.5 makes a choice 1.6 times as likely)"))
+    st.markdown(tr("**What is planted** (log-odds; 0.5 multiplies the odds of a choice by 1.6)"))
     row = st.columns(3)
     first = row[0].number_input(tr("What stands first"), -3.0, 3.0, 0.5, 0.1, key="check-first")
     last = row[1].number_input(tr("What stands last"), -3.0, 3.0, 0.0, 0.1, key="check-last")

@@ -175,8 +175,8 @@ def simulated_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
     st.caption(
         tr(
             "No model is asked: answers are drawn from a choice model with the effects you plant, so that "
-            "you can see whether the lab finds them. Effects are log-odds: 0 is none, 1 makes a place 2.7 "
-            "times as likely. Marked as simulated wherever its numbers appear."
+            "you can see whether the lab finds them. Effects are log-odds: 0 is none, 1 multiplies "
+            "the odds of a place by 2.7. Marked as simulated wherever its numbers appear."
         )
     )
     held = read_effects(judge.options) if judge else Effects(position={"first": 0.8})

@@ -192,7 +192,7 @@ def prompt_preview(prepared: Prepared) -> None:
     if not calls:
         st.info(tr("This item is not judged in this arm (another scale, or no reference answer)."))
         return
-    read = right.number_input(tr("Read"), 1, len(calls), 1, key=f"study-read-shown-{len(calls)}")
+    read = right.number_input(tr("Read no."), 1, len(calls), 1, key=f"study-read-shown-{len(calls)}")
     call = calls[int(read) - 1]
     own = planned.study.prompt_of(planned.arms[arm].variant)
     sent = (

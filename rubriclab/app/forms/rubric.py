@@ -340,7 +340,7 @@ def show_prompt(rubric: Rubric, tag: str) -> None:
     read = 1
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(set(lines)) > 1:
-            read = int(st.number_input(tr("Read"), 1, len(lines), 1, key=f"{tag}-shown-read-{order}"))
+            read = int(st.number_input(tr("Read no."), 1, len(lines), 1, key=f"{tag}-shown-read-{order}"))
         answer: AnswerMode = (
             st.segmented_control(
                 tr("Answer"),

@@ -154,9 +154,9 @@ def _beside_noise(one: OrderBesideNoise) -> str:
     low, high = one.ci
     held = tr("95 % interval {low:.0f} to {high:.0f}, {items} answers", low=100 * low, high=100 * high, items=one.items)
     if low > 0:
-        said = tr("the order adds **{excess:.0f} points** ({held})", excess=100 * one.excess, held=held)
+        said = tr("the order adds **{excess:.0f} percentage points** ({held})", excess=100 * one.excess, held=held)
     elif math.isfinite(low):
-        excess = beyond_noise(100 * one.excess, "+.0f", tr("points"))
+        excess = beyond_noise(100 * one.excess, "+.0f", tr("percentage points"))
         said = tr("whether the order adds to that is undecided: {excess} ({held})", excess=excess, held=held)
     else:
         said = tr("{items} answers are too few to say what the order adds", items=one.items)

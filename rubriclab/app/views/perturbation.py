@@ -35,7 +35,7 @@ HOW = msg(
     "In a study, choose the strategies **fixed**, **descending** and **random** (fixed first: it is "
     "the baseline), and under factors the **score IDs** (arabic first, then letters, roman or your "
     "own) and the **reference answer** (0 for none first, then the scores you have answers for). "
-    "Leave “crossed” off to change one thing at a time. Two reads or more show the judge's own "
+    "Leave “Every level with every other” off to change one thing at a time. Two reads or more show the judge's own "
     "randomness. To tell labels from positions, deal the labels out anew for every read."
 )
 

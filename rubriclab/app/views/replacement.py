@@ -84,7 +84,9 @@ def _charts(info: RunInfo, arm: ReplacementArm) -> dict[str, Chart]:
     with left:
         st.subheader(tr("Against each annotator"), anchor=False, help=ui.about("winning_rate"))
         st.caption(
-            tr("Left of the line the judge is nearer to the others than its price has to forgive; filled: beaten.")
+            tr(
+                "Left of the line the annotator is nearer by less than the judge's lower price makes up for; filled: beaten."
+            )
         )
         ui.chart(drawn["Annotators"], key="replacement-annotators", info=info)
     with right:

@@ -201,8 +201,7 @@ def _shown(bench: Bench, board: Leaderboard) -> None:
         tr(
             "By how many points (sd) the order moves a score beyond the judge's own noise, before and with "
             "the wording. The sample chose what was tested, so it is no evidence. Intervals of all tested "
-            "wordings hold at once with 95 %; r with people must not be shown to be able to fall by {kept:g} "
-            "or more.",
+            "wordings hold at once with 95 %; r with people must be shown not to fall by {kept:g} or more.",
             kept=KEPT,
         )
     )

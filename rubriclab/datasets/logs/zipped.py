@@ -62,9 +62,7 @@ def _object(where: str, content: bytes, notes: list[str]) -> Mapping[str, Any]:
     try:
         value = json_value(where, content.decode("utf-8"), notes=notes)
     except json.JSONDecodeError as fault:
-        raise DataError(
-            tr("“{where}”, is no JSON: {why}. Nothing was imported.", where=where, why=fault.msg)
-        ) from fault
+        raise DataError(tr("“{where}” is no JSON: {why}. Nothing was imported.", where=where, why=fault.msg)) from fault
     except UnicodeDecodeError as fault:
         raise DataError(
             tr("“{where}” is not UTF-8 (byte {byte:,}). Nothing was imported.", where=where, byte=fault.start)
