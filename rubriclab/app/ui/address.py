@@ -15,7 +15,7 @@ from typing import TypeVar
 import streamlit as st
 
 from rubriclab.app.ui.frame import plain
-from rubriclab.app.ui.language import inside
+from rubriclab.app.ui.language import CHOSEN, inside
 from rubriclab.model.language import tr
 
 T = TypeVar("T", bound=Hashable)
@@ -142,8 +142,8 @@ def _day(text: str) -> date | None:
 
 
 def forget_address(*, but: str) -> None:
-    """Drop from the address all but one part and the store: what the rest was about is no longer shown."""
-    for part in [part for part in st.query_params if part not in (but, "store")]:
+    """Drop from the address all but one part, the store and the language: what the rest was about is no longer shown."""
+    for part in [part for part in st.query_params if part not in (but, "store", CHOSEN)]:
         del st.query_params[part]
 
 

@@ -17,8 +17,13 @@ def language_now() -> str:
     """The language of this visit; nothing outside of one."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return ""
-    known = (st.session_state.get(CHOSEN), st.query_params.get(CHOSEN), (st.context.locale or "")[:2].lower())
-    return next((str(code) for code in known if code in LANGUAGES), SOURCE)
+    known = (st.session_state.get(CHOSEN), st.query_params.get(CHOSEN))
+    return next((str(code) for code in known if code in LANGUAGES), _of_browser())
+
+
+def _of_browser() -> str:
+    code = (st.context.locale or "")[:2].lower()
+    return code if code in LANGUAGES else SOURCE
 
 
 def inside(label: str) -> str:
@@ -37,19 +42,22 @@ def speak_as_chosen() -> None:
 
 
 def language_chooser() -> None:
-    """The languages side by side at the foot of the sidebar; the choice stands in the address."""
+    """The languages side by side at the foot of the sidebar; one that is not the browser's stands in the address."""
     if CHOSEN not in st.session_state:
         st.session_state[CHOSEN] = language_now()
     with st.sidebar:
-        st.segmented_control(
+        chosen = st.segmented_control(
             tr("Language"),
             list(LANGUAGES),
             key=CHOSEN,
             format_func=LANGUAGES.__getitem__,
             required=True,
             label_visibility="collapsed",
-            bind="query-params",
         )
+    if chosen != _of_browser():
+        st.query_params[CHOSEN] = str(chosen)
+    elif CHOSEN in st.query_params:
+        del st.query_params[CHOSEN]
 
 
 ask_first(language_now)

@@ -92,7 +92,7 @@ def _card(info: RunInfo, key: str, tags: Sequence[str] | None = None) -> None:
     with st.container(border=True):
         # Columns, since in one row a long name of data would push the last button below the others.
         three = _may_go_on(info) or info.deleted is not None  # as wide as three of the usual buttons
-        widths = [5, 1] if tags is None else [4, 3] if three else [5, 2]
+        widths = [5, 1] if tags is None else [4, 3] if three else [9, 4]
         left, right = st.columns(widths, vertical_alignment="center")
         with left:
             mark = tr(" :orange-badge[simulated]") if info.simulated else ""

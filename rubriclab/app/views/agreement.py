@@ -82,7 +82,7 @@ def _box(title: str, of: Estimated, form: str, about: str) -> tuple[str, str, st
 
 
 def _ends(of: Estimated, form: str) -> str:
-    return interval(of.ci, form) if of.ci.low == of.ci.low else of.why
+    return interval(of.ci, form) if of.ci.low == of.ci.low else tr(of.why)
 
 
 def _charts(info: RunInfo, found: AgreementResult, arm: ArmAgreement) -> dict[str, Chart]:
