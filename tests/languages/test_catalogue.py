@@ -8,6 +8,7 @@ from collections import Counter
 from string import Formatter
 
 import pytest
+from streamlit.string_util import clean_text
 
 from rubriclab.model.language import LANGUAGES, SOURCE, Counted, catalogue, figure, language, separators, speaking, tr
 from rubriclab.model.wording import THINGS, interval, listed, many, number, p_value
@@ -144,3 +145,10 @@ def test_a_note_with_numbers_is_made_again_in_the_reader_s_language() -> None:
             "{note} {doubled}", note=Note.of("Only {rank} of {n} directions ever varied.", rank=1, n=2), doubled=doubled
         )
         assert tr(both).startswith("Nur 1 von 2 Richtungen schwankten überhaupt. p ist verdoppelt")
+
+
+def test_what_a_cache_says_is_said_when_it_works() -> None:
+    waiting = Awaited(msg("Reading judgments …"))
+    assert f"{waiting!s}" == "Reading judgments …"
+    with speaking("de"):
+        assert clean_text(waiting) == "Urteile werden gelesen …", "as Streamlit asks for it"

@@ -34,7 +34,7 @@ COLUMNS: Mapping[str, str] = {
 """What the columns of a preview are called."""
 
 
-@st.cache_resource(show_spinner="Reading the data set …", max_entries=6)
+@st.cache_resource(show_spinner=ui.Awaited(msg("Reading the data set …")), max_entries=6)
 def _kept(path: str, code: str) -> Dataset:  # noqa: ARG001  (a key of the cache)
     return ui.store().dataset(code)
 

@@ -109,7 +109,7 @@ def _sample_button(key: str, *, primary: bool = False) -> None:
 # ---------------------------------------------------------------- a file of one's own
 
 
-@st.cache_resource(show_spinner="Reading the file …", max_entries=2)
+@st.cache_resource(show_spinner=ui.Awaited(msg("Reading the file …")), max_entries=2)
 def _table(
     file_id: str,  # noqa: ARG001  (a key of the cache)
     name: str,
@@ -120,7 +120,7 @@ def _table(
     return read_table(name, _content.getvalue(), delimiter=delimiter)
 
 
-@st.cache_resource(show_spinner="Making items of the rows …", max_entries=2)
+@st.cache_resource(show_spinner=ui.Awaited(msg("Making items of the rows …")), max_entries=2)
 def _built(
     table_key: tuple[str, str | None],  # noqa: ARG001  (a key of the cache)
     mapping: ColumnMapping,

@@ -114,7 +114,7 @@ def _model(judge: Judge | None, tag: str, addresses: list[str], key_env: str, ca
     return (chosen or "").strip()
 
 
-@st.cache_data(ttl=60, show_spinner="Asking for the models …", max_entries=8)
+@st.cache_data(ttl=60, show_spinner=ui.Awaited(msg("Asking for the models …")), max_entries=8)
 def _models(url: str, key_env: str, ca_file: str) -> tuple[str, ...]:
     probe = Judge(name="", kind="openai", model="", base_urls=(url,), key_env=key_env or None)
     listed = get_json(f"{base_url(url)}/models", key=read_key(probe, ui.secrets()), ca_file=ca_file or None)

@@ -148,7 +148,7 @@ def _found(text: str, dataset: Dataset) -> FoundPrompt:
     return _taken_apart(text, dataset.id, tuple(sorted(accept.items())), language(), dataset)
 
 
-@st.cache_resource(show_spinner="Taking the prompt apart …", max_entries=16)
+@st.cache_resource(show_spinner=ui.Awaited(msg("Taking the prompt apart …")), max_entries=16)
 def _taken_apart(
     text: str, code: str, accept: tuple[tuple[str, str], ...], said_in: str, _dataset: Dataset
 ) -> FoundPrompt:

@@ -93,7 +93,7 @@ def prepare(setup: Setup) -> Prepared:
     return _prepared(ui.store().path, setup.key, language(), setup)
 
 
-@st.cache_resource(show_spinner="Planning …", max_entries=8)
+@st.cache_resource(show_spinner=ui.Awaited(msg("Planning …")), max_entries=8)
 def _prepared(path: str, key: str, code: str, _setup: Setup) -> Prepared:  # noqa: ARG001  (keys of the cache)
     dataset = subset(_dataset(_setup.data), _setup.take, seed=_setup.draw)
     study = Study(

@@ -30,7 +30,7 @@ from rubriclab.app.ui.frame import (
     verbatim,
 )
 from rubriclab.app.ui.guard import door
-from rubriclab.app.ui.language import dated, inside, language_chooser, speak_as_chosen
+from rubriclab.app.ui.language import Awaited, dated, inside, language_chooser, speak_as_chosen
 from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
 from rubriclab.app.ui.listing import run_list, run_shelves
 from rubriclab.app.ui.notices import tab_title, watch_runs
@@ -56,6 +56,7 @@ __all__ = [
     "NAVIGATION",
     "STORES_VARIABLE",
     "STORE_VARIABLE",
+    "Awaited",
     "Entry",
     "about",
     "announce",

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
+from rubriclab.app.ui.language import Awaited
 from rubriclab.app.ui.reading import Reading, reading_of
 from rubriclab.app.ui.runs import store
 from rubriclab.findings.topic import Question, Topic
 from rubriclab.findings.topics import Findings
 from rubriclab.model import RunData
-from rubriclab.model.language import SOURCE, language
+from rubriclab.model.language import SOURCE, language, msg
 from rubriclab.store import RunInfo
 
 R = TypeVar("R")
@@ -37,7 +38,7 @@ class _Revision(NamedTuple):
 
 # Frames and findings are read-only, so the caches hand out the object itself: pickling 80 MB
 # for every page would cost more than most findings do.
-@st.cache_resource(show_spinner="Reading judgments …", max_entries=6)
+@st.cache_resource(show_spinner=Awaited(msg("Reading judgments …")), max_entries=6)
 def _stored(revision: _Revision) -> RunData:
     return store().frame(revision.run, probabilities=revision.probabilities)
 
@@ -52,7 +53,7 @@ def run_data(info: RunInfo, *, probabilities: bool = False) -> RunData:
     return _frame(_Revision.of(info, probabilities=probabilities))
 
 
-@st.cache_resource(show_spinner="Working it out …", max_entries=48)
+@st.cache_resource(show_spinner=Awaited(msg("Working it out …")), max_entries=48)
 def _answer(revision: _Revision, key: str, options: Options, _question: Question[Any]) -> Any:
     """``key`` stands for the question in the cache: no two questions share one."""
     del key

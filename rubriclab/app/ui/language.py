@@ -26,6 +26,13 @@ def _of_browser() -> str:
     return code if code in LANGUAGES else SOURCE
 
 
+class Awaited(str):
+    """What a cache says while it works, marked with ``msg``: written when a function is defined, said when it runs."""
+
+    def __str__(self) -> str:
+        return tr(super().__str__())
+
+
 def inside(label: str) -> str:
     """A label within a sentence: English writes it small there; another language leaves its nouns as they are."""
     return label.lower() if language() == SOURCE else label

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from rubriclab.app.ui.frame import duration, faults, plain
-from rubriclab.app.ui.language import dated
+from rubriclab.app.ui.language import Awaited, dated
 from rubriclab.app.ui.remedies import remedies
 from rubriclab.app.ui.stores import store_now
 from rubriclab.model import TRIAL_ORIGIN as TRIAL
@@ -62,7 +62,7 @@ FINDINGS_PAGE = {
 """The page that shows the findings of a run, by the axis of its design."""
 
 
-@st.cache_resource(show_spinner="Opening the store …")
+@st.cache_resource(show_spinner=Awaited(msg("Opening the store …")))
 def _manager(path: str) -> RunManager:
     opened = Store(path)
     if EXAMPLE.exists() and not opened.read_only and not opened.runs(deleted=True):
