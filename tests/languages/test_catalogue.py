@@ -10,7 +10,19 @@ from string import Formatter
 import pytest
 from streamlit.string_util import clean_text
 
-from rubriclab.model.language import LANGUAGES, SOURCE, Counted, catalogue, figure, language, separators, speaking, tr
+from rubriclab.app.ui.language import Awaited
+from rubriclab.model.language import (
+    LANGUAGES,
+    SOURCE,
+    Counted,
+    catalogue,
+    figure,
+    language,
+    msg,
+    separators,
+    speaking,
+    tr,
+)
 from rubriclab.model.wording import THINGS, interval, listed, many, number, p_value
 from rubriclab.stats.inference import Note
 from tests.languages.catalogue import path_of, read, renewed
