@@ -120,6 +120,7 @@ def data_words() -> tuple[str, ...]:
     """What stays as it is: texts that are judged, rubrics, names of runs, titles of works, recorded results."""
     rubrics = [json.dumps(rubric_to_value(one), ensure_ascii=False) for one in sample_rubrics()]
     items = [json.dumps(asdict(item), ensure_ascii=False, default=str) for item in sample_dataset().items]
+    items += [str(item.prompt).replace("-", " ") for item in sample_dataset().items]
     runs = [name for info in ui.store().runs() for name in (info.name, *(a.dataset for a in ui.run_data(info).arms))]
     files = [(ROOT / path).read_text(encoding="utf-8") for path in WORDS_OF_FILES]
     return (*rubrics, *items, *runs, *files)
