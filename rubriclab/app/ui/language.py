@@ -53,11 +53,23 @@ def language_chooser() -> None:
             format_func=LANGUAGES.__getitem__,
             required=True,
             label_visibility="collapsed",
+            on_change=_choose_again,
         )
     if chosen != _of_browser():
         st.query_params[CHOSEN] = str(chosen)
     elif CHOSEN in st.query_params:
         del st.query_params[CHOSEN]
+
+
+def _choose_again() -> None:
+    """Every choice is made again by its value: the browser knows it by its words, which the new language has not.
+
+    Else it would show the old words, and send them with the next click: the choice would fall back to its default.
+    What cannot be set by hand (buttons, files, edits of tables) holds no value of these kinds.
+    """
+    for key, value in list(st.session_state.items()):
+        if isinstance(value, str | int | float | list | tuple) and not isinstance(value, bool):
+            st.session_state[key] = value
 
 
 ask_first(language_now)
