@@ -40,6 +40,24 @@ def test_a_plain_table_is_guessed_and_read() -> None:
     assert dataset.origin == "a.csv"
 
 
+def test_german_names_of_columns_are_guessed() -> None:
+    dataset = built(
+        "Kennung;Frage;Antwort;Musterlösung;Modell;Kategorie;Bewertung 1;Bewertung 2\na;q1;r1;best;m1;Recht;3,5;4\n"
+    )
+    assert dataset.items == (
+        Item(
+            *("a", "q1", "r1"),
+            candidate="m1",
+            task="Recht",
+            human=(3.5, 4.0),
+            references={5: "best"},
+            raters=("Bewertung 1", "Bewertung 2"),
+        ),
+    )
+    assert guess_mapping(table("Übersetzung,Bewertung\nr,3\n")).human == ("Bewertung",)
+    assert guess_mapping(table("Übersetzung,note\nr,3\n")) == ColumnMapping(response="Übersetzung")
+
+
 def test_one_mean_column_and_no_id() -> None:
     dataset = built("prompt,response,human_score\np,r,2.5\np,s,\n")
     assert [(i.item_id, i.human) for i in dataset.items] == [("1", (2.5,)), ("2", ())]
