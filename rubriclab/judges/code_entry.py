@@ -80,12 +80,8 @@ def split_entry(text: str, judge: str) -> tuple[str, str]:
     return module, function
 
 
-def find_entry(judge: Judge) -> Entry:
-    """The judge's function on disk. Raises LabError, saying what to do, where it cannot be had."""
-    local_only(tr("A judge of own code"))
-    if os.name == "nt":
-        raise LabError(tr("A judge of own code does not run on Windows itself: start the lab in WSL."))
-    module, function = split_entry(judge.model, judge.name)
+def _named_folder(judge: Judge) -> Path:
+    """The folder of code that was named for it. Raises LabError where none was."""
     named = Path(judge.code_folder) if judge.code_folder else code_folder()
     if named is None:
         raise LabError(
@@ -98,7 +94,16 @@ def find_entry(judge: Judge) -> Entry:
                 variable=CODE_VARIABLE,
             )
         )
-    folder = check_folder(named)
+    return named
+
+
+def find_entry(judge: Judge) -> Entry:
+    """The judge's function on disk. Raises LabError, saying what to do, where it cannot be had."""
+    local_only(tr("A judge of own code"))
+    if os.name == "nt":
+        raise LabError(tr("A judge of own code does not run on Windows itself: start the lab in WSL."))
+    module, function = split_entry(judge.model, judge.name)
+    folder = check_folder(_named_folder(judge))
     stem = folder.joinpath(*module.split("."))
     for file in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py"):
         if file.is_file():

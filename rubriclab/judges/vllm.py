@@ -39,7 +39,12 @@ from rubriclab.judges.transport import from_exception
 from rubriclab.judges.vllm_flags import check_flags
 from rubriclab.judges.wire import Damaged, fetch
 from rubriclab.model import LabError
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
+
+_NO_COMMAND = msg(
+    "There is no vllm command on the PATH. On a machine with a GPU: pip install 'rubriclab[vllm]'; "
+    "or attach to a server that runs elsewhere."
+)
 
 # ---------------------------------------------------------------- attach
 
@@ -289,12 +294,7 @@ class VllmServer:
         if os.name == "nt":
             raise LabError(tr("vLLM does not run on Windows itself: start it in WSL and attach to it."))
         if executable is None:
-            raise LabError(
-                tr(
-                    "There is no vllm command on the PATH. On a machine with a GPU: pip install 'rubriclab[vllm]'; "
-                    "or attach to a server that runs elsewhere."
-                )
-            )
+            raise LabError(tr(_NO_COMMAND))
         port = port or _free_port()
         command = serve_command(model, port=port, arguments=arguments, executable=executable)
         descriptor, name = tempfile.mkstemp(prefix="rubriclab-vllm-", suffix=".log")
@@ -339,21 +339,11 @@ class VllmServer:
         until = time.monotonic() + timeout
         while (state := self.state) != "ready":
             if state == "ended":
-                raise LabError(
-                    tr(
-                        "vLLM ended with code {code} before it was ready. Its last words:\n{words}",
-                        code=self.exit_code,
-                        words=self.log_tail(15),
-                    )
-                )
+                ended = msg("vLLM ended with code {code} before it was ready. Its last words:\n{words}")
+                raise LabError(tr(ended, code=self.exit_code, words=self.log_tail(15)))
             if time.monotonic() > until:
-                raise LabError(
-                    tr(
-                        "vLLM was not ready after {timeout:g} s; it is still loading. Its last words:\n{words}",
-                        timeout=timeout,
-                        words=self.log_tail(15),
-                    )
-                )
+                late = msg("vLLM was not ready after {timeout:g} s; it is still loading. Its last words:\n{words}")
+                raise LabError(tr(late, timeout=timeout, words=self.log_tail(15)))
             time.sleep(0.1)
 
     def log_tail(self, lines: int = 40) -> str:
