@@ -39,6 +39,6 @@ def show(info: RunInfo, judge: str | None) -> None:
             tr(
                 "One file that opens without a network. In a terminal: `python -m rubriclab present {run} --out "
                 "talk.html`",
-                run=ui.plain(info.run),
+                run=info.run,
             )
         )
