@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rubriclab.app import ui
 from rubriclab.app.views.shown import judges_of, story_of
 from rubriclab.model.language import tr
 from rubriclab.report.presentation import presentation
