@@ -137,5 +137,6 @@ def test_numbers_of_tables_are_written_as_the_language_writes_them_and_stay_numb
     assert written(frame, {"%.3f": ["share"]}) is frame
     with language.speaking("de"):
         styled = written(frame, {"%.3f": ["share"], "%+.1f": ["gain"]})
+        cells = styled.to_html()
     assert styled.data is frame
-    assert [words in styled.to_html() for words in ("0,500", "+1,2", "-2,0", "0.5")] == [True, True, True, False]
+    assert [words in cells for words in ("0,500", "+1,2", "-2,0", "0.5")] == [True, True, True, False]
