@@ -69,7 +69,8 @@ def test_where_data_are_from_is_kept_in_english_and_said_in_german() -> None:
         "decimal commas read in “human_1” and “human_2”)"
     )
     assert origin_said(origin) == origin
-    assert said.startswith("a.csv (") and "„human_1“ und „human_2“)" in said
+    assert said.startswith("a.csv (")
+    assert "„human_1“ und „human_2“)" in said
 
 
 def test_one_mean_column_and_no_id() -> None:
