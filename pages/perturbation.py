@@ -32,7 +32,7 @@ def all_numbers(found: PerturbationResult) -> None:
                 resamples=found.n_boot,
             )
         )
-        uf.table(views.frame(found), key="perturbation-table", forms=views.FORMS)
+        uf.table(views.shown(found), key="perturbation-table", forms=views.FORMS)
 
 
 def no_forms(info: RunInfo, worded: dict[str, Chart]) -> None:

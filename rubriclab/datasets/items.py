@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from rubriclab.datasets.raters import LongRatings, Rated, column_raters, rater_n
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError, Dataset, Item
 from rubriclab.model.data import MAX_RATING
-from rubriclab.model.language import SOURCE, speaking, tr
+from rubriclab.model.language import SOURCE, language, speaking, tr
 from rubriclab.model.wording import did_you_mean, listed, many
 
 
@@ -94,6 +95,24 @@ def _origin(frame: pd.DataFrame, empty: int, blank: int, with_commas: Sequence[s
         notes += [f"{many(blank, 'row')} left out: nothing in any column"] if blank else []
         notes += [f"decimal commas read in {listed([f'“{column}”' for column in with_commas])}"] if with_commas else []
     return table_name(frame) + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def origin_said(origin: str) -> str:
+    """Where data are from, with the notes of ``_origin`` in the reader's language."""
+    if language() == SOURCE:
+        return origin
+
+    def commas(found: re.Match[str]) -> str:
+        names = [f"„{name}“" for name in re.findall("“(.+?)”", found[1])]
+        return tr("decimal commas read in {columns}", columns=listed(names))
+
+    def left_out(found: re.Match[str]) -> str:
+        rows = many(int(found[1].replace(",", "")), "row")
+        empty = tr("{rows} left out: nothing in any column", rows=rows)
+        return tr("{rows} left out: no response", rows=rows) if found[2] == "no response" else empty
+
+    origin = re.sub(r"decimal commas read in (“[^;]+”)", commas, origin)
+    return re.sub(r"([\d,]+)(?: of [\d,]+)? rows? left out: (no response|nothing in any column)", left_out, origin)
 
 
 class _Columns:

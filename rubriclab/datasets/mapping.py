@@ -78,7 +78,7 @@ SINGLE_COLUMNS = (
     "score_rubric",
 )
 
-_SYNONYMS: dict[str, tuple[str, ...]] = {
+_SYNONYMS: dict[str, tuple[str, ...]] = {  # English names, then German ones
     "item_id": (
         "item_id",
         "id",
@@ -91,6 +91,7 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
         "essay_id",
         "row_id",
         "idx",
+        "kennung",
     ),
     "response": (
         "response",
@@ -106,6 +107,14 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
         "essay",
         "translation",
         "text",
+        "antwort",
+        "antworttext",
+        "modellantwort",
+        "ausgabe",
+        "zusammenfassung",
+        "geschichte",
+        "aufsatz",
+        "uebersetzung",
     ),
     "instruction": (
         "instruction",
@@ -117,11 +126,25 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
         "article",
         "source",
         "context",
+        "anweisung",
+        "frage",
+        "aufgabenstellung",
+        "eingabe",
     ),
-    "reference": ("reference", "reference_answer", "reference_response", "gold_answer", "ideal_answer", "ref"),
-    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric"),
+    "reference": (
+        "reference",
+        "reference_answer",
+        "reference_response",
+        "gold_answer",
+        "ideal_answer",
+        "ref",
+        "referenzantwort",
+        "musterantwort",
+        "musterloesung",
+    ),
+    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "kriterium", "aspekt"),
     "block": ("block", "block_id", "text_id", "article_id", "doc_id", "document_id", "story_id"),
-    "prompt": ("prompt_id", "question_id", "instruction_id", "prompt_group", "prompt"),
+    "prompt": ("prompt_id", "question_id", "instruction_id", "prompt_group", "prompt", "frage_id", "frage_nr"),
     "candidate": (
         "candidate",
         "model",
@@ -133,19 +156,22 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
         "model_id",
         "writer",
         "author",
+        "kandidat",
+        "modell",
+        "modellname",
     ),
-    "task": ("task", "category", "domain", "capability", "subset"),
+    "task": ("task", "category", "domain", "capability", "subset", "kategorie", "aufgabe"),
     "system": ("system_prompt",),
     "score_rubric": ("score_rubric",),
 }
 _PEOPLE = ("rater", "annotator", "worker", "coder", "grader", "expert", "assessor")
 _RATER_IDS = (
     *(f"{who}{part}" for part in ("_id", "_name", "", "s", "_ids", "_names") for who in _PEOPLE),
-    *("workerid", "rated_by", "annotated_by", "graded_by"),
+    *("workerid", "rated_by", "annotated_by", "graded_by", "bewerter", "bewerterin", "gutachter", "gutachterin"),
 )
-_RATINGS = ("rating", "score", "grade")
+_RATINGS = ("rating", "score", "grade", "bewertung", "note")
 """Columns that are a person's ratings where another column says which person's."""
-_RATER = r"(human|rater|annotator|expert|grader|coder|ratings?)"
+_RATER = r"(human|rater|annotator|expert|grader|coder|ratings?|mensch|bewerter|bewertung|gutachter)"
 _MEAN = r"(score|rating|ratings|mean|avg|average|mean_score|mean_rating)"
 
 
@@ -216,8 +242,11 @@ def _part(key: str, given: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- guessing
 
 
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+
+
 def _plain(column: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", column.lower().translate(_UMLAUTS)).strip("_")
 
 
 def _first_cell(column: pd.Series[Any]) -> Any:

@@ -29,8 +29,8 @@ PANELS = {
     "share": msg("Points of share at a position"),
     "rate": msg("Points of share"),
     "fairness": msg("Preference fairness"),
-    "strength": "V and r",
-    "agreement": "V and r",
+    "strength": msg("V and r"),
+    "agreement": msg("V and r"),
 }
 """The panels of a forest in their order, what is in score points first."""
 

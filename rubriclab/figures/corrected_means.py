@@ -7,6 +7,7 @@ from html import escape
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.corrected_means_results import Buying, CorrectedArm, SystemMean
+from rubriclab.findings.corrected_means_words import system_said
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import NO_INTERVAL, Interval
@@ -22,7 +23,7 @@ def mean_forest(arm: CorrectedArm) -> Chart:
         marks = [
             _mark(
                 row + beside(index, len(KINDS)),
-                tr(one.of),
+                system_said(one.of),
                 tr(name),
                 getattr(one, field),
                 getattr(one, f"{field}_ci"),
@@ -31,11 +32,11 @@ def mean_forest(arm: CorrectedArm) -> Chart:
             for row, one in enumerate(systems)
         ]
         drawing.dots(marks, name=tr(name), color=judge_color(index))
-    drawing.rows([tr(one.of) for one in systems])
+    drawing.rows([system_said(one.of) for one in systems])
     told = [
         tr(
             "{of}: judge {plain}, corrected {corrected}",
-            of=tr(one.of),
+            of=system_said(one.of),
             plain=number(one.plain, ".2f"),
             corrected=number(one.corrected, ".2f"),
         )
@@ -59,7 +60,7 @@ def rate_forest(arm: CorrectedArm) -> Chart:
         marks = [
             _mark(
                 row + beside(index, len(kinds)),
-                tr(one.of),
+                system_said(one.of),
                 name,
                 getattr(one.rate, field),
                 getattr(one.rate, f"{field}_ci"),
@@ -68,12 +69,12 @@ def rate_forest(arm: CorrectedArm) -> Chart:
             for row, one in enumerate(systems)
         ]
         drawing.dots(marks, name=name, color=judge_color(index))
-    drawing.rows([tr(one.of) for one in systems])
+    drawing.rows([system_said(one.of) for one in systems])
     drawing.figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
     told = [
         tr(
             "{of}: judge {plain}, corrected {corrected}",
-            of=tr(one.of),
+            of=system_said(one.of),
             plain=number(one.rate.plain, ".0%"),
             corrected=number(one.rate.corrected, ".0%"),
         )

@@ -9,6 +9,7 @@ from rubriclab.figures.marks import WRAPPED, Drawing, Mark, listed
 from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color
 from rubriclab.findings.decision_study import Line, Ranked
 from rubriclab.findings.generalisability_results import GStudy, Plan
+from rubriclab.findings.generalisability_words import term_words
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
 
@@ -26,7 +27,7 @@ def component_bars(study: GStudy) -> Chart:
                 tr(
                     "{name} ({key})<br>{share} of the variance, {ends}<br>{variance} squared points as estimated",
                     name=escape(tr(one.name)),
-                    key=escape(one.key),
+                    key=escape(term_words(one.key)),
                     share=number(one.share, ".1%"),
                     ends=tr(one.why) or interval(one.share_ci, ".1%"),
                     variance=number(one.variance, ".3f"),
@@ -36,7 +37,7 @@ def component_bars(study: GStudy) -> Chart:
         ],
         color=[ACCENT if one.key == "item" else EVEN_LINE for one in ones],
     )
-    drawing.rows([f"{tr(one.name)} · ({one.key})" for one in ones])
+    drawing.rows([f"{tr(one.name)} · ({term_words(one.key)})" for one in ones])
     drawing.figure.update_xaxes(tickformat=".0%", rangemode="tozero")
     drawing.figure.update_layout(showlegend=False)
     told = [

@@ -11,6 +11,7 @@ import numpy as np
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
 from rubriclab.figures.style import Behind, Chart, judge_color
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, OrdinalArm, OrdinalResult, Twice
+from rubriclab.findings.rasch_words import rater_said
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import Interval
@@ -91,7 +92,7 @@ def _row(name: str, one: Twice, code: int) -> _Row:
 def _gaps(result: OrdinalResult) -> Sequence[_Row]:
     return [
         _Row(
-            tr("{first} less {second}", first=gap.first, second=gap.second),
+            tr("{first} less {second}", first=rater_said(gap.first), second=rater_said(gap.second)),
             (in_half_widths(gap.points, gap.points_ci), in_half_widths(gap.leniency, gap.leniency_ci)),
             (
                 tr("{points:+.2f} points ({ends})", points=gap.points, ends=interval(gap.points_ci, "+.2f")),

@@ -20,7 +20,11 @@ ALL = msg("all items")
 
 def system_said(of: str) -> str:
     """Of what a mean is, in the reader's language."""
-    return tr(ALL) if of == ALL else of
+    if of.startswith("candidate "):
+        return tr("candidate {name}", name=of.removeprefix("candidate "))
+    if of.startswith("criterion "):
+        return tr("criterion {name}", name=of.removeprefix("criterion "))
+    return tr(of) if of == ALL else of
 
 
 def cautions(system: SystemMean, unread: int) -> Iterator[str]:

@@ -28,6 +28,11 @@ def fit_words(mean_square: float) -> str:
     return tr("as the model expects")
 
 
+def rater_said(name: str) -> str:
+    """A judge by its name; people, who have none, in the reader's language."""
+    return tr(name) if name == PEOPLE else name
+
+
 def scale_sentence(scale: RaschScale) -> str:
     """How severe judges are beside each other, or beside people; nothing where that cannot be said."""
     told = [gap for gap in scale.gaps if np.isfinite(gap.leniency)]
@@ -39,7 +44,7 @@ def scale_sentence(scale: RaschScale) -> str:
         leniency=gap.leniency,
         ends=interval(gap.leniency_ci, "+.2f", brackets=True),
     )
-    first, second = (tr(name) if name == PEOPLE else name for name in (gap.first, gap.second))
+    first, second = map(rater_said, (gap.first, gap.second))
     if scale.unfinished:
         return tr(
             "On one ruler for all (Rasch model) {first} less {second} in leniency: {apart}; no verdict: {why}.",

@@ -13,6 +13,7 @@ from rubriclab.judges.keys import check_key
 from rubriclab.judges.request import same_model
 from rubriclab.judges.serving import check_address
 from rubriclab.model import Judge, LabError
+from rubriclab.model.language import tr
 
 
 def addresses(judge: Judge) -> tuple[str, ...]:
@@ -27,7 +28,9 @@ def addresses(judge: Judge) -> tuple[str, ...]:
         return judge.base_urls
     if usual := JUDGE_KINDS[judge.kind].address:
         return (usual,)
-    raise LabError(f"Judge “{judge.name}” has no address: give its base URL, for example http://127.0.0.1:8000/v1.")
+    raise LabError(
+        tr("Judge “{name}” has no address: give its base URL, for example http://127.0.0.1:8000/v1.", name=judge.name)
+    )
 
 
 def base_url(url: str) -> str:
@@ -44,13 +47,19 @@ def base_url(url: str) -> str:
         usable = False
     if not usable or re.search(r"\s", text):
         raise LabError(
-            f"“{redact(url)}” is not a base URL: give one that starts with http:// or https://, "
-            "for example http://127.0.0.1:8000/v1."
+            tr(
+                "“{url}” is not a base URL: give one that starts with http:// or https://, for example "
+                "http://127.0.0.1:8000/v1.",
+                url=redact(url),
+            )
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise LabError(
-            f"The base URL “{redact(text.partition('?')[0])}” holds a name, a password or a query. "
-            "Leave them out: a key belongs in an environment variable that the judge names."
+            tr(
+                "The base URL “{url}” holds a name, a password or a query. Leave them out: a key belongs in "
+                "an environment variable that the judge names.",
+                url=redact(text.partition("?")[0]),
+            )
         )
     return text
 
@@ -84,13 +93,19 @@ def read_key(judge: Judge, secrets: Mapping[str, str] | None = None) -> str | No
     key = (secrets[name] if secrets and name in secrets else os.environ.get(name, "")).strip()
     if not key:
         raise LabError(
-            f"Judge “{judge.name}” takes its key from {name}, which is not set. "
-            f"Set it before the start, for example: export {name}=…, or add it to "
-            ".streamlit/secrets.toml."
+            tr(
+                "Judge “{name}” takes its key from {variable}, which is not set. Set it before the start, for "
+                "example: export {variable}=…, or add it to .streamlit/secrets.toml.",
+                name=judge.name,
+                variable=name,
+            )
         )
     if not key.isascii() or not key.isprintable() or " " in key:
         raise LabError(
-            f"The key in {name} holds characters that no key has (spaces, line breaks or non-ASCII); copy it again."
+            tr(
+                "The key in {name} holds characters that no key has (spaces, line breaks or non-ASCII); copy it again.",
+                name=name,
+            )
         )
     return key
 

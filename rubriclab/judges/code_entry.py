@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rubriclab.judges.serving import local_only
 from rubriclab.model import Judge, LabError
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import did_you_mean, many
 
 CODE_VARIABLE = "RUBRICLAB_CODE"
@@ -23,7 +24,7 @@ SHA256 = "sha256"
 """The judge's option that holds the hash of its code: another function is another judge."""
 MAX_SOURCE, MAX_FILES = 4 * 2**20, 2_000
 """Bytes of one file of code, and files of a package: more is no judge."""
-_EXAMPLE = "Write it as “my_judge:judge”: the file's name without .py, a colon, the function's name."
+_EXAMPLE = msg("Write it as “my_judge:judge”: the file's name without .py, a colon, the function's name.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,11 @@ def check_folder(path: Path) -> Path:
     folder = path.expanduser()
     if not folder.is_dir():
         raise LabError(
-            f"There is no folder {path}: name the one that holds your judge's file (--code, {CODE_VARIABLE})."
+            tr(
+                "There is no folder {path}: name the one that holds your judge's file (--code, {variable}).",
+                path=path,
+                variable=CODE_VARIABLE,
+            )
         )
     return folder.resolve()
 
@@ -59,38 +64,68 @@ def split_entry(text: str, judge: str) -> tuple[str, str]:
     """(module, function) of ``module:function``. Raises LabError for anything else."""
     module, colon, function = text.partition(":")
     if not colon:
-        raise LabError(f"Judge “{judge}”: the entry “{text[:80]}” names no function. {_EXAMPLE}")
+        raise LabError(
+            tr(
+                "Judge “{judge}”: the entry “{text}” names no function. {example}",
+                judge=judge,
+                text=text[:80],
+                example=tr(_EXAMPLE),
+            )
+        )
     if not all(part.isidentifier() for part in (*module.split("."), function)):
         # Names only: a path, relative or not, could lead out of the folder.
-        raise LabError(f"Judge “{judge}”: “{text[:80]}” is no entry. {_EXAMPLE}")
+        raise LabError(
+            tr("Judge “{judge}”: “{text}” is no entry. {example}", judge=judge, text=text[:80], example=tr(_EXAMPLE))
+        )
     return module, function
+
+
+def _named_folder(judge: Judge) -> Path:
+    """The folder of code that was named for it. Raises LabError where none was."""
+    named = Path(judge.code_folder) if judge.code_folder else code_folder()
+    if named is None:
+        raise LabError(
+            tr(
+                "Judge “{name}” runs your function {model}, and no folder of code was named. Name it before the "
+                "start: rubriclab lab --code FOLDER, or {variable}=FOLDER. A study file that you run from "
+                "the command line or a notebook uses its own folder.",
+                name=judge.name,
+                model=judge.model,
+                variable=CODE_VARIABLE,
+            )
+        )
+    return named
 
 
 def find_entry(judge: Judge) -> Entry:
     """The judge's function on disk. Raises LabError, saying what to do, where it cannot be had."""
-    local_only("A judge of own code")
+    local_only(tr("A judge of own code"))
     if os.name == "nt":
-        raise LabError("A judge of own code does not run on Windows itself: start the lab in WSL.")
+        raise LabError(tr("A judge of own code does not run on Windows itself: start the lab in WSL."))
     module, function = split_entry(judge.model, judge.name)
-    named = Path(judge.code_folder) if judge.code_folder else code_folder()
-    if named is None:
-        raise LabError(
-            f"Judge “{judge.name}” runs your function {judge.model}, and no folder of code was named. Name it before "
-            f"the start: rubriclab lab --code FOLDER, or {CODE_VARIABLE}=FOLDER. A study file that you run from the "
-            "command line or a notebook uses its own folder."
-        )
-    folder = check_folder(named)
+    folder = check_folder(_named_folder(judge))
     stem = folder.joinpath(*module.split("."))
     for file in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py"):
         if file.is_file():
             if not file.resolve().is_relative_to(folder):
                 raise LabError(
-                    f"Judge “{judge.name}”: {file} leads out of the folder {folder}; put the file itself there."
+                    tr(
+                        "Judge “{name}”: {file} leads out of the folder {folder}; put the file itself there.",
+                        name=judge.name,
+                        file=file,
+                        folder=folder,
+                    )
                 )
             return Entry(folder, module, function, file)
     names = sorted(path.stem for path in folder.glob("*.py"))
     raise LabError(
-        f"Judge “{judge.name}”: there is no {stem.relative_to(folder)}.py in {folder}.{did_you_mean(module, names)}"
+        tr(
+            "Judge “{name}”: there is no {file}.py in {folder}.{hint}",
+            name=judge.name,
+            file=stem.relative_to(folder),
+            folder=folder,
+            hint=did_you_mean(module, names),
+        )
     )
 
 
@@ -104,7 +139,14 @@ def entry_sha256(entry: Entry) -> str:
         return hashlib.sha256(_source(entry.file)).hexdigest()
     files = sorted(package.rglob("*.py"))
     if len(files) > MAX_FILES:
-        raise LabError(f"The package {package} has {many(len(files), 'file')}; at most {MAX_FILES:,} are read.")
+        raise LabError(
+            tr(
+                "The package {package} has {files}; at most {most:,} are read.",
+                package=package,
+                files=many(len(files), "file"),
+                most=MAX_FILES,
+            )
+        )
     digest = hashlib.sha256()
     for file in files:
         source = _source(file)
@@ -127,11 +169,23 @@ def check_pinned(judge: Judge, entry: Entry) -> None:
     """Raises LabError where the code on disk is not the code that the judge was made with."""
     wanted, found = judge.options.get(SHA256), entry_sha256(entry)
     if not wanted:
-        raise LabError(f'Judge “{judge.name}” does not say which code it runs: give its option sha256 = "{found}".')
+        raise LabError(
+            tr(
+                'Judge “{name}” does not say which code it runs: give its option sha256 = "{found}".',
+                name=judge.name,
+                found=found,
+            )
+        )
     if wanted != found:
         raise LabError(
-            f"{entry.file} is not the code that judge “{judge.name}” was made with (sha256 {str(wanted)[:12]}…, now "
-            f"{found[:12]}…). Another function is another judge: start its study anew, or put the old file back."
+            tr(
+                "{file} is not the code that judge “{name}” was made with (sha256 {wanted}…, now {found}…). "
+                "Another function is another judge: start its study anew, or put the old file back.",
+                file=entry.file,
+                name=judge.name,
+                wanted=str(wanted)[:12],
+                found=found[:12],
+            )
         )
 
 
@@ -142,14 +196,29 @@ def check_code(judge: Judge) -> Entry:
     that is no Python, a function that is not in it.
     """
     if unknown := [name for name in judge.options if name != SHA256]:
-        raise LabError(f"Judge “{judge.name}” of own code has no option “{unknown[0]}”; it has only {SHA256}.")
+        raise LabError(
+            tr(
+                "Judge “{name}” of own code has no option “{unknown}”; it has only {option}.",
+                name=judge.name,
+                unknown=unknown[0],
+                option=SHA256,
+            )
+        )
     entry = find_entry(judge)
     check_pinned(judge, entry)
     tree = _parsed(entry.file)
     names = _names(tree)
     if entry.function not in names and "*" not in names:
         hint = did_you_mean(entry.function, sorted(names))
-        raise LabError(f"{entry.file} has no “{entry.function}”.{hint} Judge “{judge.name}” asks for it.")
+        raise LabError(
+            tr(
+                "{file} has no “{function}”.{hint} Judge “{name}” asks for it.",
+                file=entry.file,
+                function=entry.function,
+                hint=hint,
+                name=judge.name,
+            )
+        )
     return entry
 
 
@@ -175,7 +244,9 @@ def _parsed(file: Path) -> ast.Module:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise LabError(f"{file}{line}: this is no Python that can be read ({reason}).") from error
+        raise LabError(
+            tr("{file}{line}: this is no Python that can be read ({reason}).", file=file, line=line, reason=reason)
+        ) from error
 
 
 def _names(tree: ast.Module) -> set[str]:
@@ -196,7 +267,7 @@ def _names(tree: ast.Module) -> set[str]:
 def _source(file: Path) -> bytes:
     try:
         if file.stat().st_size > MAX_SOURCE:
-            raise LabError(f"{file} has more than {MAX_SOURCE // 2**20} MB: that is no code.")
+            raise LabError(tr("{file} has more than {most} MB: that is no code.", file=file, most=MAX_SOURCE // 2**20))
         return file.read_bytes()
     except OSError as error:
-        raise LabError(f"{file} cannot be read: {error.strerror or error}.") from error
+        raise LabError(tr("{file} cannot be read: {reason}.", file=file, reason=error.strerror or error)) from error

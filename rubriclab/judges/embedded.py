@@ -29,6 +29,7 @@ from rubriclab.judges.serving import local_only
 from rubriclab.judges.weights import Progress, ensure_weights, file_sha256, find_weights
 from rubriclab.judges.wire import MAX_PAGE_BYTES
 from rubriclab.model import Call, Judge, LabError, Reply
+from rubriclab.model.language import tr
 
 CONTEXT_TOKENS = 2048
 """Room for prompt and answer. The server has one slot, and a context is split over slots."""
@@ -102,14 +103,19 @@ def check_settings(judge: Judge) -> None:
     for option in judge.options:
         if option not in _OPTIONS:
             raise LabError(
-                f"The embedded judge “{judge.name}” has no option “{option}”. It has: {', '.join(_OPTIONS)}."
+                tr(
+                    "The embedded judge “{name}” has no option “{option}”. It has: {options}.",
+                    name=judge.name,
+                    option=option,
+                    options=", ".join(_OPTIONS),
+                )
             )
     if judge.options.get("path") is not None:
-        local_only("A model from a file of this machine")
+        local_only(tr("A model from a file of this machine"))
     if judge.options.get("path") is not None:
         _weights_file(judge, None)
     elif judge.model.startswith(PREFIX):
-        local_only("Fetching a model from Hugging Face")
+        local_only(tr("Fetching a model from Hugging Face"))
         hub_file(judge.model)
     else:
         find_weights(judge.model)
@@ -169,19 +175,24 @@ def _weights_file(judge: Judge, progress: Progress | None) -> Path:
             return ensure_hub_model(judge.model, progress=progress, sha256=judge.options.get("sha256"))
         return ensure_weights(judge.model, progress=progress)
     path = Path(str(own))
-    cure = f"Give judge “{judge.name}” a GGUF file; other formats have to be converted first."
+    cure = tr("Give judge “{name}” a GGUF file; other formats have to be converted first.", name=judge.name)
     try:
         path = path.expanduser().resolve()
         found = path.stat()
         # Opening a pipe or a device may wait for ever, so it is looked at from outside first.
         if not stat.S_ISREG(found.st_mode):
-            raise LabError(f"{path} is no regular file. {cure}")
+            raise LabError(tr("{path} is no regular file. {cure}", path=path, cure=cure))
         with path.open("rb") as file:
             head = file.read(GGUF_HEAD.size)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise LabError(
-            f"The weights of judge “{judge.name}” cannot be read: {path}: {reason}. Give the path of a GGUF file."
+            tr(
+                "The weights of judge “{name}” cannot be read: {path}: {reason}. Give the path of a GGUF file.",
+                name=judge.name,
+                path=path,
+                reason=reason,
+            )
         ) from error
     check_gguf(head, str(path), found.st_size)
     return path
@@ -190,7 +201,14 @@ def _weights_file(judge: Judge, progress: Progress | None) -> Path:
 def _count(judge: Judge, option: str, default: int) -> int:
     value = judge.options.get(option, default)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise LabError(f"Option “{option}” of judge “{judge.name}” must be a whole number from 1, not {value!r}.")
+        raise LabError(
+            tr(
+                "Option “{option}” of judge “{name}” must be a whole number from 1, not {value!r}.",
+                option=option,
+                name=judge.name,
+                value=value,
+            )
+        )
     return value
 
 
@@ -308,9 +326,13 @@ def _start(settings: _Settings, judge: Judge) -> _Server:
         native = llama.Server(_parameters(llama, settings, model, key))
     except RuntimeError as error:
         raise LabError(
-            f"{settings.path} could not be loaded as a model. The file may be cut short or of a "
-            f"kind that this llama.cpp does not know, or a context of {settings.context} tokens "
-            "does not fit into memory. Try another file or a smaller “context”."
+            tr(
+                "{path} could not be loaded as a model. The file may be cut short or of a kind that this "
+                "llama.cpp does not know, or a context of {context} tokens does not fit into memory. Try another "
+                "file or a smaller “context”.",
+                path=settings.path,
+                context=settings.context,
+            )
         ) from error
     return _Server(native, f"{native.listening_address}/v1", key, model, sha256)
 
@@ -318,7 +340,15 @@ def _start(settings: _Settings, judge: Judge) -> _Server:
 def _check_hash(sha256: str, settings: _Settings, judge: Judge) -> None:
     wanted = judge.options.get("sha256")
     if wanted and wanted != sha256:
-        raise LabError(f"{settings.path} has the sha256 {sha256}, not {wanted}, which judge “{judge.name}” asks for.")
+        raise LabError(
+            tr(
+                "{path} has the sha256 {sha256}, not {wanted}, which judge “{name}” asks for.",
+                path=settings.path,
+                sha256=sha256,
+                wanted=wanted,
+                name=judge.name,
+            )
+        )
 
 
 def _library() -> Any:
@@ -330,13 +360,17 @@ def _library() -> Any:
     except ImportError as error:
         if "libgomp" in str(error):
             raise LabError(
-                "The embedded judge needs the system library libgomp1, which is missing here: "
-                "apt-get install libgomp1 (on other systems the package may be called libgomp), "
-                "then start the lab again."
+                tr(
+                    "The embedded judge needs the system library libgomp1, which is missing here: apt-get install "
+                    "libgomp1 (on other systems the package may be called libgomp), then start the lab again."
+                )
             ) from error
         raise LabError(
-            f"The embedded judge needs the Python package xllamacpp, which cannot be loaded: "
-            f"{error}. Install it with “pip install xllamacpp”."
+            tr(
+                "The embedded judge needs the Python package xllamacpp, which cannot be loaded: {error}. Install "
+                "it with “pip install xllamacpp”.",
+                error=error,
+            )
         ) from error
 
 

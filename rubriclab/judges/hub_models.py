@@ -15,11 +15,12 @@ from rubriclab.judges.hub import HubError, HubFile, fetch_from_hub, first_bytes,
 from rubriclab.judges.serving import local_only
 from rubriclab.judges.weights import Progress, cache_folder, check_space, file_sha256, filling, reporter
 from rubriclab.model import LabError
+from rubriclab.model.language import msg, tr
 
 PREFIX = "hf:"
 GGUF_HEAD = struct.Struct("<4sIQQ")
 """How a GGUF file begins: magic, version, number of tensors, number of metadata entries."""
-_EXAMPLE = (
+_EXAMPLE = msg(
     "Write it as hf:owner/repo/file.gguf; a revision goes behind the repository, as hf:owner/repo@revision/file.gguf."
 )
 _NAME = re.compile(
@@ -33,9 +34,11 @@ def hub_file(name: str) -> HubFile:
     """The file that ``hf:…`` names. Raises LabError for what is no such name."""
     match = _NAME.fullmatch(name.strip())
     if match is None:
-        raise LabError(f"“{name[:120]}” names no GGUF file of Hugging Face. {_EXAMPLE}")
+        raise LabError(
+            tr("“{name}” names no GGUF file of Hugging Face. {example}", name=name[:120], example=tr(_EXAMPLE))
+        )
     if _PART.search(match["file"]):
-        raise LabError(f"{name} is one part of a model that is split; choose a file that is whole.")
+        raise LabError(tr("{name} is one part of a model that is split; choose a file that is whole.", name=name))
     return HubFile(match["repository"], match["file"], match["revision"] or "main")
 
 
@@ -54,7 +57,7 @@ def ensure_hub_model(name: str, *, progress: Progress | None = None, sha256: str
     Raises LabError saying what to do: no such name or file, no network, no space, no GGUF, another
     hash than wanted.
     """
-    local_only("Fetching a model from Hugging Face")
+    local_only(tr("Fetching a model from Hugging Face"))
     path = hub_model_path(name)
     try:
         with filling(path, name):
@@ -62,8 +65,12 @@ def ensure_hub_model(name: str, *, progress: Progress | None = None, sha256: str
                 _fetch(name, path, progress, sha256)
     except HubError as fault:
         raise LabError(
-            f"Hugging Face did not give {name}: {fault}. Check the name and the network; of a repository that is not "
-            "public fetch the file yourself and give its path."
+            tr(
+                "Hugging Face did not give {name}: {fault}. Check the name and the network; of a repository that "
+                "is not public fetch the file yourself and give its path.",
+                name=name,
+                fault=fault,
+            )
         ) from fault
     return path
 
@@ -82,9 +89,16 @@ def _fetch(name: str, path: Path, progress: Progress | None, wanted: str | None)
     source = hub_file(name)
     offered, size = offered_by_hub(source)
     if not offered or size is None:
-        raise HubError("it did not say which size and sha256 the file has")
+        raise HubError(tr("it did not say which size and sha256 the file has"))
     if wanted and offered != wanted:
-        raise LabError(f"{name} has the sha256 {offered} now, not {wanted}, which its judge asks for.")
+        raise LabError(
+            tr(
+                "{name} has the sha256 {offered} now, not {wanted}, which its judge asks for.",
+                name=name,
+                offered=offered,
+                wanted=wanted,
+            )
+        )
     check_gguf(first_bytes(source, GGUF_HEAD.size), name, size)
     check_space(name, path.parent, size)
     report = reporter(progress, 0, size, f"Hugging Face ({source.repository})")
@@ -99,12 +113,21 @@ def check_gguf(head: bytes, name: str, size: int) -> None:
     """Raises LabError where a file of ``size`` bytes that begins with ``head`` is no whole GGUF file."""
     if head[:4] != b"GGUF":
         raise LabError(
-            f"{name} is no GGUF file (it does not begin with “GGUF”). Give a GGUF file; other formats have to be "
-            "converted first."
+            tr(
+                "{name} is no GGUF file (it does not begin with “GGUF”). Give a GGUF file; other formats have to "
+                "be converted first.",
+                name=name,
+            )
         )
     _, _, tensors, entries = GGUF_HEAD.unpack(head.ljust(GGUF_HEAD.size, b"\0")[: GGUF_HEAD.size])
     # An entry takes at least 12 bytes, the description of a tensor 24.
     if not tensors or not entries or size < GGUF_HEAD.size + 24 * tensors + 12 * entries:
         raise LabError(
-            f"{name} is cut short: it has {size:,} bytes and says that it holds {tensors:,} tensors. Fetch it again."
+            tr(
+                "{name} is cut short: it has {size:,} bytes and says that it holds {tensors:,} tensors. Fetch it "
+                "again.",
+                name=name,
+                size=size,
+                tensors=tensors,
+            )
         )

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from rubriclab.model import Judge, LabError
+from rubriclab.model.language import msg, tr
 
 MAX_CONCURRENCY = 2_048
 """Calls of one judge at once: each holds a connection open."""
@@ -24,7 +25,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
 }
 """Least and most of each setting, and whether it is a whole number. Wide on purpose: what a server
 refuses it refuses itself; what is outside would freeze the lab or mean nothing."""
-_UNITS = {"timeout": " seconds", "max_tokens": " tokens", "concurrency": " calls at once"}
+_UNITS = {"timeout": msg(" seconds"), "max_tokens": msg(" tokens"), "concurrency": msg(" calls at once")}
 
 
 def check_numbers(judge: Judge) -> None:
@@ -34,10 +35,18 @@ def check_numbers(judge: Judge) -> None:
         if not hasattr(judge, name):
             value = getattr(judge.sampling, name)
         if value is not None and not _within(value, least, most, whole):
-            kind = "a whole number" if whole else "a number"
+            kind = tr("a whole number") if whole else tr("a number")
             raise LabError(
-                f"Judge “{judge.name}”: {name} is {str(value)[:40]}; expected {kind} from "
-                f"{least:,} to {most:,}{_UNITS.get(name, '')}."
+                tr(
+                    "Judge “{name}”: {setting} is {value}; expected {kind} from {least:,} to {most:,}{unit}.",
+                    name=judge.name,
+                    setting=name,
+                    value=str(value)[:40],
+                    kind=kind,
+                    least=least,
+                    most=most,
+                    unit=tr(_UNITS.get(name, "")),
+                )
             )
 
 
@@ -55,10 +64,15 @@ def check_extra(judge: Judge) -> None:
     taken = [word for word in _RESERVED if word in judge.sampling.extra]
     if taken:
         raise LabError(
-            f"Judge “{judge.name}” sets {', '.join(taken)} in its extra body; the lab sets "
-            "these itself. Remove them there."
+            tr(
+                "Judge “{name}” sets {taken} in its extra body; the lab sets these itself. Remove them there.",
+                name=judge.name,
+                taken=", ".join(taken),
+            )
         )
     try:
         json.dumps(dict(judge.sampling.extra))
     except (TypeError, ValueError, RecursionError) as error:
-        raise LabError(f"The extra body of judge “{judge.name}” is not plain JSON: {error}.") from error
+        raise LabError(
+            tr("The extra body of judge “{name}” is not plain JSON: {error}.", name=judge.name, error=error)
+        ) from error

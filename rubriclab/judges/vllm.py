@@ -39,6 +39,12 @@ from rubriclab.judges.transport import from_exception
 from rubriclab.judges.vllm_flags import check_flags
 from rubriclab.judges.wire import Damaged, fetch
 from rubriclab.model import LabError
+from rubriclab.model.language import msg, tr
+
+_NO_COMMAND = msg(
+    "There is no vllm command on the PATH. On a machine with a GPU: pip install 'rubriclab[vllm]'; "
+    "or attach to a server that runs elsewhere."
+)
 
 # ---------------------------------------------------------------- attach
 
@@ -105,18 +111,18 @@ def attach(base_url: str, *, key: str | None = None, timeout: float = 5.0) -> Vl
     listed = get_json(f"{url}/models", key=key, timeout=timeout)
     models = models_of(listed)
     if not models:
-        raise LabError(f"The server at {redact(url)} lists no models; load one and try again.")
+        raise LabError(tr("The server at {url} lists no models; load one and try again.", url=redact(url)))
     warnings: list[str] = []
     version: str | None = None
     metrics: VllmMetrics | None = None
     try:
         version = version_of(get_json(f"{root_of(url)}/version", timeout=timeout))
     except LabError as error:
-        warnings.append(f"Version unknown. {error}")
+        warnings.append(tr("Version unknown. {error}", error=error))
     try:
         metrics = read_metrics(url, timeout=timeout)
     except LabError as error:
-        warnings.append(f"No live cache and queue figures. {error}")
+        warnings.append(tr("No live cache and queue figures. {error}", error=error))
     return VllmStatus(url, version, models, metrics, tuple(warnings))
 
 
@@ -125,7 +131,7 @@ def read_metrics(base_url: str, *, timeout: float = 2.0) -> VllmMetrics:
     url = f"{root_of(checked_url(base_url))}/metrics"
     samples = parse_prometheus(_get(url, timeout=timeout).decode("utf-8", "replace"))
     if not any(name.startswith("vllm:") for name in samples):
-        raise LabError(f"{redact(url)} shows no figures of vLLM's; is this a vLLM server?")
+        raise LabError(tr("{url} shows no figures of vLLM's; is this a vLLM server?", url=redact(url)))
 
     def total(name: str) -> float:
         return math.fsum(samples.get(f"vllm:{name}", ()))
@@ -199,7 +205,7 @@ def get_json(url: str, *, key: str | None = None, timeout: float = 5.0, ca_file:
         return load_json(body)
     except ValueError:
         raise LabError(
-            f"{redact(url)} answered with something that is not JSON; check the base URL (most end in /v1)."
+            tr("{url} answered with something that is not JSON; check the base URL (most end in /v1).", url=redact(url))
         ) from None
 
 
@@ -209,15 +215,17 @@ def _get(url: str, *, key: str | None = None, timeout: float, ca_file: str | Non
     try:
         status, body = asyncio.run(fetch(url, key=key, timeout=timeout, ca_file=ca_file))
     except (TooLarge, Damaged) as error:
-        raise LabError(f"{shown}: {error}; check the base URL.") from None
+        raise LabError(tr("{url}: {error}; check the base URL.", url=shown, error=error)) from None
     except (aiohttp.ClientError, OSError) as error:
         found = from_exception(error, answering=False, timeout=timeout, secrets=secrets)
-        cure = advice(found.kind) if found.kind == "certificate" else "Is the server running there?"
-        raise LabError(f"Nothing answers at {shown} ({found.message}). {cure}") from None
+        cure = advice(found.kind) if found.kind == "certificate" else tr("Is the server running there?")
+        raise LabError(
+            tr("Nothing answers at {url} ({message}). {cure}", url=shown, message=found.message, cure=cure)
+        ) from None
     if status in (401, 403):
-        raise LabError(f"{shown} refuses the key (HTTP {status}); check it.")
+        raise LabError(tr("{url} refuses the key (HTTP {status}); check it.", url=shown, status=status))
     if not 200 <= status < 300:
-        raise LabError(f"{shown} answered HTTP {status}; check the base URL.")
+        raise LabError(tr("{url} answered HTTP {status}; check the base URL.", url=shown, status=status))
     return body
 
 
@@ -244,7 +252,7 @@ def serve_command(
     Raises LabError for no model or for arguments that the lab does not pass on.
     """
     if not model.strip() or model.strip().startswith("-"):
-        raise LabError(f"“{model}” is no model: give a name from the hub or a folder.")
+        raise LabError(tr("“{model}” is no model: give a name from the hub or a folder.", model=model))
     check_flags(arguments)
     return (executable, "serve", model, "--host", "127.0.0.1", "--port", str(port), *arguments)
 
@@ -281,15 +289,12 @@ class VllmServer:
         ``vllm`` is not on the PATH, on Windows, in a served lab, or for arguments that the lab
         does not pass on.
         """
-        local_only("Starting vLLM")
+        local_only(tr("Starting vLLM"))
         executable = vllm_path()
         if os.name == "nt":
-            raise LabError("vLLM does not run on Windows itself: start it in WSL and attach to it.")
+            raise LabError(tr("vLLM does not run on Windows itself: start it in WSL and attach to it."))
         if executable is None:
-            raise LabError(
-                "There is no vllm command on the PATH. On a machine with a GPU: "
-                "pip install 'rubriclab[vllm]'; or attach to a server that runs elsewhere."
-            )
+            raise LabError(tr(_NO_COMMAND))
         port = port or _free_port()
         command = serve_command(model, port=port, arguments=arguments, executable=executable)
         descriptor, name = tempfile.mkstemp(prefix="rubriclab-vllm-", suffix=".log")
@@ -334,13 +339,11 @@ class VllmServer:
         until = time.monotonic() + timeout
         while (state := self.state) != "ready":
             if state == "ended":
-                raise LabError(
-                    f"vLLM ended with code {self.exit_code} before it was ready. Its last words:\n{self.log_tail(15)}"
-                )
+                ended = msg("vLLM ended with code {code} before it was ready. Its last words:\n{words}")
+                raise LabError(tr(ended, code=self.exit_code, words=self.log_tail(15)))
             if time.monotonic() > until:
-                raise LabError(
-                    f"vLLM was not ready after {timeout:g} s; it is still loading. Its last words:\n{self.log_tail(15)}"
-                )
+                late = msg("vLLM was not ready after {timeout:g} s; it is still loading. Its last words:\n{words}")
+                raise LabError(tr(late, timeout=timeout, words=self.log_tail(15)))
             time.sleep(0.1)
 
     def log_tail(self, lines: int = 40) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 
 Check = Callable[[str], bool]
 
@@ -87,17 +88,20 @@ def check_flags(arguments: Sequence[str]) -> None:
     for flag, value in _pairs(arguments):
         if flag not in FLAGS:
             raise LabError(
-                f"{flag.partition('=')[0]!r:.60} is not passed on to vLLM. Flags are written out in "
-                f"full; passed on are {', '.join(FLAGS)}. Host, port and key are the lab's own; a "
-                "token for the hub goes into the variable HF_TOKEN. For anything else start "
-                "vLLM yourself and attach to it."
+                tr(
+                    "{flag!r:.60} is not passed on to vLLM. Flags are written out in full; passed on are "
+                    "{flags}. Host, port and key are the lab's own; a token for the hub goes into the variable "
+                    "HF_TOKEN. For anything else start vLLM yourself and attach to it.",
+                    flag=flag.partition("=")[0],
+                    flags=", ".join(FLAGS),
+                )
             )
         check = FLAGS[flag]
         if check is None and value is not None:
-            raise LabError(f"{flag} takes no value; got {value!r:.60}.")
+            raise LabError(tr("{flag} takes no value; got {value!r:.60}.", flag=flag, value=value))
         if check is not None and (value is None or not check(value)):
             got = "nothing" if value is None else f"{value!r:.60}"
-            raise LabError(f"{flag}: {got} is no value that is passed on to vLLM. Change it.")
+            raise LabError(tr("{flag}: {got} is no value that is passed on to vLLM. Change it.", flag=flag, got=got))
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str | None]]:

@@ -23,6 +23,7 @@ from rubriclab.judges.bounded import MAX_REPLY_BYTES, TooLarge
 from rubriclab.judges.outward import PublicResolver
 from rubriclab.judges.serving import check_address, local_only
 from rubriclab.model import LabError
+from rubriclab.model.language import tr
 
 MAX_PAGE_BYTES = 8 * 2**20
 """Bytes of a page beside the protocol: a list of models, the metrics of a busy server (100 kB)."""
@@ -185,24 +186,34 @@ def trust(ca_file: str | None) -> ssl.SSLContext | bool:
     """
     if not ca_file:
         return True
-    local_only("A file of certificates")
-    cure = "Give the path of a PEM file with the certificate of the server or of its authority."
+    local_only(tr("A file of certificates"))
+    cure = tr("Give the path of a PEM file with the certificate of the server or of its authority.")
     try:
         path = Path(ca_file).expanduser()
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise LabError(f"The ca_file {path} is no regular file. {cure}")
+            raise LabError(tr("The ca_file {path} is no regular file. {cure}", path=path, cure=cure))
         if found.st_size > MAX_CA_BYTES:
             raise LabError(
-                f"The ca_file {path} has {found.st_size:,} bytes; certificates have at most {MAX_CA_BYTES:,}. {cure}"
+                tr(
+                    "The ca_file {path} has {size:,} bytes; certificates have at most {most:,}. {cure}",
+                    path=path,
+                    size=found.st_size,
+                    most=MAX_CA_BYTES,
+                    cure=cure,
+                )
             )
         context = ssl.create_default_context()
         context.load_verify_locations(cafile=str(path))
     except ssl.SSLError as error:
-        raise LabError(f"The ca_file {path} holds no certificate that can be read. {cure}") from error
+        raise LabError(
+            tr("The ca_file {path} holds no certificate that can be read. {cure}", path=path, cure=cure)
+        ) from error
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise LabError(f"The ca_file “{ca_file}” cannot be read: {reason}. {cure}") from error
+        raise LabError(
+            tr("The ca_file “{path}” cannot be read: {reason}. {cure}", path=ca_file, reason=reason, cure=cure)
+        ) from error
     return context
 
 

@@ -79,6 +79,30 @@ def test_a_browser_that_speaks_german_is_answered_in_german(lab: str, page: Any)
         other.get_by_role("heading", level=1, name="Data", exact=True).wait_for()
 
 
+def test_german_stays_where_a_button_leads_to_another_page(lab: str, page: Any) -> None:
+    page.goto(f"{lab}/judges?{CHOSEN}=de")
+    page.get_by_role("button", name=german("Use in a study")).first.click()
+    page.get_by_role("heading", level=1, name=german("Study"), exact=True).wait_for()
+    page.wait_for_url(re.compile(rf"[?&]{CHOSEN}=de\b"))
+
+
+def test_choices_stay_when_the_language_is_switched(lab: str, page: Any) -> None:
+    page.goto(f"{lab}/study?{CHOSEN}=de")
+    settled(page)
+    strategies = page.get_by_role("combobox", name=german("Ways of ordering"))
+    strategies.click()
+    page.get_by_role("option", name=german("Descending")).click()
+    page.keyboard.press("Escape")  # an open list hides the rest from roles
+    settled(page)
+    choose(page, "English", "Study")
+    chosen = page.get_by_test_id("stMultiSelect").filter(has_text="Ways of ordering")
+    chosen.get_by_text("Descending", exact=True).wait_for()
+    page.get_by_text("Feedback, then the score").click()  # sends every choice to the server again
+    settled(page)
+    calm(page)
+    assert [chosen.get_by_text(name, exact=True).count() for name in ("Balanced", "Fixed", "Descending")] == [1, 1, 1]
+
+
 @pytest.mark.parametrize("code", ["en", "de"])
 def test_no_label_over_a_number_is_cut_off(lab: str, page: Any, code: str) -> None:
     cut = {}

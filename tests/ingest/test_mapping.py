@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from rubriclab.datasets.comparisons import comparisons, judged
-from rubriclab.datasets.items import build_dataset
+from rubriclab.datasets.items import build_dataset, origin_said
 from rubriclab.datasets.mapping import ColumnMapping, guess_mapping, mapping_from_value
 from rubriclab.datasets.tables import read_table
 from rubriclab.model import Criterion, DataError, Dataset, Item, Rubric, RubricError, ScoreOption
+from rubriclab.model.language import speaking
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 TWO = (ScoreOption(1), ScoreOption(2))
@@ -38,6 +39,38 @@ def test_a_plain_table_is_guessed_and_read() -> None:
         Item("b", "q2", "r2", candidate="m2", task="law", human=(4.0, 5.0), raters=("Rater 1", "Rater 2")),
     )
     assert dataset.origin == "a.csv"
+
+
+def test_german_names_of_columns_are_guessed() -> None:
+    dataset = built(
+        "Kennung;Frage;Antwort;Musterlösung;Modell;Kategorie;Bewertung 1;Bewertung 2\na;q1;r1;best;m1;Recht;3,5;4\n"
+    )
+    assert dataset.items == (
+        Item(
+            *("a", "q1", "r1"),
+            candidate="m1",
+            task="Recht",
+            human=(3.5, 4.0),
+            references={5: "best"},
+            raters=("Bewertung 1", "Bewertung 2"),
+        ),
+    )
+    assert guess_mapping(table("Übersetzung,Bewertung\nr,3\n")).human == ("Bewertung",)
+    assert guess_mapping(table("Übersetzung,note\nr,3\n")) == ColumnMapping(response="Übersetzung")
+
+
+def test_where_data_are_from_is_kept_in_english_and_said_in_german() -> None:
+    frame = table("response;human_1;human_2\na;1,5;2\nb;2;2,5\n;;\n;1;2\n")
+    with speaking("de"):
+        origin = build_dataset(frame, guess_mapping(frame), name="d", skip_empty=True).origin
+        said = origin_said(origin)
+    assert origin == (
+        "a.csv (1 of 4 rows left out: no response; 1 row left out: nothing in any column; "
+        "decimal commas read in “human_1” and “human_2”)"
+    )
+    assert origin_said(origin) == origin
+    assert said.startswith("a.csv (")
+    assert "„human_1“ und „human_2“)" in said
 
 
 def test_one_mean_column_and_no_id() -> None:

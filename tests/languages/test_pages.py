@@ -14,12 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
 from rubriclab.app.ui.language import CHOSEN
+from rubriclab.app.views.common import written
 from rubriclab.datasets.rubrics import rubric_to_value
 from rubriclab.datasets.sample import sample_dataset, sample_rubrics
 from rubriclab.model import language
@@ -129,3 +131,13 @@ def data_words() -> tuple[str, ...]:
 def test_what_lies_outside_of_brackets_is_found() -> None:
     assert SENTENCE.search(outside("⟦said⟧ and some more words"))
     assert not SENTENCE.search(outside("⟦a whole sentence is ⟦3 items of⟧ here⟧ · smollm2-135m `some code words here`"))
+
+
+def test_numbers_of_tables_are_written_as_the_language_writes_them_and_stay_numbers() -> None:
+    frame = pd.DataFrame({"share": [0.5, None], "gain": [1.25, -2.0], "name": ["a", "b"], "n": [1, 2]})
+    assert written(frame, {"%.3f": ["share"]}) is frame
+    with language.speaking("de"):
+        styled = written(frame, {"%.3f": ["share"], "%+.1f": ["gain"]})
+        cells = styled.to_html()
+    assert styled.data is frame
+    assert [words in cells for words in ("0,500", "+1,2", "-2,0", "0.5")] == [True, True, True, False]

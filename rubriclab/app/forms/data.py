@@ -12,7 +12,7 @@ from rubriclab.app import ui
 from rubriclab.app.forms.columns import MAIN, mapping_form
 from rubriclab.app.forms.common import facts, keep_dataset, kept_dataset, listing, rubric_sentence, show_preview
 from rubriclab.datasets.delimited import DELIMITERS
-from rubriclab.datasets.items import build_dataset
+from rubriclab.datasets.items import build_dataset, origin_said
 from rubriclab.datasets.mapping import ColumnMapping, guess_mapping
 from rubriclab.datasets.recipes import RECIPES, Recipe, load_recipe, read_files
 from rubriclab.datasets.remarks import remarks
@@ -208,7 +208,7 @@ def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, 
     dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
     st.success(tr("This gives {facts}.", facts=facts(dataset).sentence()), icon=":material/check:")
     if dataset.origin != uploaded.name:  # what was left out, and how ratings were read
-        st.caption(ui.plain(dataset.origin))
+        st.caption(ui.plain(origin_said(dataset.origin)))
     for remark in remarks(dataset, dataset.rubric):
         st.warning(ui.plain(remark), icon=":material/warning:")
     show_preview(dataset, key=f"data-new-{uploaded.file_id}")

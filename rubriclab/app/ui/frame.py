@@ -21,6 +21,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from rubriclab.app.ui.guard import check_visitor, openness
 from rubriclab.app.ui.language import CHOSEN as LANGUAGE_CHOSEN
+from rubriclab.app.ui.language import SPOKEN as LANGUAGE_SPOKEN
 from rubriclab.model import LabError
 from rubriclab.model.language import figure, msg, tr
 
@@ -28,7 +29,7 @@ log = logging.getLogger("rubriclab")
 
 _ANNOUNCED = "announced"
 _KEYS = "keys of this session"
-KEPT_ACROSS_STORES = frozenset({_ANNOUNCED, _KEYS, "entered", "wanted", LANGUAGE_CHOSEN})
+KEPT_ACROSS_STORES = frozenset({_ANNOUNCED, _KEYS, "entered", "wanted", LANGUAGE_CHOSEN, LANGUAGE_SPOKEN})
 """What a session remembers that is about no store."""
 WARM_AFTER = 1.5
 """Seconds after the first page was made: by then it mostly stands in the browser, which fetches its parts from here."""

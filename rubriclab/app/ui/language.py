@@ -11,13 +11,15 @@ from rubriclab.model.language import LANGUAGES, SOURCE, ask_first, language, spe
 
 CHOSEN = "lang"
 """The name of the choice in the session and in the address."""
+SPOKEN = "language spoken"
+"""The choice once more in the session: a page that leads to another one (st.switch_page) forgets the widget's."""
 
 
 def language_now() -> str:
     """The language of this visit; nothing outside of one."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return ""
-    known = (st.session_state.get(CHOSEN), st.query_params.get(CHOSEN))
+    known = (st.session_state.get(CHOSEN), st.session_state.get(SPOKEN), st.query_params.get(CHOSEN))
     return next((str(code) for code in known if code in LANGUAGES), _of_browser())
 
 
@@ -60,11 +62,28 @@ def language_chooser() -> None:
             format_func=LANGUAGES.__getitem__,
             required=True,
             label_visibility="collapsed",
+            on_change=_choose_again,
         )
+    st.session_state[SPOKEN] = chosen
     if chosen != _of_browser():
         st.query_params[CHOSEN] = str(chosen)
     elif CHOSEN in st.query_params:
         del st.query_params[CHOSEN]
+
+
+def _choose_again() -> None:
+    """Every choice is made again by its value: the browser knows it by its words, which the new language has not.
+
+    Else it would show the old words, and send them with the next click: the choice would fall back to its default.
+    What Streamlit lets nobody set (buttons, files, edits of tables) holds no value of these kinds.
+    """
+    for key, value in list(st.session_state.items()):
+        if _is_choice(value) or (isinstance(value, list | tuple) and value and all(map(_is_choice, value))):
+            st.session_state[key] = value
+
+
+def _is_choice(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 ask_first(language_now)

@@ -16,7 +16,7 @@ from rubriclab.findings.agreement import AGREEMENT
 from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement, Coefficients, OfMeans, Panel
 from rubriclab.findings.agreement_words import agreement_sentence, averaging_sentence
 from rubriclab.findings.topic import setting
-from rubriclab.model.language import msg, tr
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.stats.agreement_intervals import Estimated
 from rubriclab.store import RunInfo
@@ -35,9 +35,13 @@ def section(info: RunInfo, code: int) -> tuple[dict[str, Chart], dict[str, pd.Da
         _numbers(arm)
     uf.cautions(arm.warnings)
     drawn = _charts(info, found, arm)
-    tables = {msg("Chance-corrected agreement"): frame(found), msg("Agreement inside the run"): between_frame(found)}
+    with speaking(SOURCE):  # as files have it
+        tables = {
+            msg("Chance-corrected agreement"): frame(found),
+            msg("Agreement inside the run"): between_frame(found),
+        }
     with st.expander(tr("All numbers of agreement")):
-        uf.table(tables["Chance-corrected agreement"], key="agreement-table", forms={"%.3f": ENDS})
+        uf.table(frame(found), key="agreement-table", forms={"%.3f": ENDS})
         if found.between:
             st.caption(tr("Between judges, orders, repeats and wordings of the prompt."))
             uf.table(

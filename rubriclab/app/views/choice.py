@@ -133,7 +133,7 @@ def correction(info: RunInfo, model: ChoiceModel, source: str) -> tuple[dict[str
     if every:
         with st.expander(tr("All numbers")):
             forms = {"%.3f": ["distance", "low", "high", "r with humans"]}
-            uf.table(frame(every), key="choice-table", forms=forms, said=["against the debiaser"])
+            uf.table(frame(every), key="choice-table", forms=forms, said=["method", "against the debiaser"])
     return drawn, frame(every)
 
 

@@ -16,7 +16,8 @@ from rubriclab.findings.decision_study import Ranked, curves, ranked_mixes
 from rubriclab.findings.facets import PLURAL
 from rubriclab.findings.generalisability import GENERALISABILITY, best_words, study_sentence
 from rubriclab.findings.generalisability_results import GStudy
-from rubriclab.model.language import msg, tr
+from rubriclab.findings.generalisability_words import term_words
+from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import interval, many
 from rubriclab.store import RunInfo
 
@@ -48,7 +49,10 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     uf.answer(study_sentence(study))
     uf.cautions(study.warnings)
     drawn: dict[str, Chart] = {}
-    tables = {msg("Parts of the variance"): source_frame(study)}
+    with speaking(SOURCE):  # as files have it
+        tables = {msg("Parts of the variance"): source_frame(study)}
+    shown = {"Parts of the variance": source_frame(study)}
+    shown["Parts of the variance"]["term"] = [term_words(one.key) for one in study.sources]
     if study.sources:
         st.subheader(tr("What scores vary with"), anchor=False, help=ui.about("variance_component"))
         drawn[msg("What scores vary with")] = component_bars(study)
@@ -56,11 +60,13 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     if study.plans:
         more, mixes = _decision(info, study, at)
         drawn |= more
-        tables[msg("Mixes")] = mix_frame(mixes)
+        shown[msg("Mixes")] = mix_frame(mixes)
+        with speaking(SOURCE):
+            tables["Mixes"] = mix_frame(mixes)
     with st.expander(tr("What this assumes")):
         st.markdown(tr(ASSUMES))
     with st.expander(tr("All numbers")):
-        for name, table in tables.items():
+        for name, table in shown.items():
             forms = {"%.3f": ["variance", "share", "reliability"]}
             uf.table(table, key=f"reliability-{name}-{at}", forms=forms, said=["what", "note", "against the best"])
     return drawn, tables

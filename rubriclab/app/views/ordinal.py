@@ -10,6 +10,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.ordinal import twice_forest
 from rubriclab.figures.style import Chart
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, ORDINAL, ORDINAL_OF_ARM, Asked, OrdinalResult, twice_sentence
+from rubriclab.findings.rasch_words import rater_said
 from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import arm_name, interval, number, p_value
 from rubriclab.store import RunInfo
@@ -65,7 +66,8 @@ def frame(found: OrdinalResult) -> pd.DataFrame:
             leniency=number(gap.leniency, "+.2f"),
             ends=interval(gap.leniency_ci, "+.2f", brackets=True),
         )
-        whom = tr("{first} less {second} · {dataset}", first=gap.first, second=gap.second, dataset=dataset)
+        sides = {"first": rater_said(gap.first), "second": rater_said(gap.second)}
+        whom = tr("{first} less {second} · {dataset}", **sides, dataset=dataset)
         rows.append((tr("Do they score alike?"), whom, first, second, tr(CONCLUSIONS[gap.answer])))
     columns = [msg("question"), msg("of"), msg("as numbers or names"), msg("as ranks"), msg("so")]
     return pd.DataFrame(rows, columns=columns)

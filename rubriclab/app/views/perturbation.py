@@ -217,6 +217,12 @@ def frame(found: PerturbationResult) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def shown(found: PerturbationResult) -> pd.DataFrame:
+    """The same with the forms' names in the reader's language."""
+    table = frame(found)
+    return table.assign(form=table["form"].map(form_said)) if len(table) else table
+
+
 FORMS = {
     "%.3f": [
         "rho",

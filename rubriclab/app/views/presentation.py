@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rubriclab.app import ui
 from rubriclab.app.views.shown import judges_of, story_of
 from rubriclab.model.language import tr
 from rubriclab.report.presentation import presentation
@@ -39,6 +38,6 @@ def show(info: RunInfo, judge: str | None) -> None:
             tr(
                 "One file that opens without a network. In a terminal: `python -m rubriclab present {run} --out "
                 "talk.html`",
-                run=ui.plain(info.run),
+                run=info.run,
             )
         )

@@ -52,7 +52,8 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     drawn = _charts(info, arm)
     tables = {msg("Alternative annotator test"): frame(arm)}
     with st.expander(tr("All numbers of the test")):
-        uf.table(tables["Alternative annotator test"], key="replacement-table", forms={"%.3f": FRACTIONS})
+        shown = tables["Alternative annotator test"]
+        uf.table(shown, key="replacement-table", forms={"%.3f": FRACTIONS}, said=["used as"])
     return drawn, tables
 
 
