@@ -1,5 +1,7 @@
 """Ranking and advice: what to do about it, and whether the order decides who wins."""
 
+from typing import NoReturn
+
 import streamlit as st
 
 from rubriclab.app import ui
@@ -68,27 +70,22 @@ def picks(pair: RankReversal) -> None:
         )
 
 
+def nothing(title: str, text: str) -> NoReturn:
+    ui.empty_state(title, text, "study", tr("Set up a study"))
+    st.stop()
+
+
 with ui.page("ranking", msg("Ranking and advice"), LEAD):
     info = ui.choose_run(axes=("options", "criteria"), key="ranking")
     if info is None:
-        ui.empty_state(
-            tr("No advice yet"),
-            tr("Run a study that shows score options or criteria in several orders."),
-            target="study",
-            action=tr("Set up a study"),
-        )
-        st.stop()
+        nothing(tr("No advice yet"), tr("Run a study that shows score options or criteria in several orders."))
     advice = ui.findings(info).advice()
     found = ui.finding(info, RANKING)
     settings = list(dict.fromkeys([*(a.of for a in advice), *(setting(p) for p in found.pairs)]))
     if not settings:
-        ui.empty_state(
-            tr("Nothing to advise on"),
-            tr("This run has no readable judgment under reordered options or criteria."),
-            target="study",
-            action=tr("Set up a study"),
+        nothing(
+            tr("Nothing to advise on"), tr("This run has no readable judgment under reordered options or criteria.")
         )
-        st.stop()
     about = uf.pick(tr("Judge"), settings, key=f"ranking-judge-{info.run}", name=uf.setting_label, address="judge")
     if advised := [line for line in advice if line.of == about]:
         with uf.steady():
