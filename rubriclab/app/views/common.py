@@ -263,7 +263,7 @@ def written(frame: pd.DataFrame, forms: Mapping[str, Sequence[str]]) -> Any:
     if language() == SOURCE or not frame.columns.is_unique:
         return frame
     form_of = {name: form.lstrip("%") for form, names in forms.items() for name in names}
-    ways = {name: form_of.get(name, ".4g") for name in frame if is_float_dtype(frame[name]) or name in form_of}
+    ways = {name: form_of.get(str(name), ".4g") for name in frame if is_float_dtype(frame[name]) or name in form_of}
     return frame.style.format({name: partial(_figure, form=form) for name, form in ways.items()}, na_rep="")
 
 
