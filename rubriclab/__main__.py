@@ -39,7 +39,6 @@ from rubriclab.cli import (
 )
 from rubriclab.cli.common import EPILOG, EXIT_FAULT, EXIT_OK, EXIT_UNFINISHED
 from rubriclab.model import LabError
-from rubriclab.model.language import SOURCE, speaking
 
 COMMANDS = (
     lab.add_lab,
@@ -82,8 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = arguments.command
     try:
-        with speaking(getattr(arguments, "language", SOURCE)):
-            return command(arguments)
+        return command(arguments)
     except LabError as fault:
         print(f"rubriclab: {fault}", file=sys.stderr)
         return EXIT_FAULT

@@ -8,6 +8,7 @@ from typing import Any
 
 from rubriclab.cli.common import EXIT_OK, add_language, command, existing_store, tell
 from rubriclab.cli.report import write
+from rubriclab.model.language import speaking
 
 
 def add_present(parsers: Any) -> None:
@@ -33,7 +34,7 @@ def _page(text: str) -> Path:
 def present(arguments: argparse.Namespace) -> int:
     from rubriclab.report.presentation import presentation, story
 
-    with existing_store(arguments.store) as store:
+    with existing_store(arguments.store) as store, speaking(arguments.language):
         found = story(store, store.run(arguments.run).run, judge=arguments.judge)
         size = write(arguments.out, presentation(found).encode())
     if arguments.json:

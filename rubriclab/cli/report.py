@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rubriclab.cli.common import EXIT_OK, add_language, add_reading, command, existing_store, reading, say
+from rubriclab.model.language import speaking
 
 KINDS = (".html", ".zip")
 
@@ -49,7 +50,8 @@ def report(arguments: argparse.Namespace) -> int:
             if path.suffix.lower() == ".zip":
                 sizes[str(path)] = write(path, write_archive(store, *runs))
             else:
-                sizes[str(path)] = write_html(store, runs, path, title=arguments.title, read_as=reading(arguments))
+                with speaking(arguments.language):
+                    sizes[str(path)] = write_html(store, runs, path, title=arguments.title, read_as=reading(arguments))
     if arguments.json:
         print(json.dumps({"runs": runs, "files": sizes}, ensure_ascii=False))
     return EXIT_OK

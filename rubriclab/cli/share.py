@@ -9,6 +9,7 @@ from typing import Any
 
 from rubriclab.cli.common import EXIT_OK, add_language, command, existing_store, say
 from rubriclab.cli.paper import formats
+from rubriclab.model.language import speaking
 from rubriclab.model.wording import many
 
 
@@ -53,7 +54,8 @@ def share(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out
     packed = out.suffix.lower() == ".zip"
     sharing = Sharing(arguments.title, arguments.with_texts, arguments.figures)
-    with existing_store(arguments.store) as store, whole_zip(out) if packed else whole_folder(out, MANIFEST) as sink:
+    whole = whole_zip(out) if packed else whole_folder(out, MANIFEST)
+    with existing_store(arguments.store) as store, whole as sink, speaking(arguments.language):
         files = write(store, arguments.runs, sink, sharing)
     size = sum(bytes_ for bytes_, _ in files.values())
     if arguments.json:
