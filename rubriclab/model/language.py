@@ -81,11 +81,11 @@ def tr(message: str, /, **values: Any) -> str:
     that knows what it was made of (a note of ``stats.inference``) is made of it again.
     """
     code = language()
-    if code != SOURCE and (template := getattr(message, "template", "")):
-        made_of = {name: tr(value) if isinstance(value, str) else value for name, value in message.values.items()}  # type: ignore[attr-defined]
-        return tr(template, **made_of)
     if code == SOURCE:
         return message.format(**values) if values else message
+    if template := getattr(message, "template", ""):
+        made_of: Mapping[str, Any] = getattr(message, "values", {})
+        return tr(template, **{name: tr(one) if isinstance(one, str) else one for name, one in made_of.items()})
     found = catalogue(code).get(message, message)
     text = found if isinstance(found, str) else found[0]
     return _Written().vformat(text, (), values) if values else text
@@ -100,14 +100,12 @@ def forms(one: str, many: str) -> Forms:
 
 def figure(value: Any, form: str) -> str:
     """A number as ``format(value, form)`` writes it, with the separators of the reader's language."""
-    text = format(value, form)
-    code = language()
-    return text if code == SOURCE else text.translate(_separators(code))
+    return format(value, form).translate(_separators(language()))
 
 
 def separators() -> str:
     """The decimal mark and that of thousands, one behind the other."""
-    return "".join(chr(mark) if isinstance(mark, int) else mark for mark in ".,".translate(_separators(language())))
+    return ".,".translate(_separators(language()))
 
 
 class Counted(str):

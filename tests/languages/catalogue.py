@@ -146,9 +146,7 @@ def main() -> int:
     for code in LANGUAGES:
         if code != SOURCE:
             path_of(code).write_bytes(renewed(code))
-            open_ = [
-                one.id for one in read(code) if one.id and not all(one.string if one.pluralizable else [one.string])
-            ]
+            open_ = [one.id for one in read(code) if one.id and not all(forms_of(one))]
             print(f"{path_of(code).relative_to(ROOT)}: {len(source())} texts, {len(open_)} of them to be translated")
     return 0
 

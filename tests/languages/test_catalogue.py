@@ -25,7 +25,7 @@ from rubriclab.model.language import (
 )
 from rubriclab.model.wording import THINGS, interval, listed, many, number, p_value
 from rubriclab.stats.inference import Note
-from tests.languages.catalogue import path_of, read, renewed
+from tests.languages.catalogue import forms_of, path_of, read, renewed
 
 OTHERS = [code for code in LANGUAGES if code != SOURCE]
 MARKS = re.compile(r"\*\*|`[^`]*`|:material/\w+:|:[a-z-]+\[|\]\([^)]*\)|\n|<[a-z/][^>]*>")
@@ -38,8 +38,8 @@ def texts(code: str) -> list[tuple[str, str]]:
     found = []
     for one in read(code):
         if one.id:
-            ids, said = (one.id, one.string) if isinstance(one.id, tuple) else ((one.id,), (one.string,))
-            found += list(zip(ids, said, strict=True))
+            ids = one.id if isinstance(one.id, tuple) else (one.id,)
+            found += list(zip(ids, forms_of(one), strict=True))
     return found
 
 

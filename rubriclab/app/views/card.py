@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from rubriclab.findings.cure import MARGIN_SHARE, MARGIN_STEPS
 from rubriclab.findings.effects import step
 from rubriclab.findings.topic import about
 from rubriclab.model import Arm, LabError
-from rubriclab.model.language import language, msg, tr
+from rubriclab.model.language import SOURCE, language, msg, tr
 from rubriclab.model.wording import interval, number
 from rubriclab.runs.card import card_text, card_words, judge_card
 from rubriclab.store import RunInfo, Store
@@ -73,9 +74,11 @@ def _card(
     _store: Store, path: str, run: str, revision: str, code: int, margin: float, spoken: str
 ) -> tuple[dict[str, Any], str]:
     """What the page says of the card in the reader's language, and the card as the text of its file."""
-    del path, revision, spoken  # part of what the answer is kept by
-    said = card_words(_store, run, arm=code, margin=margin)  # first: it refuses in the reader's language
-    return said, card_text(judge_card(_store, run, arm=code, margin=margin))
+    del path, revision  # part of what the answer is kept by
+    # First, for it refuses in the reader's language; in English the card itself says it, and is not worked out twice.
+    said = None if spoken == SOURCE else card_words(_store, run, arm=code, margin=margin)
+    text = card_text(judge_card(_store, run, arm=code, margin=margin))
+    return said or json.loads(text), text
 
 
 def _show(info: RunInfo, made: dict[str, Any], text: str) -> None:
