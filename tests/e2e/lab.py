@@ -151,6 +151,22 @@ def calm(page: Any) -> None:
     page.wait_for_function(CALM, timeout=120_000)
 
 
+def pick(page: Any, box: Any, option: str) -> None:
+    """Choose ``option`` from the list that ``box`` opens; a redraw that shuts the list meanwhile is waited out."""
+    from playwright.sync_api import TimeoutError as NotThere
+
+    choice = page.get_by_role("option", name=option, exact=True)
+    for _ in range(5):
+        calm(page)
+        box.click()
+        try:
+            choice.click(timeout=10_000)
+            return
+        except NotThere:
+            page.keyboard.press("Escape")
+    raise RuntimeError(f"no {option!r} in the list")
+
+
 def open_all(page: Any) -> None:
     """Open every expander, also those within others."""
     closed = '[data-testid="stExpander"] details:not([open]) > summary'

@@ -18,7 +18,7 @@ from rubriclab.store import Store
 from rubriclab.store.archive import read_archive
 from rubriclab.store.archive_writing import write_archive
 from rubriclab.study.plan import plan
-from tests.e2e.lab import CHROMIUM, ROOT, RUNS_OF, View, calm, open_all, page_beside, running_lab, views, width_of
+from tests.e2e.lab import CHROMIUM, ROOT, RUNS_OF, View, calm, open_all, page_beside, pick, running_lab, views, width_of
 from tests.hostile import HOST, MARK, hostile_store, studies
 
 pytestmark = [
@@ -218,8 +218,7 @@ def exported(page: Any, folder: Path) -> Iterator[Path]:
     names = page.get_by_role("option").all_inner_texts()
     page.keyboard.press("Escape")
     for number, name in enumerate(names):
-        what.click()
-        page.get_by_role("option", name=name, exact=True).click()
+        pick(page, what, name)
         calm(page)
         forms = page.get_by_role("radiogroup", name="As").get_by_role("radio")
         for index in range(forms.count()):

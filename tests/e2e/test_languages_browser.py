@@ -11,7 +11,7 @@ import pytest
 from rubriclab.app import ui
 from rubriclab.app.ui.language import CHOSEN
 from rubriclab.model.language import catalogue
-from tests.e2e.lab import CHROMIUM, OF_A_RUN, calm, page_beside, running_lab, settled
+from tests.e2e.lab import CHROMIUM, OF_A_RUN, calm, page_beside, pick, running_lab, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -89,9 +89,7 @@ def test_german_stays_where_a_button_leads_to_another_page(lab: str, page: Any) 
 def test_choices_stay_when_the_language_is_switched(lab: str, page: Any) -> None:
     page.goto(f"{lab}/study?{CHOSEN}=de")
     settled(page)
-    strategies = page.get_by_role("combobox", name=german("Ways of ordering"))
-    strategies.click()
-    page.get_by_role("option", name=german("Descending")).click()
+    pick(page, page.get_by_role("combobox", name=german("Ways of ordering")), german("Descending"))
     page.keyboard.press("Escape")  # an open list hides the rest from roles
     settled(page)
     choose(page, "English", "Study")
