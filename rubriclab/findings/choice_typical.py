@@ -12,7 +12,7 @@ from rubriclab.model.wording import many
 from rubriclab.stats.choice import ChoiceFit
 from rubriclab.stats.choice_design import Layout, contrasts
 from rubriclab.stats.choice_mixed import MOST_ITEMS, MOST_READS, Mixed, Reads, fit_mixed
-from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.inference import Floats, Ints, distinct, shuffled
 
 FEW_ITEMS = 15
 SMALL_LEANINGS = 0.3
@@ -69,10 +69,10 @@ def _known(places: Layout, fit: ChoiceFit) -> Floats:
 def _table(item: Ints, ordering: Ints, choice: Ints, seed: int) -> tuple[Ints, Ints, Ints, bool]:
     """(items kept, as ranks; their orderings and choices (items, reads); are they a part?)."""
     rng = np.random.default_rng(seed)
-    rank = np.unique(item, return_inverse=True)[1]
-    n = int(rank.max(initial=-1)) + 1
+    present, rank = distinct(item)
+    n = len(present)
     kept = np.sort(rng.permutation(n)[:MOST_ITEMS])
-    order = np.lexsort((rng.random(len(item)), rank))
+    order = shuffled(rank, rng.random(len(item)))
     starts = np.searchsorted(rank[order], np.arange(n))
     slot = np.arange(len(item)) - starts[rank[order]]
     new = np.full(n, -1, dtype=np.int64)

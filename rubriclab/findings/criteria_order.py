@@ -23,7 +23,7 @@ from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
 from rubriclab.stats import criteria_order as stats
 from rubriclab.stats.contrast import mean_known
-from rubriclab.stats.inference import Floats, Interval
+from rubriclab.stats.inference import Floats, Interval, distinct
 from rubriclab.stats.unit_means import intervals, mean_of
 from rubriclab.stats.verdict import Effect, effect, unknown
 
@@ -155,15 +155,13 @@ def anchor(data: RunData, rows: Rows) -> tuple[Effect, stats.Pull]:
 
 def _score_in_call(rows: Rows) -> Floats:
     """The score that the same call gave to the criterion just before; NaN where there is none."""
-    n = len(rows.names) + 1
-    key = rows.call * n + rows.criterion
-    order = np.argsort(key, kind="stable")
-    wanted = rows.call * n + rows.before
-    at = np.minimum(np.searchsorted(key[order], wanted), max(len(key) - 1, 0))
-    if not len(key):
-        return np.zeros(0)
-    hit = key[order][at] == wanted
-    return np.where(hit & (rows.before < n - 1), rows.value[order][at], np.nan)
+    n = len(rows.names)
+    calls, call = distinct(rows.call)
+    given = np.full((len(calls), n + 1), np.nan)
+    # The first of a criterion's scores counts; a call has one, unless an imported one lists it twice.
+    given[call[::-1], rows.criterion[::-1]] = rows.value[::-1]
+    given[:, n] = np.nan
+    return np.asarray(given[call, rows.before])
 
 
 # ---------------------------------------------------------------- in words

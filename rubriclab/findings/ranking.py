@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rubriclab.findings.effects import of_prompts, step
+from rubriclab.findings.frame import side_by_side
 from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.ranking_results import MAX_LISTED, BestOf, Flip, Noise, RankingResult, RankReversal, Share
 from rubriclab.findings.ranking_tables import NO_CANDIDATES, Table, prompt_tables, strategy_pairs
@@ -39,7 +41,7 @@ def ranking(data: RunData, *, strategies: tuple[str, str] | None = None, seed: i
     pairs: list[RankReversal] = []
     for table in tables:
         compared = [_compare(table, a, b, human) for a, b in strategy_pairs(table.arms, strategies)]
-        pairs.extend(_reversal(data, table, found, seed) for found in compared)
+        pairs += side_by_side(partial(_reversal, data, table, seed=seed), compared)
     warnings = () if pairs else (tr("Rank reversal needs two strategies of one judge."),)
     return RankingResult(tuple(pairs), seed, warnings)
 
@@ -81,7 +83,7 @@ def _compare(table: Table, a: tuple[Arm, Floats], b: tuple[Arm, Floats], human: 
     return _Compared(a[0], b[0], score_a, score_b, change, rows)
 
 
-def _reversal(data: RunData, table: Table, pair: _Compared, seed: int) -> RankReversal:
+def _reversal(data: RunData, table: Table, pair: _Compared, *, seed: int) -> RankReversal:
     sums = sum_by_unit(table.unit, pair.rows)
 
     def code(of: Arm) -> int:

@@ -180,7 +180,7 @@ class Methods:
             how = "fully crossed" if study.design.crossed else "one factor at a time"
             yield f"Also varied, {how}: {_and(varied)}."
         of = self.source
-        calls = int(data.judgments["call"].nunique())
+        calls = data.calls_done
         if of.planned and data.unanswered:
             yield f"The run is not finished: {of.done:,} of {many(of.planned, 'call', 'have')} an answer."
         else:

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from rubriclab.stats.correlation import TINY
+from rubriclab.stats.correlation import TINY, summed_moments
 from rubriclab.stats.correlation import moments as moments
 from rubriclab.stats.correlation import pearson as pearson
 from rubriclab.stats.correlation import r_of_moments as r_of_moments
-from rubriclab.stats.inference import Floats, Interval, Ints, sum_by
+from rubriclab.stats.inference import Floats, Interval, Ints, distinct
 
 EXACT_RANK_LIMIT = 1_000
 """Up to this many items the bootstrap of Spearman's rho ranks every resample anew."""
@@ -229,7 +229,7 @@ def ordering_ranks(score: Floats, human: Floats, ordering: Ints, n_orderings: in
     ok = np.isfinite(score) & np.isfinite(human)
     if not ok.any():
         return ()
-    totals = sum_by(ordering[ok], moments(score[ok], human[ok]), n_orderings)
+    totals = summed_moments(score[ok], human[ok], ordering[ok], n_orderings)
     r = r_of_moments(totals)
     n = totals[:, 0].astype(np.int64)
     present = np.flatnonzero(n)
@@ -255,9 +255,9 @@ def orderings_without(
     """
     ok = np.isfinite(score) & np.isfinite(human) & np.isin(ordering, wanted)
     place = np.searchsorted(np.sort(wanted), ordering[ok])
-    code = np.unique(unit[ok], return_inverse=True)[1]
-    units, k = int(code.max()) + 1, len(wanted)
-    cells = sum_by(code * k + place, moments(score[ok], human[ok]), units * k)
+    present, code = distinct(unit[ok])
+    units, k = len(present), len(wanted)
+    cells = summed_moments(score[ok], human[ok], code * k + place, units * k)
     sums = cells.reshape(units, k, -1)[:, np.argsort(np.argsort(wanted))]
     total = sums.sum(axis=0)
     edge = 1.0 - 1e-12

@@ -37,14 +37,13 @@ from rubriclab.stats.choice_design import (
     ReadPairs,
     contrasts,
     covariates,
-    distinct,
     n_effects,
     separability,
 )
 from rubriclab.stats.choice_design import Layout as Layout
 from rubriclab.stats.choice_design import Separability as Separability
 from rubriclab.stats.choice_design import layout as layout
-from rubriclab.stats.inference import Floats, Ints, Test
+from rubriclab.stats.inference import Floats, Ints, Test, distinct
 
 PAIR_BUDGET = 6_000_000
 """Pairs of reads (times option pairs, for probabilities) beyond which a random part is used."""

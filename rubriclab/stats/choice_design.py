@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.inference import Floats, Ints, distinct, shuffled
 
 Effect = Literal["position", "label", "neighbour"]
 EFFECTS: tuple[Effect, ...] = ("position", "label", "neighbour")
@@ -20,8 +20,6 @@ Columns = Literal["position", "label", "neighbour", "first"]
 Separability = Literal["yes", "partly", "no", "tied to score", "tied to position"]
 
 _MAX_DESIGN_PAIRS = 4_000
-_COUNTABLE = 1_000_000
-"""Codes below this are put together by counting, others by sorting."""
 RANK_TOLERANCE = 1e-8
 
 
@@ -89,9 +87,10 @@ class ReadPairs:
                 break
             lags += 1
         subsampled = lags < longest
-        order = np.argsort(compact, kind="stable")
         if subsampled:
-            order = np.lexsort((np.random.default_rng(seed).random(len(item)), compact))
+            order = shuffled(compact, np.random.default_rng(seed).random(len(item)))
+        else:
+            order = np.argsort(compact, kind="stable")
         used = np.minimum(reads - 1, lags)
         n_pairs = used * reads - used * (used + 1) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -198,15 +197,3 @@ def covariates(places: Layout, effect: Columns) -> Floats:
     width = n_effects(places, effect)
     rows = np.concatenate([contrasts(width + 1), np.zeros((1, width))])
     return np.asarray(rows[code], dtype=np.float64)
-
-
-def distinct(codes: Ints) -> tuple[Ints, Ints]:
-    """(the distinct codes, ascending; each entry's rank): by counting where the range is small."""
-    top = int(codes.max(initial=0)) + 1
-    if top > max(len(codes), _COUNTABLE):
-        values, rank = np.unique(codes, return_inverse=True)
-        return values, rank.astype(np.int64)
-    present = np.flatnonzero(np.bincount(codes, minlength=top))
-    place = np.zeros(top, dtype=np.int64)
-    place[present] = np.arange(len(present))
-    return present.astype(np.int64), place[codes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rubriclab.stats.inference import Floats
+from rubriclab.stats.inference import Floats, Ints
 
 TINY = 1e-12
 
@@ -16,13 +16,20 @@ def pearson(x: Floats, y: Floats) -> float:
 
 def moments(x: Floats, y: Floats) -> Floats:
     """(items, 6): 1, x, y, xx, yy, xy, taken from the means so that no digits are lost."""
-    if len(x) == 0:
-        return np.zeros((0, 6))
-    u, v = x - x.mean(), y - y.mean()
-    # A constant side must have moments of exactly 0, whatever its mean was rounded to.
-    u = np.zeros_like(u) if np.ptp(x) == 0 else u
-    v = np.zeros_like(v) if np.ptp(y) == 0 else v
+    u, v = _from_means(x), _from_means(y)
     return np.stack([np.ones_like(u), u, v, u * u, v * v, u * v], axis=1)
+
+
+def summed_moments(x: Floats, y: Floats, code: Ints, n: int) -> Floats:
+    """The :func:`moments` summed within each code 0..n-1, (n, 6); no table of all of them is made."""
+    u, v = _from_means(x), _from_means(y)
+    sums = [np.bincount(code, weights=of, minlength=n) for of in (u, v, u * u, v * v, u * v)]
+    return np.stack([np.bincount(code, minlength=n), *sums], axis=1).astype(np.float64)
+
+
+def _from_means(x: Floats) -> Floats:
+    # A constant side must have moments of exactly 0, whatever its mean was rounded to.
+    return x - x.mean() if len(x) and np.ptp(x) > 0 else np.zeros(len(x))
 
 
 def r_of_moments(totals: Floats) -> Floats:

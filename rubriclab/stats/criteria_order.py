@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from rubriclab.stats.criteria import position_shifts
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by, sum_by_unit
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, distinct, sum_by, sum_by_unit
 from rubriclab.stats.noise import differences
 from rubriclab.stats.unit_means import UnitMeans, jackknifed, ratios
 
@@ -236,9 +236,8 @@ def _within(
     The dummies' sums of products are counts: no table of reads by dummies is made.
     """
     places, n = int(position.max()) + 1, int(previous.max()) + 1
-    cell = np.unique(criterion * places + position, return_inverse=True)[1].astype(np.int64)
-    code = np.unique(item, return_inverse=True)[1].astype(np.int64)
-    cells, size = int(cell.max()) + 1, int(code.max()) + 1
+    (at, cell), (texts, code) = distinct(criterion * places + position), distinct(item)
+    cells, size = len(at), len(texts)
     reads = np.bincount(code, minlength=size).astype(np.float64)[:, None]
     shown = np.hstack([_table(code, cell, size, cells), _table(code, previous, size, n)])
     both = _table(cell, previous, cells, n)

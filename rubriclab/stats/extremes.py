@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
-from rubriclab.stats.shift import MIN_UNITS, OrderReads, centred
+from rubriclab.stats.shift import MIN_UNITS, OrderReads, centred, only
 
 SPLITS, DRAWS, GROUPS = 6, 1_000, 200
 Contrast = Callable[[Floats, Floats], Floats]
@@ -190,7 +190,7 @@ def _by_order(reads: OrderReads, often: Ints) -> _Parts:
     place = np.full(len(reads.shown), -1)
     place[often] = np.arange(len(often))
     kept = place[reads.order] >= 0
-    reads = reads._replace(item=reads.item[kept], order=reads.order[kept], value=reads.value[kept])
+    reads = reads if kept.all() else only(reads, kept)
     cell = reads.unit[reads.item] * len(often) + place[reads.order]
     size = reads.n_units * len(often)
     value = centred(reads, reads.value[:, None])[:, 0]

@@ -66,6 +66,10 @@ _BLOCK = 100_000
 _DRAWING = Lock()
 _WHOLE = 2.0**24
 """Whole numbers up to here are exact in single precision."""
+_MANY_NUMBERS = 10_000
+_COUNTABLE = 1_000_000
+"""Codes below this are put together by counting, others by sorting."""
+_DRAW_BITS = 40
 
 
 def resample_weights(n_units: int, n_boot: int, rng: np.random.Generator) -> Floats:
@@ -189,6 +193,9 @@ def _drawn(n: int, n_boot: int, seed: int) -> tuple[sparse.csr_array | None, NDA
 def sum_by(code: Ints, values: Floats, n: int) -> Floats:
     """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...)."""
     rows = values.reshape(len(values), int(np.prod(values.shape[1:])))
+    if rows.size > _MANY_NUMBERS:  # in one pass over the rows; bincount takes one for each column
+        member = sparse.csc_array((np.ones(len(code)), code, np.arange(len(code) + 1)), shape=(n, len(code)))
+        return np.asarray(member @ rows, dtype=np.float64).reshape((n, *values.shape[1:]))
     columns = [np.bincount(code, weights=rows[:, j], minlength=n) for j in range(rows.shape[1])]
     stacked = np.stack(columns, axis=1) if columns else np.zeros((n, 0))
     return stacked.astype(np.float64, copy=False).reshape((n, *values.shape[1:]))
@@ -196,8 +203,37 @@ def sum_by(code: Ints, values: Floats, n: int) -> Floats:
 
 def sum_by_unit(unit: Ints, values: Floats) -> Floats:
     """The same within each unit that occurs, in the order of their codes, (units, ...)."""
-    code = np.unique(unit, return_inverse=True)[1]
-    return sum_by(code, values, int(code.max(initial=-1)) + 1)
+    present, code = distinct(unit)
+    return sum_by(code, values, len(present))
+
+
+def distinct(codes: Ints) -> tuple[Ints, Ints]:
+    """(the distinct codes, ascending; each entry's rank among them): by counting where the range is small."""
+    low, top = int(codes.min(initial=0)), int(codes.max(initial=-1)) + 1
+    if low < 0 or top > max(len(codes), _COUNTABLE):
+        values, rank = np.unique(codes, return_inverse=True)
+        return values, rank.astype(np.int64)
+    present = np.flatnonzero(np.bincount(codes, minlength=top))
+    place = np.zeros(top, dtype=np.int64)
+    place[present] = np.arange(len(present))
+    return present.astype(np.int64), place[codes]
+
+
+def shuffled(codes: Ints, draw: Floats) -> Ints:
+    """The places of ``codes`` (..., rows) in order of code, those of one code in order of ``draw``, in [0, 1].
+
+    Code, draw and place are sorted as one number: several times as fast as sorting places by two keys.
+    """
+    width = int(codes.shape[-1]).bit_length()
+    low = int(codes.min(initial=0))
+    bits = min(_DRAW_BITS, 62 - width - int(codes.max(initial=0) - low).bit_length())
+    keys = codes - low << bits + 1
+    keys += (draw * (1 << bits)).astype(np.int64)
+    keys <<= width
+    keys |= np.arange(codes.shape[-1])
+    keys.sort(axis=-1)
+    keys &= (1 << width) - 1
+    return keys
 
 
 def holm(p_values: Floats) -> Floats:

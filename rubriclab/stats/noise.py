@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rubriclab.stats.inference import Floats, Ints, sum_by
 
@@ -77,14 +78,23 @@ def differences(
     however far apart.
     """
     orders = int(order.max(initial=0)) + 1
-    cell, within = np.unique(item * orders + order, return_inverse=True)
     apart = np.abs(scores[:, None] - scores[None, :])
     if nominal:
         apart = (apart > 0).astype(np.float64)
     every = _pairs(item, score, apart, n_items)
-    same = sum_by(cell // orders, _pairs(within, score, apart, len(cell)), n_items)
+    # A read that is alone under its order has no pair there; of millions, few are left to be sorted.
+    again = _again(item * orders + order, n_items * orders)
+    cell, within = np.unique((item * orders + order)[again], return_inverse=True)
+    same = sum_by(cell // orders, _pairs(within, score[again], apart, len(cell)), n_items)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Differences(*((of[:, 0] / of[:, 1]) for of in (every - same, same)))
+
+
+def _again(cell: Ints, size: int) -> NDArray[np.bool_]:
+    """True for every row whose ``cell``, 0..size-1, has another row."""
+    if size > 16 * len(cell):  # orders that few items share: no table of all
+        return np.ones(len(cell), dtype=bool)
+    return np.asarray((np.bincount(cell, minlength=size) > 1)[cell])
 
 
 def _pairs(group: Ints, score: Ints, apart: Floats, size: int) -> Floats:

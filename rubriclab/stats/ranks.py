@@ -48,7 +48,9 @@ def rank_sets(
     if k < 2 or units < MIN_RANKED or not np.isfinite(without).all():
         return None
     influence = (without - without.mean(axis=0)) * np.sqrt((units - 1) / units)
-    noise = np.random.default_rng(seed).standard_normal((draws, units)) @ influence
+    # Times the triangle of the influences, as few numbers as it has rows are distributed as units times influences.
+    triangle = np.linalg.qr(influence, mode="r")
+    noise = np.random.default_rng(seed).standard_normal((draws, len(triangle))) @ triangle
     one, other = np.triu_indices(k, 1)
     se = np.sqrt(((influence[:, one] - influence[:, other]) ** 2).sum(axis=0))
     between = degrees_of_freedom(influence[:, one] - influence[:, other])

@@ -77,13 +77,16 @@ def own_share(scores: Floats, order: Floats) -> float:
     if not len(order) or not np.array_equal(shown, np.repeat(shown[:1], len(shown), axis=0), equal_nan=True):
         return 1.0
     known = np.isfinite(scores)
-    code = np.unique(np.where(known, order, -1.0), return_inverse=True)[1].reshape(order.shape)
+    values = np.unique(order[known])
+    code = np.where(known, np.searchsorted(values, order) + 1, 0)
     count = known.sum(axis=1, keepdims=True)
     centred = np.where(known, scores - np.where(known, scores, 0.0).sum(axis=1, keepdims=True) / count, 0.0)
-    of_order = np.bincount(code.ravel(), weights=centred.ravel()) / np.maximum(np.bincount(code[known]), 1)
+    size = len(values) + 1
+    reads = np.maximum(np.bincount(code[known], minlength=size), 1)
+    of_order = np.bincount(code.ravel(), weights=centred.ravel(), minlength=size) / reads
     left = np.where(known, centred - of_order[code], 0.0)
     free = float((count - 1).sum())
-    free_own = free - (len(np.unique(code[known])) - 1)
+    free_own = free - (len(values) - 1)
     square = float((centred**2).sum())
     if square <= TINY or free_own <= 0:
         return 1.0

@@ -9,11 +9,13 @@ A Practitioner's Guide to Cluster-Robust Inference, section II).
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
 from rubriclab.stats import noise
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by
@@ -29,12 +31,14 @@ With it a judge that moves one item in five is held in 0.95 or more, from 8 unit
 BOTH_WAYS = 0.8
 """The share of items that both orders were read for, from which on the two stand for themselves."""
 _AN_END = 1.0 - 1e-9
-_COUNTABLE = 1 << 25
+_ROUNDING = 1e-12
+"""A sum of squares about a mean that is less than this share of the squares themselves is 0."""
 _STILL = 0.01
 """A unit that moved by less than this share of a step has not moved."""
 
 
-class OrderReads(NamedTuple):
+@dataclass(frozen=True)
+class OrderReads:
     """Readable judgments of one arm. ``value``: the score, or the expected score, a read.
 
     ``item``, ``order``: codes into ``unit`` (the unit of each item) and into ``shown``, (orders, n)
@@ -48,6 +52,30 @@ class OrderReads(NamedTuple):
     n_units: int
     shown: Ints
     scores: Floats
+
+    @cached_property
+    def cells(self) -> tuple[sparse.csr_array, sparse.csr_array]:
+        """(reads, summed value) of every item under every order that it was read under, (items, orders).
+
+        Values are taken from their mean, so that products of sums do not round them away. All that is linear
+        in an item's reads follows from these by products, far faster than read by read.
+        """
+        where, shape = (self.item, self.order), (len(self.unit), len(self.shown))
+        middle = self.value.mean() if len(self.value) else 0.0
+        count, total = (
+            sparse.csr_array((of, where), shape=shape) for of in (np.ones(len(self.value)), self.value - middle)
+        )
+        return count, total
+
+    @cached_property
+    def one_order(self) -> NDArray[np.bool_]:
+        """(items,): read under one order only, however often."""
+        return np.asarray(np.diff(self.cells[0].indptr) == 1)
+
+    @cached_property
+    def dealt_one_each(self) -> bool:
+        """Were most of the items that were read, read under one order only?"""
+        return bool(2 * self.one_order.sum() > (np.diff(self.cells[0].indptr) > 0).sum())
 
 
 class Estimate(NamedTuple):
@@ -77,9 +105,16 @@ def unit_sums(reads: OrderReads, predictors: Floats) -> tuple[Floats, Floats]:
     and no item. Where most items were read in one order each, orders differ between items: see
     :func:`centred`.
     """
-    x, y = centred(reads, predictors[reads.order]), centred(reads, reads.value[:, None])
-    unit = reads.unit[reads.item]
-    return sum_by(unit, x * y, reads.n_units), sum_by(unit, x**2, reads.n_units)
+    count, total = reads.cells
+    z = predictors - predictors.mean(axis=0)
+    n, y = (np.asarray(of.sum(axis=1), dtype=np.float64)[:, None] for of in (count, total))
+    x, square, product = count @ z, count @ z**2, total @ z
+    mean_x, mean_y = (_item_means(reads, of, n) for of in (x, y))
+    top = product - mean_x * y - mean_y * x + n * mean_x * mean_y
+    bottom = square - 2.0 * mean_x * x + n * mean_x**2
+    nothing = bottom <= _ROUNDING * square
+    top[nothing], bottom[nothing] = 0.0, 0.0
+    return sum_by(reads.unit, top, reads.n_units), sum_by(reads.unit, bottom, reads.n_units)
 
 
 def centred(reads: OrderReads, values: Floats) -> Floats:
@@ -91,26 +126,21 @@ def centred(reads: OrderReads, values: Floats) -> Floats:
     if not len(values):
         return values
     size = len(reads.unit)
-    count = np.bincount(reads.item, minlength=size)
-    means = sum_by(reads.item, values, size) / np.maximum(count, 1)[:, None]
-    orders = _orders_read(reads)
-    still = (orders == 1)[reads.item]
-    if 2 * (orders == 1).sum() > (orders > 0).sum():
-        means[orders == 1] = values[still].mean(axis=0)
-    else:
+    count = np.bincount(reads.item, minlength=size)[:, None].astype(np.float64)
+    means = _item_means(reads, sum_by(reads.item, values, size), count)
+    if not reads.dealt_one_each:
+        still = reads.one_order[reads.item]
         values = np.where(still[:, None], means[reads.item], values)  # nothing, rounding neither
     return np.asarray(values - means[reads.item])
 
 
-def _orders_read(reads: OrderReads) -> Ints:
-    """Under how many different orders each item was read, (items,)."""
-    size, width = len(reads.unit), int(reads.order.max()) + 1
-    cell = reads.item * width + reads.order
-    if size * width > _COUNTABLE:
-        return np.bincount(np.unique(cell) // width, minlength=size)
-    seen = np.zeros(size * width, dtype=bool)
-    seen[cell] = True
-    return np.asarray(seen.reshape(size, width).sum(axis=1))
+def _item_means(reads: OrderReads, sums: Floats, count: Floats) -> Floats:
+    """What each item's reads are centred on, (items, k), of ``sums`` (items, k) over ``count`` (items, 1) reads."""
+    means = sums / np.maximum(count, 1.0)
+    if reads.dealt_one_each:
+        still = reads.one_order
+        means[still] = sums[still].sum(axis=0) / count[still].sum()
+    return means
 
 
 def mean_over_units(
@@ -181,7 +211,7 @@ def turning_sums(reads: OrderReads) -> tuple[Floats, Floats]:
     """Per unit what :func:`ascending` is made of: half of it is the ratio of the two sums."""
     directions = direction(reads.shown)
     if read_both_ways(reads):
-        reads = _only(reads, np.abs(directions[reads.order]) > _AN_END)
+        reads = only(reads, np.abs(directions[reads.order]) > _AN_END)
     top, bottom = unit_sums(reads, directions[:, None])
     return top[:, 0], bottom[:, 0]
 
@@ -196,8 +226,9 @@ def read_both_ways(reads: OrderReads) -> bool:
     return int((up & down).sum()) >= BOTH_WAYS * int(read.sum()) > 0
 
 
-def _only(reads: OrderReads, kept: NDArray[np.bool_]) -> OrderReads:
-    return reads._replace(item=reads.item[kept], order=reads.order[kept], value=reads.value[kept])
+def only(reads: OrderReads, kept: NDArray[np.bool_]) -> OrderReads:
+    """The reads that are ``kept`` (reads,) of the same items."""
+    return replace(reads, item=reads.item[kept], order=reads.order[kept], value=reads.value[kept])
 
 
 class Pulls(NamedTuple):

@@ -52,3 +52,36 @@ def test_holm_agrees_with_statsmodels_and_skips_nan() -> None:
     # Two tests: 0.02 x 2, then max(0.04, 0.03 x 1).
     assert with_gap[[0, 2]] == pytest.approx([0.04, 0.04])
     assert np.isnan(with_gap[1])
+
+
+@pytest.mark.parametrize("columns", [(), (1,), (3,), (2, 4)])
+def test_sums_of_many_rows_are_those_of_few_to_the_last_bit(columns: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    code, values = rng.integers(0, 50, 12_000), rng.normal(size=(12_000, *columns))
+    in_one_pass = inference.sum_by(code, values, 60)
+    assert in_one_pass.shape == (60, *columns)
+    by_hand = np.zeros((60, *columns))
+    np.add.at(by_hand, code, values)
+    assert np.array_equal(in_one_pass, by_hand)
+    parts = [inference.sum_by(code, column, 60) for column in values.reshape(12_000, -1).T]
+    assert np.array_equal(np.stack(parts, axis=1).reshape(by_hand.shape), by_hand)
+
+
+@pytest.mark.parametrize("most", [30, 10**9])
+def test_distinct_codes_are_numpys(most: int) -> None:
+    rng = np.random.default_rng(1)
+    for codes in (rng.integers(0, most, 500), rng.integers(-most, most, 500), np.zeros(0, dtype=np.int64)):
+        values, rank = inference.distinct(codes)
+        assert np.array_equal(values, np.unique(codes))
+        assert np.array_equal(values[rank], codes)
+
+
+def test_shuffled_is_lexsort() -> None:
+    rng = np.random.default_rng(2)
+    codes, draw = rng.integers(-3, 40, 3_000), rng.random(3_000)
+    assert np.array_equal(inference.shuffled(codes, draw), np.lexsort((draw, codes)))
+    table, draws = codes.reshape(2, 30, 50), 1.0 - draw.reshape(2, 30, 50)
+    for one, of, by in zip(
+        inference.shuffled(table, draws).reshape(60, 50), table.reshape(60, 50), draws.reshape(60, 50), strict=True
+    ):
+        assert np.array_equal(one, np.lexsort((by, of)))

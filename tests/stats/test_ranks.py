@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from rubriclab.stats.inference import degrees_of_freedom
 from rubriclab.stats.ranks import rank_sets
 
 
@@ -19,7 +21,7 @@ def sets_of(rows: np.ndarray):
 
 def test_equal_ones_keep_every_rank_open_and_clear_ones_have_one() -> None:
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(60, 5)) + np.array([5.0, 4, 3, 2, 1])
+    rows = rng.normal(size=(60, 5)) + np.array([10.0, 8, 6, 4, 2])
     found = sets_of(rows)
     assert found is not None
     assert found.low.tolist() == found.high.tolist() == [1, 2, 3, 4, 5]
@@ -66,3 +68,27 @@ def test_few_units_say_nothing_of_ranks() -> None:
     rng = np.random.default_rng(3)
     assert sets_of(rng.lognormal(size=(19, 6))) is None
     assert sets_of(rng.lognormal(size=(20, 6))) is not None
+
+
+def test_the_widest_difference_is_that_of_a_multiplier_for_each_unit() -> None:
+    """What the source draws, a normal number for each unit, against the few that have its distribution."""
+    rng = np.random.default_rng(4)
+    rows = rng.lognormal(size=(80, 6)) @ rng.normal(size=(6, 6))
+    found = rank_sets(rows.mean(axis=0), without_each(rows), draws=20_000)
+    assert found is not None
+    influence = (rows - rows.mean(axis=0)) / np.sqrt(79 * 80)
+    se = np.sqrt((influence**2).sum(axis=0))
+    largest = np.abs(rng.standard_normal((20_000, 80)) @ influence / se).max(axis=1)
+    wider = found.reach / se
+    assert (wider >= np.quantile(largest, 0.95) * 0.97).all(), "Student's t is wider than the normal"
+    degrees = degrees_of_freedom(influence)
+    t = stats.t.isf(stats.norm.sf(np.quantile(largest, 0.95)), degrees)
+    assert wider == pytest.approx(t, rel=0.03)
+
+
+def test_fewer_units_than_values_have_sets_too() -> None:
+    rows = np.random.default_rng(5).normal(size=(20, 30)) + np.arange(30.0)
+    found = sets_of(rows)
+    assert found is not None
+    assert (found.low <= found.high).all()
+    assert found.low[-1] == 1

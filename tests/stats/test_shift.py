@@ -5,6 +5,8 @@ The judges here are not the lab's simulated judge: a latent trait with t leaning
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
@@ -257,3 +259,35 @@ def test_orders_that_came_out_the_wrong_way_round_are_not_for_that_known_to_be_a
         one, apart = stat.ascending(both), extremes(both)
         half = (one.interval.high - one.interval.low) / 2
         assert apart.interval.high > max(abs(one.value), 0.6 * half)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.7, 0.08])
+def test_sums_over_units_are_those_of_the_single_reads(kept: float) -> None:
+    """Sums of each item and order, against reads centred one by one: dense, with gaps, and one order each."""
+    rng = np.random.default_rng(7)
+    scores = latent(rng, 60, shift=0.5) + 100.0
+    scores[rng.random(scores.shape) > kept] = np.nan
+    given = reads(scores, units=np.arange(60) // 3)
+    given = replace(
+        given, item=np.repeat(given.item, 2), order=np.repeat(given.order, 2), value=np.repeat(given.value, 2)
+    )
+    predictors = np.column_stack([stat.direction(ROTATIONS), SCORES[ROTATIONS]])
+    x, y = stat.centred(given, predictors[given.order]), stat.centred(given, given.value[:, None])
+    top, bottom = np.zeros((20, 6)), np.zeros((20, 6))
+    np.add.at(top, given.unit[given.item], x * y)
+    np.add.at(bottom, given.unit[given.item], x**2)
+    for found, by_hand in zip(stat.unit_sums(given, predictors), (top, bottom), strict=True):
+        assert found == pytest.approx(by_hand, abs=1e-9)
+    assert given.dealt_one_each == (kept < 0.5)
+
+
+def test_an_item_that_was_always_read_alike_weighs_nothing() -> None:
+    """In orders that ascend equally there is nothing to compare, and rounding makes nothing up."""
+    third = np.array([[0, 2, 1], [1, 0, 2]])
+    assert stat.direction(third)[0] == pytest.approx(stat.direction(third)[1])
+    item, order = np.repeat(np.arange(9), 3), np.tile([0, 1, 1], 9)
+    value = np.random.default_rng(0).integers(1, 4, 27).astype(float)
+    given = stat.OrderReads(item, order, value, np.arange(9), 9, third, np.array([1.0, 2, 3]))
+    top, bottom = stat.unit_sums(given, stat.direction(third)[:, None])
+    assert not bottom.any()
+    assert not top.any()
