@@ -10,7 +10,7 @@ import pandas as pd
 from rubriclab.findings.alignment_arms import read_slots
 from rubriclab.findings.frame import compress, ok_rows, score_index, units
 from rubriclab.model import Arm, RunData
-from rubriclab.stats.inference import Floats, Ints
+from rubriclab.stats.inference import Floats, Ints, distinct
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def _texts(data: RunData) -> Ints:
     if data.items["block"].notna().all():
         return units(data.items, "block").code
     item = data.judgments["item"].to_numpy().astype(np.int64)
-    call = np.unique(data.judgments["call"].to_numpy(), return_inverse=True)[1]
-    first = np.full(int(call.max()) + 1, len(data.items), dtype=np.int64)
+    calls, call = distinct(data.judgments["call"].to_numpy())
+    first = np.full(len(calls), len(data.items), dtype=np.int64)
     np.minimum.at(first, call, item)
     text = np.arange(len(data.items), dtype=np.int64)
     text[item] = first[call]
@@ -100,8 +100,11 @@ def arm_rows(data: RunData, layout: Layout, code: int, arm: Arm, judgments: pd.D
     text_codes, text_of = compress(layout.text[item_code], len(data.items))
     renumber = np.full(len(layout.names) + 1, len(present), dtype=np.int64)
     renumber[present] = np.arange(len(present))
-    position = layout.place[ordering, layout.criterion[item_all]]
-    ok = ok_rows(judgments) & (score_index(value, arm.scores) >= 0) & (position >= 0)
+    # What an ordering says of a criterion, by one code of both.
+    asked_of = ordering * layout.place.shape[1] + layout.criterion[item_code][item]
+    position = layout.place.ravel()[asked_of]
+    readable = ok_rows(judgments) & (score_index(value, arm.scores) >= 0) & (position >= 0)
+    ok = slice(None) if bool(readable.all()) else readable  # all are, mostly: then nothing is copied
     slot = read_slots(item, judgments)
     matrix = np.full((len(item_code), int(slot.max()) + 1), np.nan)
     matrix[item[ok], slot[ok]] = value[ok]
@@ -121,7 +124,7 @@ def arm_rows(data: RunData, layout: Layout, code: int, arm: Arm, judgments: pd.D
         call=judgments["call"].to_numpy().astype(np.int64)[ok],
         criterion=criterion,
         position=position[ok],
-        before=renumber[layout.before[ordering, layout.criterion[item_all]][ok]],
+        before=renumber[layout.before.ravel()[asked_of[ok]]],
         value=value[ok],
         asked=len(judgments),
         sums=np.bincount(cell, weights=value[ok], minlength=size).reshape(shape).astype(np.float64),

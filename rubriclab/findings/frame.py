@@ -294,7 +294,8 @@ def count_table(*codes: tuple[Ints, int]) -> Floats:
     sizes = [size for _, size in codes]
     flat = codes[0][0]
     for code, size in codes[1:]:
-        flat = flat * size + code
+        flat = flat * size
+        flat += code
     return np.bincount(flat, minlength=int(np.prod(sizes))).reshape(sizes).astype(np.float64)
 
 

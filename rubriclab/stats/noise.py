@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rubriclab.stats.inference import Floats, Ints, sum_by
+from rubriclab.stats.inference import Floats, Ints, distinct, sum_by
 
 
 class Spread(NamedTuple):
@@ -27,7 +27,8 @@ def within_item_sd(item: Ints, values: Floats, n_items: int) -> Floats:
     ``values``: one a read, NaN where unread; they are left out.
     """
     read = np.isfinite(values)
-    item, values = item[read], values[read]
+    if not bool(read.all()):
+        item, values = item[read], values[read]
     if not len(values):
         return np.full(n_items, np.nan)
     centred = values - values.mean()  # keeps the sum of squares from cancelling
@@ -83,8 +84,9 @@ def differences(
         apart = (apart > 0).astype(np.float64)
     every = _pairs(item, score, apart, n_items)
     # A read that is alone under its order has no pair there; of millions, few are left to be sorted.
-    again = _again(item * orders + order, n_items * orders)
-    cell, within = np.unique((item * orders + order)[again], return_inverse=True)
+    read = item * orders + order
+    again = _again(read, n_items * orders)
+    cell, within = distinct(read[again])
     same = sum_by(cell // orders, _pairs(within, score[again], apart, len(cell)), n_items)
     with np.errstate(invalid="ignore", divide="ignore"):
         return Differences(*((of[:, 0] / of[:, 1]) for of in (every - same, same)))
