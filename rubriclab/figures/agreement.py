@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, beside, listed
-from rubriclab.figures.style import EVEN_LINE, SEQUENTIAL, Behind, Chart, judge_color, looks_of
+from rubriclab.figures.style import EVEN_LINE, SEQUENTIAL, Behind, Chart, judge_color, looks_of, once
 from rubriclab.findings.agreement_results import ArmAgreement, Coefficients, OrderAgreement
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
@@ -30,6 +30,7 @@ SINGLE = {
 """Coefficients of single values, as rows of a chart name them."""
 
 
+@once
 def coefficient_dots(arms: Sequence[ArmAgreement]) -> Chart:
     """Every coefficient of a single read with its interval, a colour a strategy; people's own as bars.
 
@@ -57,6 +58,7 @@ def coefficient_dots(arms: Sequence[ArmAgreement]) -> Chart:
     )
 
 
+@once
 def order_dots(arm: ArmAgreement, *, run_judges: Sequence[str] = ()) -> Chart:
     """Weighted kappa of each order by itself with a rating, with intervals; people's own as a band."""
     orders = arm.orderings
@@ -77,6 +79,7 @@ def order_dots(arm: ArmAgreement, *, run_judges: Sequence[str] = ()) -> Chart:
     return drawing.chart(tr("Weighted kappa with people by order: {told}.", told=told))
 
 
+@once
 def confusion_cells(arm: ArmAgreement) -> Chart:
     """How many items people rated by row and the judge scored by column; shares by row colour them."""
     shown = arm.confusion

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Literal
 
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
-from rubriclab.figures.style import Behind, Chart, judge_color
+from rubriclab.figures.style import Behind, Chart, judge_color, once
 from rubriclab.findings.alignment import StrategyDifference, Sweep
 from rubriclab.findings.alignment_arms import ArmAlignment, OrderingRank
 from rubriclab.model import Arm
@@ -22,6 +22,7 @@ ROW = 30
 """Height of one line of a forest plot in pixels."""
 
 
+@once
 def forest(arms: Sequence[ArmAlignment], *, measure: Literal["pearson", "spearman"] = "pearson") -> Chart:
     """r (or rho) with its interval, a row per judge and data set, a colour per strategy."""
     rows = list(dict.fromkeys(_place(arm.arm) for arm in arms))
@@ -63,6 +64,7 @@ def _correlated(arm: ArmAlignment, r: float) -> str:
     return tr("{strategy} on {place} {r}", strategy=arm.arm.strategy, place=_place(arm.arm), r=number(r, ".2f"))
 
 
+@once
 def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
     """Paired differences in r with their intervals and the line at no difference.
 
@@ -98,6 +100,7 @@ def difference_forest(found: Sequence[StrategyDifference]) -> Chart:
     return drawing.chart(tr("Paired differences in correlation: {parts}.", parts=listed(parts, of=len(found))))
 
 
+@once
 def reliability_curves(arms: Sequence[ArmAlignment]) -> Chart:
     """Dependability of a mean over so many reads, with its interval, and the target."""
     drawn = [arm for arm in arms if arm.reliability is not None]
@@ -139,6 +142,7 @@ def _reads_hover(k: int, value: float, ci: Interval) -> str:
     return tr("{k} reads: {dependable:.2f} {ends}", k=k, dependable=value, ends=ends)
 
 
+@once
 def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
     """Mean r against the number of orders averaged, with the band over subsets of reads."""
     drawing = Drawing(x=tr("Orders averaged per item"), y=tr("Pearson r with humans"))
@@ -179,6 +183,7 @@ def budget_curves(arms: Sequence[ArmAlignment]) -> Chart:
     return drawing.chart(tr("Correlation by number of orders averaged: {told}.", told=told))
 
 
+@once
 def ordering_dots(arm: ArmAlignment, *, most: int = 24) -> Chart:
     """r of every single ordering, best on top, the canonical one marked; at most ``most``."""
     ranked = [o for o in arm.ordering_rank if o.rank is not None]
@@ -225,6 +230,7 @@ def _usual_rank(canonical: OrderingRank | None, ranked: int) -> str:
     return tr("The usual order ranks {ranks} of {ranked}.", ranks=_ranks(canonical), ranked=ranked)
 
 
+@once
 def sweep_lines(table: Sweep, *, measure: str = "r") -> Chart:
     """A line per judge over a factor's levels: ``measure`` "r" with intervals, or "v"."""
     title = tr("Agreement with humans (Pearson r)") if measure == "r" else tr("Uneven picking of places (Cramér's V)")

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, listed, verdict_said
-from rubriclab.figures.style import DIVERGING, Behind, Chart, looks_of
+from rubriclab.figures.style import DIVERGING, Behind, Chart, looks_of, once
 from rubriclab.findings.batch_results import ArmBatch, BeforeCell
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
@@ -20,6 +20,7 @@ FEW = 3
 """Scores below which a cell is left blank: their mean is theirs alone."""
 
 
+@once
 def place_dots(arm: ArmBatch, *, run_judges: Sequence[str] = ()) -> Chart:
     """Points from the responses' own means by place; the shaded band is too small to matter."""
     drawing = Drawing(x=tr("Points from the own mean"), height=110 + 34 * arm.size)
@@ -54,6 +55,7 @@ def place_dots(arm: ArmBatch, *, run_judges: Sequence[str] = ()) -> Chart:
     )
 
 
+@once
 def before_heatmap(arm: ArmBatch) -> Chart:
     """Mean shift by what the response just before gets alone (rows) and by place (columns)."""
     names, table, cells = _table(arm)
@@ -114,6 +116,7 @@ def _behind(arm: ArmBatch, place: int) -> Behind:
     return Behind(tr("{judge}, place {place}", judge=arm.arm.judge, place=place), arm=arm.code, position=place)
 
 
+@once
 def effect_forest(arm: ArmBatch, *, run_judges: Sequence[str] = ()) -> Chart:
     """Drift, neighbour and company, each with its interval; the band is too small to matter."""
     rows: list[tuple[str, Effect]] = [

@@ -8,7 +8,7 @@ from html import escape
 from itertools import cycle
 
 from rubriclab.figures.marks import Drawing, Mark, beside
-from rubriclab.figures.style import OVER, UNDER, Chart
+from rubriclab.figures.style import OVER, UNDER, Chart, once
 from rubriclab.findings.check import COVERAGE_RANGE, LAB_TEST, LEVEL_RANGE, PAPERS_TEST, Check, Quantity
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many, number
@@ -18,6 +18,7 @@ COLORS = (UNDER, OVER, "#009e73", "#b45f93", "#c79100")
 NAMES = {LAB_TEST: msg("the lab's test"), PAPERS_TEST: msg("chi² as in the papers")}
 
 
+@once
 def rejection(checks: Sequence[Check], *, quantity: Quantity = "type-I error") -> Chart:
     """Rejection rates of the lab's test and of the papers' chi-square by judge.
 
@@ -36,6 +37,7 @@ def rejection(checks: Sequence[Check], *, quantity: Quantity = "type-I error") -
     )
 
 
+@once
 def coverage(checks: Sequence[Check]) -> Chart:
     """How often 95 % intervals hold the true value, by judge, one colour a quantity."""
     shown = [c for c in checks if c.quantity == "coverage"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from rubriclab.figures.marks import Drawing, Mark, beside
-from rubriclab.figures.style import Behind, Chart, looks_of
+from rubriclab.figures.style import Behind, Chart, looks_of, once
 from rubriclab.findings.choice import ChoiceModel, Level
 from rubriclab.findings.choice_words import ends_said, odds_said
 from rubriclab.model.language import msg, tr
@@ -21,6 +21,7 @@ FINEST = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4)
 """Round places on the log axis: few enough for a phone, and two at least."""
 
 
+@once
 def position_odds(models: Sequence[ChoiceModel], *, run_judges: Sequence[str] = ()) -> Chart:
     """A forest of position odds, one colour a judge.
 
@@ -34,11 +35,13 @@ def position_odds(models: Sequence[ChoiceModel], *, run_judges: Sequence[str] = 
     return _forest(lines, tr("position"), run_judges, by_position=True)
 
 
+@once
 def label_odds(models: Sequence[ChoiceModel], *, run_judges: Sequence[str] = ()) -> Chart:
     """A forest of label odds; empty where labels never moved apart from scores."""
     return _forest([(m, list(m.label)) for m in models if m.label], tr("label"), run_judges)
 
 
+@once
 def neighbour_odds(models: Sequence[ChoiceModel], *, run_judges: Sequence[str] = ()) -> Chart:
     """A forest of odds by the score read just before."""
     lines = [

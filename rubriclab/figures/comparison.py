@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from rubriclab.figures.comparison_names import judge_names as judge_names
 from rubriclab.figures.comparison_names import names as _names
-from rubriclab.figures.marks import Drawing, Mark, Scale, folded, verdict_said
+from rubriclab.figures.marks import Drawing, Mark, folded, verdict_said
 from rubriclab.figures.style import (
     ACCENT,
     EVEN_LINE,
     OVER,
-    SEQUENTIAL,
     UNDER,
     Behind,
     Chart,
     Look,
     looks_of,
     new_figure,
+    once,
     with_behind,
 )
 from rubriclab.findings.comparison import ComparisonResult
 from rubriclab.findings.comparison_cells import Point
 from rubriclab.findings.comparison_judge import JudgeComparison
-from rubriclab.findings.comparison_together import JudgesTogether
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import many, number, p_value, plural
+from rubriclab.model.wording import number, p_value, plural
 from rubriclab.stats.comparison import Parabola
 from rubriclab.stats.inference import Interval
 
@@ -38,10 +36,9 @@ Measure = Literal["pc", "pf"]
 _PC = msg("Position consistency (PC)")
 _TITLES = {"pc": _PC, "pf": msg("Preference fairness (PF)")}
 _PF = msg("PF (primacy < 0 < recency)")
-_ROOM = 24
-"""Characters of judges' names side by side for which a phone has room below cells; else they are numbered."""
 
 
+@once
 def advantage_bars(result: ComparisonResult) -> Chart:
     """How far the first place wins by judge, with the band of what is of no interest."""
     marks = [
@@ -99,11 +96,13 @@ def _advantage_hover(judge: JudgeComparison) -> str:
     )
 
 
+@once
 def consistency_bars(result: ComparisonResult) -> Chart:
     """PC of each judge with its 95 % interval; the number in the hover."""
     return _bars(result.judges, "pc")
 
 
+@once
 def fairness_bars(result: ComparisonResult) -> Chart:
     """PF of each judge with its 95 % interval: left of 0 primacy, right of 0 recency."""
     return _bars(result.judges, "pf")
@@ -142,6 +141,7 @@ def _bars(judges: Sequence[JudgeComparison], measure: Measure) -> Chart:
     )
 
 
+@once
 def pc_against_pf(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> Chart:
     """Each judge's PF over its PC (large), with its cells behind it (small)."""
     looks = _looks(result.judges, run_judges)
@@ -175,6 +175,7 @@ def pc_against_pf(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -
     return drawing.chart(tr("PF against PC, one large point a judge: {words}.", words=words or tr("none")))
 
 
+@once
 def against_win_rate(
     judges: Sequence[JudgeComparison],
     *,
@@ -254,6 +255,7 @@ def _parabola_words(judge: JudgeComparison, measure: Measure) -> str:
     )
 
 
+@once
 def task_radar(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> Chart:
     """PC by task, one closed line a judge; a task that a judge lacks is a gap."""
     tasks = sorted({group.name for judge in result.judges for group in judge.by_task})
@@ -294,72 +296,6 @@ def task_radar(result: ComparisonResult, *, run_judges: Sequence[str] = ()) -> C
     return with_behind(figure, tr("Position consistency by task. {words}.", words=words or tr("No judge")), behind)
 
 
-def agreement_heatmap(together: JudgesTogether, *, ties: bool = True) -> Chart:
-    """Share of calls that two judges answered alike, with or without those where one said tie."""
-    agreement = together.with_ties if ties else together.without_ties
-    judges, n = together.judges, len(together.judges)
-    share = np.asarray(agreement.share, dtype=np.float64)
-
-    def hover(i: int, j: int) -> str:
-        return tr(
-            "{one} and {other}<br>{share} ({low} to {high})<br>{calls} calls",
-            one=escape(judges[i]),
-            other=escape(judges[j]),
-            share=_percent(share[i, j]),
-            low=_percent(agreement.low[i, j]),
-            high=_percent(agreement.high[i, j]),
-            calls=int(agreement.n[i, j]),
-        )
-
-    drawing = Drawing(height=150 + 44 * max(n, 2))
-    drawing.cells(
-        share,
-        Scale(SEQUENTIAL, 0.0, 1.0),
-        text=lambda i, j: _percent(share[i, j]),
-        hover=hover,
-        x=list(range(n)),  # places, not names: two shortened names may be alike
-    )
-    long = max(map(len, judges), default=0) * n > _ROOM
-    drawing.rows([f"{k + 1} · {name}" for k, name in enumerate(judges)] if long else judges)
-    across = [str(k + 1) for k in range(n)] if long else [escape(name) for name in judges]
-    drawing.figure.update_xaxes(tickvals=list(range(n)), ticktext=across, tickangle=0, automargin=True, showgrid=False)
-    words = "; ".join(
-        tr("{one} and {other} {share}", one=judges[i], other=judges[j], share=_percent(share[i, j]))
-        for i, j in combinations(range(n), 2)
-    )
-    if ties:
-        return drawing.chart(tr("Agreement of judges, ties included: {words}.", words=words))
-    return drawing.chart(tr("Agreement of judges, without ties: {words}.", words=words))
-
-
-def disagreement_curve(together: JudgesTogether) -> Chart:
-    """Share of calls on which at most so many judgments differ from the commonest one."""
-    drawing = Drawing(x=tr("Differing judgments, at most"), y=tr("Share of calls"))
-    shares = [float(share) for share in together.distribution]
-    drawing.dots(
-        [Mark(d, s, hover=tr("at most {d}: {s:.1%}", d=d, s=s)) for d, s in enumerate(shares)],
-        color=ACCENT,
-        upright=True,
-        joined=True,
-        line={"shape": "hv"},
-        marker={"size": 8},
-    )
-    drawing.figure.update_yaxes(range=[0, 1.03], tickformat=".0%")
-    drawing.figure.update_xaxes(dtick=1)
-    words = ", ".join(tr("at most {d}: {share}", d=d, share=_percent(share)) for d, share in enumerate(shares))
-    return drawing.chart(
-        tr(
-            "Disagreement of {judges} on {calls} calls: {words}.",
-            judges=many(len(together.judges), "judge"),
-            calls=together.n_instances,
-            words=words,
-        )
-    )
-
-
-# ------------------------------------------------------------------ small steps
-
-
 def _looks(judges: Sequence[JudgeComparison], run_judges: Sequence[str]) -> list[Look]:
     return looks_of([judge.judge for judge in judges], run_judges)
 
@@ -386,7 +322,3 @@ def _hover(judge: JudgeComparison, interval: Interval) -> str:
 
 def _number(value: float) -> str:
     return number(value, ".3f", unknown=tr("not known"))
-
-
-def _percent(value: float) -> str:
-    return number(value, ".0%")

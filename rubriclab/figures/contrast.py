@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, cut, verdict_said
 from rubriclab.figures.multiples import LINE, Facet, heatmaps, shares, shift_heatmaps
-from rubriclab.figures.style import DIVERGING, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style, judge_color
+from rubriclab.figures.style import DIVERGING, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style, judge_color, once
 from rubriclab.findings.contrast_results import Cells, Contrast, Delta
 from rubriclab.findings.summary import ComparisonLine
 from rubriclab.model.language import msg, tr
@@ -35,6 +35,7 @@ PANELS = {
 """The panels of a forest in their order, what is in score points first."""
 
 
+@once
 def rates(lines: Sequence[ComparisonLine], names: Sequence[tuple[str, ...]]) -> Chart:
     """Consistency and fairness of arms of pairs or lists, a row an arm, with 95 % intervals."""
     rows = [" · ".join(name) for name in names]
@@ -68,6 +69,7 @@ def rates(lines: Sequence[ComparisonLine], names: Sequence[tuple[str, ...]]) -> 
     return drawing.chart(tr("Consistency and fairness with 95 % intervals: {words}.", words=words))
 
 
+@once
 def difference_heatmap(pair: Contrast) -> Chart:
     """Cells of a less b, colours around 0; outlined where an interval that holds with all others at once leaves out 0.
 
@@ -107,6 +109,7 @@ def _frame(row: int, column: int, ink: str) -> dict[str, Any]:
     return {"type": "rect", **sides, "line": {"width": 2.5, "color": ink}}
 
 
+@once
 def difference_forest(pair: Contrast) -> Chart:
     """Every number of a less b with its 95 % interval; a panel for each unit.
 

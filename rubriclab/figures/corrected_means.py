@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
-from rubriclab.figures.style import Behind, Chart, judge_color
+from rubriclab.figures.style import Behind, Chart, judge_color, once
 from rubriclab.findings.corrected_means_results import Buying, CorrectedArm, SystemMean
 from rubriclab.findings.corrected_means_words import system_said
 from rubriclab.model.language import msg, tr
@@ -15,6 +15,7 @@ from rubriclab.stats.inference import NO_INTERVAL, Interval
 KINDS = (("plain", msg("judge's mean")), ("rated", msg("ratings alone")), ("corrected", msg("corrected")))
 
 
+@once
 def mean_forest(arm: CorrectedArm) -> Chart:
     """The three means of all items and of each system, with their intervals."""
     systems = arm.systems
@@ -51,6 +52,7 @@ def mean_forest(arm: CorrectedArm) -> Chart:
     )
 
 
+@once
 def rate_forest(arm: CorrectedArm) -> Chart:
     """Pass rates at the cut, as the means; by sensitivity and specificity where these are known."""
     systems = [one for one in arm.systems if one.rate is not None]
@@ -84,6 +86,7 @@ def rate_forest(arm: CorrectedArm) -> Chart:
     return drawing.chart(tr("Pass rates of {judge}: {told}.", judge=arm.arm.judge, told=listed(told, of=len(systems))))
 
 
+@once
 def order_dots(arm: CorrectedArm, system: SystemMean) -> Chart:
     """The judge's mean and the corrected one under each order of the options."""
     drawing = Drawing(x=tr("Mean score, points"), height=120 + 34 * max(1, len(system.orders)))
@@ -114,6 +117,7 @@ def order_dots(arm: CorrectedArm, system: SystemMean) -> Chart:
     return drawing.chart(tr("Means under each order: {told}.", told=listed(told, of=len(system.orders))))
 
 
+@once
 def buying_curves(buying: Buying) -> Chart:
     """Half the width of the interval by number of ratings, with the judge and without; the wanted one dotted."""
     drawing = Drawing(x=tr("Items rated by people"), y=tr("Half-width of the interval, points"))

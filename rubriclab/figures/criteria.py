@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, verdict_said
-from rubriclab.figures.style import DIVERGING, Behind, Chart, looks_of
+from rubriclab.figures.style import DIVERGING, Behind, Chart, looks_of, once
 from rubriclab.findings.criteria_results import ArmCriteria
 from rubriclab.model.language import tr
 from rubriclab.model.wording import number
@@ -18,6 +18,7 @@ CELL = 54
 """Height of a heatmap row in pixels: a comfortable touch target."""
 
 
+@once
 def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
     """Shift of each criterion's mean score by position, colours centred on 0 (v2 Figure 10).
 
@@ -41,6 +42,7 @@ def shift_heatmap(arm: ArmCriteria, *, limit: float | None = None) -> Chart:
     return drawing.chart(_shift_alt(arm, shift))
 
 
+@once
 def place_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
     """Points each criterion gains by being read first instead of last; the band does not matter."""
     rows = [(criterion.criterion, criterion.first_less_last) for criterion in arm.criteria]
@@ -111,6 +113,7 @@ def shift_behind(arm: ArmCriteria, criterion: int, place: int, name: str, run: s
     return Behind(name_of_cell, arm.code, position=place + 1, criterion=effect.criterion, run=run)
 
 
+@once
 def carryover_forest(arm: ArmCriteria, *, run_judges: Sequence[str] = ()) -> Chart:
     """What reading each criterion just before adds to the next score, with its interval."""
     rows = arm.carryover

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rubriclab.figures.marks import Drawing, Mark
-from rubriclab.figures.style import ACCENT, Behind, Chart, judge_color
+from rubriclab.figures.style import ACCENT, Behind, Chart, judge_color, once
 from rubriclab.findings.debiasing_results import Debiased, Standing
 from rubriclab.model.language import tr
 from rubriclab.model.wording import many, number
@@ -14,6 +14,7 @@ from rubriclab.model.wording import many, number
 LINES = ("random", "balanced", "fixed")
 
 
+@once
 def debiasing_curve(entries: Sequence[Debiased]) -> Chart:
     """One line a strategy, single points for methods of one call; the debiaser's level dotted.
 

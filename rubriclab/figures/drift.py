@@ -8,7 +8,7 @@ import numpy as np
 from plotly.subplots import make_subplots
 
 from rubriclab.figures.marks import Drawing, Mark, verdict_said
-from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style
+from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style, once
 from rubriclab.findings.drift import Answer, Drift
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number
@@ -17,6 +17,7 @@ ROW, ITEMS = 34, 320
 """Height in pixels of an answer's line, and of the panel of items."""
 
 
+@once
 def then_and_now(found: Drift) -> Chart:
     """Above: an item's mean over orders then (across) and now (up); on the dotted line nothing changed. Below: what
     each part changed by with the interval of all at once; shaded what is too small to be of interest."""

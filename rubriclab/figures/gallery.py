@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import LONGEST, Drawing, Mark, cut, listed, verdict_said
-from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Chart
+from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, UNDER, Chart, once
 from rubriclab.findings.gallery import POINTS, GalleryResult, LoggedAdvantage
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, many, number
@@ -18,6 +18,7 @@ NAMED = 60
 _AXIS = msg("Points for the first place")
 
 
+@once
 def forest(result: GalleryResult) -> Chart:
     """A row a log, the largest advantage on top; the pooled estimate and the prediction at the foot."""
     rows, pooled = [row for row in result.rows if np.isfinite(row.value)], result.pooled
@@ -77,6 +78,7 @@ def _name_rows(drawing: Drawing, names: Sequence[str], foot: float | None, count
     drawing.figure.update_xaxes(showgrid=True, gridcolor="rgba(128,128,128,0.18)", ticksuffix="")
 
 
+@once
 def by_gap(result: GalleryResult) -> Chart:
     """Advantage over quality gap, a dot a log, with the line of the random-effects regression."""
     rows = [row for row in result.rows if np.isfinite(row.value) and np.isfinite(row.gap)]

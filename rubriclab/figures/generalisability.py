@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from rubriclab.figures.marks import WRAPPED, Drawing, Mark, listed
-from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color
+from rubriclab.figures.style import ACCENT, EVEN_LINE, Chart, judge_color, once
 from rubriclab.findings.decision_study import Line, Ranked
 from rubriclab.findings.generalisability_results import GStudy, Plan
 from rubriclab.findings.generalisability_words import term_words
@@ -14,6 +14,7 @@ from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
 
 
+@once
 def component_bars(study: GStudy) -> Chart:
     """Each source's share of the variance as a bar with its interval, the largest first."""
     ones = sorted(study.sources, key=lambda one: -one.share)
@@ -46,6 +47,7 @@ def component_bars(study: GStudy) -> Chart:
     return drawing.chart(tr("Bars of what the scores of {name} vary with. {told}.", name=study.name, told=listed(told)))
 
 
+@once
 def design_curves(lines: Sequence[Line], *, calls: int, absolute: bool = False) -> Chart:
     """Reliability by calls an item, one line a way to spend them; dotted: the budget of ``calls``."""
     drawing = Drawing(x=tr("Calls an item"), y=tr("Reliability"), height=420)
@@ -75,6 +77,7 @@ def design_curves(lines: Sequence[Line], *, calls: int, absolute: bool = False) 
     return drawing.chart(tr("Reliability by calls an item. {told}.", told=listed(told)))
 
 
+@once
 def mix_forest(mixes: Sequence[Ranked], *, absolute: bool = False) -> Chart:
     """The best mix of a budget and those nearest to it, each with its interval."""
     drawing = Drawing(x=tr("Reliability"), height=110 + 38 * max(1, len(mixes)))

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark
-from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, Chart, judge_color
+from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, Chart, judge_color, once
 from rubriclab.findings.guide import MeansOfReads, OrderBesideNoise, PickedPositions
 from rubriclab.findings.reads import Read
 from rubriclab.model.language import tr
@@ -17,6 +17,7 @@ from rubriclab.model.wording import many, number
 HEIGHT = 320
 
 
+@once
 def score_by_order(reads: Sequence[Read], *, marked: int, scores: Sequence[int]) -> Chart:
     """The score an answer got under each order, as steps; the order ``marked`` (0-based) lit."""
     scored = [(i + 1, read.score, read) for i, read in enumerate(reads) if read.score is not None]
@@ -47,6 +48,7 @@ def score_by_order(reads: Sequence[Read], *, marked: int, scores: Sequence[int])
     return drawing.chart(told + tr("Order {order} gave {score:g}.", order=marked + 1, score=here))
 
 
+@once
 def noise_bars(arms: Sequence[OrderBesideNoise]) -> Chart:
     """Of each judge two bars: how often two readings differ in the same order, and in others."""
     drawing = Drawing(y="", x=tr("Pairs of readings with different scores"), height=80 + 74 * len(arms))
@@ -80,6 +82,7 @@ def noise_bars(arms: Sequence[OrderBesideNoise]) -> Chart:
     return drawing.chart(tr("Share of pairs of readings that give different scores: {words}.", words=words))
 
 
+@once
 def position_bars(arms: Sequence[PickedPositions], *, top: float) -> Chart:
     """Shares of the positions picked, one colour a judge; dotted: what an even judge shows.
 
@@ -115,6 +118,7 @@ def position_bars(arms: Sequence[PickedPositions], *, top: float) -> Chart:
     return drawing.chart(tr("Share of judgments that picked each position, first to last. {words}.", words=words))
 
 
+@once
 def means_by_item(means: MeansOfReads, *, scores: Sequence[int]) -> Chart:
     """Each answer's mean over all orders as a dot, and where means of k reads fall as a bar."""
     title = tr("Answers, from the lowest mean to the highest")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from html import escape
 
 from rubriclab.figures.marks import Drawing, Mark, listed
-from rubriclab.figures.style import EVEN_LINE, Behind, Chart, judge_color
+from rubriclab.figures.style import EVEN_LINE, Behind, Chart, judge_color, once
 from rubriclab.findings.jury_results import JuryOf, Measured, Mix
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number
 
 
+@once
 def budget_curves(of: JuryOf, found: Measured, *, shared: bool = False) -> Chart:
     """By what an item costs, agreement with people (or the error from the mean of all judges), a line a number of judges.
 
@@ -69,6 +70,7 @@ def curve(found: Measured, size: int, *, shared: bool, every: int) -> list[Mix]:
     return list(kept.values())
 
 
+@once
 def order_forest(of: JuryOf) -> Chart:
     """Of every two judges how their order errors correlate, with intervals; 0: they err independently."""
     pairs = sorted(of.pairs, key=lambda pair: -pair.correlation)

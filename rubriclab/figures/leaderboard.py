@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
-from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart
+from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart, once
 from rubriclab.findings.leaderboard import Candidate, Leaderboard
 from rubriclab.model.language import tr
 from rubriclab.model.wording import many
@@ -20,6 +20,7 @@ NARROW = 0.05
 """Win rates closer together than that are told with a digit behind the point."""
 
 
+@once
 def win_rate_dots(board: Leaderboard) -> Chart:
     """Each candidate's win rate under both orders with its interval, and as logged beside it."""
     shown = board.candidates[:MOST]

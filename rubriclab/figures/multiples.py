@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from rubriclab.figures.criteria import shift_behind, shift_hover, shift_text, shifts
 from rubriclab.figures.marks import LONGEST, Drawing, Mark, Scale, cut, folded
 from rubriclab.figures.position import share_behind, share_hover, share_scale, share_text
-from rubriclab.figures.style import DIVERGING, Behind, Chart, house_style, looks_of
+from rubriclab.figures.style import DIVERGING, Behind, Chart, house_style, looks_of, once
 from rubriclab.findings.criteria_results import ArmCriteria
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.model.language import tr
@@ -55,6 +55,7 @@ class _Panel:
         return "<br>".join(folded(part, LONGEST, 2) for part in self.facet.name)
 
 
+@once
 def heatmaps(facets: Sequence[Facet]) -> Chart:
     """P(position | score) of several arms of one scale, all on one colour scale around 1/n.
 
@@ -77,6 +78,7 @@ def heatmaps(facets: Sequence[Facet]) -> Chart:
     return _multiples(panels, scale, (scale.low, even, scale.high), ".0%", tr("Score")).chart(alt)
 
 
+@once
 def shift_heatmaps(facets: Sequence[Facet]) -> Chart:
     """Shift of each criterion's mean score by position, several arms on one scale around 0."""
     panels = [_criteria_panel(facet) for facet in facets]
@@ -89,6 +91,7 @@ def shift_heatmaps(facets: Sequence[Facet]) -> Chart:
     return _multiples(panels, scale, (-reach, 0.0, reach), "+.2f").chart(alt)
 
 
+@once
 def shares(facets: Sequence[Facet], *, run_judges: Sequence[str] = ()) -> Chart:
     """Share of judgments at each position, a line an arm with 95 % intervals, and 1/n.
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, beside
-from rubriclab.figures.style import Behind, Chart, judge_color
+from rubriclab.figures.style import Behind, Chart, judge_color, once
 from rubriclab.findings.ordering import UNIT, BiasCost, Costed, cost_said
 from rubriclab.model.language import msg, tr
 from rubriclab.stats.inference import NO_INTERVAL, Interval
@@ -27,6 +27,7 @@ LINE = 38
 """Characters of a line of the reason in a row without a dot, so that a phone has room for it."""
 
 
+@once
 def bias_cost(named: Mapping[str, BiasCost], *, codes: Mapping[str, int] = MappingProxyType({})) -> Chart:
     """Bias Costs of each arm, without noise and as in the paper, in percentage points.
 

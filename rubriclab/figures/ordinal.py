@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
-from rubriclab.figures.style import Behind, Chart, judge_color
+from rubriclab.figures.style import Behind, Chart, judge_color, once
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, OrdinalArm, OrdinalResult, Twice
 from rubriclab.findings.rasch_words import rater_said
 from rubriclab.model.language import msg, tr
@@ -37,6 +37,7 @@ def in_half_widths(value: float, ci: Interval) -> float:
     return float(np.clip(value / half, -8.0, 8.0)) if np.isfinite(half) and half > 0 else float("nan")
 
 
+@once
 def twice_forest(result: OrdinalResult) -> Chart:
     """A row a question and arm: beyond the dotted lines an interval leaves out 0."""
     rows = [row for arm in result.arms for row in _of_arm(arm)] + list(_gaps(result))

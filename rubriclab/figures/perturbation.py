@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, verdict_said
-from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, UNDER, Behind, Chart, looks_of
+from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, UNDER, Behind, Chart, looks_of, once
 from rubriclab.findings.perturbation_groups import FAILED
 from rubriclab.findings.perturbation_results import Perturbation, PerturbationGroup
 from rubriclab.model.language import msg, tr
@@ -23,6 +23,7 @@ ROW = 30
 SYMBOL = {"pearson": "Pearson r", "spearman": msg("Spearman rho")}
 
 
+@once
 def agreement_forest(group: PerturbationGroup, kind: Kind = "pearson") -> Chart:
     """Every form's agreement with gold and its interval; a dotted line at the baseline (Table 3)."""
     forms = group.perturbations
@@ -40,6 +41,7 @@ def agreement_forest(group: PerturbationGroup, kind: Kind = "pearson") -> Chart:
     return drawing.chart(_forest_alt(forms, values, kind))
 
 
+@once
 def reference_lines(
     groups: Sequence[PerturbationGroup], kind: Kind = "spearman", *, run_judges: Sequence[str] = ()
 ) -> Chart:
@@ -76,6 +78,7 @@ def reference_lines(
     return drawing.chart(tr("{title} by the reference's score. {words}", title=title, words=words))
 
 
+@once
 def distribution_heatmap(group: PerturbationGroup) -> Chart:
     """Share of judgments by score for every form; failed ones are -1, gold is the top row."""
     forms = group.perturbations
@@ -117,6 +120,7 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
     return drawing.chart(_distribution_alt(rows, share, scores))
 
 
+@once
 def shift_bars(group: PerturbationGroup) -> Chart:
     """Mean score of each form less the baseline's, with its interval, in score points."""
     shifted = [(form, form.shift) for form in group.perturbations if form.shift is not None]
@@ -138,6 +142,7 @@ def shift_bars(group: PerturbationGroup) -> Chart:
     )
 
 
+@once
 def flip_bars(group: PerturbationGroup) -> Chart:
     """How often a read under each form differs from the baseline; dotted: the judge's own noise."""
     shifted = [(form, form.shift) for form in group.perturbations if form.shift is not None]

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, beside
-from rubriclab.figures.style import Behind, Chart, centred_at, judge_color, looks_of
+from rubriclab.figures.style import Behind, Chart, centred_at, judge_color, looks_of, once
 from rubriclab.findings.position_results import PositionArm
 from rubriclab.findings.shift import Shift
 from rubriclab.model.language import msg, tr
@@ -19,6 +19,7 @@ CELL = 54
 """Height of a heatmap row in pixels: a comfortable touch target."""
 
 
+@once
 def shift_forest(arms: Sequence[PositionArm], smallest: float) -> Chart:
     """By how many points the order moves each arm, with ``smallest``, the effect of interest.
 
@@ -71,6 +72,7 @@ def _shift(shift: Shift, kind: int) -> tuple[float, Interval]:
     )[kind]
 
 
+@once
 def pull_bars(arm: PositionArm, *, run_judges: Sequence[str] = ()) -> Chart:
     """What each place does to the mean score, with intervals of all places at once."""
     drawing = Drawing(x=tr("Position shown"), y=tr("Score points"))
@@ -112,6 +114,7 @@ def _ends(ci: Interval, form: str) -> str:
     return tr(", 95 % interval {ends}", ends=interval(ci, form)) if np.isfinite(ci.low) else ""
 
 
+@once
 def selection_bars(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = ()) -> Chart:
     """Share of judgments at each position with 95 % intervals and a dotted line at 1/n.
 
@@ -147,6 +150,7 @@ def selection_bars(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = (
     return drawing.chart(_selection_alt(arms))
 
 
+@once
 def heatmap(arm: PositionArm) -> Chart:
     """P(position | score): colours diverge from 1/n; every cell can be clicked on.
 
@@ -209,6 +213,7 @@ def share_behind(arm: PositionArm, score: int, place: int, name: str, run: str |
     return Behind(cell, arm.code, chosen, position, run=run)
 
 
+@once
 def score_distribution(arms: Sequence[PositionArm], *, run_judges: Sequence[str] = ()) -> Chart:
     """How often each score was given, with the unreadable share as the last bar."""
     drawing = Drawing(x=tr("Score"), y=tr("Share of all judgments"))

@@ -9,7 +9,7 @@ import numpy as np
 from plotly.subplots import make_subplots
 
 from rubriclab.figures.marks import Drawing, Mark, cut
-from rubriclab.figures.style import ACCENT, OVER, Chart, house_style
+from rubriclab.figures.style import ACCENT, OVER, Chart, house_style, once
 from rubriclab.findings.protocols import ProtocolComparison
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many, number
@@ -17,6 +17,7 @@ from rubriclab.model.wording import many, number
 _SHORT = 20
 
 
+@once
 def protocols(both_ways: ProtocolComparison) -> Chart:
     """Win rate against mean rubric score by candidate, and both protocols' flips below."""
     figure = make_subplots(rows=2, cols=1, row_heights=[0.72, 0.28], vertical_spacing=0.2)

@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, listed, verdict_said
-from rubriclab.figures.style import EVEN_LINE, Behind, Chart, judge_color
+from rubriclab.figures.style import EVEN_LINE, Behind, Chart, judge_color, once
 from rubriclab.findings.pulls import Pull, PullsGroup, pull_sentence
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many
@@ -16,6 +16,7 @@ QUIET = "#a9adb5"
 """Of what is not shown to be an effect."""
 
 
+@once
 def pulls_bars(group: PullsGroup) -> Chart:
     """A bar a change, the largest first; a click leads to the judgments of an arm that has it.
 

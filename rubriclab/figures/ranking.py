@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rubriclab.figures.marks import Drawing, Mark, beside, listed
-from rubriclab.figures.style import Behind, Chart, judge_color
+from rubriclab.figures.style import Behind, Chart, judge_color, once
 from rubriclab.findings.ranking_results import RankReversal
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number
 
 
+@once
 def change_dots(pairs: Sequence[RankReversal]) -> Chart:
     """How often the winner changes between two strategies, and in the same order read twice.
 
@@ -40,6 +41,7 @@ def _noise_alt(pair: RankReversal) -> str:
     return f"{number(pair.noise.changed.value, '.0%')}, {known}"
 
 
+@once
 def flip_bars(pairs: Sequence[RankReversal], *, strict: bool = False) -> Chart:
     """Share of prompts whose winner changes; a row a judge and data set, a colour a pair."""
     rows, kinds = _rows(pairs), _kinds(pairs)
@@ -66,6 +68,7 @@ def flip_bars(pairs: Sequence[RankReversal], *, strict: bool = False) -> Chart:
     return drawing.chart(tr("Share of prompts whose top candidate changes: {parts}.", parts=listed(parts)))
 
 
+@once
 def tau_dots(pairs: Sequence[RankReversal]) -> Chart:
     """Mean Kendall tau-b between the two rankings, with its interval; 1 is the same ranking."""
     rows, kinds = _rows(pairs), _kinds(pairs)

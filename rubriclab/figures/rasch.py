@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rubriclab.figures.marks import GRID, Drawing, Mark, beside, listed
-from rubriclab.figures.style import ACCENT, EVEN_LINE, JUDGE_COLORS, Behind, Chart, judge_color, looks_of
+from rubriclab.figures.style import ACCENT, EVEN_LINE, JUDGE_COLORS, Behind, Chart, judge_color, looks_of, once
 from rubriclab.findings.rasch_results import Element, Place, RaschArm, RaschScale
 from rubriclab.findings.rasch_words import fit_words
 from rubriclab.model.language import msg, tr
@@ -74,6 +74,7 @@ class _Ruler:
         return self.drawing.chart(alt)
 
 
+@once
 def ruler(scale: RaschScale, *, run_judges: Sequence[str] = ()) -> Chart:
     """Items, judges, people, settings, places and thresholds on one axis; higher is better, or more severe."""
     one = _Ruler()
@@ -227,6 +228,7 @@ def _most_added(name: str, places: Sequence[Place]) -> str:
 # ---------------------------------------------------------------- beside the choice model
 
 
+@once
 def places_forest(arm: RaschArm) -> Chart:
     """Each place's log-odds by the Rasch model (scores as ranks) and by the choice model (as names)."""
     lines: tuple[tuple[str, tuple[Place, ...]], ...] = (

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from rubriclab.figures.marks import Drawing, Mark, Scale, cut
-from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, Behind, Chart, house_style
+from rubriclab.figures.style import ACCENT, EVEN_LINE, OVER, SEQUENTIAL, Behind, Chart, house_style, once
 from rubriclab.findings.reads import Read, RunningMean
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
@@ -21,6 +21,7 @@ ROW, TOP = 34, 150
 LONGEST = 11
 
 
+@once
 def reads_strip(
     reads: Sequence[Read],
     *,
@@ -59,6 +60,7 @@ def reads_strip(
     return Chart(figure, _alt(reads, running) + _alt_again(again), drawing.behind)
 
 
+@once
 def criteria_strip(reads: Sequence[Read], *, scores: Sequence[int] = ()) -> Chart:
     """One column a call, one row a criterion: the score it got, with its position in the hover.
 

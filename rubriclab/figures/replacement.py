@@ -5,13 +5,14 @@ from __future__ import annotations
 from html import escape
 
 from rubriclab.figures.marks import Drawing, Mark, listed
-from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart, judge_color
+from rubriclab.figures.style import ACCENT, EVEN_LINE, Behind, Chart, judge_color, once
 from rubriclab.findings.replacement_arms import Annotator, ReplacementArm, Version
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number, p_value
 from rubriclab.stats.replacement import FALSE_DISCOVERIES
 
 
+@once
 def annotator_dots(arm: ReplacementArm, *, most: int = 30) -> Chart:
     """Each annotator: how much more often they than the judge are the nearer one, for a read and the mean.
 
@@ -61,6 +62,7 @@ def _annotator_hover(version: Version, one: Annotator) -> str:
     )
 
 
+@once
 def advantage_dots(arm: ReplacementArm) -> Chart:
     """The advantage of each way to use the judge and of each order, with its interval; filled: it passes."""
     ways = [one for one in (arm.single, arm.averaged, arm.corrected, arm.control, arm.constant) if one is not None]

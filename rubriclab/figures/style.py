@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from threading import Lock
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import plotly.graph_objects as go
 
-from rubriclab.model.language import separators
+from rubriclab.model.language import language, separators
+
+P = ParamSpec("P")
+Drawn = TypeVar("Drawn")
 
 # Okabe-Ito's order, darkened a little so that lines read on white and on near-black alike.
 JUDGE_COLORS = ("#0072b2", "#d55e00", "#009e73", "#b45f93", "#82992c", "#3a95c2", "#7a6ff0", "#7d7d7d")
@@ -112,6 +118,55 @@ class Chart(NamedTuple):
     behind: Mapping[int, Sequence[Behind | None]] = MappingProxyType({})
 
 
+_KEPT: OrderedDict[tuple[Any, ...], tuple[Any, Any]] = OrderedDict()
+_MOST_KEPT = 128
+_KEEPING = Lock()
+
+
+def once(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
+    """``draw``, which draws the same results in the same language only once; no chart may be changed later.
+
+    A page runs anew at every click, mostly on the very results that a cache keeps for it, and Plotly
+    takes longer to make ten charts than all else on the page takes. Results are told apart by which
+    object they are. What is given frames or arrays, which are made anew each time, is drawn each time.
+    """
+
+    @wraps(draw)
+    def drawn(*given: P.args, **options: P.kwargs) -> Drawn:
+        try:
+            key = (draw, language(), _known_by(given), _known_by(options))
+        except TypeError:
+            return draw(*given, **options)
+        with _KEEPING:
+            found = _KEPT.get(key)
+            if found is not None:
+                _KEPT.move_to_end(key)
+                kept: Drawn = found[1]
+                return kept
+        chart = draw(*given, **options)
+        with _KEEPING:
+            # What was given is kept with it: else its place in memory could become another object's.
+            _KEPT[key] = ((given, options), chart)
+            while len(_KEPT) > _MOST_KEPT:
+                _KEPT.popitem(last=False)
+        return chart
+
+    return drawn
+
+
+def _known_by(value: Any) -> Any:
+    """What tells ``value`` from others without comparing numbers. Raises TypeError for frames and arrays."""
+    if value is None or isinstance(value, str | int | float):
+        return type(value), value
+    if type(value) in (list, tuple):
+        return type(value), tuple(map(_known_by, value))
+    if isinstance(value, Mapping):
+        return tuple((name, _known_by(part)) for name, part in value.items())
+    if hasattr(value, "__array__"):
+        raise TypeError(f"{type(value).__name__} is made anew each time")
+    return id(value)
+
+
 def with_behind(figure: go.Figure, alt: str, behind: Mapping[int, Sequence[Behind | None]]) -> Chart:
     """A chart whose points lead to their judgments.
 
@@ -199,18 +254,26 @@ def looks_of(drawn: Sequence[str], judges: Sequence[str] = ()) -> list[Look]:
     return looks
 
 
+_STILL, _WRITTEN = "_rubriclab_still", "_rubriclab_written"
+"""Where a figure keeps its still view, and that what it was written down as."""
+
+
 class _Still(go.Figure):  # type: ignore[misc]  # Plotly has no types
     """A figure that leaves dragging to the page although its points can be clicked on.
 
-    Streamlit takes ``dragmode=False`` for "not set" where points can be selected, and sets
+    It is written down once: a chart does not change, and Plotly copies all of it every time. Streamlit takes ``dragmode=False`` for "not set" where points can be selected, and sets
     "pan", which catches every finger. A mode that Plotly does not know passes Streamlit; Plotly
     then falls back on the template's, which is False.
     """
 
     def to_dict(self) -> dict[str, Any]:
+        written: dict[str, Any] | None = self.__dict__.get(_WRITTEN)
+        if written is not None:
+            return written
         document: dict[str, Any] = super().to_dict()
         document["layout"]["dragmode"] = "none"
         document["layout"].setdefault("template", {}).setdefault("layout", {})["dragmode"] = False
+        self.__dict__[_WRITTEN] = document
         return document
 
 
@@ -219,6 +282,9 @@ def still(figure: go.Figure) -> go.Figure:
 
     A view of the same figure, not a copy: Plotly takes longer to copy one than to make it.
     """
-    view = object.__new__(_Still)
-    view.__dict__.update(figure.__dict__)
+    view = figure.__dict__.get(_STILL)
+    if view is None:
+        view = object.__new__(_Still)
+        view.__dict__.update(figure.__dict__)
+        figure.__dict__[_STILL] = view
     return view

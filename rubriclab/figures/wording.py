@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from rubriclab.figures.marks import Drawing, Mark, listed, verdict_said
-from rubriclab.figures.style import JUDGE_COLORS, Chart, judge_color
+from rubriclab.figures.style import JUDGE_COLORS, Chart, judge_color, once
 from rubriclab.findings.wording import NAMES, WordingGroup, WordingShift
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, number
@@ -17,6 +17,7 @@ COLORS = dict(zip(NAMES, (*JUDGE_COLORS[:3], *JUDGE_COLORS[3:7], "#a9adb5"), str
 """Item, wording and order in the three plainest colours; noise in grey."""
 
 
+@once
 def share_bars(groups: Sequence[WordingGroup]) -> Chart:
     """One bar a judge, stacked by what its scores vary with; the whole bar is all of the variance."""
     drawing = Drawing(x=tr("Share of the variance of scores"), height=150 + 44 * max(1, len(groups)), barmode="stack")
@@ -37,6 +38,7 @@ def share_bars(groups: Sequence[WordingGroup]) -> Chart:
     return drawing.chart(tr("Stacked bars of what scores vary with. {told}.", told=listed(told[:6], of=len(told))))
 
 
+@once
 def component_forest(group: WordingGroup) -> Chart:
     """Each share with its interval, the largest first."""
     ones = sorted(group.components, key=lambda one: -one.share)
@@ -67,6 +69,7 @@ def component_forest(group: WordingGroup) -> Chart:
     )
 
 
+@once
 def wording_forest(group: WordingGroup) -> Chart:
     """Mean score of each wording less that of the first; within the band it does not matter."""
     shown = [(row, one) for row, one in enumerate(group.shifts) if np.isfinite(one.effect.estimate)]

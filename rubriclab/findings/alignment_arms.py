@@ -11,7 +11,7 @@ import pandas as pd
 
 from rubriclab.findings.alignment_ceiling import Ceiling, Raters
 from rubriclab.findings.effects import in_r
-from rubriclab.findings.frame import OptionRows, Units, compress, option_rows, side_by_side
+from rubriclab.findings.frame import OptionRows, Units, by_read, option_rows, read_slots, side_by_side
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import Counted, tr
 from rubriclab.model.wording import many, number
@@ -123,49 +123,22 @@ def available_cases(data: RunData, code: int, arm: Arm, judgments: pd.DataFrame,
     """Every item that a human rated and that has a score, by the mean of the scores it has."""
     rows = option_rows(data, arm, judgments)
     slot = read_slots(rows.item, judgments)
-    shape = rows.n_items, int(slot.max()) + 1
-    scores = _matrix(rows.item, slot, rows.value, shape)
-    order = _matrix(rows.item, slot, rows.ordering.astype(np.float64), shape)
-    asked = np.zeros(shape, dtype=bool)
+    scores = by_read(rows.item, slot, rows.value, rows.n_items)
+    order = by_read(rows.item, slot, rows.ordering.astype(np.float64), rows.n_items)
+    asked: Bools = np.zeros_like(scores, dtype=bool)
     asked[rows.item, slot] = True
     rating = human[rows.item_code]
     at = np.flatnonzero(np.isfinite(rating) & np.isfinite(scores).any(axis=1))
     units = unit[rows.item_code]
     expected = None
     if np.isfinite(rows.expected).any():
-        means = _matrix(rows.item, slot, rows.expected, shape)
+        means = by_read(rows.item, slot, rows.expected, rows.n_items)
         rated = np.flatnonzero(np.isfinite(rating) & np.isfinite(means).any(axis=1))
         expected = ItemReads.of(means[rated], rating[rated], units[rated])
     reads = ItemReads.of(scores[at], rating[at], units[at])
-    return Cases(code, arm, rows, shape[1], scores, order, asked, rating, at, rows.item_code[at], reads, expected)
-
-
-def read_slots(item: Ints, judgments: pd.DataFrame) -> Ints:
-    """Each row's place among the reads of its item, 0..K-1, in order of read and repeat."""
-    read = judgments["read"].to_numpy().astype(np.int64)
-    repeat = judgments["repeat"].to_numpy().astype(np.int64)
-    width = int(repeat.max()) + 1
-    present, column = compress(read * width + repeat, (int(read.max()) + 1) * width)
-    cells = item * len(present) + column
-    if int(cells.max()) + 1 == len(item):
-        taken = np.zeros(len(item), dtype=bool)
-        taken[cells] = True
-        if bool(taken.all()):
-            # Every item was read in the same numbered reads, once each: no sorting needed.
-            return column
-    order = np.argsort(cells, kind="stable")
-    ordered = item[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    sizes = np.diff(np.append(starts, len(ordered)))
-    slot = np.empty(len(item), dtype=np.int64)
-    slot[order] = np.arange(len(item)) - np.repeat(starts, sizes)
-    return slot
-
-
-def _matrix(item: Ints, slot: Ints, values: Floats, shape: tuple[int, int]) -> Floats:
-    matrix = np.full(shape, np.nan)
-    matrix[item, slot] = values
-    return matrix
+    return Cases(
+        code, arm, rows, scores.shape[1], scores, order, asked, rating, at, rows.item_code[at], reads, expected
+    )
 
 
 # ---------------------------------------------------------------- results

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.alignment_arms import read_slots
-from rubriclab.findings.frame import compress, ok_rows, score_index, units
+from rubriclab.findings.frame import by_read, compress, ok_rows, read_slots, score_index, units
 from rubriclab.model import Arm, RunData
 from rubriclab.stats.inference import Floats, Ints, distinct
 
@@ -105,9 +104,6 @@ def arm_rows(data: RunData, layout: Layout, code: int, arm: Arm, judgments: pd.D
     position = layout.place.ravel()[asked_of]
     readable = ok_rows(judgments) & (score_index(value, arm.scores) >= 0) & (position >= 0)
     ok = slice(None) if bool(readable.all()) else readable  # all are, mostly: then nothing is copied
-    slot = read_slots(item, judgments)
-    matrix = np.full((len(item_code), int(slot.max()) + 1), np.nan)
-    matrix[item[ok], slot[ok]] = value[ok]
     shape = (len(text_codes), len(present), arm.n_positions)
     text, criterion = text_of[item[ok]], criterion_of[item[ok]]
     cell = (text * shape[1] + criterion) * shape[2] + position[ok]
@@ -129,7 +125,7 @@ def arm_rows(data: RunData, layout: Layout, code: int, arm: Arm, judgments: pd.D
         asked=len(judgments),
         sums=np.bincount(cell, weights=value[ok], minlength=size).reshape(shape).astype(np.float64),
         counts=np.bincount(cell, minlength=size).reshape(shape).astype(np.float64),
-        matrix=matrix,
+        matrix=by_read(item, read_slots(item, judgments), np.where(readable, value, np.nan), len(item_code)),
         item_code=item_code,
         item_text=text_of,
         item_criterion=criterion_of,

@@ -208,6 +208,36 @@ def option_rows(data: RunData, arm: Arm, judgments: pd.DataFrame) -> OptionRows:
     )
 
 
+def read_slots(item: Ints, judgments: pd.DataFrame) -> Ints:
+    """Each row's place among the reads of its item, 0..K-1, in order of read and repeat."""
+    read = judgments["read"].to_numpy().astype(np.int64)
+    repeat = judgments["repeat"].to_numpy().astype(np.int64)
+    width = int(repeat.max()) + 1
+    present, column = compress(read * width + repeat, (int(read.max()) + 1) * width)
+    cells = item * len(present) + column
+    if int(cells.max()) + 1 == len(item):
+        taken = np.zeros(len(item), dtype=bool)
+        taken[cells] = True
+        if bool(taken.all()):
+            # Every item was read in the same numbered reads, once each: no sorting needed.
+            return column
+    order = np.argsort(cells, kind="stable")
+    ordered = item[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    sizes = np.diff(np.append(starts, len(ordered)))
+    slot = np.empty(len(item), dtype=np.int64)
+    slot[order] = np.arange(len(item)) - np.repeat(starts, sizes)
+    return slot
+
+
+def by_read(item: Ints, slot: Ints, values: Floats, n_items: int) -> Floats:
+    """``values`` as (items, reads), NaN where an item has no such read; ``slot``: see :func:`read_slots`."""
+    width = int(slot.max(initial=0)) + 1
+    table = np.full(n_items * width, np.nan)
+    table[item * width + slot] = values
+    return table.reshape(n_items, width)
+
+
 @dataclass(frozen=True)
 class ItemTables:
     """Per-item counts of one arm, the sufficient statistics of everything about position.

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from rubriclab.findings.alignment_arms import read_slots
-from rubriclab.findings.frame import count_table, option_rows
+from rubriclab.findings.frame import by_read, count_table, option_rows, read_slots
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, RunData
 from rubriclab.stats.alignment import MAX_SUBSETS, subsets
@@ -189,9 +188,7 @@ def _grid(data: RunData, arm: int) -> tuple[Ints, Floats]:
     judgments = _rows(data, arm)
     rows = option_rows(data, data.arms[arm], judgments)
     slot = read_slots(rows.item, judgments)
-    scores = np.full((rows.n_items, int(slot.max(initial=0)) + 1), np.nan)
-    scores[rows.item, slot] = np.where(rows.ok, rows.value, np.nan)
-    return rows.item_code, scores
+    return rows.item_code, by_read(rows.item, slot, np.where(rows.ok, rows.value, np.nan), rows.n_items)
 
 
 VARIED_ARMS = Question("arms of the guide", varied_arms)

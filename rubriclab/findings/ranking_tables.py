@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.alignment_arms import read_slots
-from rubriclab.findings.frame import compress, ok_rows, score_index
+from rubriclab.findings.frame import by_read, compress, ok_rows, read_slots, score_index
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg
 from rubriclab.stats.inference import Floats, Ints
@@ -76,9 +75,8 @@ def _reads(arm: Arm, judgments: pd.DataFrame, n_items: int) -> ArmReads:
     ok = ok_rows(judgments) & (score_index(value, arm.scores) >= 0)
     present, own = compress(item, n_items)
     slot = read_slots(own, judgments)
-    score = np.full((n_items, int(slot.max()) + 1), np.nan)
+    score = by_read(present[own], slot, np.where(ok, value, np.nan), n_items)
     ordering = np.zeros(score.shape, dtype=np.int64)
-    score[present[own], slot] = np.where(ok, value, np.nan)
     ordering[present[own], slot] = judgments["ordering"].to_numpy()
     return ArmReads(score, ordering)
 

@@ -14,12 +14,14 @@ from rubriclab.figures import criteria as ordered
 from rubriclab.figures import perturbation as forms
 from rubriclab.figures import position as place
 from rubriclab.figures import ranking as rank
+from rubriclab.figures.comparison_together import agreement_heatmap, disagreement_curve
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
 from rubriclab.figures.ordinal import twice_forest
 from rubriclab.figures.pulls import pulls_bars
 from rubriclab.figures.rasch import places_forest, ruler
+from rubriclab.figures.style import once
 from rubriclab.figures.wording import component_forest, share_bars, wording_forest
 from rubriclab.findings.alignment import SWEEP, AlignmentResult, Sweep, SweepPoint
 from rubriclab.findings.choice import ChoiceResult
@@ -76,6 +78,7 @@ def factors(arms: tuple[Arm, ...]) -> tuple[str, ...]:
     return tuple(name for name, known in levels.items() if len(known) > 1)
 
 
+@once  # the same table for the same sweep, so that its charts are drawn once too
 def drawable(table: Sweep) -> Sweep:
     """The sweep's lines that have two levels or more, number levels in ascending order."""
     lines: dict[tuple[str, str, str, str], list[SweepPoint]] = {}
@@ -322,11 +325,11 @@ def _comparison(result: ComparisonResult, findings: Findings) -> Iterator[Drawn]
     for group in result.together:
         yield Drawn(
             tr("Agreement of judges on {dataset}", dataset=group.dataset),
-            compare.agreement_heatmap(group),
+            agreement_heatmap(group),
             ("agreement", "beyond_chance"),
         )
         yield Drawn(
-            tr("Disagreement on {dataset}", dataset=group.dataset), compare.disagreement_curve(group), ("disagreement",)
+            tr("Disagreement on {dataset}", dataset=group.dataset), disagreement_curve(group), ("disagreement",)
         )
 
 

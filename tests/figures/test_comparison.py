@@ -9,6 +9,7 @@ import pytest
 from rubriclab.datasets.pairs import read_pairs
 from rubriclab.figures import comparison as figures
 from rubriclab.figures import protocols as pairs_and_rubric
+from rubriclab.figures.comparison_together import agreement_heatmap, disagreement_curve
 from rubriclab.findings.comparison import ComparisonResult, comparison
 from rubriclab.findings.protocols import ProtocolComparison, RankedCandidate, Sensitivity
 from rubriclab.stats.inference import Interval
@@ -76,10 +77,10 @@ def test_radar_closes_and_follows_the_tasks(result: ComparisonResult) -> None:
 def test_agreement_and_disagreement(result: ComparisonResult) -> None:
     (together,) = result.together
     for ties, found in ((True, together.with_ties), (False, together.without_ties)):
-        chart = figures.agreement_heatmap(together, ties=ties)
+        chart = agreement_heatmap(together, ties=ties)
         assert np.array(chart.figure.data[0].z, dtype=float) == pytest.approx(found.share)
         assert f"{found.share[0, 1]:.0%}" in chart.alt
-    curve = figures.disagreement_curve(together).figure.data[0]
+    curve = disagreement_curve(together).figure.data[0]
     assert list(curve.y) == together.distribution.tolist()
 
 
@@ -102,7 +103,7 @@ def test_names_are_escaped_everywhere(result: ComparisonResult) -> None:
         figures.pc_against_pf(result),
         figures.against_win_rate(result.judges),
         figures.task_radar(result),
-        figures.agreement_heatmap(together),
+        agreement_heatmap(together),
     ):
         assert "<b onclick" not in chart.figure.to_json().replace("\\u003c", "<")
         assert chart.alt

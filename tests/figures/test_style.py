@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import itertools
+import json
+import pkgutil
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+import rubriclab.figures
 from rubriclab.figures.style import (
     DIVERGING,
     JUDGE_COLORS,
     SEQUENTIAL,
+    Chart,
     centred_at,
     color_at,
     contrast,
     ink_on,
     new_figure,
+    once,
     still,
+    with_behind,
 )
+from rubriclab.model.language import speaking, tr
 
 # Machado, Oliveira and Fernandes (2009), Table 1, severity 1.0; they act on linear RGB.
 SEEN = {
@@ -106,3 +118,68 @@ def test_a_still_figure_keeps_all_but_its_drag_mode() -> None:
     assert told["layout"]["template"]["layout"]["dragmode"] is False
     assert figure.layout.dragmode is False
     assert go.Figure(figure).to_dict()["data"] == told["data"]
+
+
+class Found(NamedTuple):
+    """Stands for a result: told by which object it is."""
+
+    value: float
+
+
+def test_the_same_results_are_drawn_once_and_others_anew() -> None:
+    drawn: list[tuple[object, ...]] = []
+
+    @once
+    def dots(found: Sequence[Found], *, title: str = "") -> Chart:
+        drawn.append((found, title))
+        return Chart(go.Figure(), tr("Order"))
+
+    kept = Found(1.0), Found(1.0)
+    first = dots(list(kept), title="a")
+    assert dots(list(kept), title="a") is first, "another list of the same results"
+    assert dots(list(kept[::-1]), title="a") is not first, "equal results, but others, in this order"
+    assert dots(list(kept), title="b") is not first
+    with speaking("de"):
+        assert dots(list(kept), title="a").alt != first.alt
+    assert len(drawn) == 4
+
+
+def test_true_and_one_and_what_is_gone_are_not_taken_for_each_other() -> None:
+    @once
+    def said(value: object) -> Chart:
+        return Chart(go.Figure(), repr(value))
+
+    assert [said(value).alt for value in (1, True, 1.0, "1")] == ["1", "True", "1.0", "'1'"]
+    # An object that nobody holds leaves its place in memory to the next: it must not leave its chart.
+    assert [said(SimpleNamespace(number=number)).alt for number in range(300)] == [
+        f"namespace(number={number})" for number in range(300)
+    ]
+
+
+def test_arrays_are_drawn_each_time() -> None:
+    @once
+    def line(values: np.ndarray) -> Chart:
+        return Chart(go.Figure(), str(values.sum()))
+
+    values = np.ones(3)
+    first = line(values)
+    values += 1.0
+    assert (first.alt, line(values).alt) == ("3.0", "6.0")
+
+
+def test_every_figure_is_drawn_once() -> None:
+    """One rule for all: whoever writes a figure need not think of it again."""
+    names = [module.name for module in pkgutil.iter_modules(rubriclab.figures.__path__)]
+    for module in (importlib.import_module(f"rubriclab.figures.{name}") for name in names):
+        for name, draw in vars(module).items():
+            own = inspect.isfunction(draw) and draw.__module__ == module.__name__ and not name.startswith("_")
+            if own and inspect.signature(draw).return_annotation == "Chart" and name != with_behind.__name__:
+                assert hasattr(draw, "__wrapped__"), f"{module.__name__}.{name} lacks @once"
+
+
+def test_a_still_figure_is_written_down_once_and_its_own_figure_is_let_be() -> None:
+    figure = new_figure(x="x")
+    written = still(figure).to_dict()
+    assert still(figure).to_dict() is written
+    assert figure.to_dict()["layout"]["dragmode"] is False
+    assert json.loads(figure.to_json())["layout"]["dragmode"] is False

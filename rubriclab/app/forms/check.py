@@ -45,7 +45,7 @@ class Recorded(NamedTuple):
     note: str
 
 
-@st.cache_data(show_spinner=False, max_entries=2)
+@st.cache_resource(show_spinner=False, max_entries=2)
 def _read(path: str, changed: float) -> Recorded:  # noqa: ARG001 (a key of the cache)
     document = json.loads(Path(path).read_text(encoding="utf-8"))
     checks = tuple(check_of(row) for row in document["checks"])

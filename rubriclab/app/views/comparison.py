@@ -13,15 +13,8 @@ from rubriclab.app import ui
 from rubriclab.app.views import common as uf
 from rubriclab.app.views.comparison_calls import chance_frame, hardest
 from rubriclab.app.views.comparison_fit import regression
-from rubriclab.figures.comparison import (
-    against_win_rate,
-    agreement_heatmap,
-    consistency_bars,
-    disagreement_curve,
-    fairness_bars,
-    pc_against_pf,
-    task_radar,
-)
+from rubriclab.figures.comparison import against_win_rate, consistency_bars, fairness_bars, pc_against_pf, task_radar
+from rubriclab.figures.comparison_together import agreement_heatmap, disagreement_curve
 from rubriclab.figures.style import Chart
 from rubriclab.findings.comparison import ComparisonResult, comparison_sentence, predictors
 from rubriclab.findings.comparison_judge import JudgeComparison
