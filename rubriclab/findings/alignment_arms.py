@@ -11,7 +11,7 @@ import pandas as pd
 
 from rubriclab.findings.alignment_ceiling import Ceiling, Raters
 from rubriclab.findings.effects import in_r
-from rubriclab.findings.frame import OptionRows, Units, by_read, option_rows, read_slots, side_by_side
+from rubriclab.findings.frame import Bools, OptionRows, Units, by_read, option_rows, read_slots, side_by_side
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import Counted, tr
 from rubriclab.model.wording import many, number
