@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
+from rubriclab.stats import distributions
 from rubriclab.stats.criteria import position_shifts
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by, sum_by_unit
 from rubriclab.stats.noise import differences
@@ -204,7 +205,7 @@ def pull_of_the_score_before(
     pull = float(a.sum() / b.sum())
     cut = float(special.stdtrit(n - 1, 0.5 + level / 2.0)) ** 2
     null = _t(a)
-    p = 2.0 * float(stats.t.sf(abs(null), n - 1)) if np.isfinite(null) else float("nan")
+    p = 2.0 * float(distributions.t.sf(abs(null), n - 1)) if np.isfinite(null) else float("nan")
     return Pull(pull, _not_rejected(a, b, cut), p, n)
 
 

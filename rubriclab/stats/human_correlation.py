@@ -13,10 +13,9 @@ from functools import partial
 
 import numpy as np
 from scipy import optimize, special
-from scipy.stats import rankdata
 
 from rubriclab.stats.alignment import Difference, rho_of_parts, rho_parts
-from rubriclab.stats.correlation import TINY
+from rubriclab.stats.correlation import TINY, rankdata
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by_unit
 
 FEWEST_UNITS = 5
