@@ -14,9 +14,10 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from rubriclab.stats.inference import Floats
+from rubriclab.stats.solvers import brentq
 
 Weights = Literal["plain", "quadratic"]
 MOST_LIKE = 0.999
@@ -64,7 +65,7 @@ def guessed_table(value: float, rows: Floats, columns: Floats, kind: Weights) ->
 
     if not missed(-MOST_LIKE) < 0 < missed(MOST_LIKE):
         return None
-    return made(float(optimize.brentq(missed, -MOST_LIKE, MOST_LIKE, xtol=1e-6)))
+    return made(float(brentq(missed, -MOST_LIKE, MOST_LIKE, xtol=1e-6)))
 
 
 def _table(rows: Floats, columns: Floats, correlation: float) -> Floats:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from rubriclab.stats import distributions
 from rubriclab.stats.criteria import position_shifts
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by, sum_by_unit
 from rubriclab.stats.noise import differences
+from rubriclab.stats.solvers import brentq
 from rubriclab.stats.unit_means import UnitMeans, jackknifed, ratios
 
 _TINY = 1e-12
@@ -110,7 +111,7 @@ def _length(f: float, df: float, rest: float, below: float) -> float:
     high = 4.0 * df * (f + 2.0) + 20.0
     while gap(high) > 0:
         high *= 2.0
-    return float(optimize.brentq(gap, 0.0, high, xtol=1e-9))
+    return float(brentq(gap, 0.0, high, xtol=1e-9))
 
 
 def _far(df: float, rest: float, nc: float, f: float) -> float:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from rubriclab.stats import distributions
 from rubriclab.stats.inference import Floats, Interval, Ints, Note, Test
@@ -26,6 +26,7 @@ from rubriclab.stats.order_test import NEVER_MOVED as NEVER_MOVED
 from rubriclab.stats.order_test import Reads as Reads
 from rubriclab.stats.order_test import any_order_test as any_order_test
 from rubriclab.stats.order_test import positions_of as positions_of
+from rubriclab.stats.solvers import brentq
 
 TOO_FEW = "Too few units for the usual test (Hotelling's T²); a sign-flip test was used instead, which is rough on so little data."
 UNITS_PER_OPTION = 3
@@ -385,4 +386,4 @@ def _noncentrality(df1: int, df2: int, power: float, alpha: float) -> float:
     high = 10.0
     while missing(high) < 0 and high < 1e6:
         high *= 2.0
-    return float(optimize.brentq(missing, 1e-6, high))
+    return float(brentq(missing, 1e-6, high))
