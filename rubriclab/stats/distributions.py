@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from scipy import special
 
+Number = float | NDArray[np.float64]
 _NO_SKEW = 1.6e-5
 """Below it a gamma distribution and a normal cannot be told apart in floating point."""
 
@@ -20,11 +21,11 @@ class t:
     """Student's, on ``df`` degrees of freedom."""
 
     @staticmethod
-    def ppf(q: ArrayLike, df: ArrayLike) -> Any:
+    def ppf(q: Number, df: Number) -> Any:
         return special.stdtrit(df, q)
 
     @staticmethod
-    def sf(x: ArrayLike, df: ArrayLike) -> Any:
+    def sf(x: Number, df: Number) -> Any:
         return special.stdtr(df, np.negative(x))
 
 
@@ -32,31 +33,31 @@ class f:
     """Fisher's, on ``dfn`` and ``dfd`` degrees of freedom."""
 
     @staticmethod
-    def sf(x: ArrayLike, dfn: ArrayLike, dfd: ArrayLike) -> Any:
+    def sf(x: Number, dfn: Number, dfd: Number) -> Any:
         return special.fdtrc(dfn, dfd, np.maximum(x, 0.0))
 
     @staticmethod
-    def isf(q: ArrayLike, dfn: ArrayLike, dfd: ArrayLike) -> Any:
+    def isf(q: Number, dfn: Number, dfd: Number) -> Any:
         return special.fdtri(dfn, dfd, np.subtract(1.0, q))
 
 
 class chi2:
     @staticmethod
-    def sf(x: ArrayLike, df: ArrayLike) -> Any:
+    def sf(x: Number, df: Number) -> Any:
         return special.chdtrc(df, np.maximum(x, 0.0))
 
     @staticmethod
-    def ppf(q: ArrayLike, df: ArrayLike) -> Any:
+    def ppf(q: Number, df: Number) -> Any:
         return 2.0 * special.gammaincinv(np.divide(df, 2.0), q)
 
 
 class beta:
     @staticmethod
-    def ppf(q: ArrayLike, a: ArrayLike, b: ArrayLike) -> Any:
+    def ppf(q: Number, a: Number, b: Number) -> Any:
         return special.betaincinv(a, b, q)
 
     @staticmethod
-    def isf(q: ArrayLike, a: ArrayLike, b: ArrayLike) -> Any:
+    def isf(q: Number, a: Number, b: Number) -> Any:
         return special.betainccinv(a, b, q)
 
 
