@@ -100,7 +100,7 @@ def test_the_results_of_the_recorded_example_bring_no_library_that_they_do_not_n
     code = "import sys, rubriclab.__main__ as door; door.main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     asked = ["results", run, "--store", str(tmp_path / "lab.duckdb")]
     done = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True, check=True)
-    heavy = {"scipy.stats", "scipy.optimize", "statsmodels", "plotly", "pydantic", "jinja2", "yaml", "rubriclab.study"}
+    heavy = {"scipy.stats", "statsmodels", "plotly", "pydantic", "jinja2", "yaml", "rubriclab.study"}
     assert not heavy & set(done.stderr.split())
 
 

@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats.inference import Floats
-from rubriclab.stats.solvers import brentq
 
 Weights = Literal["plain", "quadratic"]
 MOST_LIKE = 0.999

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats import distributions
 from rubriclab.stats.criteria import position_shifts
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by, sum_by_unit
 from rubriclab.stats.noise import differences
-from rubriclab.stats.solvers import brentq
 from rubriclab.stats.unit_means import UnitMeans, jackknifed, ratios
 
 _TINY = 1e-12

@@ -13,11 +13,11 @@ from functools import partial
 
 import numpy as np
 from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats.alignment import Difference, rho_of_parts, rho_parts
 from rubriclab.stats.correlation import TINY, rankdata
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by_unit
-from rubriclab.stats.solvers import brentq
 
 FEWEST_UNITS = 5
 """With fewer units no interval is given: the scatter of so few says nothing of itself."""

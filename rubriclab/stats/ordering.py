@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special
+from scipy.optimize import linear_sum_assignment
 
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval, Ints, resample_weights
 from rubriclab.stats.position import position_given_score
-from rubriclab.stats.solvers import linear_sum_assignment
 
 PER_CENT = 100.0
 THIRDS, DRAWS = 6, 200
@@ -71,8 +71,8 @@ def best(table: Floats) -> CostedOrdering:
     costs = np.abs(table - 1.0 / n)
     known = np.isfinite(costs)
     forbidden = 2.0 * n  # more than any ordering of known cells can cost
-    position = linear_sum_assignment(np.where(known, costs, forbidden))
-    ordering = tuple(np.argsort(position).tolist())
+    scores, positions = linear_sum_assignment(np.where(known, costs, forbidden))
+    ordering = tuple(int(s) for s in scores[np.argsort(positions)])
     return CostedOrdering(ordering, float(bias_cost(table, ordering)))
 
 

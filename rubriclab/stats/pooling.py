@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval
-from rubriclab.stats.solvers import brentq
 
 ENOUGH = 2
 """Sources that pooling takes; a spread between them is told from chance only by many more."""

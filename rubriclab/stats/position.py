@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats import distributions
 from rubriclab.stats.inference import Floats, Interval, Ints, Note, Test
@@ -26,7 +27,6 @@ from rubriclab.stats.order_test import NEVER_MOVED as NEVER_MOVED
 from rubriclab.stats.order_test import Reads as Reads
 from rubriclab.stats.order_test import any_order_test as any_order_test
 from rubriclab.stats.order_test import positions_of as positions_of
-from rubriclab.stats.solvers import brentq
 
 TOO_FEW = "Too few units for the usual test (Hotelling's T²); a sign-flip test was used instead, which is rough on so little data."
 UNITS_PER_OPTION = 3

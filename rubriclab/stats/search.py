@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from rubriclab.stats.inference import Floats, Ints
 
@@ -53,9 +53,6 @@ def preferences(position: Ints, target: Floats, *, ridge: float = RIDGE) -> tupl
         missed = target - np.exp(utility - total[:, None])
         value = float(total.sum() - (target * utility).sum() + 0.5 * ridge * weights @ weights)
         return value, ridge * weights - np.einsum("kn,knd->d", missed, design)
-
-    # Imported here: scipy.optimize takes a quarter of a second to load, and only this function needs it.
-    from scipy import optimize
 
     solution = optimize.minimize(cost, np.zeros(2 * n), jac=True, method="L-BFGS-B").x
     return np.asarray(solution[:n]), np.asarray(solution[n:])
