@@ -23,6 +23,8 @@ from rubriclab.model.places import EXAMPLE
 from rubriclab.notebook import doors, lab
 from rubriclab.notebook.shown import MOST_ROWS, table_html
 from rubriclab.runs.terms import Snapshot
+from rubriclab.store import Store
+from rubriclab.store.archive import read_archive
 
 TABLES = {
     "scores": "judge,dataset,item_id,ordering,score\nj,d,a,1 2 3,1\nj,d,a,3 2 1,3\nj,d,b,1 2 3,2\n",
@@ -88,6 +90,18 @@ def test_the_help_of_the_command_line_brings_no_library() -> None:
     code = "import sys, rubriclab.__main__ as door; door._parser().format_help(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"streamlit", "pandas", "numpy", "duckdb", "openai", "pydantic", "asyncio"} & set(done.stdout.split())
+
+
+@pytest.mark.slow
+def test_the_results_of_the_recorded_example_bring_no_library_that_they_do_not_need(tmp_path: Path) -> None:
+    with Store(tmp_path / "lab.duckdb") as store:
+        read_archive(store, EXAMPLE.read_bytes())
+        run = store.runs()[0].run
+    code = "import sys, rubriclab.__main__ as door; door.main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    asked = ["results", run, "--store", str(tmp_path / "lab.duckdb")]
+    done = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True, check=True)
+    heavy = {"scipy.stats", "statsmodels", "plotly", "pydantic", "jinja2", "yaml", "rubriclab.study"}
+    assert not heavy & set(done.stderr.split())
 
 
 @pytest.mark.slow

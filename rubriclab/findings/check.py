@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 import numpy as np
-from scipy import stats
 
 from rubriclab.findings.check_results import (
     ALL_JUDGES,
@@ -38,6 +37,7 @@ from rubriclab.findings.check_results import (
 )
 from rubriclab.model.language import Counted, figure, tr
 from rubriclab.model.wording import interval, many, number
+from rubriclab.stats import distributions
 
 _TWO_ERRORS = 0.0228
 """The chance of lying two errors or more to one side."""
@@ -346,7 +346,7 @@ def standing(value: float, se: float, n: int, accepted: tuple[float, float] | No
     error = max(se if np.isfinite(se) else 0.0, rate_error(edge, n))
     # Of few studies two errors are no measure of chance: how rare so few (so many) of them are is counted.
     met = round(value * n)
-    chance = stats.binom.cdf(met, n, edge) if value < edge else stats.binom.sf(met - 1, n, edge)
+    chance = distributions.binom.cdf(met, n, edge) if value < edge else distributions.binom.sf(met - 1, n, edge)
     return "cannot say" if abs(value - edge) < 2.0 * error or chance > _TWO_ERRORS else "misses"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as distributions
 
 from rubriclab.model.language import tr
 from rubriclab.model.wording import many
+from rubriclab.stats import distributions
 from rubriclab.stats.choice import ChoiceFit
 from rubriclab.stats.choice_design import Layout, contrasts
 from rubriclab.stats.choice_mixed import MOST_ITEMS, MOST_READS, Mixed, Reads, fit_mixed

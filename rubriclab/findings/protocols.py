@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from rubriclab.findings.series import ArmCalls, ArmSeries, RunCodes, arm_series
 from rubriclab.findings.topic import Question
@@ -18,6 +17,7 @@ from rubriclab.model import Arm, RunData
 from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 from rubriclab.stats import comparison as stats
+from rubriclab.stats.correlation import rankdata
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, bootstrap_sums, percentile_interval
 from rubriclab.stats.proportions import clustered_wilson
 
@@ -205,7 +205,7 @@ def _two_scales(totals: Floats) -> tuple[Floats, Floats]:
 
 
 def _ranked(names: Sequence[str], owr: Floats, score: Floats) -> tuple[RankedCandidate, ...]:
-    ranks = [rankdata(-values, nan_policy="omit") for values in (owr, score)]
+    ranks = [rankdata(-values) for values in (owr, score)]
     rows = [
         RankedCandidate(name, float(owr[i]), float(ranks[0][i]), float(score[i]), float(ranks[1][i]))
         for i, name in enumerate(names)

@@ -9,7 +9,6 @@ from typing import Any
 
 from rubriclab.model import Call, LabError, Rubric, RunData, Study, UnitChoice
 from rubriclab.store import Store
-from rubriclab.study.plan import plan
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,9 @@ def source(
 def _shown(store: Store, run: str) -> Shown | None:
     """The rubric and the first call of the first arm; without messages where the call's key says
     that what was sent cannot be made again."""
+    # Imported here: it brings what writes prompts, which whoever wants numbers as text does not need.
+    from rubriclab.study.plan import plan
+
     try:
         prepared = plan(store.study(run))
         call = prepared.first_call(0)

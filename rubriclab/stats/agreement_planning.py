@@ -14,7 +14,8 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats.inference import Floats
 
@@ -64,12 +65,15 @@ def guessed_table(value: float, rows: Floats, columns: Floats, kind: Weights) ->
 
     if not missed(-MOST_LIKE) < 0 < missed(MOST_LIKE):
         return None
-    return made(float(optimize.brentq(missed, -MOST_LIKE, MOST_LIKE, xtol=1e-6)))
+    return made(float(brentq(missed, -MOST_LIKE, MOST_LIKE, xtol=1e-6)))
 
 
 def _table(rows: Floats, columns: Floats, correlation: float) -> Floats:
     """Shares of two standard normals cut into categories of these shares."""
-    cuts = [stats.norm.ppf(np.clip(np.cumsum(p)[:-1], 1e-9, 1 - 1e-9)) for p in (rows, columns)]
+    # Imported here: scipy.stats takes a third of a second to load, and only this function needs it.
+    from scipy import stats
+
+    cuts = [special.ndtri(np.clip(np.cumsum(p)[:-1], 1e-9, 1 - 1e-9)) for p in (rows, columns)]
     a, b = np.meshgrid(*cuts, indexing="ij")
     inner = stats.multivariate_normal.cdf(np.stack([a, b], axis=-1), [0, 0], [[1, correlation], [correlation, 1]])
     whole = np.zeros((len(rows) + 1, len(columns) + 1))
@@ -133,7 +137,7 @@ def single_rating_icc(values: Floats) -> tuple[float, float]:
 
 
 def _normal(level: float) -> float:
-    return float(stats.norm.isf((1.0 - level) / 2.0))
+    return -float(special.ndtri((1.0 - level) / 2.0))
 
 
 def _whole(items: float) -> int:

@@ -15,9 +15,8 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
-from rubriclab.stats.correlation import TINY, summed_moments
+from rubriclab.stats.correlation import TINY, rankdata, summed_moments
 from rubriclab.stats.correlation import moments as moments
 from rubriclab.stats.correlation import pearson as pearson
 from rubriclab.stats.correlation import r_of_moments as r_of_moments

@@ -8,8 +8,9 @@ Stevens and Campbell 2005, Assurance in Clinical Trial Design, section 2).
 from __future__ import annotations
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
+from rubriclab.stats import distributions
 from rubriclab.stats.inference import Floats
 from rubriclab.stats.planning import MAX_UNITS
 
@@ -63,7 +64,7 @@ def _per_unit(effect: Floats, covariance: Floats, pilot: int) -> tuple[Floats, i
         return np.array([np.inf]), rank
     if pilot <= rank or rank == 0:
         return None
-    likely = stats.chi2.ppf((np.arange(POINTS) + 0.5) / POINTS, pilot - rank) / (pilot - 1)
+    likely = distributions.chi2.ppf((np.arange(POINTS) + 0.5) / POINTS, pilot - rank) / (pilot - 1)
     return float((along[varies] / values[varies]).sum()) * likely, rank
 
 
@@ -72,7 +73,7 @@ def _mean_power(gain: Floats, rank: int, units: int, alpha: float) -> float:
         return 1.0
     if units <= rank:
         return float("nan")
-    critical = float(stats.f.isf(alpha, rank, units - rank))
+    critical = float(distributions.f.isf(alpha, rank, units - rank))
     missed = special.ncfdtr(rank, units - rank, units * gain, critical)
     # Far out the noncentral F's series gives NaN; there the power is 1 to many digits.
     return float(np.where(np.isfinite(missed), 1.0 - missed, 1.0).mean())

@@ -28,8 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse, special, stats
+from scipy import linalg, sparse, special
 
+from rubriclab.stats import distributions
 from rubriclab.stats.choice_design import (
     EFFECTS,
     RANK_TOLERANCE,
@@ -313,7 +314,7 @@ def _effect(solution: _Solution, coding: _Coding, effect: Effect, table: _PairTa
     covariance = reach @ solution.covariance @ reach.T
     bounded = estimable & (not solution.separated) & (table.n_clusters > 1)
     error = np.where(bounded, np.sqrt(np.clip(np.diag(covariance), 0, None)), np.nan)
-    half = error * float(stats.t.ppf(0.5 + level / 2, max(1, table.n_clusters - 1)))
+    half = error * float(distributions.t.ppf(0.5 + level / 2, max(1, table.n_clusters - 1)))
     test = _joint_test(log_odds, covariance, table.n_clusters, bool(bounded.all()))
     return EffectFit(log_odds, error, log_odds - half, log_odds + half, test)
 
@@ -329,7 +330,7 @@ def _joint_test(log_odds: Floats, covariance: Floats, clusters: int, possible: b
         return Test(name, np.nan, float(q), np.nan, "too few items for the test")
     statistic = float(log_odds @ inverse @ log_odds)
     scaled = statistic * (clusters - q) / (q * (clusters - 1))
-    return Test(name, statistic, float(q), float(stats.f.sf(scaled, q, clusters - q)))
+    return Test(name, statistic, float(q), float(distributions.f.sf(scaled, q, clusters - q)))
 
 
 def _fit(

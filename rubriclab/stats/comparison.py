@@ -14,7 +14,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy import special
 
 from rubriclab.stats.inference import Floats, Ints, Note, Test, ratio
 from rubriclab.stats.judges import ABSENT as ABSENT
@@ -255,7 +255,7 @@ def _large_tail(sizes: Ints, reached: int) -> tuple[float, str]:
     spread = float(np.sqrt(np.square(values).sum()))
     # No single question may dominate, or the sum is not normal.
     if sizes.size >= 100 and float(values.max()) < 0.2 * spread:
-        return float(2 * norm.sf(reached / spread)), "normal limit of the exact sum"
+        return float(2 * special.ndtr(-reached / spread)), "normal limit of the exact sum"
     rng = np.random.default_rng(0)
     hits = 0
     for start in range(0, _SIGN_PATTERNS, 1_000):

@@ -1,8 +1,9 @@
-"""Pearson's r through the sums that a resample needs, so that all resamples cost one product."""
+"""Pearson's r through the sums that a resample needs, so that all resamples cost one product; and mid-ranks."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rubriclab.stats.inference import Floats, Ints
 
@@ -40,3 +41,16 @@ def r_of_moments(totals: Floats) -> Floats:
         varies = (n > 1) & (vx > TINY * xx) & (vy > TINY * yy)
         r = (xy - x * y / n) / np.sqrt(vx * vy)
     return np.where(varies, np.clip(r, -1.0, 1.0), np.nan)
+
+
+def rankdata(values: NDArray[np.floating | np.integer]) -> Floats:
+    """Ranks from 1 along the last axis, as those of scipy.stats: equal values share the mean of theirs; NaN has none."""
+    order = np.argsort(values, axis=-1, kind="stable")
+    ascending, width = np.take_along_axis(values, order, axis=-1), values.shape[-1]
+    starts = np.ones(values.shape, dtype=bool)
+    starts[..., 1:] = ascending[..., 1:] != ascending[..., :-1]
+    start = np.flatnonzero(starts)
+    ties = np.diff(start, append=values.size)
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, np.repeat(start % width + (ties + 1) / 2.0, ties).reshape(values.shape), axis=-1)
+    return np.where(np.isnan(values), np.nan, ranks)

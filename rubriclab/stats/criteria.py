@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats as sp
 
+from rubriclab.stats import distributions
+from rubriclab.stats.correlation import rankdata
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 
 _TINY = 1e-9
@@ -89,7 +90,7 @@ def friedman(cells: Floats) -> Friedman:
     nan = float("nan")
     if k < 2 or n < 2:
         return Friedman(nan, max(k - 1, 0), nan, n, excluded, "too few whole texts or positions")
-    ranks = sp.rankdata(used, axis=1)
+    ranks = rankdata(used)
     untied = n * k * (k + 1) * (2 * k + 1) / 6.0
     # Mid-ranks lose (t^3 - t) / 12 of the sum of squares for every tie of t.
     ties = 12.0 * (untied - float((ranks**2).sum()))
@@ -99,7 +100,7 @@ def friedman(cells: Floats) -> Friedman:
     spread = 12.0 / (n * k * (k + 1)) * float((ranks.sum(axis=0) ** 2).sum()) - 3.0 * n * (k + 1)
     statistic = max(0.0, spread / correction)
     note = "fewer than 10 texts: the chi-square reference is rough" if n < 10 else ""
-    return Friedman(statistic, k - 1, float(sp.chi2.sf(statistic, k - 1)), n, excluded, note)
+    return Friedman(statistic, k - 1, float(distributions.chi2.sf(statistic, k - 1)), n, excluded, note)
 
 
 def carryover(
@@ -156,9 +157,9 @@ def _solve(blocks: list[_Block], normal: Floats, texts: int, follows: Ints, adju
     centre = np.eye(n) - 1.0 / n
     effect = centre @ effect
     se = np.sqrt(np.maximum(np.diag(centre @ variance @ centre), 0.0))
-    reach = float(sp.t.ppf(0.975, texts - 1)) * se
+    reach = float(distributions.t.ppf(0.975, texts - 1)) * se
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = np.where(se > _TINY, 2 * sp.t.sf(np.abs(effect) / se, texts - 1), np.nan)
+        p = np.where(se > _TINY, 2 * distributions.t.sf(np.abs(effect) / se, texts - 1), np.nan)
     ci = tuple(Interval(float(e - h), float(e + h)) for e, h in zip(effect, reach, strict=True))
     return Carryover(effect, se, ci, p, texts, True, follows, adjusted)
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import special
+from scipy.optimize import brentq
 
+from rubriclab.stats import distributions
 from rubriclab.stats.criteria import position_shifts
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, distinct, sum_by, sum_by_unit
 from rubriclab.stats.noise import differences
@@ -109,7 +111,7 @@ def _length(f: float, df: float, rest: float, below: float) -> float:
     high = 4.0 * df * (f + 2.0) + 20.0
     while gap(high) > 0:
         high *= 2.0
-    return float(optimize.brentq(gap, 0.0, high, xtol=1e-9))
+    return float(brentq(gap, 0.0, high, xtol=1e-9))
 
 
 def _far(df: float, rest: float, nc: float, f: float) -> float:
@@ -205,7 +207,7 @@ def pull_of_the_score_before(
     pull = float(a.sum() / b.sum())
     cut = float(special.stdtrit(n - 1, 0.5 + level / 2.0)) ** 2
     null = _t(a)
-    p = 2.0 * float(stats.t.sf(abs(null), n - 1)) if np.isfinite(null) else float("nan")
+    p = 2.0 * float(distributions.t.sf(abs(null), n - 1)) if np.isfinite(null) else float("nan")
     return Pull(pull, _not_rejected(a, b, cut), p, n)
 
 

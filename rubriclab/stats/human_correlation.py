@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import optimize, special
-from scipy.stats import rankdata
+from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats.alignment import Difference, rho_of_parts, rho_parts
-from rubriclab.stats.correlation import TINY
+from rubriclab.stats.correlation import TINY, rankdata
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by_unit
 
 FEWEST_UNITS = 5
@@ -118,7 +118,7 @@ def difference(a: LeftOut, b: LeftOut, *, level: float = 0.95) -> Difference:
     near, far = 0.0, 1e3
     if delta == 0.0 or nearest(far) > 0:
         return Difference(delta, ends(quantile), 1.0 if delta == 0.0 else 0.0)
-    reached = float(optimize.brentq(nearest, near, far))
+    reached = float(brentq(nearest, near, far))
     return Difference(delta, ends(quantile), float(2.0 * special.stdtr(one.degrees, -reached)))
 
 

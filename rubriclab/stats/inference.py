@@ -252,5 +252,5 @@ def holm(p_values: Floats) -> Floats:
 def ratio(top: Floats | Ints, bottom: Floats | Ints) -> Floats:
     """top / bottom, NaN where bottom is 0."""
     top, bottom = np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
-    out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan)
-    return np.asarray(np.divide(top, bottom, out=out, where=bottom > 0))
+    with np.errstate(all="ignore"):
+        return np.where(bottom > 0, top / bottom, np.nan)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from rubriclab.stats import distributions
 from rubriclab.stats.inference import Floats, Ints, Test
 
 NEVER_MOVED = "This judge never moved with the order."
@@ -130,4 +130,4 @@ def _moment_p(reads: Reads, mean: Floats, excess: float, rng: np.random.Generato
     if variance <= 0.0:
         return 1.0
     skew = third / variance**1.5
-    return float(stats.pearson3.sf(excess / np.sqrt(variance), max(skew, 0.0)))
+    return float(distributions.pearson3.sf(excess / np.sqrt(variance), max(skew, 0.0)))

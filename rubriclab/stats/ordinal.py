@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse
 
+from rubriclab.stats import distributions
 from rubriclab.stats.human_correlation import LeftOut
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by
 from rubriclab.stats.order_test import FLAT
@@ -59,7 +60,7 @@ def conclusion(a: Side, b: Side, *, confidence: float = 0.95) -> Answer:
         return "not clear"
     together = float(a.parts @ b.parts) / (error_a * error_b)
     apart = abs(a.value / error_a - b.value / error_b)
-    reach = float(stats.t.ppf(0.5 + confidence / 2, max(len(a.parts) - 1, 1)))
+    reach = float(distributions.t.ppf(0.5 + confidence / 2, max(len(a.parts) - 1, 1)))
     return "changes" if apart > reach * float(np.sqrt(max(2.0 * (1.0 - together), 1e-12))) else "not clear"
 
 
@@ -179,7 +180,7 @@ def mean_place(vectors: Floats) -> Side:
         return Side(float(own.mean()) if units else float("nan"), NO_INTERVAL, np.zeros(units))
     value = float(own.mean())
     parts = (own - value) / np.sqrt(units * (units - 1.0))
-    half = float(np.sqrt(parts @ parts) * stats.t.ppf(0.975, units - 1))
+    half = float(np.sqrt(parts @ parts) * distributions.t.ppf(0.975, units - 1))
     return Side(value, Interval(value - half, value + half), parts)
 
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats as distributions
 
+from rubriclab.stats import distributions
 from rubriclab.stats.alignment import (
     EXACT_RANK_LIMIT,
     Correlation,

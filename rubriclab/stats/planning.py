@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
+from rubriclab.stats import distributions
 from rubriclab.stats.inference import Floats, Interval, Note
 
 Shape = Literal["first", "last", "linear", "hardest"]
@@ -146,7 +147,7 @@ def power(effect: Floats, covariance: Floats, units: int, *, alpha: float = 0.05
     if units <= rank:
         return float("nan")
     noncentrality = units * float((along[varies] / values[varies]).sum())
-    critical = float(stats.f.isf(alpha, rank, units - rank))
+    critical = float(distributions.f.isf(alpha, rank, units - rank))
     # Far out the noncentral F's series gives NaN; there the power is 1 to many digits.
     missed = float(special.ncfdtr(rank, units - rank, noncentrality, critical))
     return 1.0 - missed if np.isfinite(missed) else 1.0
@@ -224,7 +225,7 @@ def stop_rule(shares: Floats, *, target: float, look: int, alpha: float = 0.05) 
     covariance = np.cov(shares, rowvar=False)
     values = np.linalg.eigvalsh(covariance)
     rank = max(1, int(np.sum(values > max(_FLAT * float(values[-1]), 1e-15))))
-    quantile = float(stats.f.isf(spent, rank, units - rank))
+    quantile = float(distributions.f.isf(spent, rank, units - rank))
     radius2 = rank * (units - 1) / (units - rank) * quantile / units
     scale = float(np.sqrt(n / (n - 1)))
     v = scale * float(np.linalg.norm(mean - 1 / n))

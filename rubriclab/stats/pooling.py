@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
+from scipy.optimize import brentq
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval
 
@@ -156,4 +157,4 @@ def _paule_mandel(values: Floats, covariance: Floats, design: Floats) -> float:
     most = max(float(np.square(np.ptp(values))), float(variance.max()))
     while excess(most) > 0:
         most *= 2.0
-    return float(optimize.brentq(excess, 0.0, most, xtol=1e-14))
+    return float(brentq(excess, 0.0, most, xtol=1e-14))

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special
+from scipy.optimize import brentq
 
+from rubriclab.stats import distributions
 from rubriclab.stats.inference import Floats, Interval, Ints, Note, Test
 from rubriclab.stats.noise import Spread as Spread
 from rubriclab.stats.noise import disagreement as disagreement
@@ -57,7 +59,7 @@ def selection(counts: Ints) -> Selection:
     expected = total / n
     chi2 = float(np.sum((counts - expected) ** 2) / expected)
     share = counts / total
-    return Selection(counts, share, chi2, n - 1, float(stats.chi2.sf(chi2, n - 1)), float(cramers_v(share)))
+    return Selection(counts, share, chi2, n - 1, float(distributions.chi2.sf(chi2, n - 1)), float(cramers_v(share)))
 
 
 def cramers_v(share: Floats) -> Floats:
@@ -256,7 +258,7 @@ def hotelling(vectors: Floats) -> tuple[Floats, Floats, Floats]:
     usable = (rank > 0) & (rank < units)
     safe = np.where(usable, rank, 1.0)
     f = np.where(usable, t2 * (units - safe) / (safe * (units - 1.0)), 0.0)
-    p = np.where(usable, stats.f.sf(f, safe, units - safe), 1.0)
+    p = np.where(usable, distributions.f.sf(f, safe, units - safe), 1.0)
     return f, rank, p
 
 
@@ -376,7 +378,7 @@ def smallest_visible_effect(vectors: Floats, *, power: float = 0.8, alpha: float
 
 def _noncentrality(df1: int, df2: int, power: float, alpha: float) -> float:
     """The noncentrality at which an F test of level ``alpha`` has ``power``."""
-    critical = float(stats.f.isf(alpha, df1, df2))
+    critical = float(distributions.f.isf(alpha, df1, df2))
 
     def missing(noncentrality: float) -> float:
         return float(1.0 - special.ncfdtr(df1, df2, noncentrality, critical)) - power
@@ -384,4 +386,4 @@ def _noncentrality(df1: int, df2: int, power: float, alpha: float) -> float:
     high = 10.0
     while missing(high) < 0 and high < 1e6:
         high *= 2.0
-    return float(optimize.brentq(missing, 1e-6, high))
+    return float(brentq(missing, 1e-6, high))

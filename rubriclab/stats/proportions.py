@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
+from rubriclab.stats import distributions
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, degrees_of_freedom
 
 
@@ -39,8 +40,8 @@ def clopper_pearson(successes: float, trials: float, *, level: float = 0.95) -> 
     if not trials > 0:
         return NO_INTERVAL
     tail, failures = (1.0 - level) / 2.0, trials - successes
-    low = stats.beta.ppf(tail, successes, failures + 1.0) if successes > 0 else 0.0
-    high = stats.beta.isf(tail, successes + 1.0, failures) if failures > 0 else 1.0
+    low = distributions.beta.ppf(tail, successes, failures + 1.0) if successes > 0 else 0.0
+    high = distributions.beta.isf(tail, successes + 1.0, failures) if failures > 0 else 1.0
     return Interval(float(low), float(high))
 
 
@@ -73,7 +74,7 @@ def effective_trials(
         return float(clusters)
     tail = (1.0 + level) / 2.0
     degrees = clusters - 1.0 if exact else float(degrees_of_freedom(residual))
-    price = stats.t.ppf(tail, max(total - 1.0, 1.0)) / stats.t.ppf(tail, degrees)
+    price = distributions.t.ppf(tail, max(total - 1.0, 1.0)) / distributions.t.ppf(tail, degrees)
     worth = float(share * (1.0 - share) / between * price**2)
     return worth if balanced else min(total, worth)
 

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
+from rubriclab.stats import distributions
 from rubriclab.stats.comparison import clustered_sign_test
+from rubriclab.stats.correlation import rankdata
 from rubriclab.stats.inference import Floats, Ints, Test, holm
 
 ALARM = 0.01
@@ -133,7 +135,7 @@ def _clustered(values: Floats | Ints, unit: Ints, p: int) -> float:
 
 def _lengths(lengths: Floats, unit: Ints, p: int) -> Test:
     """Twice the rank of the length of what stood first less the mean rank."""
-    rank = stats.rankdata(lengths, axis=1)
+    rank = rankdata(lengths)
     away = np.rint(2.0 * rank[:, 0] - (p + 1)).astype(np.int64)
     longer = away.sum() > 0
     note = "the longer answer stands first too often" if longer else "the shorter answer stands first too often"
@@ -147,7 +149,7 @@ def _runs(dealt: Dealt) -> Test:
     first = dealt.first[start] > 0
     pairs, even = len(start) - 1, 1.0 / dealt.p
     alike, expected = int((first[1:] == first[:-1]).sum()), even**2 + (1.0 - even) ** 2
-    tail = min(stats.binom.cdf(alike, pairs, expected), stats.binom.sf(alike - 1, pairs, expected))
+    tail = min(distributions.binom.cdf(alike, pairs, expected), distributions.binom.sf(alike - 1, pairs, expected))
     kind = "it comes in runs" if alike > pairs * expected else "it takes turns from row to row"
     return Test("neighbouring questions alike", float(alike), float(pairs), float(min(1.0, 2.0 * tail)), kind)
 

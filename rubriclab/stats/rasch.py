@@ -25,8 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
 
+from rubriclab.stats import distributions
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, Test
 
 Bools = NDArray[np.bool_]
@@ -85,7 +86,7 @@ class RaschFit:
         value = float(weights @ self.phi)
         if self.n_units < MIN_UNITS or self.unbounded or not self.converged:
             return value, NO_INTERVAL
-        half = float(stats.t.ppf(0.5 + confidence / 2, self.degrees)) * self.error(weights)
+        half = float(distributions.t.ppf(0.5 + confidence / 2, self.degrees)) * self.error(weights)
         return value, Interval(value - half, value + half)
 
     def error(self, weights: Floats) -> float:
@@ -111,7 +112,7 @@ class RaschFit:
         values = rows @ self.phi
         t2 = float(values @ np.linalg.pinv(covariance, hermitian=True) @ values)
         f = t2 * free / (rank * (n - 1))
-        return Test("Hotelling's T²", t2, float(rank), float(stats.f.sf(f, rank, free)))
+        return Test("Hotelling's T²", t2, float(rank), float(distributions.f.sf(f, rank, free)))
 
 
 def fit_rasch(reads: Responses, x: Floats, allowed: Bools | None = None) -> RaschFit:

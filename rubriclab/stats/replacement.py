@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from scipy import stats as library
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, degrees_of_freedom, sum_by
 from rubriclab.stats.proportions import wilson_by_error
@@ -176,6 +175,9 @@ def as_in_the_paper(won: Wins, epsilon: float, tested: NDArray[np.bool_] | None 
 
 
 def _paper(d: Floats, epsilon: float) -> float:
+    # Imported here, as below: scipy.stats takes a third of a second to load, and few runs have annotators to test.
+    from scipy import stats as library
+
     d = d[np.isfinite(d)]
     if len(d) < 2:
         return float("nan")
@@ -194,6 +196,8 @@ def _paper(d: Floats, epsilon: float) -> float:
 
 def benjamini_yekutieli(p_values: Floats) -> Floats:
     """Adjusted p-values (Benjamini and Yekutieli 2001), in the given order; NaN is not counted."""
+    from scipy import stats as library
+
     adjusted = np.full(len(p_values), np.nan)
     known = np.isfinite(p_values)
     if known.any():

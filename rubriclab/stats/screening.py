@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from rubriclab.stats import distributions
 from rubriclab.stats.inference import Floats, Interval, Ints, holm, sum_by
 from rubriclab.stats.shift import FEW_MOVED, MIN_UNITS, mean_over_units
 
@@ -96,7 +96,7 @@ def _answer(influence: Floats, confidence: float, step: float) -> tuple[float, I
     error = float(influence.std(ddof=1)) / np.sqrt(n)
     if found.moved < FEW_MOVED or error <= 0.0:
         return 1.0, found.interval
-    return float(2.0 * stats.t.sf(abs(found.value) / error, n - 1)), found.interval
+    return float(2.0 * distributions.t.sf(abs(found.value) / error, n - 1)), found.interval
 
 
 def _lack_of_fit(residual: Floats, known: Bools, made: Ints) -> tuple[float, int]:
@@ -120,9 +120,9 @@ def _wider(
     p, ends = over_items
     if not spare or not np.isfinite(ends).all():
         return over_items
-    reach = float(stats.t.ppf(0.5 + confidence / 2, spare)) * variance**0.5
+    reach = float(distributions.t.ppf(0.5 + confidence / 2, spare)) * variance**0.5
     if np.isfinite(p) and variance > 0.0:
-        p = max(p, float(2.0 * stats.t.sf(abs(estimate) / variance**0.5, spare)))
+        p = max(p, float(2.0 * distributions.t.sf(abs(estimate) / variance**0.5, spare)))
     return p, Interval(min(ends.low, estimate - reach), max(ends.high, estimate + reach))
 
 

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
 
+from rubriclab.stats import distributions as stats
 from rubriclab.stats import noise
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, sum_by
 from rubriclab.stats.noise import Differences

@@ -8,15 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from rubriclab.datasets.rubrics import rubric_from_value, rubric_to_value
 from rubriclab.model import Comparison, Dataset, Item, Judge, Rubric
 from rubriclab.model.language import tr
 from rubriclab.store.database import Database
 from rubriclab.store.faults import StoreError
 from rubriclab.store.objects import items_frame, items_of, reading_row
 from rubriclab.store.schema import now
-from rubriclab.study.tables import judge_from_value, kept_judge_from_value
-from rubriclab.study.writing import judge_to_value
+from rubriclab.store.values import (
+    judge_from_value,
+    judge_to_value,
+    kept_judge_from_value,
+    rubric_from_value,
+    rubric_to_value,
+)
 
 
 class Catalogue(Database):

@@ -33,7 +33,6 @@ from rubriclab.store.objects import ordering_of, reading_row, stored_arm
 from rubriclab.store.reused import ANSWERED, REUSED, Answered, answers
 from rubriclab.store.runs import Runs
 from rubriclab.store.schema import P_COLUMNS
-from rubriclab.study.protocols import PROTOCOLS
 
 _RATED = ("dataset", "item_id", "criterion", "candidate")
 
@@ -175,6 +174,9 @@ class Judgments(Runs):
         self, run: str, asked: Condition = NO_CONDITION, *, sort: Sort = "data", limit: int = 50, offset: int = 0
     ) -> ItemsBehind:
         """A page of the items that have judgments as ``asked``, counted over these judgments."""
+        # Imported here: it brings what writes prompts, which no other reader of judgments needs.
+        from rubriclab.study.protocols import PROTOCOLS
+
         _, dataset, axis = self._head(run)
         condition, values = self._condition(run, asked)
         frame = self._frame(items_sql(condition, sort), [*values, limit, offset, dataset])

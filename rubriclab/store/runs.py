@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -26,9 +26,10 @@ from rubriclab.store.objects import (
     slug,
 )
 from rubriclab.store.schema import now
-from rubriclab.study.plan import Plan
-from rubriclab.study.reading import study_from_dict
-from rubriclab.study.writing import study_to_dict
+from rubriclab.store.values import study_from_dict, study_to_dict
+
+if TYPE_CHECKING:
+    from rubriclab.study.plan import Plan
 
 _COLUMNS = (
     *("run_no", "run", "name", "axis", "dataset", "study", "provenance"),

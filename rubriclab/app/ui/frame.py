@@ -154,6 +154,8 @@ def _import_rooms() -> None:
         package = importlib.import_module(f"rubriclab.{room}")
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"rubriclab.{room}.{module.name}")
+    # The one library that findings import where they need it, since a command line that needs none of it would wait.
+    importlib.import_module("scipy.stats")
     # Streamlit looks for garbage after every run of a page. What is imported stays, and there is more of it than of
     # all else: looking through it again and again would take as long as drawing the page.
     gc.collect()
