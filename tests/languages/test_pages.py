@@ -152,10 +152,14 @@ def celled(message: Any) -> Iterator[str]:
 
 
 def english_columns(message: Any) -> Iterator[str]:
-    """Columns of a table whose numbers have a decimal point there, or whose gaps are called “None”."""
+    """Columns of a table whose numbers have a decimal point there, or whose gaps are called “None”; and all of one
+    without rows, which is called “empty”."""
     if not isinstance(message, Dataframe):
         return
-    for name, column in convert_arrow_bytes_to_pandas_df(message.arrow_data.data).items():
+    frame = convert_arrow_bytes_to_pandas_df(message.arrow_data.data)
+    if frame.empty:
+        yield from map(str, frame.columns)
+    for name, column in frame.items():
         pointed = is_float_dtype(column) and (column.dropna() % 1 != 0).any()
         if (pointed and not message.arrow_data.HasField("styler")) or (column.isna().any() and not message.placeholder):
             yield str(name)

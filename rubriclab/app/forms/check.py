@@ -99,7 +99,8 @@ def show_verdicts() -> None:
     )
     missed = [c for c in checks if c.standing == "misses"]
     st.markdown(tr("**Every miss** ({n:,})", n=len(missed)))
-    show_table(_of_runs(missed))
+    if missed:  # the browser calls a table without rows “empty”, in every language
+        show_table(_of_runs(missed))
     st.markdown(tr("**How often a whole run said what is not true**, in how many runs"))
     rates = [c for c in checks if c.method == ANY_ADVICE]
     st.dataframe(wide(rates), hide_index=True, width="stretch")

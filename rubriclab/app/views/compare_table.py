@@ -98,6 +98,8 @@ _TERMS = {
 
 MISSING_WIDTH = 104
 """Pixels that “not defined” takes in a cell."""
+LETTER_WIDTH = 8
+"""Pixels that a letter of a heading takes."""
 
 
 def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
@@ -112,7 +114,8 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
         if form:
             about = ui.about(term) if term and name in _TERMS else None
             # Streamlit makes room for the numbers alone, and would cut off the words in place of a missing one.
-            width = MISSING_WIDTH if frame[name].isna().any() else None
+            needed = max(MISSING_WIDTH, LETTER_WIDTH * len(uf.heading(name)) + 2 * LETTER_WIDTH)
+            width = needed if frame[name].isna().any() else None
             config[name] = ui.number_column(uf.heading(name), form, help=about, width=width)
             forms[name] = form
     # Whole per cents, as everywhere else; the export keeps every digit.

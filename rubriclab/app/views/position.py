@@ -19,7 +19,7 @@ from rubriclab.findings.position_results import NoiseFloor, PositionArm
 from rubriclab.findings.shift import Single, mean_words, one_words
 from rubriclab.model import STATUSES, Arm
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import beyond_noise, beyond_noise_parts, interval, many, number, p_value
+from rubriclab.model.wording import beyond_noise, beyond_noise_parts, interval, known, many, number, p_value
 from rubriclab.store import RunInfo
 
 T = TypeVar("T")
@@ -150,8 +150,9 @@ def _single(single: Single) -> tuple[str, str]:
     """How far another order moves a single score, and what stands below it."""
     if not single.source:
         return _points(single.other), tr("{ends}; noise included", ends=interval(single.other_ci, ".2f"))
-    shown, measured = beyond_noise_parts(single.excess, ".2f", tr("points"))
-    return shown, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), tr("noise taken out"), measured)))
+    shown, measured = beyond_noise_parts(single.excess, ".2f")
+    value = tr("{value} points", value=shown) if known(single.excess) else shown
+    return value, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), tr("noise taken out"), measured)))
 
 
 def _points(value: float, form: str = ".2f") -> str:
