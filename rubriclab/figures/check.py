@@ -9,7 +9,7 @@ from itertools import cycle
 
 from rubriclab.figures.marks import Drawing, Mark, beside
 from rubriclab.figures.style import OVER, UNDER, Chart, once
-from rubriclab.findings.check import COVERAGE_RANGE, LAB_TEST, LEVEL_RANGE, PAPERS_TEST, Check, Quantity
+from rubriclab.findings.check import COVERAGE_RANGE, LAB_TEST, LEVEL_RANGE, PAPERS_TEST, Check, Quantity, called
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many, number
 
@@ -31,7 +31,7 @@ def rejection(checks: Sequence[Check], *, quantity: Quantity = "type-I error") -
     reach = min(1.02, max((c.value + 2.5 * c.se for c in shown), default=0.1) + 0.03)
     drawing.figure.update_xaxes(range=[-0.01, reach])
     what = tr("although nothing is planted") if quantity == "type-I error" else tr("what is planted")
-    parts = "; ".join(f"{c.judge}, {tr(NAMES[c.method])}: {number(c.value, '.1%')}" for c in shown)
+    parts = "; ".join(f"{called(c.judge)}, {tr(NAMES[c.method])}: {number(c.value, '.1%')}" for c in shown)
     return drawing.chart(
         tr("How often each test rejects {what}. {parts}. {bars}", what=what, parts=parts, bars=tr(BARS))
     )
@@ -46,7 +46,7 @@ def coverage(checks: Sequence[Check]) -> Chart:
     drawing = _drawn(shown, title, colors, (0.95, COVERAGE_RANGE))
     low = min((c.value for c in shown), default=0.9)
     drawing.figure.update_xaxes(range=[min(0.88, low - 0.02), 1.005])
-    parts = "; ".join(f"{c.judge}, {tr(c.method)}: {number(c.value, '.1%')}" for c in shown)
+    parts = "; ".join(f"{called(c.judge)}, {called(c.method)}: {number(c.value, '.1%')}" for c in shown)
     return drawing.chart(tr("Coverage of 95 % intervals. {parts}. {bars}", parts=parts, bars=tr(BARS)))
 
 
@@ -67,11 +67,11 @@ def _drawn(
                 for c in shown
                 if c.method == method
             ],
-            name=tr(NAMES.get(method, method)),
+            name=tr(NAMES[method]) if method in NAMES else called(method),
             color=color,
             marker={"size": 10, "symbol": "diamond" if method == PAPERS_TEST else "circle"},
         )
-    drawing.rows(judges)
+    drawing.rows([called(judge) for judge in judges])
     drawing.figure.update_xaxes(tickformat=".0%")
     return drawing
 
@@ -82,4 +82,4 @@ def _limits(c: Check) -> tuple[float, float]:
 
 
 def _hover(c: Check) -> str:
-    return f"{escape(c.judge)}: {number(c.value, '.1%')} ± {number(c.se, '.1%')} ({many(c.studies, 'study')})"
+    return f"{escape(called(c.judge))}: {number(c.value, '.1%')} ± {number(c.se, '.1%')} ({many(c.studies, 'study')})"

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from rubriclab.figures.marks import Drawing, Mark, Scale, cut, verdict_said
 from rubriclab.figures.multiples import LINE, Facet, heatmaps, shares, shift_heatmaps
 from rubriclab.figures.style import DIVERGING, EVEN_LINE, OVER, UNDER, Behind, Chart, house_style, judge_color, once
-from rubriclab.findings.contrast_results import Cells, Contrast, Delta
+from rubriclab.findings.contrast_results import Cells, Contrast, Delta, measure_said
 from rubriclab.findings.summary import ComparisonLine
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, number
@@ -142,7 +142,7 @@ def difference_forest(pair: Contrast) -> Chart:
             marker={"size": 10},
         )
         _add_interest(drawing, deltas, place)
-        drawing.rows([cut(tr(delta.measure), 26) for delta in deltas], place=place)
+        drawing.rows([cut(measure_said(delta.measure), 26) for delta in deltas], place=place)
         kinds = {delta.kind for delta in deltas}
         alone = {"strength": "V", "agreement": "r"}.get(next(iter(kinds)), title)
         shown = tr(title if len(kinds) > 1 else alone)
@@ -216,7 +216,7 @@ def _cell_behind(pair: Contrast, cells: Cells, r: int, c: int) -> Behind:
 
 def _delta_behind(pair: Contrast, delta: Delta) -> Behind:
     place = int(delta.measure.split()[-1]) if delta.kind == "share" else None
-    return Behind(tr(delta.measure), pair.code_a, position=place, run=pair.run_a)
+    return Behind(measure_said(delta.measure), pair.code_a, position=place, run=pair.run_a)
 
 
 def _difference_alt(cells: Cells) -> str:
@@ -247,7 +247,7 @@ def _delta_mark(pair: Contrast, row: int, delta: Delta, factor: float) -> Mark:
 def _delta_hover(delta: Delta) -> str:
     return tr(
         "{measure}<br>a {a}, b {b}<br>difference {told} ({limits}){verdict}<br>{n_items:,} compared",
-        measure=escape(tr(delta.measure)),
+        measure=escape(measure_said(delta.measure)),
         a=_number(delta, delta.a),
         b=_number(delta, delta.b),
         told=_told(delta, name=False),
@@ -284,7 +284,7 @@ def _number(delta: Delta, value: float) -> str:
 def _told(delta: Delta, *, name: bool = True) -> str:
     points = tr("{delta:+.1f} points", delta=100 * delta.delta)
     text = points if _percent(delta) else number(delta.delta, "+.3f")
-    return f"{tr(delta.measure)} {text}" if name else text
+    return f"{measure_said(delta.measure)} {text}" if name else text
 
 
 def _limits(delta: Delta) -> str:

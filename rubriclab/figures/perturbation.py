@@ -20,7 +20,7 @@ from rubriclab.stats.inference import Floats, Interval
 Kind = Literal["pearson", "spearman"]
 ROW = 30
 """Height of one form in pixels: a line of text and a touch target."""
-SYMBOL = {"pearson": "Pearson r", "spearman": msg("Spearman rho")}
+SYMBOL = {"pearson": msg("Pearson r"), "spearman": msg("Spearman rho")}
 
 
 @once
@@ -110,7 +110,7 @@ def distribution_heatmap(group: PerturbationGroup) -> Chart:
         share,
         Scale(SEQUENTIAL, 0.0, max(0.5, float(np.nanmax(share)))),
         x=scores,
-        text=lambda r, c: number(share[r, c], ".0%") if share[r, c] >= 0.005 else "",
+        text=lambda r, c: number(100 * share[r, c], ".0f") if share[r, c] >= 0.005 else "",
         hover=hover,
         behind=behind,
         size=12,

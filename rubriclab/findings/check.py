@@ -32,6 +32,7 @@ from rubriclab.findings.check_results import (
     Quantity,
     Standing,
     Way,
+    called,
     check_of,
     loose,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "Standing",
     "Way",
     "as_text",
+    "called",
     "check_of",
     "in_words",
     "loose",
@@ -152,7 +154,9 @@ def _pulls_found(power: Sequence[Check]) -> Iterator[str]:
             several = any(o.judge == c.judge and o.n_items == items and ANY_OF in o.method for o in power)
             if not several or ANY_OF in c.method:
                 by_plant.setdefault(plant, {}).setdefault(size, []).append(c)
-        parts = (tr("{plant} of {sizes}", plant=plant, sizes=_sizes(sizes)) for plant, sizes in by_plant.items())
+        parts = (
+            tr("{plant} of {sizes}", plant=called(plant), sizes=_sizes(sizes)) for plant, sizes in by_plant.items()
+        )
         yield tr(
             "With {items} items “What pulls?” found a planted pull of {parts}.",
             items=items,
@@ -267,14 +271,14 @@ def _rejected(checks: Sequence[Check]) -> list[str]:
                 tr(
                     "The chi² is too eager for “{judge}” ({rate:.0%}): it takes the reads of one item for so many "
                     "independent facts.",
-                    judge=eager.judge,
+                    judge=called(eager.judge),
                     rate=eager.value,
                 )
             )
         # Few studies can be at 0 by chance: only what lies clearly below 5 % is called so.
         timid = [c for c in papers if c.judge != "constant" and c.value + 2.0 * rate_error(0.05, c.studies) < 0.05]
         if timid:
-            names = ", ".join(dict.fromkeys(tr("“{name}”", name=c.judge) for c in timid))
+            names = ", ".join(dict.fromkeys(tr("“{name}”", name=called(c.judge)) for c in timid))
             sentences.append(
                 tr(
                     "For {names} it rejects in {between} instead of the 5 % it claims: it gives away power to see an "
@@ -292,7 +296,8 @@ def _recovered(checks: Sequence[Check]) -> list[str]:
     if not recovered:
         return []
     parts = [
-        f"{c.method.removeprefix('log-odds of ')} {number(c.value, '+.3f')} ± {number(c.se, '.3f')}" for c in recovered
+        f"{called(c.method.removeprefix('log-odds of '))} {number(c.value, '+.3f')} ± {number(c.se, '.3f')}"
+        for c in recovered
     ]
     return [tr("Estimated less planted log-odds, on average: ") + ", ".join(parts) + "."]
 

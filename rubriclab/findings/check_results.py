@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rubriclab.model.language import msg
+from rubriclab.model.language import SOURCE, figure, language, msg, tr
 
 Quantity = Literal["false effect", "false equivalent", "type-I error", "power", "coverage", "recovery"]
 Way = Literal["pipeline", "arrays", "runs", "what pulls"]
@@ -52,6 +53,107 @@ DEFINITION = msg(
     "0.95. Recovery: mean estimate less what was planted. Each is an average over simulated studies, "
     "± its Monte Carlo standard error."
 )
+
+
+_FIELD = re.compile(r"(?!advice)[a-z_]+: [\w.]+")
+"""A field of a run's findings, as “position: shift.mean”: the same in every language."""
+_SIZE = re.compile(r"[+-]?\d+\.\d+")
+PIECES = (
+    msg("after the highest {size}"),
+    msg("first {size}"),
+    msg("label 1 {size}"),
+    msg("true shift {size}"),
+    msg("description length pulls {size} points"),
+    msg("label pulls {size} points"),
+    msg("one wording pulls {size} points"),
+    msg("items lean"),
+    msg("nothing pulls"),
+    msg("no effect"),
+    msg("no effect of criterion order"),
+    msg("boundary"),
+    msg("clustered"),
+    msg("constant"),
+    msg("latent trait"),
+    msg("missing"),
+    msg("mixed logit"),
+    msg("ordinary"),
+    msg("sharp"),
+    msg("skewed"),
+    msg("ties"),
+    msg("two options"),
+    msg("1 fixed against 10 balanced"),
+    msg("10 fixed against 10 balanced"),
+    msg("1 read of an order"),
+    msg("2 reads of an order"),
+    msg("pairs"),
+    msg("both orders"),
+    msg("one order twice"),
+    msg("prompt forms"),
+    msg("advice"),
+    msg("“effect”"),
+    msg("“equivalent”"),
+    msg("best form"),
+    msg("budget"),
+    msg("consistency"),
+    msg("criterion order"),
+    msg("descending order"),
+    msg("first place"),
+    msg("form"),
+    msg("letters"),
+    msg("mean score"),
+    msg("mitigation"),
+    msg("one call"),
+    msg("ranking"),
+    msg("single items"),
+    msg("single order"),
+    msg("single scores"),
+    msg("single texts"),
+    msg("stable form"),
+    msg("any change of the label"),
+    msg("any change of the description length"),
+    msg("any change of the one wording"),
+    msg("description length"),
+    msg("label"),
+    msg("one wording"),
+    msg("at least"),
+    msg("with what it holds with at once"),
+    msg("all changes that do nothing"),
+    msg("at once"),
+    msg("any change that does nothing"),
+    msg("in a run"),
+    msg("any advice of a run"),
+    msg("on what is not moved or in the wrong direction"),
+    msg("Friedman"),
+    msg("any criterion after Holm"),
+    msg("one criterion"),
+    msg("carryover of a criterion"),
+    msg("log-odds of label"),
+    msg("log-odds of neighbour"),
+    msg("log-odds of position"),
+    msg("paired difference of r"),
+    msg("share of a position"),
+    msg("shift at a position"),
+)
+"""What the names of judges, designs and methods are put together of."""
+
+
+def called(name: str) -> str:
+    """The name of a judge, a design or a method of a check in the reader's language, piece by piece."""
+    if language() == SOURCE:
+        return name
+    field = _FIELD.match(name)
+    kept = field.group() if field else ""
+    pieces = re.split("(: |, | · )", name.removeprefix(kept))
+    return kept + "".join(part if at % 2 else _piece(part) for at, part in enumerate(pieces))
+
+
+def _piece(piece: str) -> str:
+    """A piece of a name, its size as the language writes numbers."""
+    size = _SIZE.search(piece)
+    if size is None:
+        return tr(piece)
+    form = "+g" if size.group()[0] in "+-" else "g"
+    return tr(piece.replace(size.group(), "{size}"), size=figure(float(size.group()), form))
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@ One text for the tooltips, the Definitions page and the report; it stands in ``d
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
+
+from rubriclab.model.language import tr
 
 OWN = "rubriclab, not in the papers"
 """The source of what no paper has."""
@@ -56,6 +59,19 @@ _BY_KEY: Mapping[str, Term] = MappingProxyType({term.key: term for term in TERMS
 def term(key: str) -> Term:
     """The term of this key. Raises KeyError for one that is not in the glossary."""
     return _BY_KEY[key]
+
+
+_WORDS = re.compile(r"(?<=\\text\{)[^}]*")
+
+
+def words_of(formula: str) -> list[str]:
+    """The words that stand in a formula of LaTeX."""
+    return _WORDS.findall(formula)
+
+
+def formula_said(formula: str) -> str:
+    """A formula of LaTeX with its words in the reader's language."""
+    return _WORDS.sub(lambda words: tr(words.group()), formula)
 
 
 WHERE = term("share").topic

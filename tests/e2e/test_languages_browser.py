@@ -17,10 +17,11 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium"),
 ]
-CUT = """() => [...document.querySelectorAll('[data-testid=stMetricLabel], [data-testid=stMetricLabel] *')]
+CUT = """() => [...document.querySelectorAll('[data-testid=stMetricLabel], [data-testid=stMetricLabel] *, '
+    + '[data-testid=stPageLink] *')]
   .filter(part => getComputedStyle(part).overflow != 'visible' && part.scrollWidth > part.clientWidth + 1)
   .map(part => part.innerText)"""
-"""Labels over numbers that are cut off."""
+"""Labels over numbers, and links to pages, that are cut off."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,9 @@ def test_a_language_is_chosen_and_stays(lab: str, page: Any) -> None:
     page.reload()
     page.get_by_role("heading", level=1, name=german("Judgments"), exact=True).wait_for()
     settled(page)
+    page.wait_for_function("document.documentElement.lang == 'de'")
     choose(page, "English", "Judgments")
+    page.wait_for_function("document.documentElement.lang == 'en'")
     page.wait_for_url(lambda address: f"{CHOSEN}=" not in address)
 
 
@@ -101,10 +104,20 @@ def test_choices_stay_when_the_language_is_switched(lab: str, page: Any) -> None
     assert [chosen.get_by_text(name, exact=True).count() for name in ("Balanced", "Fixed", "Descending")] == [1, 1, 1]
 
 
+def test_what_stands_for_all_is_said_in_the_language_that_was_switched_to(lab: str, page: Any) -> None:
+    page.goto(f"{lab}/position?{CHOSEN}=de")
+    settled(page)
+    calm(page)
+    assert page.get_by_role("combobox", name=german("Outcome")).input_value() == german("any")
+    choose(page, "English", "Results")
+    calm(page)
+    assert page.get_by_role("combobox", name="Outcome").input_value() == "any"
+
+
 @pytest.mark.parametrize("code", ["en", "de"])
-def test_no_label_over_a_number_is_cut_off(lab: str, page: Any, code: str) -> None:
+def test_no_label_over_a_number_and_no_link_is_cut_off(lab: str, page: Any, code: str) -> None:
     cut = {}
-    for name in (entry.file for group in OF_A_RUN for entry in ui.NAVIGATION[group]):
+    for name in ("home", *(entry.file for group in OF_A_RUN for entry in ui.NAVIGATION[group])):
         page.goto(f"{lab}/{name}?{CHOSEN}={code}")
         settled(page)
         calm(page)

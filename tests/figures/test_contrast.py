@@ -15,6 +15,7 @@ from rubriclab.findings.criteria_results import ArmCriteria
 from rubriclab.findings.position import position
 from rubriclab.findings.summary import ComparisonLine, lines
 from rubriclab.findings.topics import Findings
+from rubriclab.model.language import speaking
 from tests.simulated_runs import data_of
 
 
@@ -136,6 +137,9 @@ def test_forest_has_a_panel_a_unit_and_greys_what_holds_zero() -> None:
     place = chart.behind[1][1]
     assert place is not None
     assert place.position == 2
+    with speaking("de"):
+        rows = [text for axis in draw.difference_forest(found).figure.select_yaxes() for text in axis.ticktext or ()]
+    assert "Position 1" in rows
     same = draw.difference_forest(contrast(data_of("plain"), 0, data_of("plain"), 1))
     assert [axis.title.text for axis in same.figure.select_xaxes()] == ["Points of score, a less b"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import sys
 import tomllib
@@ -20,10 +21,11 @@ from babel.messages.extract import extract_from_file
 from babel.messages.pofile import read_po, write_po
 
 from rubriclab.model.language import CATALOGUES, LANGUAGES, SOURCE
+from rubriclab.model.places import CALIBRATION
 from rubriclab.report import definitions, estimands
 
 ROOT = Path(__file__).parents[2]
-QUESTION = ("name", "estimand", "unit", "randomised", "assumes", "cannot", "interval")
+QUESTION = ("name", "estimand", "unit", "randomised", "assumes", "cannot", "interval", "reference")
 """What is said of a question in the reader's language."""
 TABLES = (
     ("rubriclab/app/adapters.toml", "tools", ("lead",)),
@@ -91,14 +93,18 @@ def messages_of(path: Path) -> Iterator[str | tuple[str, str]]:
 def glossary() -> Iterator[tuple[str, str]]:
     """The texts that stand in files of their own, each with its file."""
     for file, entries, words in (
-        ("definitions.toml", definitions.TERMS, ("name", "topic", "sentence", "definition")),
+        ("definitions.toml", definitions.TERMS, ("name", "topic", "sentence", "definition", "source", "plain")),
         ("estimands.toml", estimands.ESTIMANDS, QUESTION),
     ):
-        yield from ((f"rubriclab/report/{file}", getattr(one, word)) for one in entries for word in words)
+        said = ((f"rubriclab/report/{file}", getattr(one, word)) for one in entries for word in words)
+        yield from ((file, text) for file, text in said if text)
+    for term in definitions.TERMS:
+        yield from (("rubriclab/report/definitions.toml", words) for words in definitions.words_of(term.formula))
     for file, table, words in TABLES:
         read = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))
         entries = read[table] if table else read.values()
         yield from ((file, one[word]) for one in entries for word in words if one.get(word))
+    yield CALIBRATION.relative_to(ROOT).as_posix(), json.loads(CALIBRATION.read_text(encoding="utf-8"))["note"]
 
 
 @cache

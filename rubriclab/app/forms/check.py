@@ -18,6 +18,7 @@ from rubriclab.findings.check import (
     DEFINITION,
     Check,
     Planted,
+    called,
     check_of,
     in_words,
     pulls_words,
@@ -26,7 +27,7 @@ from rubriclab.findings.check import (
 from rubriclab.model import LabError
 from rubriclab.model.language import msg, tr
 from rubriclab.model.places import CALIBRATION
-from rubriclab.model.wording import many, number
+from rubriclab.model.wording import UNKNOWN, many, number
 from rubriclab.runs.check import Checking, warnings_of
 
 JUDGES = {
@@ -88,7 +89,7 @@ def show_verdicts() -> None:
     for sentence in verdict_words(checks):
         st.markdown(f"- {ui.plain(sentence)}")
     if recorded().note:
-        st.markdown(f"- {ui.plain(recorded().note)}")
+        st.markdown(f"- {ui.plain(tr(recorded().note))}")
     st.caption(
         tr(
             "Judges of nine families that the lab's statistics do not assume (a latent trait, tastes that "
@@ -98,13 +99,14 @@ def show_verdicts() -> None:
     )
     missed = [c for c in checks if c.standing == "misses"]
     st.markdown(tr("**Every miss** ({n:,})", n=len(missed)))
-    st.dataframe(_of_runs(missed), hide_index=True, width="stretch", column_config=formats())
+    if missed:  # the browser calls a table without rows “empty”, in every language
+        show_table(_of_runs(missed))
     st.markdown(tr("**How often a whole run said what is not true**, in how many runs"))
     rates = [c for c in checks if c.method == ANY_ADVICE]
     st.dataframe(wide(rates), hide_index=True, width="stretch")
     with st.expander(tr("Power, and every interval over all judges"), icon=":material/query_stats:"):
         rest = [c for c in checks if c.quantity == "power" or c.judge == ALL_JUDGES]
-        st.dataframe(_of_runs(rest), hide_index=True, width="stretch", column_config=formats())
+        show_table(_of_runs(rest))
 
 
 def show_pulls() -> None:
@@ -120,7 +122,7 @@ def show_pulls() -> None:
         )
     )
     with st.expander(tr("Every family, size and plant"), icon=":material/query_stats:"):
-        st.dataframe(_of_runs(checks), hide_index=True, width="stretch", column_config=formats())
+        show_table(_of_runs(checks))
 
 
 def wide(checks: Sequence[Check]) -> pd.DataFrame:
@@ -142,7 +144,7 @@ def wide(checks: Sequence[Check]) -> pd.DataFrame:
 
 
 def _of_runs(checks: Sequence[Check]) -> pd.DataFrame:
-    return named(table(checks).assign(design=[c.design for c in checks]).drop(columns=["way", "unread"]))
+    return table(checks).assign(design=[c.design for c in checks]).drop(columns=["way", "unread"])
 
 
 _SETTINGS: tuple[tuple[str, str, str, float, Callable[[float], str]], ...] = (
@@ -176,12 +178,12 @@ def show_recorded() -> None:
     show(chosen, key="recorded")
     with st.expander(tr("The judges"), icon=":material/gavel:"):
         for name, about in JUDGES.items():
-            st.markdown(f"**{name}**: {tr(about)}.")
+            st.markdown(f"**{called(name)}**: {tr(about)}.")
     rest = [c for c in calibration.checks if c.way == "pipeline"]
     with st.expander(
         tr("Through the whole pipeline: order of criteria, odds, paired differences"), icon=":material/account_tree:"
     ):
-        st.dataframe(named(table(rest)), hide_index=True, width="stretch", column_config=formats())
+        show_table(table(rest))
 
 
 def show(checks: Sequence[Check], *, key: str) -> None:
@@ -205,7 +207,7 @@ def show(checks: Sequence[Check], *, key: str) -> None:
             tr("A test that is too eager without an effect has no power to speak of: what it finds cannot be believed.")
         )
     with tabs[3]:
-        st.dataframe(named(table(checks)), hide_index=True, width="stretch", column_config=formats())
+        show_table(table(checks))
         st.caption(tr(DEFINITION))
 
 
@@ -226,6 +228,7 @@ COLUMNS = (
 )
 _NUMBERS = ("value", "± (MC error)", "from", "to")
 _SAID = ("what", "promise", "way")
+_CALLED = ("method", "judge", "design")
 _WORDS: Mapping[str, str] = {
     "false effect": msg("false effect"),
     "false equivalent": msg("false equivalent"),
@@ -246,15 +249,20 @@ _WORDS: Mapping[str, str] = {
 """What a check is of, where it stands, how it was made; and the one more column of whole runs."""
 
 
-def formats() -> dict[str, Any]:
-    """How the columns of numbers are written, by the names that a reader sees."""
-    return {tr(name): st.column_config.NumberColumn(format="%.3f") for name in _NUMBERS}
+def show_table(checks: pd.DataFrame) -> None:
+    """A table of checks in the reader's language."""
+    shown = named(checks)
+    forms = {name: "%.3f" for name in map(tr, _NUMBERS) if name in shown}
+    columns = {name: ui.number_column(name, form) for name, form in forms.items()}
+    table = ui.written(shown, forms)
+    st.dataframe(table, hide_index=True, width="stretch", column_config=columns, placeholder=UNKNOWN)
 
 
 def named(checks: pd.DataFrame) -> pd.DataFrame:
-    """A table of checks in the reader's language."""
+    """The words and headings of a table of checks said."""
     said = {column: checks[column].map(lambda word: tr(_WORDS.get(word, word))) for column in _SAID if column in checks}
-    return checks.assign(**said).rename(columns=tr)
+    names = {column: checks[column].map(called) for column in _CALLED if column in checks}
+    return checks.assign(**said, **names).rename(columns=tr)
 
 
 def table(checks: Sequence[Check]) -> pd.DataFrame:

@@ -176,15 +176,14 @@ def _delimiter(uploaded: UploadedFile) -> str | None:
     plain_name = uploaded.name.lower().removesuffix(".gz")
     if not plain_name.endswith((".csv", ".tsv", ".txt")):
         return None
-    chosen: str | None = st.selectbox(
+    chosen: str = st.selectbox(
         tr("Separated by"),
-        [None, *DELIMITERS],
+        ["", *DELIMITERS],
         key=f"data-delimiter-{uploaded.file_id}",
         persist_state="session",
-        format_func=lambda sign: tr("found out by the lab") if sign is None else tr(DELIMITERS[sign]),
-        placeholder=tr("found out by the lab"),  # None counts as unchosen after a rerun
+        format_func=lambda sign: tr(DELIMITERS[sign]) if sign else tr("found out by the lab"),
     )
-    return chosen
+    return chosen or None
 
 
 def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, mapping: ColumnMapping) -> None:
@@ -253,14 +252,14 @@ def recipe_form() -> None:
     )
     gold = None
     if chosen.gold:
-        gold = st.selectbox(
+        named = st.selectbox(
             tr("Stand-in for human ratings"),
-            [None, *chosen.gold],
+            ["", *chosen.gold],
             key=f"data-gold-{key}",
-            format_func=lambda name: tr("none") if name is None else name,
-            placeholder=tr("none"),
+            format_func=lambda name: name or tr("none"),
             help=tr("These are another model's scores, not a human's."),
         )
+        gold = named or None
     if chosen.downloadable and st.button(
         tr("Download and keep"), key=f"data-fetch-{key}", type="primary", icon=":material/download:"
     ):

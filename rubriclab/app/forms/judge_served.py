@@ -18,7 +18,7 @@ from rubriclab.model import Judge, Sampling
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 
-EFFORTS = [None, "minimal", "low", "medium", "high"]
+EFFORTS = ["", "minimal", "low", "medium", "high"]
 
 
 def served_form(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:
@@ -146,14 +146,15 @@ def _sampling(sampling: Sampling, tag: str) -> dict[str, Any]:
         made[name] = place.number_input(
             tr(label), least, most, start, step=step, key=key, placeholder=tr(none), help=tr(about) if about else None
         )
-    efforts = EFFORTS if sampling.reasoning_effort in EFFORTS else [*EFFORTS, sampling.reasoning_effort]
+    held = sampling.reasoning_effort or ""
+    efforts = EFFORTS if held in EFFORTS else [*EFFORTS, held]
     effort = right.selectbox(
         tr("Reasoning effort"),
         efforts,
-        efforts.index(sampling.reasoning_effort),
+        efforts.index(held),
         key=f"{tag}-effort",
         accept_new_options=True,
-        format_func=lambda e: tr("not sent") if e is None else e,
+        format_func=lambda effort: effort or tr("not sent"),
     )
     extra = st.text_area(
         tr("Extra fields of the request, as JSON"),
@@ -163,7 +164,7 @@ def _sampling(sampling: Sampling, tag: str) -> dict[str, Any]:
         placeholder='{"chat_template_kwargs": {"enable_thinking": false}}',
     )
     made["temperature"] = "default" if made["temperature"] is None else made["temperature"]
-    return made | {"reasoning_effort": effort, "extra": json_object(extra, tr("Extra fields"))}
+    return made | {"reasoning_effort": effort or None, "extra": json_object(extra, tr("Extra fields"))}
 
 
 def _pace(kind: str, judge: Judge | None, tag: str) -> dict[str, Any]:

@@ -270,7 +270,13 @@ def _judge_step() -> tuple[Judge, ...]:
     if wanted in names and wanted not in st.session_state[key]:
         st.session_state[key] = [*st.session_state[key], wanted]
     other = {name: tr(" · as in the run") if is_from_run(known[name], kept) else "" for name in names}
-    chosen = st.multiselect(tr("Judges"), names, key=key, format_func=lambda n: f"{judge_label(known[n])}{other[n]}")
+    chosen = st.multiselect(
+        tr("Judges"),
+        names,
+        key=key,
+        format_func=lambda n: f"{judge_label(known[n])}{other[n]}",
+        placeholder=tr("Choose options"),
+    )
     st.page_link("pages/judges.py", label=tr("Add or test a judge"), icon=":material/gavel:")
     if any(known[name].simulated for name in chosen):
         st.warning(

@@ -66,6 +66,7 @@ def strategy_step(axis: Axis) -> tuple[Strategy, ...]:
         key=kept_choice(f"strategies-{axis}", usual, kinds),
         format_func=lambda kind: tr(STRATEGIES[kind].title),
         help=tr("Each is an arm of the study. Balanced against fixed is the comparison of the papers."),
+        placeholder=tr("Choose options"),
     )
     return tuple(_strategy(axis, kind, reads.get(kind)) for kind in chosen)
 
@@ -152,13 +153,13 @@ def _comparison_step(settings: frozenset[str], dataset: Dataset) -> dict[str, An
     made["tie"] = left.toggle(tr("A tie may be answered"), key=kept_choice("tie", True))
     if not isinstance(dataset.items[0], Comparison):
         names = sorted({i.candidate for i in dataset.items if not isinstance(i, Comparison) and i.candidate})
-        made["baseline_candidate"] = right.selectbox(
+        baseline = right.selectbox(
             tr("Compare only with"),
-            [None, *names],
-            key=kept_choice(f"base-{dataset.name}", None, [None, *names]),
-            format_func=lambda name: tr("every pair") if name is None else name,
-            placeholder=tr("every pair"),
+            ["", *names],
+            key=kept_choice(f"base-{dataset.name}", "", ["", *names]),
+            format_func=lambda name: name or tr("every pair"),
         )
+        made["baseline_candidate"] = baseline or None
         if "list_size" in settings:
             made["list_size"] = int(
                 left.number_input(tr("Answers in a list"), 3, max(3, len(names)), key=kept_choice("list", 3))
@@ -235,9 +236,14 @@ def _rubric_factors(left: DeltaGenerator, right: DeltaGenerator, rubric: Rubric)
         list(range(2, 11)),
         key=kept_choice("scales", []),
         help=tr("The rubric on other scales; missing descriptions stay blank."),
+        placeholder=tr("Choose options"),
     )
     ids = right.multiselect(
-        tr("Score labels"), list(ID_STYLES), key=kept_choice("ids", []), format_func=lambda style: tr(ID_STYLES[style])
+        tr("Score labels"),
+        list(ID_STYLES),
+        key=kept_choice("ids", []),
+        format_func=lambda style: tr(ID_STYLES[style]),
+        placeholder=tr("Choose options"),
     )
     scores = sorted({score for criterion in rubric.criteria for score in criterion.scores})
     references = left.multiselect(
@@ -246,9 +252,14 @@ def _rubric_factors(left: DeltaGenerator, right: DeltaGenerator, rubric: Rubric)
         key=kept_choice("references", [], [0, *scores]),
         format_func=lambda score: tr("none") if score == 0 else tr("of score {score}", score=score),
         help=tr("Items without that reference answer are left out there, and counted."),
+        placeholder=tr("Choose options"),
     )
     answers = right.multiselect(
-        tr("Answer"), list(MODES), key=kept_choice("answers", []), format_func=lambda mode: tr(MODES[mode])
+        tr("Answer"),
+        list(MODES),
+        key=kept_choice("answers", []),
+        format_func=lambda mode: tr(MODES[mode]),
+        placeholder=tr("Choose options"),
     )
     chosen: dict[str, Sequence[Any]] = {"scale": scales, "ids": ids, "reference": references, "answer": answers}
     return {name: tuple(levels) for name, levels in chosen.items() if levels}

@@ -34,6 +34,7 @@ from rubriclab.app.ui.language import Awaited, dated, inside, language_chooser, 
 from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
 from rubriclab.app.ui.listing import run_list, run_shelves
 from rubriclab.app.ui.notices import tab_title, watch_runs
+from rubriclab.app.ui.numbers import PERCENT, number_column, written
 from rubriclab.app.ui.reading import reading_fields
 from rubriclab.app.ui.runs import (
     FINDINGS_PAGE,
@@ -54,6 +55,7 @@ __all__ = [
     "FINDINGS_PAGE",
     "MOVED",
     "NAVIGATION",
+    "PERCENT",
     "STORES_VARIABLE",
     "STORE_VARIABLE",
     "Awaited",
@@ -84,6 +86,7 @@ __all__ = [
     "judged_runs",
     "language_chooser",
     "manager",
+    "number_column",
     "open_findings",
     "page",
     "plain",
@@ -109,4 +112,5 @@ __all__ = [
     "upload",
     "verbatim",
     "watch_runs",
+    "written",
 ]

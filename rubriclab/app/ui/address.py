@@ -79,7 +79,15 @@ def choose_many(
         st.session_state[key] = asked or [option for option in default if option in options]
     else:
         st.session_state[key] = [o for o in st.session_state[key] if o in options]
-    chosen = st.multiselect(label, options, key=key, format_func=name, max_selections=most, help=about or None)
+    chosen = st.multiselect(
+        label,
+        options,
+        key=key,
+        format_func=name,
+        max_selections=most,
+        help=about or None,
+        placeholder=tr("Choose options"),
+    )
     _tell(key, address, [code(option) for option in chosen])
     return chosen
 

@@ -28,6 +28,19 @@ def _of_browser() -> str:
     return code if code in LANGUAGES else SOURCE
 
 
+_VOICE = st.components.v2.component(
+    "rubriclab_voice",
+    js="""
+export default ({data}) => {
+  const page = document.documentElement, before = page.lang;
+  page.lang = data.code;
+  return () => { page.lang = before; };
+};
+""",
+)
+"""The page's language for the browser, as which Streamlit's own names English: screen readers choose a voice by it."""
+
+
 class Awaited(str):
     """What a cache says while it works, marked with ``msg``: written when a function is defined, said when it runs."""
 
@@ -65,6 +78,9 @@ def language_chooser() -> None:
             on_change=_choose_again,
         )
     st.session_state[SPOKEN] = chosen
+    if chosen != SOURCE:
+        with st.sidebar:
+            _VOICE(data={"code": chosen}, key=f"voice-{chosen}")
     if chosen != _of_browser():
         st.query_params[CHOSEN] = str(chosen)
     elif CHOSEN in st.query_params:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-from pandas.api.types import is_float_dtype
 
 from rubriclab.app import ui
 from rubriclab.findings.effects import words
 from rubriclab.findings.topic import Advice, Question
 from rubriclab.model import Arm, RunData
-from rubriclab.model.language import SOURCE, figure, language, msg, tr
-from rubriclab.model.wording import arm_name
+from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import UNKNOWN, arm_name
 from rubriclab.stats.inference import Interval
 from rubriclab.stats.verdict import Effect
 from rubriclab.store import RunInfo
@@ -255,22 +253,6 @@ def in_words(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     )
 
 
-def written(frame: pd.DataFrame, forms: Mapping[str, Sequence[str]]) -> Any:
-    """A frame whose numbers stand there as the reader's language writes them, and sort as numbers still.
-
-    A column's own format would write them as English does, in every language.
-    """
-    if language() == SOURCE or not frame.columns.is_unique:
-        return frame
-    form_of = {name: form.lstrip("%") for form, names in forms.items() for name in names}
-    ways = {name: form_of.get(str(name), ".4g") for name in frame if is_float_dtype(frame[name]) or name in form_of}
-    return frame.style.format({name: partial(_figure, form=form) for name, form in ways.items()}, na_rep="")
-
-
-def _figure(value: Any, form: str) -> str:
-    return "" if pd.isna(value) else figure(value, form)
-
-
 def table(
     frame: pd.DataFrame,
     *,
@@ -287,17 +269,12 @@ def table(
     told = {name: ui.about(COLUMN_TERMS[name]) for name in frame.columns if name in COLUMN_TERMS}
     above = headings(frame)
     config: dict[str, Any] = {name: st.column_config.Column(text, help=told.get(name)) for name, text in above.items()}
-    config |= {
-        name: st.column_config.NumberColumn(
-            above.get(name), format=form if language() == SOURCE else None, help=told.get(name)
-        )
-        for form, names in forms.items()
-        for name in names
-    }
+    form_of = {name: form for form, names in forms.items() for name in names}
+    config |= {name: ui.number_column(above.get(name), form, help=told.get(name)) for name, form in form_of.items()}
     frame = in_words(frame, ("verdict", *said))
-    shown = written(frame, forms)
+    shown = ui.written(frame, form_of)
     if not select:
-        st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config)
+        st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder=UNKNOWN)
         return []
     event = st.dataframe(
         shown,
@@ -308,5 +285,6 @@ def table(
         on_select="rerun",
         selection_mode="single-row",
         height=min(36 * len(frame) + 40, 320),
+        placeholder=UNKNOWN,
     )
     return list(event.selection.rows)

@@ -78,13 +78,13 @@ def _numbers(line: Line) -> dict[str, float]:
 
 
 _TERMS = {
-    "Position 1": ("share", "percent"),
+    "Position 1": ("share", ui.PERCENT),
     "V": ("v", "%.3f"),
     "Shift": ("order_shift", "%+.2f"),
     COST: ("bias_cost", "%.1f"),
     "r": ("pearson", "%.3f"),
     "Within-item sd": ("within_sd", "%.2f"),
-    "Read": ("read", "percent"),
+    "Read": ("read", ui.PERCENT),
     "Shift mean": ("delta", "%.2f"),
     "Shift max": ("delta", "%.2f"),
     "Criteria moved": ("friedman", "%d"),
@@ -98,6 +98,8 @@ _TERMS = {
 
 MISSING_WIDTH = 104
 """Pixels that “not defined” takes in a cell."""
+LETTER_WIDTH = 8
+"""Pixels that a letter of a heading takes."""
 
 
 def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
@@ -106,19 +108,24 @@ def summary_table(told: Sequence[Line], *, key: str) -> pd.DataFrame:
     idle = [name for name in ("Setting", "Simulated") if not frame[name].any()]
     idle += [name for name in frame.columns if frame[name].isna().all()]
     config: dict[str, Any] = {**uf.headings(frame), "Judge": st.column_config.TextColumn(tr("Judge"), pinned=True)}
+    forms: dict[str, str] = {}
     for name in map(str, frame.columns):
         term, form = _TERMS.get(name.removesuffix(" low").removesuffix(" high"), ("", ""))
         if form:
             about = ui.about(term) if term and name in _TERMS else None
             # Streamlit makes room for the numbers alone, and would cut off the words in place of a missing one.
-            width = MISSING_WIDTH if frame[name].isna().any() else None
-            config[name] = st.column_config.NumberColumn(uf.heading(name), format=form, help=about, width=width)
+            needed = max(MISSING_WIDTH, LETTER_WIDTH * len(uf.heading(name)) + 2 * LETTER_WIDTH)
+            width = needed if frame[name].isna().any() else None
+            config[name] = ui.number_column(uf.heading(name), form, help=about, width=width)
+            forms[name] = form
     # Whole per cents, as everywhere else; the export keeps every digit.
     shares = [name for name in ("Position 1", "Read") if name in frame]
     shown = frame.drop(columns=idle).round(dict.fromkeys(shares, 2))
-    st.dataframe(shown, hide_index=True, width="stretch", key=key, column_config=config, placeholder=tr("not defined"))
-    if missing := missing_costs(told):
-        st.caption(ui.plain(missing))
+    missing = tr("not defined")
+    table = ui.written(shown, forms)
+    st.dataframe(table, hide_index=True, width="stretch", key=key, column_config=config, placeholder=missing)
+    if costs := missing_costs(told):
+        st.caption(ui.plain(costs))
     return frame
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.model.language import msg, tr
-from rubriclab.report.definitions import TERMS, TOPICS, WHERE, Term
+from rubriclab.report.definitions import TERMS, TOPICS, WHERE, Term, formula_said
 from rubriclab.report.references import REFERENCES
 
 SYMBOLS = msg(
@@ -77,7 +77,7 @@ def _entry(term: Term, *, anchor: str | Literal[False]) -> None:
     st.markdown(f"**{ui.plain(tr(term.sentence))}**")
     st.markdown(ui.plain(tr(term.definition)))
     if term.formula:
-        st.latex(term.formula)
+        st.latex(formula_said(term.formula))
     st.caption(tr("Source: {source}", source=ui.plain(tr(term.source))))
 
 

@@ -88,8 +88,7 @@ def _compared(store: Store, info: RunInfo, now: str, new: str, code: int, code_n
     for text in rest:
         st.markdown(f"- {ui.plain(text)}")
     if found.turns:
-        turns = _orders(found)
-        st.dataframe(turns, hide_index=True, width="stretch", column_config=uf.headings(turns))
+        uf.table(_orders(found), key="drift-turns")
     st.download_button(
         tr("These findings (Markdown)"),
         markdown(found),

@@ -42,7 +42,7 @@ def entries() -> None:
         with st.expander(ui.plain(tr(shown.name)), icon=":material/rule:"):
             for name, title in PARTS.items():
                 st.markdown(f"**{tr(title)}.** {ui.plain(tr(getattr(shown, name)))}")
-            st.caption(tr("Reference: {reference}", reference=ui.plain(shown.reference)))
+            st.caption(tr("Reference: {reference}", reference=ui.plain(tr(shown.reference))))
             st.page_link(
                 f"pages/{shown.page}.py", label=tr("The page with these numbers"), icon=":material/arrow_forward:"
             )

@@ -223,8 +223,7 @@ def _told(public: PublicLogs, result: GalleryResult) -> None:
         st.caption(ui.plain(gap_sentence(result)))
     _one(public, result)
     with st.expander(tr("All numbers"), icon=":material/table:"):
-        table = uf.in_words(_frame(result), ("Verdict", "Design"))
-        st.dataframe(table, hide_index=True, width="stretch", key="gallery-table", column_config=uf.headings(table))
+        uf.table(_frame(result), key="gallery-table", said=("Verdict", "Design"))
 
 
 def _one(public: PublicLogs, result: GalleryResult) -> None:

@@ -14,11 +14,11 @@ from rubriclab.app import ui
 from rubriclab.app.views import common as uf
 from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, go, offered
 from rubriclab.app.views.judgments_strips import strips
-from rubriclab.app.views.judgments_table import detail, formats, reads_frame, winner_of
+from rubriclab.app.views.judgments_table import FORMS, detail, formats, reads_frame, winner_of
 from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Arm
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import arm_name, many
+from rubriclab.model.wording import UNKNOWN, arm_name, many
 from rubriclab.store import Condition, ItemText, RunInfo
 from rubriclab.store.behind import UNREAD, Sort, order_name
 
@@ -69,16 +69,18 @@ def items(info: RunInfo, asked: Condition) -> None:
     )
     shown = _items_frame(found.page, info)
     key = f"judgments-items-{first}-{sort}"
-    forms = {name: st.column_config.NumberColumn(uf.heading(name), format="%.2f") for name in ("mean score", "humans")}
-    _openable(shown, partial(_open_item, found.page["item"].tolist(), key), key, height=640, forms=forms)
+    forms = {name: "%.2f" for name in ("mean score", "humans") if name in shown}
+    columns = uf.headings(shown) | {name: ui.number_column(uf.heading(name), form) for name, form in forms.items()}
+    opened = partial(_open_item, found.page["item"].tolist(), key)
+    _openable(ui.written(shown, forms), len(shown), opened, key, height=640, columns=columns)
     _pager(first, found.items)
     ui.export_row({}, {msg("Items of this page"): shown}, info=info, key="judgments")
 
 
 def _openable(
-    shown: pd.DataFrame, opened: Callable[[], None], key: str, *, height: int, forms: Mapping[str, Any]
+    shown: Any, rows: int, opened: Callable[[], None], key: str, *, height: int, columns: Mapping[str, Any]
 ) -> None:
-    """A table of at most so many pixels; ``opened`` is called once a row of it is chosen."""
+    """A table of at most so many pixels; ``opened`` is called once one of its ``rows`` is chosen."""
     st.dataframe(
         shown,
         hide_index=True,
@@ -86,8 +88,9 @@ def _openable(
         key=key,
         selection_mode="single-row",
         on_select=opened,
-        height=min(36 * len(shown) + 40, height),
-        column_config={**uf.headings(shown), **forms},
+        height=min(36 * rows + 40, height),
+        column_config=columns,
+        placeholder=UNKNOWN,
     )
 
 
@@ -326,7 +329,8 @@ def _all_reads(frame: pd.DataFrame, arms: Sequence[Arm], fits: pd.Series[bool], 
     none = tr(" No judgment of this item meets all the filters.") if not fits.any() else ""
     st.caption(tr("Choose a row to read it above.") + none)
     key = f"judgments-reads-{frame['item'].iat[0]}"
-    _openable(shown, partial(_open_row, frame["call"].tolist(), key), key, height=420, forms=formats(shown))
+    opened = partial(_open_row, frame["call"].tolist(), key)
+    _openable(ui.written(shown, FORMS), len(shown), opened, key, height=420, columns=formats(shown))
 
 
 def _open_row(calls: Sequence[int], key: str) -> None:

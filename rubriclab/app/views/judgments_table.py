@@ -15,10 +15,13 @@ from rubriclab.app.views.judgments_filters import COMPARISONS, MOST, OUTCOMES, o
 from rubriclab.findings.reads import Read, reads_of
 from rubriclab.model import Arm
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import number
+from rubriclab.model.wording import UNKNOWN, number
 from rubriclab.store import RunInfo
 from rubriclab.study.plan import Plan
 from rubriclab.study.plan import plan as make_plan
+
+FORMS = {"expected": "%.2f", "probability": "%.0f %%"}
+"""How numbers in a table of judgments are written, by column."""
 
 
 def winner_of(read: Read) -> str | None:
@@ -33,8 +36,8 @@ def formats(shown: pd.DataFrame) -> dict[str, Any]:
     above = uf.headings(shown)
     return {
         **above,
-        "expected": st.column_config.NumberColumn(above.get("expected"), format="%.2f", help=ui.about("expected")),
-        "probability": st.column_config.NumberColumn(above.get("probability"), format="%.0f %%"),
+        "expected": ui.number_column(above.get("expected"), FORMS["expected"], help=ui.about("expected")),
+        "probability": ui.number_column(above.get("probability"), FORMS["probability"]),
     }
 
 
@@ -85,13 +88,14 @@ def browse(info: RunInfo, frame: pd.DataFrame, *, key: str) -> None:
     st.caption(tr("Choose a row to read what was sent and what came back."))
     shown = reads_frame(frame, offered(info, None).arms)
     event = st.dataframe(
-        shown,
+        ui.written(shown, FORMS),
         hide_index=True,
         width="stretch",
         key=f"{key}-table",
         on_select="rerun",
         selection_mode="single-row",
         height=min(36 * len(shown) + 40, 320),
+        placeholder=UNKNOWN,
         column_config=formats(shown),
     )
     rows = event.selection.rows

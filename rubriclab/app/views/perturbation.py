@@ -68,7 +68,7 @@ def _numbers(group: PerturbationGroup, tested: list[tuple[Perturbation, Shift]])
         (
             tr("Largest mean shift"),
             tr("{value} points", value=number(top[1].effect.estimate if top else None, "+.2f")),
-            f"{_short(top[0].said)}: {interval(top[1].effect.interval, '.2f')}" if top else tr("nothing to compare"),
+            f"{interval(top[1].effect.interval, '.2f')}; {_short(top[0].said)}" if top else tr("nothing to compare"),
             ui.about("mean_shift"),
         ),
         (
@@ -114,7 +114,7 @@ def pictures(info: RunInfo, group: PerturbationGroup, found: PerturbationResult)
             ui.chart(drawn["Agreement by form"], key=f"{tag}-forest-{kind}", info=info)
     with right:
         st.subheader(tr("Scores given"), anchor=False, help=ui.about("scores_given"))
-        st.caption(tr("Each row is one form of the prompt; -1 are judgments that failed."))
+        st.caption(tr("In per cent of a row, which is one form of the prompt; -1 are judgments that failed."))
         drawn[msg("Scores by form")] = distribution_heatmap(group)
         ui.chart(drawn["Scores by form"], key=f"{tag}-heat", info=info)
     left, right = st.columns(2, gap="large")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +19,7 @@ from rubriclab.findings.position_results import NoiseFloor, PositionArm
 from rubriclab.findings.shift import Single, mean_words, one_words
 from rubriclab.model import STATUSES, Arm
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import beyond_noise, beyond_noise_parts, interval, many, number, p_value
+from rubriclab.model.wording import beyond_noise, beyond_noise_parts, interval, known, many, number, p_value
 from rubriclab.store import RunInfo
 
 T = TypeVar("T")
@@ -31,6 +31,8 @@ NO_VERDICT = msg(
 )
 MOST = 100
 """Judgments of a cell that are listed below it."""
+ANY = ""
+"""No choice among the parts of a cell. None would not do: a browser shows it as nothing chosen."""
 
 
 def table_frame(arm: PositionArm) -> pd.DataFrame:
@@ -65,15 +67,15 @@ def cell_browser(info: RunInfo, code: int, arm: Arm, event: Any, *, key: str) ->
 
 def _part(label: str, options: Iterable[T], first: T | None, *, key: str) -> T | None:
     """One of ``options`` or any; it starts where the clicked cell says."""
-    offered = [None, *options]
-    return st.selectbox(
+    offered: list[T | str] = [ANY, *options]
+    chosen = st.selectbox(
         label,
         offered,
-        index=offered.index(first),
+        index=0 if first is None else offered.index(first),
         key=key,
-        placeholder=tr("any"),
-        format_func=lambda o: tr("any") if o is None else tr(str(o)),
+        format_func=lambda o: tr("any") if o == ANY else tr(str(o)),
     )
+    return None if chosen == ANY else cast(T, chosen)
 
 
 def headline(arm: PositionArm) -> None:
@@ -148,8 +150,9 @@ def _single(single: Single) -> tuple[str, str]:
     """How far another order moves a single score, and what stands below it."""
     if not single.source:
         return _points(single.other), tr("{ends}; noise included", ends=interval(single.other_ci, ".2f"))
-    shown, measured = beyond_noise_parts(single.excess, ".2f", tr("points"))
-    return shown, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), tr("noise taken out"), measured)))
+    shown, measured = beyond_noise_parts(single.excess, ".2f")
+    value = tr("{value} points", value=shown) if known(single.excess) else shown
+    return value, "; ".join(filter(None, (interval(single.excess_ci, ".2f"), tr("noise taken out"), measured)))
 
 
 def _points(value: float, form: str = ".2f") -> str:
