@@ -326,7 +326,9 @@ def count_table(*codes: tuple[Ints, int]) -> Floats:
     for code, size in codes[1:]:
         flat = flat * size
         flat += code
-    return np.bincount(flat, minlength=int(np.prod(sizes))).reshape(sizes).astype(np.float64)
+    # Counted as weights of one: whole numbers would be turned into floating point in another table as large.
+    ones = np.ones(len(flat))
+    return np.bincount(flat, weights=ones, minlength=int(np.prod(sizes))).reshape(sizes).astype(np.float64, copy=False)
 
 
 def mean_by(code: Ints, values: Floats, n: int) -> Floats:

@@ -252,7 +252,7 @@ def _single(
     whole, more = over_units(np.where(known, other, np.nan)), over_units(gap, lopsided=bool(source))
     nothing = float("nan"), NO_INTERVAL
     left = int((~np.isfinite(same)).sum()) if source else rows.n_items
-    turned = np.isfinite(other).any() or len(np.unique(reads.order)) < 2
+    turned = np.isfinite(other).any() or len(reads.order) == 0 or np.ptp(reads.order) == 0
     turns = 0 if turned or not source else rows.n_items
     single = Single(
         whole.value,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
+from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, in_groups
 from rubriclab.stats.shift import MIN_UNITS, OrderReads, centred, only
 
 SPLITS, DRAWS, GROUPS = 6, 1_000, 200
@@ -107,7 +107,7 @@ def cross_fitted(parts: _Parts, contrast: Contrast, *, confidence: float, seed: 
     ``position.v_interval`` (Feldman and Cousins 1998). Errors are stretched to Student's t.
     """
     rng = np.random.default_rng(seed)
-    parts = _grouped(parts, rng)
+    parts = _Parts(*in_groups(parts, GROUPS, rng))
     units = len(parts.top)
     if units < MIN_UNITS:
         return float("nan"), NO_INTERVAL
@@ -237,13 +237,3 @@ def _half(units: int, rng: np.random.Generator) -> Floats:
     kept = np.zeros(units)
     kept[rng.permutation(units)[: units // 2]] = 1.0
     return kept
-
-
-def _grouped(parts: _Parts, rng: np.random.Generator) -> _Parts:
-    """Many units as GROUPS random groups of them: the same variance at a bounded cost."""
-    units = len(parts.top)
-    if units <= GROUPS:
-        return parts
-    starts = np.arange(GROUPS) * units // GROUPS
-    mixed = rng.permutation(units)
-    return _Parts(*(np.add.reduceat(part[mixed], starts, axis=0) for part in parts))

@@ -13,7 +13,16 @@ import numpy as np
 from scipy import special
 from scipy.optimize import linear_sum_assignment
 
-from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval, Ints, resample_weights
+from rubriclab.stats.inference import (
+    GROUPS,
+    MIN_RESAMPLED,
+    NO_INTERVAL,
+    Floats,
+    Interval,
+    Ints,
+    in_groups,
+    resample_weights,
+)
 from rubriclab.stats.position import position_given_score
 
 PER_CENT = 100.0
@@ -115,7 +124,8 @@ def cross_fitted_gain(counts: Floats, exposure: Floats, *, confidence: float = 0
     if units < 3 * MIN_RESAMPLED:
         return Gain(*(float("nan"), NO_INTERVAL) * 3)
     rng = np.random.default_rng(seed)
-    both = np.hstack([counts.reshape(units, n * n), exposure.reshape(units, n * n)])
+    (both,) = in_groups([np.hstack([part.reshape(units, n * n) for part in (counts, exposure)])], 3 * GROUPS, rng)
+    units = len(both)
     values, errors = [], []
     for _ in range(THIRDS):
         thirds = np.array_split(rng.permutation(units), 3)
