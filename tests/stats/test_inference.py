@@ -85,3 +85,15 @@ def test_shuffled_is_lexsort() -> None:
         inference.shuffled(table, draws).reshape(60, 50), table.reshape(60, 50), draws.reshape(60, 50), strict=True
     ):
         assert np.array_equal(one, np.lexsort((by, of)))
+
+
+def test_groups_of_units_keep_totals_and_the_variance_of_a_mean() -> None:
+    rng = np.random.default_rng(3)
+    values, ones = rng.normal(size=(20_000, 2)), np.ones(20_000)
+    sums, sizes = inference.in_groups((values, ones), 1_000, rng)
+    assert (len(sums), len(sizes)) == (1_000, 1_000)
+    assert sums.sum(axis=0) == pytest.approx(values.sum(axis=0))
+    assert sizes.sum() == 20_000
+    assert sums.std(axis=0) * np.sqrt(1_000) == pytest.approx(values.std(axis=0) * np.sqrt(20_000), rel=0.08)
+    few = inference.in_groups((values[:10],), 1_000, rng)
+    assert np.array_equal(few[0], values[:10])
