@@ -107,7 +107,7 @@ def unit_sums(reads: OrderReads, predictors: Floats) -> tuple[Floats, Floats]:
     :func:`centred`.
     """
     count, total = reads.cells
-    z = predictors - predictors.mean(axis=0)
+    z = predictors - (predictors.mean(axis=0) if len(predictors) else 0.0)
     n, y = (np.asarray(of.sum(axis=1), dtype=np.float64)[:, None] for of in (count, total))
     x, square, product = count @ z, count @ z**2, total @ z
     mean_x, mean_y = (_item_means(reads, of, n) for of in (x, y))

@@ -11,8 +11,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
+from rubriclab.app.views import trial as views
 from rubriclab.datasets.sample import sample_rubrics
 from rubriclab.model import TRIAL_ORIGIN, Criterion, Judge, Rubric, ScoreOption
+from rubriclab.store import Store
 from tests.e2e.lab import healthy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,3 +182,17 @@ def test_there_is_a_way_on_after_a_trial() -> None:
     healthy(app.button(key="trial-next").click().run())
     assert app.text_area(key="trial-instruction").value != first
     assert not app.metric
+
+
+def test_words_about_a_part_of_the_answers_are_not_kept_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is going counts an answer when it comes; the store has it some time later."""
+    judged(opened(kind="pairwise", judge="place lover"))
+    store = ui.store()
+    (info,) = store.runs()
+    behind = store.judgments_behind(info.run)
+    st.cache_resource.clear()
+    with monkeypatch.context() as early:  # four came, one is kept
+        early.setattr(Store, "judgments_behind", lambda *_, **__: behind.iloc[:1])
+        early.setattr(Store, "revision", lambda *_: "one is kept")
+        assert "has not said in both orders" in views.told(info)[0].sentence
+    assert "whichever response is shown first" in views.told(info)[0].sentence

@@ -291,3 +291,10 @@ def test_an_item_that_was_always_read_alike_weighs_nothing() -> None:
     top, bottom = stat.unit_sums(given, stat.direction(third)[:, None])
     assert not bottom.any()
     assert not top.any()
+
+
+def test_nothing_read_yet_moves_nothing() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    given = stat.OrderReads(nothing, nothing, np.zeros(0), nothing, 0, np.zeros((0, 5), dtype=np.int64), SCORES)
+    assert np.isnan(stat.ascending(given).value)
+    assert [part.shape for part in stat.unit_sums(given, np.zeros((0, 1)))] == [(0, 1), (0, 1)]

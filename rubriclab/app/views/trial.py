@@ -53,14 +53,14 @@ def _live(info: RunInfo) -> None:
         st.markdown(f":blue[:material/hourglass_top:] {said}", width="stretch")
         if st.button(tr("Stop"), icon=":material/stop:", key="trial-stop"):
             run.cancel()
-    _beside(_told(info, shown.done), partial(_live_judge, study=_study(info), info=info))
+    _beside(told(info), partial(_live_judge, study=_study(info), info=info))
 
 
 def _ended(info: RunInfo, next_text: Callable[[], None]) -> None:
     run = ui.manager().get(info.run)
     if run is not None and (why := run.snapshot().reason) and not why.startswith(AGENDA_DONE):
         st.warning(ui.plain(tr(why)), icon=":material/warning:")
-    found, study = _told(info, info.done), _study(info)
+    found, study = told(info), _study(info)
     _beside(found, partial(_answer, info=info))
     _way_on(found, info, next_text)
     if study.design.axis != "pairwise":
@@ -313,11 +313,11 @@ def _choice(read: Read) -> str:
 
 
 class _Key(NamedTuple):
-    """What a trial's words depend on: the store, the run, how many answers it has, and the language."""
+    """What a trial's words depend on: the store, the run, what is kept of its answers, and the language."""
 
     path: str
     run: str
-    done: int = 0
+    revision: str = ""
     spoken: str = ""
 
 
@@ -337,9 +337,13 @@ def _priors(key: _Key) -> dict[str, Prior]:
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _told_of(key: _Key) -> tuple[Trial, ...]:
-    return read_trial(ui.store(), key.run, priors=_priors(key._replace(done=0, spoken="")))
+    return read_trial(ui.store(), key.run, priors=_priors(key._replace(revision="", spoken="")))
 
 
-def _told(info: RunInfo, done: int) -> tuple[Trial, ...]:
-    """What the trial says with so many answers; worked out once for each number of them."""
-    return _told_of(_Key(ui.store().path, info.run, done, language()))
+def told(info: RunInfo) -> tuple[Trial, ...]:
+    """What the trial says with the answers that the store has; worked out once for each state of them.
+
+    A run that is going counts answers that are yet to be kept: by its count, words about a part of
+    the answers would be taken for those about all.
+    """
+    return _told_of(_Key(ui.store().path, info.run, ui.store().revision(info.run), language()))
