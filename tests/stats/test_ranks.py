@@ -16,7 +16,7 @@ def without_each(rows: np.ndarray) -> np.ndarray:
 
 
 def sets_of(rows: np.ndarray):
-    return rank_sets(rows.mean(axis=0), without_each(rows), draws=500)
+    return rank_sets(rows.mean(axis=0), without_each(rows))
 
 
 def test_equal_ones_keep_every_rank_open_and_clear_ones_have_one() -> None:
