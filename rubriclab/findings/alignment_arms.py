@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -93,6 +94,11 @@ class ArmAlignment:
     canonical_rank: int | None
     budget: tuple[BudgetPoint, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def correlates(self) -> bool:
+        """Is r defined somewhere on the budget's curve: did scores and ratings differ at all?"""
+        return any(math.isfinite(point.mean_r) for point in self.budget)
 
 
 PERMUTED = 20_000

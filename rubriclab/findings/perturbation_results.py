@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,6 +185,11 @@ class PerturbationGroup:
     @property
     def baseline(self) -> Perturbation:
         return self.perturbations[0]
+
+    @property
+    def correlates(self) -> bool:
+        """Is the agreement of some form with the yardstick defined: do the scores and the yardstick vary?"""
+        return any(math.isfinite(form.agreement.pearson.r) for form in self.perturbations)
 
 
 @dataclass(frozen=True)

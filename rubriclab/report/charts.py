@@ -134,7 +134,7 @@ def _alignment(result: AlignmentResult, findings: Findings) -> Iterator[Drawn]:
             align.difference_forest(result.comparisons),
             ("paired",),
         )
-    if any(len(arm.budget) > 1 for arm in result.arms):
+    if any(len(arm.budget) > 1 and arm.correlates for arm in result.arms):
         yield Drawn(tr("What averaging more orders buys"), align.budget_curves(result.arms), ("budget",))
     if any(arm.reliability for arm in result.arms):
         yield Drawn(
@@ -208,7 +208,7 @@ def _perturbation(result: PerturbationResult, findings: Findings) -> Iterator[Dr
     groups = _with_forms(result)
     for group in groups:
         name = f"{group.judge} · {group.dataset}"
-        if group.gold is not None:
+        if group.gold is not None and group.correlates:
             yield Drawn(
                 tr("Agreement with gold by form: {name}", name=name),
                 forms.agreement_forest(group),

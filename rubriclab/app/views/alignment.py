@@ -116,10 +116,18 @@ def _more_orders(info: RunInfo, mine: list[ArmAlignment]) -> dict[str, Chart]:
         address="buys",
         about=ui.about("reliability"),
     )
-    drawn = {msg("Dependability"): reliability_curves(mine), msg("Budget"): budget_curves(mine)}
-    if view == "Dependability":
+    drawn: dict[str, Chart] = {}
+    if any(arm.reliability for arm in mine):
+        drawn[msg("Dependability")] = reliability_curves(mine)
+    if any(arm.correlates for arm in mine):
+        drawn[msg("Budget")] = budget_curves(mine)
+    if view == "Dependability" and view not in drawn:
+        st.caption(tr("All items have the same mean score, or none has two scores: more reads tell no items apart."))
+    elif view == "Dependability":
         st.caption(tr("Of the mean over so many reads, with its interval; the line is the target."))
         ui.chart(drawn["Dependability"], key="alignment-reliability", info=info)
+    elif "Budget" not in drawn:
+        st.caption(tr("All items have the same score or the same rating, so no correlation is defined."))
     else:
         st.caption(
             tr(

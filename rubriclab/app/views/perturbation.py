@@ -108,6 +108,10 @@ def pictures(info: RunInfo, group: PerturbationGroup, found: PerturbationResult)
         st.subheader(tr("Agreement with the yardstick"), anchor=False, help=ui.about("yardstick"))
         if group.gold is None:
             st.caption(tr("No item has a yardstick: give human ratings, or take another judge's scores as one."))
+        elif not group.correlates:
+            st.caption(
+                tr("In every form the judge, or the yardstick, gives all items one score: there is no correlation.")
+            )
         else:
             kind = uf.toggle(tr("Correlation"), ("Pearson", "Spearman"), key="perturbation-kind", address="measure")
             drawn[msg("Agreement by form")] = agreement_forest(group, "pearson" if kind == "Pearson" else "spearman")
