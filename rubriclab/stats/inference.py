@@ -69,7 +69,8 @@ _WHOLE = 2.0**24
 _MANY_NUMBERS = 10_000
 _COUNTABLE = 1_000_000
 """Codes below this are put together by counting, others by sorting."""
-_DRAW_BITS = 40
+_DRAW_BITS, _FEWEST_BITS = 40, 20
+"""How much of a random number decides an order; with less too many would be alike."""
 
 
 def resample_weights(n_units: int, n_boot: int, rng: np.random.Generator) -> Floats:
@@ -240,6 +241,8 @@ def shuffled(codes: Ints, draw: Floats) -> Ints:
     width = int(codes.shape[-1]).bit_length()
     low = int(codes.min(initial=0))
     bits = min(_DRAW_BITS, 62 - width - int(codes.max(initial=0) - low).bit_length())
+    if bits < _FEWEST_BITS:  # codes so far apart leave no room
+        return np.asarray(np.lexsort((draw, codes)), dtype=np.int64)
     keys = codes - low << bits + 1
     keys += (draw * (1 << bits)).astype(np.int64)
     keys <<= width

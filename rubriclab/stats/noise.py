@@ -83,7 +83,7 @@ def differences(
     if nominal:
         apart = (apart > 0).astype(np.float64)
     every = _pairs(item, score, apart, n_items)
-    # A read that is alone under its order has no pair there; of millions, few are left to be sorted.
+    # A read that is alone under its order has no pair there; of millions, few are left to be looked at.
     read = item * orders + order
     again = _again(read, n_items * orders)
     cell, within = distinct(read[again])

@@ -85,6 +85,8 @@ def test_shuffled_is_lexsort() -> None:
         inference.shuffled(table, draws).reshape(60, 50), table.reshape(60, 50), draws.reshape(60, 50), strict=True
     ):
         assert np.array_equal(one, np.lexsort((by, of)))
+    far = codes * 2**40
+    assert np.array_equal(inference.shuffled(far, draw), np.lexsort((draw, far)))
 
 
 def test_groups_of_units_keep_totals_and_the_variance_of_a_mean() -> None:
