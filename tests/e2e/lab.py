@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +47,13 @@ RUNS_OF: Mapping[str, tuple[str, ...]] = {
 }
 """Kinds of runs a page is looked at with; a page of findings that is not listed: "options"."""
 OF_A_RUN = ("Findings", "Look closer")
+STILL = """() => {
+  const app = document.querySelector('[data-testid=stApp]');
+  if (!app || app.getAttribute('data-test-script-state') !== 'notRunning') { window.__stillSince = 0; return false; }
+  window.__stillSince = window.__stillSince || performance.now();
+  return performance.now() - window.__stillSince > 200;
+}"""
+"""Nothing has run for a fifth of a second: between a click and its run there is a moment when nothing runs."""
 CALM = """() => {
   const app = document.querySelector('[data-testid=stApp]');
   const drawn = app && app.getAttribute('data-test-script-state') === 'notRunning'
@@ -129,6 +137,13 @@ def settled(page: Any) -> None:
     """Wait until Streamlit has drawn the page: a title, and nothing running."""
     page.wait_for_selector("h1")
     page.wait_for_selector('[data-testid="stStatusWidget"]', state="detached", timeout=120_000)
+    page.evaluate("() => { window.__stillSince = 0; }")
+    page.wait_for_function(STILL, timeout=120_000)
+
+
+def sees(where: Any, text: str | re.Pattern[str], *, exact: bool = False, timeout: float | None = None) -> None:
+    """Wait until ``text`` stands on the page, or in a part of it: once or more often."""
+    where.get_by_text(text, exact=exact).filter(visible=True).first.wait_for(timeout=timeout)
 
 
 def place_of(page: Any, what: Any) -> dict[str, float]:

@@ -8,7 +8,7 @@ import pytest
 
 from rubriclab.app.ui import MOVED, NAVIGATION, Entry
 from rubriclab.model.places import EXAMPLE, TOUR
-from tests.e2e.lab import CHROMIUM, browser_page, place_of, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, place_of, running_lab, sees, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -64,7 +64,7 @@ def test_home_demo_results_cell(tmp_path: Path) -> None:
         settled(page)
         page.get_by_role("button", name="Run the demo").click()
         page.wait_for_selector("h1:has-text('Runs')")
-        page.get_by_text("Demo").first.wait_for()
+        sees(page, "Demo")
         # The recorded runs are finished from the start; the demo, newest, stands above them.
         finished = page.locator('[data-testid="stMain"]').get_by_text("finished", exact=True)
         finished.nth(len((EXAMPLE, *TOUR))).wait_for(timeout=600_000)
@@ -72,7 +72,7 @@ def test_home_demo_results_cell(tmp_path: Path) -> None:
         page.get_by_role("button", name="Results", exact=True).first.click()
         page.wait_for_selector("h1:has-text('Results')")
         settled(page)
-        page.get_by_text("smollm2-135m").first.wait_for()
+        sees(page, "smollm2-135m")
         chosen = page.locator('[data-testid="stSelectbox"] input').first.input_value()
         assert chosen.startswith("Demo"), chosen
         cells = page.locator('[data-testid="stPlotlyChart"]').nth(1)  # below what each place does
@@ -87,6 +87,6 @@ def test_home_demo_results_cell(tmp_path: Path) -> None:
         settled(page)
         box = place_of(page, '[data-testid="stDataFrame"]')
         page.mouse.click(box["x"] + 14, box["y"] + 54)
-        page.get_by_text("Sent to the judge").wait_for()
-        page.get_by_text("###Score Rubrics:").first.wait_for()
+        sees(page, "Sent to the judge")
+        sees(page, "###Score Rubrics:")
         assert page.locator('[data-testid="stException"]').count() == 0

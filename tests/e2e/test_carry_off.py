@@ -17,7 +17,7 @@ from rubriclab.store.archive import read_archive
 from rubriclab.store.archive_writing import write_archive
 from rubriclab.store.provenance import provenance
 from rubriclab.study.plan import plan
-from tests.e2e.lab import ARGUMENTS, CHROMIUM, browser_page, calm, running_lab, settled
+from tests.e2e.lab import ARGUMENTS, CHROMIUM, browser_page, calm, running_lab, sees, settled
 from tests.labkit import study
 from tests.servers import SteadyServer, running
 
@@ -130,18 +130,18 @@ def test_a_bundle_asks_before_it_sends_a_key(tmp_path: Path, monkeypatch: pytest
             settled(page)
             page.get_by_role("button", name="Go on").click()
             dialog = page.get_by_role("dialog")
-            dialog.get_by_text(NAME).wait_for()
+            sees(dialog, NAME)
             assert server.base_url in dialog.inner_text().replace("\u2060", "")
             page.screenshot(path=tmp_path / "asked.png")
             dialog.get_by_role("button", name="No, send and run nothing").click()
             dialog.wait_for(state="detached")
             calm(page)
             assert server.headers == []
-            page.get_by_text("paused", exact=True).first.wait_for()
+            sees(page, "paused", exact=True)
             page.get_by_role("button", name="Go on").click()
             dialog.get_by_role("button", name="Yes, go on").click()
             dialog.wait_for(state="detached")
-            page.get_by_text("20 of 20 calls").first.wait_for()
+            sees(page, "20 of 20 calls")
         sent = {head.get("Authorization") for head in server.headers}
         assert sent == {f"Bearer {KEY}"}
         with Store(store) as own:
@@ -154,7 +154,7 @@ def test_a_served_lab_says_what_it_leaves_out(tmp_path: Path, monkeypatch: pytes
         page.goto(f"{lab}/judges")
         settled(page)
         page.get_by_role("tab", name="vLLM").click()
-        page.get_by_text("Starting vLLM here is for whoever sits at the machine").wait_for()
+        sees(page, "Starting vLLM here is for whoever sits at the machine")
         assert page.get_by_label("Model to serve").count() == 0
         calm(page)
         page.screenshot(path=tmp_path / "vllm.png", full_page=True)
@@ -162,8 +162,8 @@ def test_a_served_lab_says_what_it_leaves_out(tmp_path: Path, monkeypatch: pytes
         page.get_by_label("Look at a running server").press("Enter")
         calm(page)
         page.get_by_role("button", name="Watch").click()
-        page.get_by_text("it sends nothing there").wait_for()
+        sees(page, "it sends nothing there")
         page.get_by_role("tab", name="Own GGUF file").click()
-        page.get_by_text("A GGUF file by its path is for whoever").wait_for()
+        sees(page, "A GGUF file by its path is for whoever")
         assert page.get_by_label("GGUF file: its path, or its name on Hugging Face").count() == 0
         page.screenshot(path=tmp_path / "gguf.png")

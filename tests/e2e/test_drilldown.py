@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.e2e.lab import CHROMIUM, browser_page, page_beside, place_of, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, page_beside, place_of, running_lab, sees, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -37,7 +37,7 @@ def which(page: Any) -> str:
 
 def words_of(page: Any) -> list[str]:
     """The prompt and the reply that are shown, word for word."""
-    page.get_by_text("All judgments of this item").wait_for()  # stands below them
+    sees(page, "All judgments of this item")  # stands below them
     settled(page)
     shown = page.locator('[data-testid="stCode"]:visible')
     shown.nth(1).wait_for()
@@ -59,7 +59,7 @@ def test_from_a_bar_to_a_reply_and_back_by_its_link(tmp_path: Path) -> None:
         assert "item" not in asked
         box = place_of(page, '[data-testid="stDataFrame"]')
         page.mouse.click(box["x"] + 14, box["y"] + 54)
-        page.get_by_text("Across all orders").wait_for()
+        sees(page, "Across all orders")
         settled(page)
         assert "item" in address_of(page)
         # The first judgment shown meets the filter: its answer stood first.
@@ -80,7 +80,7 @@ def test_from_a_bar_to_a_reply_and_back_by_its_link(tmp_path: Path) -> None:
             assert which(other) == told
             assert other.locator('[data-testid="stException"]').count() == 0
         page.get_by_role("button", name="All items").click()
-        page.get_by_text("Choose a row to read the item").wait_for()
+        sees(page, "Choose a row to read the item")
         assert "item" not in address_of(page)
         assert address_of(page)["position"] == "1"
 
@@ -90,7 +90,7 @@ def test_a_cold_link_keeps_its_filters(tmp_path: Path) -> None:
     with running_lab(tmp_path / "lab.duckdb", tmp_path / "log") as address, browser_page() as page:
         page.goto(f"{address}/judgments?item=0&score=3")
         page.wait_for_selector("h1:has-text('Judgments')")
-        page.get_by_text("Across all orders").wait_for()
+        sees(page, "Across all orders")
         settled(page)
         asked = address_of(page)
         assert (asked["item"], asked["score"]) == ("0", "3")

@@ -18,7 +18,7 @@ from rubriclab.runs.pulls import pulls_plan
 from rubriclab.runs.suggestions import Round, proposals
 from rubriclab.runs.workshop import new_bench, open_bench, try_version
 from rubriclab.store import Store
-from tests.e2e.lab import CHROMIUM, browser_page, calm, page_beside, place_of, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, calm, page_beside, place_of, running_lab, sees, settled
 from tests.e2e.test_drilldown import address_of, click_point
 from tests.simulated_runs import run_into
 
@@ -146,7 +146,7 @@ def test_from_a_cell_behind_a_neighbour_to_one_response_in_all_orders(lab: Lab) 
     with browser_page() as page:
         opened(page, f"{lab.address}/batch?run={lab.batch}", "Several a call")
         click_point(page, 2, ".scatterlayer .trace .point")
-        page.get_by_text("Read at place 1").wait_for()
+        sees(page, "Read at place 1")
         calm(page)
         listed = place_of(page, page.locator('[data-testid="stDataFrame"]').first)
         page.mouse.click(listed["x"] + 14, listed["y"] + 54)

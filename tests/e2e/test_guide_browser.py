@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rubriclab.report.definitions import term
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, running_lab, sees, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -36,11 +36,11 @@ def test_help_leads_to_its_definition_and_a_slider_to_its_own_address(tmp_path: 
 
         page.goto(f"{address}/guide?judge=smollm2-135m&k=4")
         settled(page)
-        page.get_by_text("4 calls an answer").wait_for()
+        sees(page, "4 calls an answer")
         first = page.get_by_role("slider", name="Order shown")
         first.focus()
         first.press("ArrowRight")
-        page.get_by_text("As the judge read it, order 2").wait_for()
+        sees(page, "As the judge read it, order 2")
         page.wait_for_url(re.compile(r"order=2"))
         assert "k=4" in page.url
         assert "judge=smollm2-135m" in page.url

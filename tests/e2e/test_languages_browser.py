@@ -11,7 +11,7 @@ import pytest
 from rubriclab.app import ui
 from rubriclab.app.ui.language import CHOSEN
 from rubriclab.model.language import catalogue
-from tests.e2e.lab import CHROMIUM, OF_A_RUN, calm, page_beside, pick, running_lab, settled
+from tests.e2e.lab import CHROMIUM, OF_A_RUN, calm, page_beside, pick, running_lab, sees, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -97,7 +97,7 @@ def test_choices_stay_when_the_language_is_switched(lab: str, page: Any) -> None
     settled(page)
     choose(page, "English", "Study")
     chosen = page.get_by_test_id("stMultiSelect").filter(has_text="Ways of ordering")
-    chosen.get_by_text("Descending", exact=True).wait_for()
+    sees(chosen, "Descending", exact=True)
     page.get_by_text("Feedback, then the score").click()  # sends every choice to the server again
     settled(page)
     calm(page)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled, width_of
+from tests.e2e.lab import CHROMIUM, browser_page, running_lab, sees, settled, width_of
 
 pytestmark = [
     pytest.mark.integration,
@@ -48,20 +48,20 @@ def test_from_paste_to_heatmap(tmp_path: Path) -> None:
         start = time.monotonic()
         page.get_by_role("textbox").first.fill(pasted())
         page.get_by_role("button", name="Take it apart").click()
-        page.get_by_text("byte for byte").wait_for()
-        page.get_by_text("changes with the order").wait_for()
+        sees(page, "byte for byte")
+        sees(page, "changes with the order")
         page.get_by_role("button", name="real replies").click()
-        page.get_by_text("How the answer is read").first.wait_for(timeout=300_000)
+        sees(page, "How the answer is read", timeout=300_000)
         print(f"replies after {time.monotonic() - start:.1f} s")
         if not math.isfinite(SECONDS):  # nothing is timed, so few texts will do
             settled(page)
             texts = page.get_by_role("slider")
             texts.press("Home")
-            page.get_by_text("12 calls").wait_for()
+            sees(page, "12 calls")
             texts.press("ArrowRight")
-            page.get_by_text("24 calls").wait_for()
+            sees(page, "24 calls")
         page.get_by_role("button", name="Measure smollm2-135m").click()
-        page.get_by_text("Where it picks").first.wait_for(timeout=900_000)
+        sees(page, "Where it picks", timeout=900_000)
         taken = time.monotonic() - start
         print(f"heatmap after {taken:.1f} s")
         assert "/position?run=" in page.url

@@ -8,7 +8,7 @@ import pytest
 
 from rubriclab.runs.manager import RunManager
 from rubriclab.store import Store
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled, width_of
+from tests.e2e.lab import CHROMIUM, browser_page, running_lab, sees, settled, width_of
 from tests.labkit import study
 
 pytestmark = [
@@ -31,17 +31,17 @@ def test_a_run_is_named_tagged_deleted_and_taken_back_at_390_pixels(tmp_path: Pa
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")  # closes the list of tags, which lies over the button
         page.get_by_role("button", name="Save title and tags").click()
-        page.get_by_text(TITLE, exact=True).wait_for()
-        page.get_by_text("mine alone").first.wait_for()
+        sees(page, TITLE, exact=True)
+        sees(page, "mine alone")
         page.goto(f"{address}/runs?tag=mine+alone")
         settled(page)
-        page.get_by_text("1 run found.").wait_for()
+        sees(page, "1 run found.")
         assert width_of(page) <= 390
         page.get_by_role("button", name="More").click()
         page.get_by_role("button", name="Delete", exact=True).click()
-        page.get_by_text("is deleted.").wait_for()
+        sees(page, "is deleted.")
         page.get_by_role("button", name="Undo").click()
-        page.get_by_text("1 run found.").wait_for()
+        sees(page, "1 run found.")
         assert page.locator('[data-testid="stException"]').count() == 0
     with Store(path) as store:
         info = store.run(runs[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rubriclab.store import Store
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab
+from tests.e2e.lab import CHROMIUM, browser_page, running_lab, sees
 from tests.simulated_runs import run_into
 
 pytestmark = [
@@ -24,16 +24,16 @@ def test_a_link_opens_its_store_and_the_sidebar_another(tmp_path: Path) -> None:
     (tmp_path / "broken.duckdb").write_text("no store")
     with running_lab(tmp_path / "first.duckdb", tmp_path / "log.txt") as address, browser_page() as page:
         page.goto(f"{address}/runs?store=second")
-        page.get_by_text("Pairs", exact=True).wait_for()
+        sees(page, "Pairs", exact=True)
         assert "store=second" in page.url
         page.get_by_role("link", name="Report").click()
         page.get_by_role("heading", name="Report", exact=True).wait_for()
         page.wait_for_url("**/report?*store=second*")
         page.get_by_test_id("stSidebar").get_by_role("button", name="second").click()
         page.get_by_role("button", name="broken").click()
-        page.get_by_text("is not a rubriclab store").wait_for()
+        sees(page, "is not a rubriclab store")
         page.get_by_test_id("stSidebar").get_by_role("button", name="broken").click()
         page.get_by_role("button", name="first").click()
-        page.get_by_text("Plain", exact=True).wait_for()
+        sees(page, "Plain", exact=True)
         assert page.get_by_text("Pairs", exact=True).count() == 0
         assert "store=" not in page.url

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, running_lab, sees, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -23,9 +23,9 @@ def test_one_text_live(tmp_path: Path) -> None:
             settled(page)
             page.get_by_role("button", name="Judge it").click()
             # Live: fewer orders than ten are on the page while it goes on.
-            page.get_by_text(re.compile(r"answers so far|starting|fetching")).first.wait_for()
+            sees(page, re.compile(r"answers so far|starting|fetching"))
             start = time.monotonic()
-            page.get_by_text("Every reply, word for word").wait_for(timeout=300_000)
+            sees(page, "Every reply, word for word", timeout=300_000)
             print(f"judged in {time.monotonic() - start:.1f} s")
             settled(page)
             headline = page.locator("h4").first.inner_text()
@@ -43,7 +43,7 @@ def test_one_text_live(tmp_path: Path) -> None:
         with browser_page() as other:
             other.goto(link)
             settled(other)
-            other.get_by_text("Every reply, word for word").wait_for()
+            sees(other, "Every reply, word for word")
             assert other.locator("h4").first.inner_text() == headline
             other.get_by_text("Every reply, word for word").click()
             other.wait_for_selector("h1:has-text('Judgments')")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rubriclab.store import Store
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, pick, running_lab, sees, settled
 
 pytestmark = [
     pytest.mark.integration,
@@ -25,9 +25,7 @@ def go(page: Any, title: str) -> None:
 
 def choose(page: Any, label: str, option: str) -> None:
     box = page.locator('[data-testid="stSelectbox"]').filter(has_text=label).first.locator("input")
-    box.click()
-    box.fill(option)
-    page.get_by_role("option", name=option, exact=True).click()
+    pick(page, box, option)
     settled(page)
 
 
@@ -51,12 +49,12 @@ def test_a_new_rubric_is_named_left_and_kept(tmp_path: Path) -> None:
         choose(page, "Rubric", "A new rubric")
         rename_first(page, "Verständlichkeit")
         assert "there is no criterion" not in page.inner_text("body")
-        page.get_by_text("Changes that are not kept yet").wait_for()
+        sees(page, "Changes that are not kept yet")
         go(page, "Judges")
         go(page, "Rubric")
-        page.get_by_text("Changes that are not kept yet").wait_for()
+        sees(page, "Changes that are not kept yet")
         page.get_by_role("button", name="Keep this rubric").click()
-        page.get_by_text("Kept “My rubric”").wait_for()
+        sees(page, "Kept “My rubric”")
     with Store(store) as kept:
         (rubric,) = kept.rubrics()
         assert [criterion.name for criterion in rubric.criteria] == ["Verständlichkeit"]
@@ -70,14 +68,14 @@ def test_an_uploaded_file_and_its_columns_are_there_after_another_page(tmp_path:
         table = {"name": "eigene.csv", "mimeType": "text/csv", "buffer": b"frage,antwort\nWarum?,Darum.\nWie?,So.\n"}
         uploader = page.locator('[data-testid="stFileUploader"]').filter(has_text="A file with one response a row")
         uploader.locator('input[type="file"]').set_input_files(files=[table])
-        page.get_by_text("Which column is which?").wait_for()
+        sees(page, "Which column is which?")
         settled(page)
         choose(page, "Response", "antwort")
-        page.get_by_text("This gives 2 items").wait_for()
+        sees(page, "This gives 2 items")
         go(page, "Rubric")
         go(page, "Data")
-        page.get_by_text("is still here, and not kept yet").wait_for()
-        page.get_by_text("This gives 2 items").wait_for()
+        sees(page, "is still here, and not kept yet")
+        sees(page, "This gives 2 items")
         page.get_by_role("button", name="Let it go").click()
         page.get_by_text("Which column is which?").wait_for(state="detached")
         assert page.locator('[data-testid="stException"]').count() == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rubriclab.store import Store
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, settled
+from tests.e2e.lab import CHROMIUM, browser_page, running_lab, sees, settled
 from tests.e2e.test_unkept_browser import TABLE
 
 pytestmark = [
@@ -31,9 +31,9 @@ def test_one_description_is_changed_and_the_paired_difference_is_seen(tmp_path: 
         settled(page)
         page.get_by_role("button", name="Set up the bench").click()
         start = time.monotonic()
-        page.get_by_text("“as it was” by itself").wait_for(timeout=LONG)
+        sees(page, "“as it was” by itself", timeout=LONG)
         print(f"first picture of a first version after {time.monotonic() - start:.1f} s")
-        page.get_by_text(f"{calls} of {calls} calls answered").wait_for(timeout=LONG)
+        sees(page, f"{calls} of {calls} calls answered", timeout=LONG)
         settled(page)
         options = page.locator(TABLE).nth(1)
         options.evaluate("table => table.scrollIntoView({block: 'center'})")
@@ -42,13 +42,13 @@ def test_one_description_is_changed_and_the_paired_difference_is_seen(tmp_path: 
         page.mouse.dblclick(box["x"] + 200, box["y"] + 80)
         page.locator("#portal textarea").fill("Bad.")
         page.keyboard.press("Enter")
-        page.get_by_text("Your edit").wait_for()
-        page.get_by_text(f"{calls} calls: {calls} to ask").wait_for()
+        sees(page, "Your edit")
+        sees(page, f"{calls} calls: {calls} to ask")
         page.get_by_role("button", name="Try it", exact=True).click()
         start = time.monotonic()
-        page.get_by_text("hold at every look at once").wait_for(timeout=LONG)
+        sees(page, "hold at every look at once", timeout=LONG)
         print(f"first paired difference of a poke after {time.monotonic() - start:.1f} s")
-        page.get_by_text("Intervals hold all at once").wait_for(timeout=LONG)
+        sees(page, "Intervals hold all at once", timeout=LONG)
         print(f"the whole poke took {time.monotonic() - start:.1f} s ({calls} calls)")
         settled(page)
         assert page.get_by_text(f"Paired: {10 * ITEMS} reads of each on the same {ITEMS} items").count() == 1
