@@ -13,6 +13,11 @@ from rubriclab.model.wording import interval, listed, lone_p, many, number
 from rubriclab.stats.rasch import MIN_UNITS, RaschFit
 
 FEW_UNITS = 30
+PLACES_ALONE = msg(
+    "Each interval is a 95 % one by itself, so of several places of a judge that the order does not "
+    "move one may well lie off 0; their joint test may, too, one time in twenty. Neither is a verdict: "
+    "verdicts stand with the answers, at the head of the results."
+)
 
 
 def fit_words(mean_square: float) -> str:

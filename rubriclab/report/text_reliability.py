@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rubriclab.findings.ordinal import CONCLUSIONS
+from rubriclab.findings.rasch_words import PLACES_ALONE
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import interval, listed, many, number, p_value
 from rubriclab.report.text_words import Json, spoken
@@ -100,6 +101,8 @@ def ruler_lines(scales: Sequence[Json]) -> Iterator[str]:
                 yield tr("  {name}: places {places} logits", name=judge["name"], places=places)
             else:
                 yield tr("  {name}: places not told apart", name=judge["name"])
+    if any(judge["places"] for scale in scales for judge in scale["places"]):
+        yield f"  {tr(PLACES_ALONE)}"
 
 
 def _logits(value: float | None, ci: Sequence[float | None]) -> str:

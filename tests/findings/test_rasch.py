@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,10 @@ from rubriclab.findings.estimates import estimates
 from rubriclab.findings.ordinal import CONCLUSIONS, ORDINAL, lines, ordinal
 from rubriclab.findings.rasch import RASCH, rasch, rulers
 from rubriclab.findings.rasch_results import RaschResult, RaschScale
-from rubriclab.findings.rasch_words import arm_sentence, fit_words, scale_sentence, separation_words
+from rubriclab.findings.rasch_words import PLACES_ALONE, arm_sentence, fit_words, scale_sentence, separation_words
+from rubriclab.findings.topics import Findings, document
 from rubriclab.model import STATUSES, Arm, Ordering, RunData, Variant
+from rubriclab.report.text_reliability import ruler_lines
 
 N = 5
 UP = tuple(range(1, N + 1))
@@ -289,3 +292,27 @@ def test_the_interval_of_a_difference_in_severity_holds() -> None:
         low, high = scale.gaps[0].leniency_ci
         hold.append(low <= 0.5 <= high)
     assert 0.85 <= np.mean(hold) <= 1.0
+
+
+def test_an_account_in_words_says_that_each_places_interval_is_one_by_itself() -> None:
+    data = run(40, {"even": (0.0, 0.0)}, seed=6)
+    body = json.loads(json.dumps(document(Findings(data))["rasch"]))
+    *lines, last = list(ruler_lines(body))
+    assert any("places" in line for line in lines)
+    assert last.strip() == PLACES_ALONE
+    untold = [{**scale, "places": [{**judge, "places": []} for judge in scale["places"]]} for scale in body]
+    assert not any(PLACES_ALONE in line for line in ruler_lines(untold))
+
+
+@pytest.mark.slow
+def test_single_places_of_even_judges_lie_off_0_far_more_often_than_one_in_twenty() -> None:
+    """What the definition of a place's interval says, counted; the joint test keeps its level."""
+    off, alarms, studies = 0, 0, 100
+    for seed in range(studies):
+        (arm,) = rasch(run(60, {"even": (0.0, 0.0)}, seed=seed)).arms
+        assert arm.test is not None
+        off += any(not place.ci.low <= 0.0 <= place.ci.high for place in arm.places)
+        alarms += arm.test.p < 0.05
+    print(f"of {studies} even judges {off} have a place off 0, {alarms} a joint test below 0.05")
+    assert off > 10
+    assert alarms <= 12  # of 100 at level 0.05 more than 12 come one time in a thousand

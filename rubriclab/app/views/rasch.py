@@ -11,18 +11,13 @@ from rubriclab.figures.rasch import places_forest, ruler
 from rubriclab.figures.style import Chart
 from rubriclab.findings.rasch import RASCH
 from rubriclab.findings.rasch_results import RaschArm, RaschScale
-from rubriclab.findings.rasch_words import arm_sentence, fit_words, scale_sentence, separation_words
+from rubriclab.findings.rasch_words import PLACES_ALONE, arm_sentence, fit_words, scale_sentence, separation_words
 from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.stats.rasch_measures import Fit
 from rubriclab.store import RunInfo
 
 FACETS = {"judge": msg("judge"), "person": msg("person"), "setting": msg("setting")}
-PLACES_ALONE = msg(
-    "Each interval is a 95 % one by itself, so of several places of a judge that the order does not "
-    "move one may well lie off 0; their joint test may, too, one time in twenty. Verdicts stand with "
-    "the answers on the results page."
-)
 
 
 def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
