@@ -69,32 +69,34 @@ def bar(view: str, rows: int) -> float:
 
 
 def import_one(store: str, rows: int, kind: str, *, layout: str, seed: int = 0) -> dict[str, Any]:
-    """A generated table read and kept in ``store``: its run's name, seconds, and the peak in MB.
+    """A generated table in a Parquet file, brought into ``store`` as by the command: the run's name, seconds, MB.
 
-    The table is there before the clock and the memory are looked at.
+    The file is there before the clock and the memory are looked at; ``before``: what the process held then.
     """
-    from rubriclab.datasets.criteria import read_criteria
-    from rubriclab.datasets.scores import read_scores
+    from rubriclab.datasets.logs import Source
+    from rubriclab.runs.importing import import_file
     from rubriclab.store import Store
 
+    file = Path(store).with_suffix(f".{kind}.parquet")
     made = generated_scores(rows, layout=layout, seed=seed) if kind == "scores" else generated_criteria(rows, seed=seed)
-    read = read_scores if kind == "scores" else read_criteria
-    given = _forget_peak()
+    made.to_parquet(file, index=False)
+    judgments = len(made)
+    del made
+    before = _forget_peak()
     start, busy = time.perf_counter(), time.process_time()
-    data = read(made, name=f"bench {kind}")
-    parsed = time.perf_counter() - start
     with Store(store) as kept:
-        run = kept.import_run(data, provenance={"made by": "benchmarks views"})
+        (run,) = import_file(lambda: kept, Source(file), kind=kind, name=f"bench {kind}").runs
+        wall, cpu, peak = time.perf_counter() - start, time.process_time() - busy, _peak()
+        arms = len(kept.usage_by_arm(run))
     return {
         "run": run,
-        "rows": len(made),
-        "items": len(data.items),
-        "arms": len(data.arms),
-        "parse": parsed,
-        "wall": time.perf_counter() - start,
-        "cpu": time.process_time() - busy,
-        "given": given,
-        "peak": _peak(),
+        "rows": judgments,
+        "arms": arms,
+        "wall": wall,
+        "cpu": cpu,
+        "before": before,
+        "peak": peak,
+        "table": file.stat().st_size / 1e6,
         "file": Path(store).stat().st_size / 1e6,
     }
 
@@ -280,9 +282,9 @@ def _beside(one: Timed, tables: Mapping[str, pd.DataFrame]) -> Timed:
 
 def _import_line(kind: str, one: Mapping[str, Any]) -> str:
     return (
-        f"import --kind {kind}: {one['rows']:,} judgments, {one['items']:,} items, {one['arms']} arms in "
-        f"{one['wall']:.1f} s (CPU {one['cpu']:.1f} s); {one['peak']:,.0f} MB at most, of which the table given "
-        f"{one['given']:,.0f}; the store {one['file']:,.0f} MB"
+        f"import --kind {kind}: {one['rows']:,} judgments, {one['arms']} arms, from a Parquet file of "
+        f"{one['table']:,.0f} MB in {one['wall']:.1f} s (CPU {one['cpu']:.1f} s); {one['peak']:,.0f} MB at most, of which "
+        f"{one['before']:,.0f} before; the store {one['file']:,.0f} MB"
     )
 
 

@@ -144,7 +144,7 @@ def _strategies(table: CodedTable, group: Ints, ordering: Ints, shown: list[tupl
             by_batch.setdefault(int(batches[used]), []).append(shown[used])
         found.append(_recognised(list(by_batch.values())))
     texts = list(dict.fromkeys([*(named.texts if named else ()), *found]))
-    by_group = np.array([texts.index(text) for text in found], dtype=np.int64)[group]
+    by_group = np.array([texts.index(text) for text in found], dtype=np.int32)[group]
     if named is not None:
         by_group = np.where(named.code >= 0, named.code, by_group)
     return Coded("strategy", by_group, tuple(texts))

@@ -19,11 +19,15 @@ from rubriclab.model import DataError
 from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger]
+"""Of whatever width: codes have 32 bits, sums and keys 64."""
+Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Value = TypeVar("Value")
 MAX_WHOLE = 32_767
-"""Of repeats: as the store keeps them."""
+"""Of repeats, reads and arms: as the store keeps them."""
+AT_ONCE = 1_000_000
+"""Rows that are looked at together where more would be held for nothing."""
 _ONE_NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
@@ -32,7 +36,7 @@ class Coded:
     """``code`` (rows,): index into ``texts``, -1 for a blank cell."""
 
     name: str
-    code: Ints
+    code: Codes
     texts: tuple[str, ...]
 
 
@@ -76,7 +80,7 @@ class CodedTable:
         """A column as codes. ``required``: DataError for a blank cell, naming its row."""
         codes, values = pd.factorize(self.frame[self._column[name]])
         found: dict[str, int] = {}
-        lookup = np.full(len(values) + 1, -1, dtype=np.int64)
+        lookup = np.full(len(values) + 1, -1, dtype=np.int32)
         for i, value in enumerate(values.tolist()):
             text = _text(value)
             if text:
@@ -126,7 +130,7 @@ class CodedTable:
         """A column of whole numbers from 0, blanks as 0."""
         column = self.coded(name)
         values = self.parsed(column, _whole, tr("a whole number from 0 to {most:,}", most=MAX_WHOLE))
-        return np.append(np.asarray(values, dtype=np.int64), 0)[column.code]
+        return np.append(np.asarray(values, dtype=np.int16), np.int16(0))[column.code]
 
     def of_items(self, name: str, item: Ints, n: int) -> Coded:
         """An attribute of items: (n,) codes, the one value that an item's rows give.
@@ -135,7 +139,7 @@ class CodedTable:
         """
         column = self.coded(name)
         given = np.flatnonzero(column.code >= 0)
-        code = np.full(n, -1, dtype=np.int64)
+        code = np.full(n, -1, dtype=np.int32)
         # Written from the last row to the first, so that the first one stays.
         code[item[given[::-1]]] = column.code[given[::-1]]
         odd = given[code[item[given]] != column.code[given]]
@@ -152,33 +156,52 @@ class CodedTable:
         return Coded(name, code, column.texts)
 
 
-def joint(*codes: Ints) -> tuple[Ints, Ints]:
+def joint(*codes: Ints) -> tuple[Codes, Ints]:
     """One code (rows,) for rows alike in every column, by appearance, and each one's first row."""
-    flat = codes[0]
+    out = pd.factorize(codes[0])[0].astype(np.int32)
     for code in codes[1:]:
-        width = int(code.max()) + 2
-        flat = pd.factorize(flat * width + (code + 1))[0].astype(np.int64)
-    out = pd.factorize(flat)[0].astype(np.int64)
+        if int(code.min()) == int(code.max()):
+            continue
+        both = out.astype(np.int64)
+        both *= int(code.max()) + 2
+        both += code
+        out = pd.factorize(both)[0].astype(np.int32)
     return out, first_rows(out)
 
 
 def first_rows(code: Ints) -> Ints:
     """The first row of each code 0..n-1, all of which occur."""
     first = np.empty(int(code.max()) + 1, dtype=np.int64)
-    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    for start in reversed(range(0, len(code), AT_ONCE)):
+        part = code[start : start + AT_ONCE]
+        first[part[::-1]] = np.arange(start + len(part) - 1, start - 1, -1)
     return first
 
 
-def rank_within(group: Ints, by: Ints) -> Ints:
+def rank_within(group: Ints, by: Ints) -> Codes:
     """Each row's place 0, 1, ... within its group, in order of ``by``, then of the rows."""
-    width = int(by.max()) + 1
-    order = np.argsort(group * width + by, kind="stable")
+    key = group.astype(np.int64)
+    key *= int(by.max()) + 1
+    key += by
+    order = np.argsort(key, kind="stable")
     ordered = group[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     sizes = np.diff(np.append(starts, len(ordered)))
-    rank = np.empty(len(group), dtype=np.int64)
+    rank = np.empty(len(group), dtype=np.int32)
     rank[order] = np.arange(len(group)) - np.repeat(starts, sizes)
     return rank
+
+
+def rows_hash(judgments: pd.DataFrame) -> int:
+    """The sum of the rows' hashes, modulo 2^64: the same for the same numbers in narrower columns."""
+    whole = {
+        name: np.int64 if pd.api.types.is_integer_dtype(kind) else np.float64 for name, kind in judgments.dtypes.items()
+    }
+    total = 0
+    for start in range(0, len(judgments), AT_ONCE):
+        part = judgments.iloc[start : start + AT_ONCE].astype(whole)
+        total += int(pd.util.hash_pandas_object(part, index=True).to_numpy().sum(dtype=np.uint64))
+    return total % 2**64
 
 
 def labels(column: Coded) -> pd.Series[str]:

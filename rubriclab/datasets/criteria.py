@@ -57,7 +57,7 @@ def _parse_names(text: str) -> _Names | None:
 
 def _positions(table: CodedTable, ordering: Coded, shown: list[_Names], criterion: Coded) -> Ints:
     """The place 1.. at which each row's criterion was shown."""
-    place = np.zeros((len(shown), len(criterion.texts)), dtype=np.int64)
+    place = np.zeros((len(shown), len(criterion.texts)), dtype=np.int16)
     for row, line in enumerate(shown):
         for column, asked in enumerate(criterion.texts):
             if asked in line:
@@ -123,7 +123,7 @@ def _strategies(table: CodedTable, ordering: Coded, shown: list[_Names], group: 
         used = np.unique(ordering.code[group == code]).tolist()
         found.append(_recognised([shown[i] for i in used]))
     texts = list(dict.fromkeys([*(named.texts if named else ()), *found]))
-    by_group = np.array([texts.index(text) for text in found], dtype=np.int64)[group]
+    by_group = np.array([texts.index(text) for text in found], dtype=np.int32)[group]
     if named is not None:
         by_group = np.where(named.code >= 0, named.code, by_group)
     return Coded("strategy", by_group, tuple(texts))
@@ -147,8 +147,8 @@ def _calls(table: CodedTable, arm: Ints, item: Ints, ordering: Ints, items: pd.D
 
     Without ``repeat`` the k-th row of an item under an ordering belongs to its k-th call.
     """
-    text = pd.factorize(items["dataset"] + "\0" + items["block"])[0].astype(np.int64)[item]
-    again = rank_within(joint(arm, item, ordering)[0], np.zeros(table.rows, dtype=np.int64))
+    text = pd.factorize(items["dataset"] + "\0" + items["block"])[0].astype(np.int32)[item]
+    again = rank_within(joint(arm, item, ordering)[0], np.zeros(table.rows, dtype=np.int16))
     given = table.whole_numbers("repeat") if "repeat" in table else np.zeros_like(again)
     if "repeat" in table:
         again = rank_within(joint(arm, item, ordering, given)[0], np.zeros_like(again))

@@ -20,7 +20,8 @@ class Reader:
 
     ``read(frame, name=...)`` gives the run or raises DataError with the place of a fault.
     ``title``: what a row is, for a form. ``columns``: those that it wants; ``more``: what else
-    a person should know of them; ``needs``: each set of columns that makes a table one of this kind.
+    a person should know of them; ``needs``: each set of columns that makes a table one of this kind;
+    ``coded``: it reads columns of categories.
     """
 
     read: Callable[..., RunData]
@@ -28,6 +29,7 @@ class Reader:
     columns: str
     more: str = ""
     needs: tuple[frozenset[str], ...] = ()
+    coded: bool = True
 
 
 def read_judgments(kind: str, file: str, content: bytes, *, name: str, limit_mb: int | None = None) -> RunData:
@@ -35,9 +37,10 @@ def read_judgments(kind: str, file: str, content: bytes, *, name: str, limit_mb:
     from rubriclab.datasets.limits import reading
     from rubriclab.datasets.tables import read_table
 
-    frame = read_table(file, content, limit_mb=limit_mb)
+    reader = READERS[kind]
+    frame = read_table(file, content, limit_mb=limit_mb, coded=reader.coded)
     with reading(file, tr("cannot be read as judgments ({kind})", kind=kind)):
-        return READERS[kind].read(frame, name=name)
+        return reader.read(frame, name=name)
 
 
 def frame_file(frame: pd.DataFrame) -> tuple[str, bytes]:
@@ -135,6 +138,7 @@ READERS: Mapping[str, Reader] = {
             frozenset({"judge", "question_id", "first", "second", "choice"}),
             frozenset({"judge", "question_id", "order", "winner"}),
         ),
+        coded=False,
     ),
 }
 """Every kind, in the order in which forms offer them: a new one is a reader and a line here."""

@@ -43,6 +43,8 @@ MAX_DIGITS = 300
 """Of a whole number: more do not fit into a floating-point number."""
 MAX_CELLS, MAX_COLUMNS, MAX_NAME = 20_000_000, 4_000, 1_000
 """Cells of a table (rows x columns, blank ones too), its columns, and the signs of their names."""
+MAX_CODED_ROWS, MAX_CODED_CELLS = 50_000_000, 500_000_000
+"""Of a table of judgments whose rows are codes, 4 bytes a cell."""
 
 
 @contextmanager
@@ -245,7 +247,7 @@ def refuse_separators(name: str, data: bytes, delimiter: bytes) -> None:
         )
 
 
-def refuse_cells(name: str, rows: int, columns: int) -> None:
+def refuse_cells(name: str, rows: int, columns: int, *, most: int = MAX_CELLS) -> None:
     """Raises DataError for a table that spreads wider or over more cells than are read."""
     if columns > MAX_COLUMNS:
         raise DataError(
@@ -257,7 +259,7 @@ def refuse_cells(name: str, rows: int, columns: int) -> None:
                 columns=columns,
             )
         )
-    if rows * columns > MAX_CELLS:
+    if rows * columns > most:
         raise DataError(
             tr(
                 "“{name}” spreads over {rows} and {columns:,} columns; {most:,} cells are read. Split it, "
@@ -265,6 +267,6 @@ def refuse_cells(name: str, rows: int, columns: int) -> None:
                 name=name,
                 rows=many(rows, "row"),
                 columns=columns,
-                most=MAX_CELLS,
+                most=most,
             )
         )

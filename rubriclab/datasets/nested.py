@@ -19,10 +19,9 @@ def with_texts_inside(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with a column for each text inside its cells' objects; its own columns stay as they are."""
     added: dict[str, list[str | None]] = {}
     for column in frame.columns:
-        cells = frame[column].tolist()
-        if not any(isinstance(cell, Mapping) for cell in cells[:50]):
+        if not any(isinstance(cell, Mapping) for cell in frame[column].head(50).tolist()):
             continue
-        for row, cell in enumerate(cells):
+        for row, cell in enumerate(frame[column].tolist()):
             for path, text in _texts(cell, 1):
                 name = f"{column}.{path}"
                 if name in added or (len(added) < MOST and name not in frame.columns):

@@ -1,7 +1,7 @@
 """Parquet as a frame: how much comes out is counted before the texts are spelled out.
 
 A column that repeats one text is a few bytes in a file and as long as its rows in memory, so
-texts are read as codes into their dictionary, measured, and spelled out batch by batch.
+texts are read as codes into their dictionary, measured, and spelled out batch by batch, or stay codes.
 """
 
 from __future__ import annotations
@@ -9,17 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as arrow_compute
 import pyarrow.parquet as arrow_parquet
+from numpy.typing import NDArray
 
-from rubriclab.datasets.limits import MAX_CELLS, MAX_COLUMNS, MAX_UNPACKED_MB, MB, reading
+from rubriclab.datasets.limits import (
+    MAX_CELLS,
+    MAX_CODED_CELLS,
+    MAX_CODED_ROWS,
+    MAX_COLUMNS,
+    MAX_UNPACKED_MB,
+    MB,
+    reading,
+    refuse_cells,
+)
 from rubriclab.model import DataError, LabError
 from rubriclab.model.language import tr
 from rubriclab.model.wording import many
 
 BATCH_ROWS = 16_384
+CODED_ROWS = 65_536
 
 
 def parquet_table(
@@ -34,9 +46,7 @@ def parquet_table(
     with reading(name, tr("is not a readable Parquet file"), error):
         plain = arrow_parquet.ParquetFile(pa.BufferReader(content))
         _refuse_shape(name, plain.metadata, max_rows, error)
-        leaves = [plain.schema.column(i) for i in range(len(plain.schema))]
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        coded = arrow_parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
+        coded = arrow_parquet.ParquetFile(pa.BufferReader(content), read_dictionary=_texts(plain))
         schema = _castable(plain.schema_arrow)
         size, batches = 0, []
         for batch in coded.iter_batches(batch_size=BATCH_ROWS):
@@ -63,6 +73,69 @@ def parquet_frame(name: str, content: bytes) -> pd.DataFrame:
         return pd.DataFrame(table.to_pandas(integer_object_nulls=True))
 
 
+def parquet_codes(name: str, content: bytes) -> pd.DataFrame:
+    """The table as categories: each different value of a column once, every row a code of 32 bits.
+
+    For tables of millions of rows of few different values; no more than ``CODED_ROWS`` of them are spelled
+    out at a time. One with values in each other, or with a name twice, is read as by ``parquet_frame``, whose limits are lower.
+    Raises DataError beyond MAX_CODED_ROWS and MAX_CODED_CELLS, for different texts of more than
+    MAX_UNPACKED_MB, and for a broken file.
+    """
+    with reading(name, tr("is not a readable Parquet file")):
+        known = arrow_parquet.ParquetFile(pa.BufferReader(content))
+        schema = _castable(known.schema_arrow)
+        if any(map(pa.types.is_nested, schema.types)) or len(set(schema.names)) < len(schema):
+            return parquet_frame(name, content)
+        _refuse_shape(name, known.metadata, MAX_CODED_ROWS, DataError, most=MAX_CODED_CELLS)
+        file = arrow_parquet.ParquetFile(pa.BufferReader(content), read_dictionary=_texts(known))
+        columns = [_Codes() for _ in schema]
+        for batch in file.iter_batches(batch_size=CODED_ROWS):
+            for column, values in zip(columns, batch.columns, strict=True):
+                column.add(values)
+            if sum(column.size for column in columns) > MAX_UNPACKED_MB * MB:
+                raise DataError(
+                    tr(
+                        "“{name}” has more than {size:,.0f} MB of different texts; that much is read. Leave out columns "
+                        "that are not needed.",
+                        name=name,
+                        size=MAX_UNPACKED_MB,
+                    )
+                )
+        return pd.DataFrame({field.name: c.categories() for field, c in zip(schema, columns, strict=True)}, copy=False)
+
+
+class _Codes:
+    """A column as codes by appearance, read part by part; ``size``: bytes of its different values."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._code: dict[object, int] = {}
+        self._parts: list[NDArray[np.int32]] = []
+
+    def add(self, values: pa.Array) -> None:
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        own = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        # A dictionary may be that of all rows of the file: only what occurs here is spelled out, by appearance.
+        used = pd.unique(own[own >= 0])
+        spelled = coded.dictionary.take(pa.array(used))
+        spelled.validate(full=True)
+        lookup = np.full(len(coded.dictionary) + 1, -1, dtype=np.int32)
+        lookup[used] = [self._known(value) for value in spelled.to_pylist()]
+        self._parts.append(lookup[own])
+
+    def _known(self, value: object) -> int:
+        if value != value:  # not a number
+            return -1
+        if value not in self._code:
+            self.size += len(value) if isinstance(value, str | bytes) else 8
+            self._code[value] = len(self._code)
+        return self._code[value]
+
+    def categories(self) -> pd.Categorical:
+        codes = np.concatenate(self._parts) if self._parts else np.empty(0, dtype=np.int32)
+        return pd.Categorical.from_codes(codes, pd.Index(list(self._code), dtype=object))
+
+
 def parquet_batches(name: str, file: IO[bytes], *, rows: int = 256) -> Iterator[pa.RecordBatch]:
     """The rows of a Parquet file of any length, some at a time, each part measured before it is spelled out.
 
@@ -79,9 +152,7 @@ def parquet_batches(name: str, file: IO[bytes], *, rows: int = 256) -> Iterator[
                     most=MAX_COLUMNS,
                 )
             )
-        leaves = [plain.schema.column(i) for i in range(len(plain.schema))]
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        coded = arrow_parquet.ParquetFile(file, read_dictionary=texts)
+        coded = arrow_parquet.ParquetFile(file, read_dictionary=_texts(plain))
         schema = _castable(plain.schema_arrow)
         for batch in coded.iter_batches(batch_size=rows):
             if sum(map(_bytes_of, batch.columns)) > MAX_UNPACKED_MB * MB:
@@ -98,8 +169,10 @@ def parquet_batches(name: str, file: IO[bytes], *, rows: int = 256) -> Iterator[
             yield plain_batch
 
 
-def _refuse_shape(name: str, known: arrow_parquet.FileMetaData, max_rows: int, error: type[LabError]) -> None:
-    """What the file's own directory says: rows, columns, and values in nested columns."""
+def _refuse_shape(
+    name: str, known: arrow_parquet.FileMetaData, max_rows: int, error: type[LabError], *, most: int | None = None
+) -> None:
+    """What the file's own directory says: rows, columns, values in nested columns; ``most``: cells of all."""
     if not 0 <= known.num_rows <= max_rows:
         raise error(
             tr(
@@ -118,22 +191,33 @@ def _refuse_shape(name: str, known: arrow_parquet.FileMetaData, max_rows: int, e
                 most=MAX_COLUMNS,
             )
         )
-    most = max(
-        (
-            sum(known.row_group(g).column(c).num_values for g in range(known.num_row_groups))
-            for c in range(known.num_columns)
-        ),
-        default=0,
-    )
-    if most > MAX_CELLS:
+    if most is not None:
+        refuse_cells(name, known.num_rows, known.num_columns, most=most)
+        return
+    values = _most_values(known)
+    if values > MAX_CELLS:
         raise error(
             tr(
                 "“{name}” has a column of {values:,} values; {most:,} are read. Split the file.",
                 name=name,
-                values=most,
+                values=values,
                 most=MAX_CELLS,
             )
         )
+
+
+def _most_values(known: arrow_parquet.FileMetaData) -> int:
+    """Of the column with the most, those in lists counted."""
+    groups = range(known.num_row_groups)
+    return max(
+        (sum(known.row_group(g).column(c).num_values for g in groups) for c in range(known.num_columns)), default=0
+    )
+
+
+def _texts(file: arrow_parquet.ParquetFile) -> list[str]:
+    """The columns that can be read as codes into their dictionary."""
+    leaves = [file.schema.column(i) for i in range(len(file.schema))]
+    return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
 
 
 def _castable(schema: pa.Schema) -> pa.Schema:

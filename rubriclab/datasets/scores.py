@@ -11,7 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from rubriclab.datasets.coded import Coded, CodedTable, Floats, Ints, first_rows, joint, labels, number, rank_within
+from rubriclab.datasets.coded import (
+    MAX_WHOLE,
+    Coded,
+    CodedTable,
+    Floats,
+    Ints,
+    first_rows,
+    joint,
+    labels,
+    number,
+    rank_within,
+    rows_hash,
+)
 from rubriclab.model import (
     MAX_OPTIONS,
     MIN_OPTIONS,
@@ -80,7 +92,7 @@ def read_scores(frame: pd.DataFrame, *, name: str) -> RunData:
 def set_codes(shown: Sequence[tuple[Any, ...]]) -> Ints:
     """A code for the options of each shown order, the same for the same options; (orders,)."""
     sets = pd.Series([tuple(sorted(line)) for line in shown], dtype=object)
-    return np.asarray(pd.factorize(sets)[0], dtype=np.int64)
+    return np.asarray(pd.factorize(sets)[0], dtype=np.int32)
 
 
 def arm_heads(
@@ -137,12 +149,16 @@ def run_of(
     score: Floats,
     position: Ints,
 ) -> RunData:
-    """The run of coded rows: ``columns`` has arm, item, ordering, read, repeat and call."""
-    status = np.where(np.isfinite(score), OK, UNPARSED)
-    judgments = pd.DataFrame({**columns, "status": status, "score": score, "position": position})
-    judgments["expected"] = np.nan
-    judgments["mass"] = np.nan
-    rows = pd.util.hash_pandas_object(judgments, index=True).to_numpy().sum(dtype=np.uint64)
+    """The run of coded rows: ``columns`` has arm, item, ordering, read, repeat and call.
+
+    Raises DataError for more arms, or more reads of an item, than a store counts.
+    """
+    _refuse_uncounted(arms, columns)
+    status = np.where(np.isfinite(score), np.int8(OK), np.int8(UNPARSED))
+    nothing = np.full(len(score), np.nan, dtype=np.float32)
+    whole = {**columns, "status": status, "score": score, "position": position, "expected": nothing, "mass": nothing}
+    judgments = pd.DataFrame(whole, copy=False)
+    rows = rows_hash(judgments)
     ids = pd.util.hash_pandas_object(items["item_id"], index=True).to_numpy().sum(dtype=np.uint64)
     calls = np.bincount(columns["arm"][first_rows(columns["call"])], minlength=len(arms))
     return RunData(
@@ -154,6 +170,28 @@ def run_of(
         judgments=judgments,
         planned=tuple(calls.tolist()),
     )
+
+
+def _refuse_uncounted(arms: tuple[Arm, ...], columns: dict[str, Ints]) -> None:
+    """A store counts arms and reads with 16 bits."""
+    if len(arms) > MAX_WHOLE:
+        raise DataError(
+            tr(
+                "These judgments have {arms:,} arms (a judge on one data set under one strategy); {most:,} are read. Is a "
+                "column of ids named judge, dataset or strategy?",
+                arms=len(arms),
+                most=MAX_WHOLE,
+            )
+        )
+    read = int(columns["read"].max(initial=0))
+    if read > MAX_WHOLE:
+        raise DataError(
+            tr(
+                "An item has {reads:,} reads by one judge; {most:,} are read. Is item_id the column of the items?",
+                reads=read + 1,
+                most=MAX_WHOLE + 1,
+            )
+        )
 
 
 def recognised(shown: list[tuple[int, ...]], counts: Ints) -> str:
@@ -194,7 +232,7 @@ def _scores(table: CodedTable, ordering: Coded, shown: list[_Shown]) -> tuple[Fl
     lines = np.full((len(shown), width), np.nan)
     for row, line in enumerate(shown):
         lines[row, : len(line)] = line
-    position = np.full(table.rows, -1, dtype=np.int64)
+    position = np.full(table.rows, -1, dtype=np.int16)
     for p in range(width):
         position[lines[ordering.code, p] == score] = p + 1
     strange = np.flatnonzero(np.isfinite(score) & (position < 0))
@@ -251,14 +289,14 @@ def _strategies(table: CodedTable, ordering: Coded, shown: list[_Shown], group: 
     if named is not None and bool((named.code >= 0).all()):
         return named
     n_groups, width = int(group.max()) + 1, len(shown)
-    cells, counts = np.unique(group * width + ordering.code, return_counts=True)
+    cells, counts = np.unique(group.astype(np.int64) * width + ordering.code, return_counts=True)
     found = []
     for code in range(n_groups):
         low, high = np.searchsorted(cells, [code * width, (code + 1) * width])
         lines = [shown[cell % width] for cell in cells[low:high].tolist()]
         found.append(recognised(lines, counts[low:high]))
     texts = list(dict.fromkeys([*(named.texts if named else ()), *found]))
-    by_group = np.array([texts.index(text) for text in found], dtype=np.int64)[group]
+    by_group = np.array([texts.index(text) for text in found], dtype=np.int32)[group]
     if named is None:
         return Coded("strategy", by_group, tuple(texts))
     return Coded("strategy", np.where(named.code >= 0, named.code, by_group), tuple(texts))
@@ -267,8 +305,8 @@ def _strategies(table: CodedTable, ordering: Coded, shown: list[_Shown], group: 
 def _numbered(table: CodedTable, columns: dict[str, Ints]) -> dict[str, Ints]:
     """The columns with read, repeat and call. Reads are numbered by ordering within an item
     (and repeat), so that the same read of a shared design is the same ordering everywhere."""
-    zeros = np.zeros(table.rows, dtype=np.int64)
+    zeros = np.zeros(table.rows, dtype=np.int16)
     repeat = table.whole_numbers("repeat") if "repeat" in table else zeros
     group, _ = joint(columns["arm"], columns["item"], repeat)
     read = rank_within(group, columns["ordering"])
-    return {**columns, "read": read, "repeat": repeat, "call": np.arange(table.rows, dtype=np.int64)}
+    return {**columns, "read": read, "repeat": repeat, "call": np.arange(table.rows, dtype=np.int32)}

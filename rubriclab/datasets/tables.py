@@ -18,7 +18,7 @@ from rubriclab.datasets.delimited import delimited_frame, refuse_repeated
 from rubriclab.datasets.excel import excel_frame, excel_names, excel_rows
 from rubriclab.datasets.limits import gunzipped, reading, refuse_cells, refuse_names
 from rubriclab.datasets.nested import with_texts_inside
-from rubriclab.datasets.parquet import parquet_frame
+from rubriclab.datasets.parquet import parquet_codes, parquet_frame
 from rubriclab.datasets.plain import json_value, whole_characters
 from rubriclab.model import DataError
 from rubriclab.model.language import tr
@@ -30,12 +30,18 @@ _MB = 1_000_000
 
 
 def read_table(
-    name: str, content: bytes, *, delimiter: str | None = None, limit_mb: float | None = MAX_UPLOAD_MB
+    name: str,
+    content: bytes,
+    *,
+    delimiter: str | None = None,
+    limit_mb: float | None = MAX_UPLOAD_MB,
+    coded: bool = False,
 ) -> pd.DataFrame:
     """The table in ``content``; the suffix of ``name`` says how to read it (.gz may follow).
 
     ``delimiter`` is sniffed where it is not given. ``limit_mb=None`` lifts the size limit,
-    for files that are already on this machine. ``table_notes`` tells what was noticed.
+    for files that are already on this machine. ``coded`` gives the columns of a Parquet file as
+    categories, for millions of rows of few different values. ``table_notes`` tells what was noticed.
     Raises DataError naming file, line and column for anything that cannot be read.
     """
     if limit_mb is not None and len(content) > limit_mb * _MB:
@@ -50,10 +56,10 @@ def read_table(
         )
     _refuse_empty(name, content)
     with reading(name, tr("cannot be read as a table")):
-        return _table(name, content, delimiter)
+        return _table(name, content, delimiter, coded=coded)
 
 
-def _table(name: str, content: bytes, delimiter: str | None) -> pd.DataFrame:
+def _table(name: str, content: bytes, delimiter: str | None, *, coded: bool) -> pd.DataFrame:
     plain_name, body = name, content
     if name.lower().endswith(".gz"):
         plain_name, body = name[:-3], gunzipped(name, content)
@@ -61,7 +67,7 @@ def _table(name: str, content: bytes, delimiter: str | None) -> pd.DataFrame:
     suffix = PurePath(plain_name.lower()).suffix
     notes: list[str] = []
     if suffix == ".parquet":
-        frame = parquet_frame(name, body)
+        frame = parquet_codes(name, body) if coded else parquet_frame(name, body)
     elif suffix in (".xlsx", ".xlsm"):
         frame = _excel(name, body, notes)
     elif suffix in (".jsonl", ".ndjson"):
@@ -279,6 +285,7 @@ def _checked(name: str, frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
         raise DataError(tr("“{name}” has a header but no rows. Check the export.", name=name))
     frame.columns = [str(column) for column in frame.columns]
     refuse_cells(name, 1, frame.shape[1])
+    refuse_repeated(name, list(frame.columns))
     refuse_names(name, frame.columns)
     own = frame.shape[1]
     frame = with_texts_inside(frame)

@@ -13,6 +13,7 @@ from rubriclab.model.language import tr
 from rubriclab.store.database import Database
 from rubriclab.store.faults import StoreError
 from rubriclab.store.objects import items_frame, items_of, reading_row
+from rubriclab.store.rows import insert
 from rubriclab.store.schema import now
 from rubriclab.store.values import (
     judge_from_value,
@@ -48,7 +49,7 @@ class Catalogue(Database):
                 "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [code, dataset.name, dataset.origin, now(), rubric, len(dataset), kind, listed],
             )
-            db.append("items", frame, by_name=True)
+            insert(db, "items", frame)
         return code
 
     def _name_raters(self, dataset: Dataset) -> None:

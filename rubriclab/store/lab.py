@@ -184,7 +184,7 @@ class Store(Judgments):
                 supersede(db, run_no, again)
             if batch.orderings:
                 codes, fresh = zip(*batch.orderings, strict=True)
-                db.append("orderings", orderings_frame(run_no, codes, fresh), by_name=True)
+                insert(db, "orderings", orderings_frame(run_no, codes, fresh))
             insert(db, "replies", replies)
             insert(db, "judgments", judgments)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rubriclab.datasets.coded import AT_ONCE, rows_hash
 from rubriclab.model import Arm, Comparison, Dataset, Item, Ordering, RunData, Study, Variant, fingerprint
 from rubriclab.model.data import rater_names
 from rubriclab.model.language import tr
@@ -187,10 +188,6 @@ def _more(candidates: Sequence[str], chars: Sequence[float], more: object) -> st
     return json.dumps({"candidates": list(candidates), **own})
 
 
-AT_ONCE = 1_000_000
-"""Imported rows that are made ready for the store together: what an import holds twice."""
-
-
 def imported_judgments(run_no: int, data: RunData) -> Iterator[pd.DataFrame]:
     """Judgments as rows of the store, in their order, ``AT_ONCE`` of them at a time."""
     for start in range(0, len(data.judgments), AT_ONCE):
@@ -211,9 +208,18 @@ def _judgment_rows(run_no: int, data: RunData, part: slice) -> pd.DataFrame:
     return frame
 
 
+def calls_of(data: RunData) -> tuple[np.ndarray, np.ndarray]:
+    """The codes of the calls, ascending, and the first row of each."""
+    call = data.judgments["call"].to_numpy()
+    if not bool((call[1:] >= call[:-1]).all()):
+        return np.unique(call, return_index=True)
+    first = np.flatnonzero(np.diff(call, prepend=call[:1] - 1))  # nothing is sorted
+    return call[first], first
+
+
 def no_words(data: RunData) -> Iterator[pd.DataFrame]:
     """Replies of judgments that came without the judge's words: one per call, ``AT_ONCE`` at a time."""
-    calls, first = np.unique(data.judgments["call"].to_numpy(), return_index=True)
+    calls, first = calls_of(data)
     arms, statuses = (data.judgments[name].to_numpy() for name in ("arm", "status"))
     for start in range(0, len(calls), AT_ONCE):
         at = first[start : start + AT_ONCE]
@@ -235,7 +241,7 @@ def data_id(data: RunData) -> str:
             "arms": [asdict(arm) for arm in data.arms],
             "orderings": [[o.shown, o.labels] for o in data.orderings],
             "items": str(pd.util.hash_pandas_object(data.items["item_id"], index=False).sum()),
-            "rows": str(pd.util.hash_pandas_object(data.judgments, index=True).to_numpy().sum(dtype=np.uint64)),
+            "rows": str(rows_hash(data.judgments)),
         }
     )
 

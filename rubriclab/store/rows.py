@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 
 from rubriclab.model import STATUSES, Call, Judgment, Ordering, Outcome, Reply
@@ -252,11 +254,26 @@ def arrow(rows: Sequence[Row], schema: Any) -> Any:
 
 
 def insert(db: duckdb.DuckDBPyConnection, table: str, rows: Any) -> None:
+    """Rows (an Arrow table or stream, or a frame) by the names of their columns."""
     db.register("arriving", rows)
     try:
         db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
     finally:
         db.unregister("arriving")
+
+
+def insert_parts(db: duckdb.DuckDBPyConnection, table: str, parts: Iterable[pd.DataFrame]) -> None:
+    """Frames of the same columns, of which no two are in memory at a time.
+
+    As one stream: what is appended, and whatever is registered, stays in memory until the transaction ends.
+    """
+    left = iter(parts)
+    if (first := next(left, None)) is None:
+        return
+    schema = pa.Schema.from_pandas(first, preserve_index=False)
+    frames = chain((first,), left)
+    batches = (pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False) for frame in frames)
+    insert(db, table, pa.RecordBatchReader.from_batches(schema, batches))
 
 
 def supersede(db: duckdb.DuckDBPyConnection, run_no: int, keys: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from rubriclab.model import STATUSES, Arm, RunData, Study, fingerprint
@@ -15,6 +16,7 @@ from rubriclab.store.faults import StoreError
 from rubriclab.store.listing import Listing, RunInfo, dropped_of
 from rubriclab.store.logged import Words, insert_words
 from rubriclab.store.objects import (
+    calls_of,
     data_id,
     imported_items,
     imported_judgments,
@@ -25,6 +27,7 @@ from rubriclab.store.objects import (
     run_name_before,
     slug,
 )
+from rubriclab.store.rows import insert, insert_parts
 from rubriclab.store.schema import now
 from rubriclab.store.values import study_from_dict, study_to_dict
 
@@ -276,10 +279,10 @@ class Runs(Listing):
             if words is not None:
                 insert_words(db, number, dataset, data, words)
             else:
-                for kept in no_words(data) if replies is None else [replies]:
-                    db.append("replies", kept.assign(run_no=number), by_name=True)
+                given = no_words(data) if replies is None else [replies]
+                insert_parts(db, "replies", (kept.assign(run_no=number) for kept in given))
             if logged is not None:
-                db.append("logged", logged.assign(run_no=number), by_name=True)
+                insert(db, "logged", logged.assign(run_no=number))
         return run
 
     def import_log(self, runs: Sequence[tuple[RunData, Words]], *, provenance: Mapping[str, Any]) -> tuple[str, ...]:
@@ -291,7 +294,8 @@ class Runs(Listing):
         self, run: str, data: RunData, dataset: str, provenance: Mapping[str, Any], study: Mapping[str, Any] | None
     ) -> int:
         """Write the head and the judgments of an imported run; returns its number."""
-        calls = data.judgments.groupby("arm")["call"].nunique()  # a call may have several judgments
+        rows = calls_of(data)[1]  # a call may have several judgments
+        calls = np.bincount(data.judgments["arm"].to_numpy()[rows], minlength=len(data.arms))
         with self._transaction() as db:
             number = self._insert_run(
                 run=run,
@@ -302,11 +306,10 @@ class Runs(Listing):
                 provenance=provenance,
                 state="imported",
                 arms=data.arms,
-                planned=[int(calls.get(arm, 0)) for arm in range(len(data.arms))],
+                planned=calls.tolist(),
             )
-            db.append("orderings", orderings_frame(number, range(len(data.orderings)), data.orderings), by_name=True)
-            for judgments in imported_judgments(number, data):
-                db.append("judgments", judgments, by_name=True)
+            insert(db, "orderings", orderings_frame(number, range(len(data.orderings)), data.orderings))
+            insert_parts(db, "judgments", imported_judgments(number, data))
         return number
 
     def _insert_imported_items(self, run: str, data: RunData, texts: pd.DataFrame | None) -> str:
@@ -323,5 +326,5 @@ class Runs(Listing):
                 "INSERT INTO datasets VALUES (?, ?, 'imported', ?, NULL, ?, 'items', false)",
                 [dataset, name, now(), len(items)],
             )
-            db.append("items", items, by_name=True)
+            insert(db, "items", items)
         return dataset

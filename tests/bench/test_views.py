@@ -35,7 +35,7 @@ def test_every_line_has_its_seconds_memory_and_bar(capsys: pytest.CaptureFixture
     told = json.loads(capsys.readouterr().out)
     (imported,) = told["imports"].values()
     assert (imported["rows"], imported["arms"]) == (24_000, 12)
-    assert imported["peak"] >= imported["given"] > 50
+    assert imported["peak"] >= imported["before"] > 50
     views = {one["view"]: one for one in told["views"]}
     assert list(views) == ["item", "perturbation"]
     for one in views.values():
