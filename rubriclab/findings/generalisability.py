@@ -153,7 +153,7 @@ def _budgets(study: GStudy) -> Iterator[Best]:
 
 def _sources(study: GStudy, parts: Components) -> Iterator[Source]:
     """Components that are known, in the order of their sets."""
-    value_of, ends = shares(parts).value, share_intervals(parts)
+    value_of, ends = shares(parts), share_intervals(parts)
     last = len(parts.sets) - 1
     for place, value in enumerate(parts.variances[0].tolist()):
         if not math.isfinite(value):

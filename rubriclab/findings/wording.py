@@ -21,9 +21,10 @@ from rubriclab.findings.topic import Advice, DocumentPart, Json, Sentence, Topic
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many, number
+from rubriclab.stats.generalisability import share_intervals
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval, Ints, ratio, sum_by
 from rubriclab.stats.unit_means import intervals, mean_of
-from rubriclab.stats.variance_components import Cells, Components, Shares, cells_of, components, shares
+from rubriclab.stats.variance_components import Cells, Components, cells_of, components, shares
 from rubriclab.stats.verdict import Effect
 
 FEW = 5
@@ -153,10 +154,10 @@ def _group(data: RunData, members: Mapping[str, Sequence[int]], every: Units) ->
     codes = np.stack([reads.item, reads.wording, reads.order], axis=1)
     cells = cells_of(codes, every.code[reads.item], reads.score)
     found = components(replace(cells, codes=cells.codes[:, :varied]))
-    parts = shares(found)
+    total = float(np.nansum(found.variances[0]))
     code = cells.codes[:, _WORDING]
     means = ratio(sum_by(code, cells.mean, len(members)), np.bincount(code, minlength=len(members)))
-    kept = tuple(_components(found, parts))
+    kept = tuple(_components(found))
     n_items, n_units = len(np.unique(cells.codes[:, _ITEM])), len(np.unique(cells.unit))
     return WordingGroup(
         judge=arm.judge,
@@ -173,7 +174,7 @@ def _group(data: RunData, members: Mapping[str, Sequence[int]], every: Units) ->
         n_reads=len(reads.score),
         left_out=reads.left_out,
         repeated=found.repeated,
-        sd=float(np.sqrt(parts.total)) if parts.total >= 0 else float("nan"),
+        sd=float(np.sqrt(total)) if total >= 0 and kept else float("nan"),
         components=kept,
         shifts=tuple(_shifts(data, arm, tuple(members), cells, means)),
         warnings=tuple(_warnings(len(members), n_units, kept)),
@@ -196,7 +197,7 @@ def _reads(data: RunData, members: Mapping[str, Sequence[int]]) -> _Reads:
     return _Reads(item[used], code[used], order[used], score[used], int((~used).sum()))
 
 
-def _components(found: Components, parts: Shares) -> Iterator[Component]:
+def _components(found: Components) -> Iterator[Component]:
     """In the order of NAMES. Where all reads share one order, a wording's own part of an item is the rest."""
     at = {_SETS[one]: place for place, one in enumerate(found.sets)} | {"noise": len(found.sets)}
     if not found.noisy and "rest" not in at:
@@ -206,12 +207,12 @@ def _components(found: Components, parts: Shares) -> Iterator[Component]:
         names["rest"] = msg("rest, noise included")
     if "order_item" in at and "order" not in at:
         names["order_item"] = msg("order, by itself and × item")
+    value_of, ends = shares(found), share_intervals(found)
     for key in NAMES:
         if key in at and np.isfinite(value := float(found.variances[0, at[key]])):
             place = at[key]
-            ends = Interval(float(parts.low[place]), float(parts.high[place]))
-            ci = ends if found.units >= MIN_RESAMPLED else NO_INTERVAL
-            yield Component(key, tr(names[key]), value, float(parts.value[place]), ci)
+            ci = ends[place] if found.units >= MIN_RESAMPLED else NO_INTERVAL
+            yield Component(key, tr(names[key]), value, float(value_of[place]), ci)
 
 
 def _shifts(data: RunData, arm: Arm, names: Sequence[str], cells: Cells, means: Floats) -> Iterator[WordingShift]:

@@ -24,7 +24,7 @@ from scipy import special
 
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints, degrees_of_freedom
 from rubriclab.stats.unit_means import UnitMeans, intervals, jackknifed, standard_errors
-from rubriclab.stats.variance_components import OBJECT, Components, FacetSet, shares_left_out
+from rubriclab.stats.variance_components import OBJECT, Components, FacetSet, shares, shares_left_out
 
 _TINY = 1e-12
 NONE_FIXED: FacetSet = frozenset()
@@ -121,11 +121,14 @@ def _from_log(ci: Interval) -> Interval:
 
 
 def share_intervals(of: Components) -> list[Interval]:
-    """Of each component's share of the total variance, within 0 to 1, with degrees of freedom as above."""
+    """Of each component's share of the total variance, within 0 to 1, with degrees of freedom as above.
+
+    About the raw shares, which are unbiased; widened to hold the share itself where a component below 0 moved it.
+    """
     if of.units < 2:
         return [NO_INTERVAL] * of.variances.shape[1]
-    ends = _intervals(shares_left_out(of)[1])
-    return [Interval(*(float(np.clip(end, 0.0, 1.0)) for end in ci)) for ci in ends]
+    ends = [Interval(*(float(np.clip(end, 0.0, 1.0)) for end in ci)) for ci in _intervals(shares_left_out(of))]
+    return [_holding(value, ci) for value, ci in zip(shares(of).tolist(), ends, strict=True)]
 
 
 def mixes(budget: int, most: Sequence[int]) -> Ints:

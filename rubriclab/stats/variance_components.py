@@ -19,13 +19,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rubriclab.stats.inference import DIRECT_LIMIT, GROUPS, Floats, Ints, sum_by
-from rubriclab.stats.unit_means import intervals, jackknifed
 
 FacetSet = frozenset[int]
 """Facets by their place among the columns of ``Cells.codes``."""
@@ -132,34 +130,23 @@ def closed_sets(codes: Ints) -> tuple[FacetSet, ...]:
     return tuple(sorted(closed, key=lambda one: (len(one), sorted(one))))
 
 
-class Shares(NamedTuple):
-    """Of the total variance, within 0 to 1, with 95 % intervals (delete-one-unit jackknife).
-
-    All (sets + 1,), as the columns of ``Components.variances``; ``total``: of two scores that share
-    nothing, over the components that are known.
-    """
-
-    total: float
-    value: Floats
-    low: Floats
-    high: Floats
-
-
-def shares_left_out(of: Components) -> tuple[Floats, Floats]:
-    """(1 + units,) totals and (1 + units, sets + 1) shares of them, raw: below 0 where a component is."""
+def shares_left_out(of: Components) -> Floats:
+    """(1 + units, sets + 1): shares of the total variance, raw: below 0 where a component is."""
     known = np.isfinite(of.variances)
     total = np.where(known.any(axis=1), np.where(known, of.variances, 0.0).sum(axis=1), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return total, np.where(total[:, None] > _NOTHING, of.variances / total[:, None], np.nan)
+        return np.asarray(np.where(total[:, None] > _NOTHING, of.variances / total[:, None], np.nan))
 
 
-def shares(of: Components) -> Shares:
-    """NaN throughout where the scores do not vary."""
-    total, every = shares_left_out(of)
-    found = jackknifed(every[0], every[1:], np.ones(every[1:].shape, dtype=bool))
-    ends = np.array(intervals(found), dtype=np.float64).reshape(-1, 2)
-    low, high = (np.clip(end, 0.0, 1.0) for end in ends.T)
-    return Shares(float(total[0]), np.clip(every[0], 0.0, 1.0), low, high)
+def shares(of: Components) -> Floats:
+    """Of the total variance of all units, (sets + 1,): they add up to 1. NaN throughout where scores do not vary.
+
+    A component estimated below 0 is 0, in the total too (Brennan 2001, Generalizability Theory, section 3.4):
+    left in the total, it would make of the others more than all there is.
+    """
+    known = np.maximum(of.variances[0], 0.0)
+    total = float(np.nansum(known))
+    return np.asarray(known / total if total > _NOTHING else np.full(known.shape, np.nan))
 
 
 # ---------------------------------------------------------------- kinds of pairs
