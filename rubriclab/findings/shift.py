@@ -18,7 +18,7 @@ from rubriclab.model.wording import many, plural
 from rubriclab.stats import shift as stat
 from rubriclab.stats.extremes import extremes
 from rubriclab.stats.inference import MIN_RESAMPLED, NO_INTERVAL, Floats, Interval
-from rubriclab.stats.verdict import Effect
+from rubriclab.stats.verdict import Effect, times_to_settle
 
 ONE_ORDER = msg("the options were always shown in one order")
 NOT_TURNED = msg("no item was read in two orders")
@@ -81,7 +81,7 @@ class Shift:
     order that gives the highest mean less the one that gives the lowest, cross-fitted. ``mean``,
     ``one``: does the order move the mean score, does it move single scores; both hold at once
     with the judge's other primary answers; ``mean_by``: which of the two decided. ``more_items``: how many times as many items would
-    bring the interval of ``ascending`` within the smallest effect of interest.
+    settle ``mean`` if its estimate stayed, 0 where that cannot be said.
     """
 
     ascending: float
@@ -141,7 +141,7 @@ def shift_of(data: RunData, work: ArmTables, repeats: Repeats | None, any_order_
         n_units=work.units.n,
         unit=work.units.kind,
         moved=slope.moved,
-        more_items=_more_items(data, arm, slope),
+        more_items=_whole(times_to_settle(mean)),
         outcome="score" if expected is None else "expected",
         mean=mean,
         mean_by=mean_by,
@@ -266,6 +266,10 @@ def _single(
     return single, over_units(gap, level, lopsided=bool(source))
 
 
+def _whole(times: float) -> int:
+    return int(np.ceil(times)) if np.isfinite(times) else 0
+
+
 def _pulls(reads: stat.OrderReads) -> tuple[Pull, ...]:
     """Each place's pull with what its units say of it, Bonferroni's share of the 5 % to each place."""
     pulls = stat.pulls(reads)
@@ -280,13 +284,6 @@ def _pulls(reads: stat.OrderReads) -> tuple[Pull, ...]:
     return tuple(
         Pull(p + 1, float(pulls.value[p]), ci, bool(ci.low > 0.0 or ci.high < 0.0)) for p, ci in enumerate(ends)
     )
-
-
-def _more_items(data: RunData, arm: Arm, slope: stat.Estimate) -> int:
-    """How many times the items; 0 where nothing can be said."""
-    half = (slope.interval.high - slope.interval.low) / 2
-    smallest = data.smallest_effect * step(arm.scores)
-    return int(np.ceil((half / smallest) ** 2)) if np.isfinite(half) else 0
 
 
 # ---------------------------------------------------------------- in words
@@ -320,7 +317,7 @@ def mean_words(shift: Shift) -> str:
     text = tr("Not settled: it may move the mean by {sesoi:g} points or more, or not at all.", sesoi=mean.sesoi)
     if 1 < shift.more_items < 1000 and not mean.why:
         text += tr(
-            " About {times} times as many {units} would narrow it enough.",
+            " If the estimate stays, about {times} times as many {units} would settle it.",
             times=shift.more_items,
             units=plural(shift.unit, 2),
         )

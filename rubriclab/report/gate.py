@@ -54,9 +54,13 @@ def number_words(one: Decision) -> str:
 
 
 def bounds_words(one: Decision) -> str:
-    """Both one-sided bounds; of a size that has a sign, of the size."""
+    """Both one-sided bounds; of a size that has a sign, of the size, which is given where the sign is below 0."""
     ends = interval((one.low, one.high), ".3f", brackets=True)
-    return tr("size {ends}", ends=ends) if one.condition.sized and one.low == one.low else ends
+    if not (one.condition.sized and one.low == one.low):
+        return ends
+    if one.estimate < 0:
+        return tr("size {size} {ends}", size=number(-one.estimate, ".3f"), ends=ends)
+    return tr("size {ends}", ends=ends)
 
 
 def limit_words(one: Decision) -> str:

@@ -52,6 +52,19 @@ def decide(interval: Interval, sesoi: float) -> Verdict:
     return "effect" if low > 0 or high < 0 else "undecided"
 
 
+def times_to_settle(of: Effect) -> float:
+    """How many times the data would settle what is undecided, if the estimate stayed: a half-width falls with their root.
+
+    The lesser of what would leave out 0 and what would lie within ± ``sesoi``. NaN where it is settled,
+    where something else keeps it open, and where no number would do.
+    """
+    if of.verdict != "undecided" or of.why or not math.isfinite(of.low) or not math.isfinite(of.high):
+        return float("nan")
+    size, half = abs(of.estimate), (of.high - of.low) / 2
+    room = max(size, of.sesoi - size)
+    return (half / room) ** 2 if room > 0 else float("nan")
+
+
 def effect(
     estimate: float,
     interval: Interval,

@@ -17,7 +17,7 @@ from rubriclab.model import STATUSES, LabError, RunData, StudyError
 from rubriclab.model.gate import CONDITIONS
 from rubriclab.model.gate_limits import GateLimits, gate_limits
 from rubriclab.model.wording import beyond_noise
-from rubriclab.report.gate import number_words
+from rubriclab.report.gate import bounds_words, number_words
 from rubriclab.runs.foreign import foreign_run
 from rubriclab.stats import position as position_stat
 from rubriclab.stats.inference import Interval
@@ -165,6 +165,19 @@ def test_no_bias_is_shown_by_two_one_sided_tests() -> None:
     # Of -1 with an error of 1, 5 % to each side: -1 + 1.645 is above 0; inside reaches 1 + 1.645.
     assert low == 0.0
     assert high == pytest.approx(2.6449, abs=1e-4)
+
+
+def test_bounds_of_a_size_hold_the_size_that_is_shown() -> None:
+    """“-0.400 points size [0.000, 0.740]” had an estimate outside its own bounds."""
+
+    def interval(level: float) -> Interval:
+        reach = 0.2 * float(stats.norm.ppf(0.5 + level / 2))
+        return Interval(-0.4 - reach, -0.4 + reach)
+
+    one = decided(Measured(-0.4, ends_of_size(interval), 50, "item"), 0.2, "max_shift")
+    assert (number_words(one), bounds_words(one)) == ("-0.400 points", "size 0.400 [0.008, 0.792]")
+    assert one.low < 0.4 < one.high
+    assert bounds_words(replace(one, estimate=0.4)) == "size [0.008, 0.792]"
 
 
 def test_the_whole_passes_only_if_all_pass() -> None:

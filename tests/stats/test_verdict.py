@@ -7,7 +7,7 @@ import math
 import pytest
 
 from rubriclab.stats.inference import NO_INTERVAL, Interval
-from rubriclab.stats.verdict import decide, effect, unknown
+from rubriclab.stats.verdict import decide, effect, times_to_settle, unknown
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,25 @@ def test_an_excess_over_noise_that_comes_out_below_0_shows_no_effect() -> None:
     assert effect(-0.04, Interval(-0.07, -0.01), 0.1, excess=True).verdict == "equivalent"
     assert effect(0.2, Interval(0.1, 0.3), 0.1, excess=True).verdict == "effect"
     assert effect(-0.2, Interval(-0.3, -0.1), 0.1).verdict == "effect", "a shift goes either way"
+
+
+@pytest.mark.parametrize("estimate", [-0.4, 0.25, 0.06, 0.02, 0.0])
+def test_so_many_times_the_data_settle_it_if_the_estimate_stays(estimate: float) -> None:
+    half = 0.44
+    open_one = effect(estimate, Interval(estimate - half, estimate + half), 0.1)
+    assert open_one.verdict == "undecided"
+    times = times_to_settle(open_one)
+    for factor, settled in ((0.99, False), (1.01, True)):
+        reach = half / math.sqrt(times * factor)
+        assert (decide(Interval(estimate - reach, estimate + reach), 0.1) != "undecided") == settled
+    if estimate == -0.4:
+        assert times == pytest.approx(1.21)
+
+
+def test_what_is_settled_or_open_for_another_reason_needs_no_more_data() -> None:
+    for of in (
+        effect(0.4, Interval(0.1, 0.7), 0.1),
+        effect(0.4, Interval(-0.1, 0.9), 0.1, why="one order"),
+        unknown(0.1, "nothing was read"),
+    ):
+        assert math.isnan(times_to_settle(of))
