@@ -14,7 +14,8 @@ from rubriclab.findings.alignment_arms import ArmAlignment, OrderingRank
 from rubriclab.model import Arm
 from rubriclab.model.language import tr
 from rubriclab.model.wording import interval, many, number
-from rubriclab.stats.alignment import BudgetPoint, Correlation
+from rubriclab.stats.alignment import Correlation
+from rubriclab.stats.budget import BudgetPoint
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 from rubriclab.stats.reliability import TARGET
 

@@ -17,7 +17,8 @@ from rubriclab.model import Arm, RunData
 from rubriclab.model.language import Counted, tr
 from rubriclab.model.wording import many, number
 from rubriclab.stats import alignment as stats
-from rubriclab.stats.alignment import Agreement, BudgetPoint, Correlation
+from rubriclab.stats.alignment import Agreement, Correlation
+from rubriclab.stats.budget import BudgetPoint, budget_curve
 from rubriclab.stats.human_correlation import (
     FEWEST_UNITS,
     ItemReads,
@@ -162,7 +163,6 @@ def _arm(data: RunData, case: Cases, raters: Raters, units: Units, strategies: i
     more = gain(r, single)
     agreement, ceiling = raters.on(case.rows.item_code)
     ranks = _ordering_ranks(case, seed)
-    whole = case.at[np.isfinite(case.scores[case.at]).all(axis=1)]
     lost, n_units = _lost(case), len(np.unique(case.reads.unit))
     return ArmAlignment(
         code=case.code,
@@ -184,7 +184,7 @@ def _arm(data: RunData, case: Cases, raters: Raters, units: Units, strategies: i
         against=_against(case.reads, r, strategies),
         ordering_rank=ranks,
         canonical_rank=next((o.rank for o in ranks if o.canonical), None),
-        budget=stats.budget_curve(case.scores[whole], case.human[whole], seed=seed),
+        budget=budget_curve(case.scores[case.at], case.human[case.at], seed=seed),
         warnings=tuple(_warnings(case, r.value, lost, n_units, units.kind)),
     )
 

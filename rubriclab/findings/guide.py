@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from rubriclab.findings.frame import by_read, count_table, option_rows, read_slots
 from rubriclab.findings.topic import Question
 from rubriclab.model import Arm, RunData
-from rubriclab.stats.alignment import MAX_SUBSETS, subsets
+from rubriclab.stats.budget import MAX_SUBSETS, subsets
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
 from rubriclab.stats.noise import disagreement
 from rubriclab.stats.position import selection

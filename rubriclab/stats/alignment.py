@@ -10,8 +10,6 @@ Table 3 and Figure 9, and v1 Table 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +22,6 @@ from rubriclab.stats.inference import Floats, Interval, Ints, distinct
 
 EXACT_RANK_LIMIT = 1_000
 """Up to this many items the bootstrap of Spearman's rho ranks every resample anew."""
-
-MAX_SUBSETS = 1_024
-"""Up to this many subsets of reads the budget curve takes all of them, above it a sample."""
 
 
 class Correlation(NamedTuple):
@@ -70,16 +65,6 @@ class OrderingScore(NamedTuple):
     r: float
     rank: int | None
     n: int
-
-
-class BudgetPoint(NamedTuple):
-    """Mean r over ``subsets`` choices of ``k`` reads and its 2.5 to 97.5 percentiles."""
-
-    k: int
-    mean_r: float
-    low: float
-    high: float
-    subsets: int
 
 
 # ---------------------------------------------------------------- correlations
@@ -215,7 +200,7 @@ def leave_one_out_r(ratings: Floats) -> float:
     return float(known_r.mean()) if known_r.size else float("nan")
 
 
-# ---------------------------------------------------------------- single orderings, budget
+# ---------------------------------------------------------------- single orderings
 
 
 def ordering_ranks(score: Floats, human: Floats, ordering: Ints, n_orderings: int) -> tuple[OrderingScore, ...]:
@@ -262,48 +247,3 @@ def orderings_without(
     edge = 1.0 - 1e-12
     values, without = (np.arctanh(np.clip(r_of_moments(of), -edge, edge)) for of in (total, total - sums))
     return np.asarray(values), np.asarray(without)
-
-
-def budget_curve(
-    scores: Floats, human: Floats, *, seed: int = 0, max_subsets: int = MAX_SUBSETS
-) -> tuple[BudgetPoint, ...]:
-    """r with humans of the mean over k of the K reads, for k = 1..K (v2 Figure 9).
-
-    ``scores``: (items, K) without gaps; ``human``: (items,). Every subset of size k up to
-    ``max_subsets`` of them, else that many drawn with the seed. The variance of a mean of
-    reads and its covariance with humans are sums over the reads' covariance matrix, so a
-    subset costs K^2 whatever the number of items. Subsets without a defined r are left out.
-    """
-    n_items, reads = scores.shape
-    if n_items < 2 or reads == 0:
-        return ()
-    x = scores - scores.mean(axis=0)
-    y = human - human.mean()
-    # A read (or rating) that never varies must not correlate through rounding.
-    x[:, np.ptp(scores, axis=0) == 0] = 0.0
-    y = np.zeros_like(y) if np.ptp(human) == 0 else y
-    covariance, with_human, human_variance = x.T @ x, x.T @ y, float(y @ y)
-    rng = np.random.default_rng(seed)
-    points = []
-    for k in range(1, reads + 1):
-        chosen = subsets(reads, k, max_subsets, rng)
-        variance = np.einsum("si,si->s", chosen @ covariance, chosen)
-        own = chosen @ np.diag(covariance)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            r = (chosen @ with_human) / np.sqrt(variance * human_variance)
-        r = r[(variance > TINY * own) & (human_variance > 0)]
-        low, high = np.quantile(r, [0.025, 0.975]) if r.size else (np.nan, np.nan)
-        mean = float(r.mean()) if r.size else float("nan")
-        points.append(BudgetPoint(k, mean, float(low), float(high), int(r.size)))
-    return tuple(points)
-
-
-def subsets(reads: int, k: int, limit: int, rng: np.random.Generator) -> Floats:
-    """0/1 rows of the subsets of size ``k``, (subsets, reads): all, or ``limit`` drawn."""
-    if comb(reads, k) <= limit:
-        rows = np.array(list(combinations(range(reads), k)), dtype=np.int64)
-    else:
-        rows = rng.random((limit, reads)).argpartition(k - 1, axis=1)[:, :k]
-    chosen = np.zeros((len(rows), reads))
-    chosen[np.arange(len(rows))[:, None], rows] = 1.0
-    return chosen

@@ -154,10 +154,15 @@ def weights(reads: ItemReads) -> Floats:
     between, within = variances(item_sums(reads, np.ones(len(reads.mean))).sum(axis=0))
     if len(reads.count) == 0 or np.ptp(reads.count) == 0 or not np.isfinite(within):
         return np.ones(len(reads.count))
-    reliable = max(float(between), 0.0) + float(within) / reads.count.max()
-    if reliable <= 0.0:
-        return np.ones(len(reads.count))
-    return np.asarray(reliable / (max(float(between), 0.0) + float(within) / reads.count))
+    return counted(reads.count, float(between), float(within))
+
+
+def counted(count: Floats, between: float, within: float) -> Floats:
+    """Weights of means of ``count`` scores, of any shape, the greatest 1; all 1 where nothing tells scores apart."""
+    most = max(between, 0.0) + within / count.max(initial=1.0)
+    if not most > 0.0:
+        return np.ones_like(count)
+    return np.asarray(most / (max(between, 0.0) + within / count))
 
 
 def r_with_humans(reads: ItemReads, *, at: float | None = None) -> LeftOut:

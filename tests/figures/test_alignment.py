@@ -17,7 +17,8 @@ from rubriclab.figures.alignment import (
 from rubriclab.findings.alignment import StrategyDifference, Sweep, SweepPoint
 from rubriclab.findings.alignment_arms import ArmAlignment, OrderingRank
 from rubriclab.model import Arm, Variant
-from rubriclab.stats.alignment import BudgetPoint, Correlation
+from rubriclab.stats.alignment import Correlation
+from rubriclab.stats.budget import BudgetPoint
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 from rubriclab.stats.reliability import Reliability
 

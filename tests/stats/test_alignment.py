@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from scipy import stats as sp
@@ -35,14 +33,12 @@ def test_no_or_one_item_has_no_correlation(n: int) -> None:
     x = np.full(n, 3.0)
     assert np.isnan(al.pearson(x, x))
     assert np.isnan(al.spearman(x, x))
-    assert al.budget_curve(np.full((n, 2), 3.0), x) == ()
 
 
 def test_a_constant_side_has_no_correlation() -> None:
     x, y = np.full(40, 0.1 + 0.2), np.random.default_rng(0).normal(size=40)
     assert np.isnan(al.pearson(x, y))
     assert np.isnan(al.spearman(x, y))
-    assert all(np.isnan(p.mean_r) for p in al.budget_curve(np.full((40, 3), 0.3), y))
 
 
 def test_alpha_by_hand() -> None:
@@ -96,31 +92,6 @@ def test_ordering_ranks_best_first_with_shared_ranks() -> None:
     assert [o.r for o in found][:3] == pytest.approx([1, 1, -1])
     assert {o.n for o in found} == {4}
     assert al.ordering_ranks(np.full(4, np.nan), human[:4], ordering[:4], 1) == ()
-
-
-def test_budget_curve_is_the_plain_loop_over_subsets() -> None:
-    rng = np.random.default_rng(6)
-    truth = rng.normal(size=80)
-    scores = np.round(truth[:, None] + rng.normal(scale=1.5, size=(80, 6)))
-    human = truth + rng.normal(size=80)
-    for point in al.budget_curve(scores, human):
-        rs = [np.corrcoef(scores[:, list(s)].mean(axis=1), human)[0, 1] for s in combinations(range(6), point.k)]
-        assert point.subsets == len(rs)
-        assert point.mean_r == pytest.approx(np.mean(rs))
-        assert (point.low, point.high) == pytest.approx(tuple(np.quantile(rs, [0.025, 0.975])))
-
-
-def test_budget_samples_when_subsets_are_many() -> None:
-    rng = np.random.default_rng(7)
-    truth = rng.normal(size=200)
-    scores = truth[:, None] + rng.normal(scale=2, size=(200, 20))
-    curve = al.budget_curve(scores, truth, seed=3)
-    assert [p.subsets for p in curve][:3] == [20, 190, 1_024]
-    assert curve[9].subsets == 1_024
-    assert curve[-1].subsets == 1
-    assert curve[-1].mean_r == pytest.approx(np.corrcoef(scores.mean(axis=1), truth)[0, 1])
-    assert np.all(np.diff([p.mean_r for p in curve]) > 0)
-    assert curve == al.budget_curve(scores, truth, seed=3)
 
 
 CALLS = np.array([5_760, 16_000, 3_200, 3_200])
