@@ -21,6 +21,7 @@ from rubriclab.findings.corrected_means_words import ALL, cautions, cut_caution,
 from rubriclab.findings.effects import step
 from rubriclab.findings.frame import OptionRows, count_table, option_rows, side_by_side, units
 from rubriclab.findings.plain import picked, plain
+from rubriclab.findings.ratings import other_scale
 from rubriclab.findings.replacement_arms import orders_kept
 from rubriclab.findings.topic import DocumentPart, Json, Topic, arm_json
 from rubriclab.model import Arm, RunData
@@ -45,7 +46,10 @@ def corrected_means(data: RunData, *, cut: float | None = None, seed: int = 0) -
     cases = [(code, arm, rows) for code, arm, rows in data.by_arm() if arm.axis == "options" and not rows.empty]
     cut = data.cut if cut is None else cut
     arms = side_by_side(lambda case: _arm(data, *case, human, unit.code, unit.kind, cut), cases)
-    return CorrectedResult(tuple(arm for arm in arms if arm.systems), ())
+    # A difference of two scales is no error of the judge's.
+    others = (other_scale(human[np.unique(rows["item"])], arm.scores) for _, arm, rows in cases)
+    warnings = dict.fromkeys(tr("The judge's means cannot be corrected: {why}.", why=why) for why in others if why)
+    return CorrectedResult(tuple(arm for arm in arms if arm.systems), tuple(warnings))
 
 
 # ---------------------------------------------------------------- one arm
@@ -84,7 +88,7 @@ def _arm(
     middle = (min(arm.scores) + max(arm.scores)) / 2.0
     judged = _judged(rows, arm, human[rows.item_code], unit[rows.item_code], middle if cut is None else cut)
     judged = judged._replace(sesoi=data.smallest_effect * step(arm.scores), resampled=kind)
-    if not np.isfinite(judged.human).any():
+    if not np.isfinite(judged.human).any() or other_scale(human[np.unique(judgments["item"])], arm.scores):
         return CorrectedArm(code, arm, (), ())
     tells = min(arm.scores) < judged.cut <= max(arm.scores)
     systems = [_system(name, judged.only(at), tells) for name, at in _systems(data.items, judged.item)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.findings.frame import Bools, option_rows, score_index
-from rubriclab.findings.ratings import ratings_of
+from rubriclab.findings.ratings import other_scale, ratings_of
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg, tr
 from rubriclab.stats.choice_design import contrasts
@@ -43,7 +43,7 @@ class Facets:
     ``kinds`` (rows of ``x``, (kinds, n, p)); ``allowed`` (kinds, n): what was ever given. ``raters`` names the judges, then
     people; ``settings``; ``shared``: have several judges (or people) one set of thresholds in common? Weights
     (p,) on phi: ``severity`` and ``setting`` by name, ``threshold`` (n - 1, p), ``place`` (n) and ``turn``
-    (ascending less descending) by judge. ``off_scale``: ratings that are no score;
+    (ascending less descending) by judge. ``off_scale``: ratings that are no score; ``other_scale``: why none is;
     ``sampled``: these are a random part of the units.
     """
 
@@ -62,6 +62,7 @@ class Facets:
     turn: dict[str, Floats]
     off_scale: int
     sampled: bool
+    other_scale: str = ""
 
 
 Reading = tuple[Arm, pd.DataFrame]
@@ -79,8 +80,10 @@ def facets(data: RunData, arms: Sequence[Reading], unit: Ints, *, people: bool =
     item, kind, score = (np.concatenate(part) for part in zip(*parts, strict=True))
     if not len(item) or n < 2:
         return None
-    off_scale = 0
+    off_scale, other = 0, ""
     if people:
+        other = other_scale(ratings_of(data.items).values[np.unique(item)], arms[0][0].scores)
+    if people and not other:
         *rated, off_scale = _ratings(data, np.unique(item), arms[0][0].scores, known)
         item, kind, score = (np.concatenate(two) for two in zip((item, kind, score), rated, strict=True))
     part = within_budget(item, unit, seed=seed)
@@ -89,7 +92,7 @@ def facets(data: RunData, arms: Sequence[Reading], unit: Ints, *, people: bool =
     items, item = np.unique(item, return_inverse=True)
     units, own = np.unique(unit[items], return_inverse=True)
     reads = Responses(item.astype(np.int64), kind, score, own.astype(np.int64), len(units))
-    return _columns(reads, items, tuple(known), n, off_scale, part is not None)
+    return replace(_columns(reads, items, tuple(known), n, off_scale, part is not None), other_scale=other)
 
 
 def _of_arm(data: RunData, one: Reading, known: dict[Kind, int]) -> tuple[Ints, Ints, Ints]:

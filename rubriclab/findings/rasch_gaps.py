@@ -12,7 +12,7 @@ from rubriclab.findings.rasch_design import PEOPLE, Facets
 from rubriclab.findings.rasch_results import Gap
 from rubriclab.stats.inference import Floats, ratio
 from rubriclab.stats.ordinal import Side, conclusion, of_ratio
-from rubriclab.stats.rasch import RaschFit
+from rubriclab.stats.rasch import MIN_UNITS, RaschFit
 from rubriclab.stats.shift import mean_over_units
 
 MOST = 8
@@ -20,7 +20,7 @@ MOST = 8
 
 
 def gaps(of: Facets, fit: RaschFit, scores: Sequence[int]) -> tuple[Gap, ...]:
-    """Every two judges, and each with people, over the items that both gave a score."""
+    """Every two judges, and each with people, over the items that both gave a score; of fewer than MIN_UNITS units none."""
     judges = tuple(dict.fromkeys(kind.judge for kind in of.kinds if not kind.rater))
     people = any(kind.rater for kind in of.kinds)
     pairs = list(combinations(judges, 2)) if len(judges) <= MOST else []
@@ -55,7 +55,7 @@ def _gap(
 ) -> Gap | None:
     apart = means[pair[0]] - means[pair[1]]
     both = np.isfinite(apart)
-    if not both.any():
+    if len(np.unique(of.reads.unit[both])) < MIN_UNITS:  # of one or two the ruler itself is all there is
         return None
     unit, n = of.reads.unit[both], of.reads.n_units
     top = np.bincount(unit, weights=apart[both], minlength=n).astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rubriclab.findings.effects import step
 from rubriclab.model.language import tr
 from rubriclab.stats.inference import Floats
 
@@ -16,6 +18,9 @@ MOST_RATERS = 1_000
 MOST_CELLS = 20_000_000
 """A crowd of more raters, or a table of more cells (160 MB), is kept by slots: it is nearly empty,
 and no person in it rated enough to be spoken of."""
+
+BEYOND = 0.05
+"""Of ratings: more beyond the ends of the judge's scale are no slips, but another scale."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,25 @@ def ratings_of(items: pd.DataFrame) -> Ratings:
     slot = np.arange(len(flat)) - np.repeat(size.cumsum() - size, size)
     names = tuple(tr("rating {n}", n=number) for number in range(1, width + 1))
     return Ratings(names, _matrix(row, slot, flat, (len(given), width)), False)
+
+
+def other_scale(values: Floats, scores: Sequence[int]) -> str:
+    """Why ratings and scores cannot be held against each other in points, in words; empty where they can.
+
+    Where more than BEYOND of the ratings lie a step or more beyond the ends of the scale, those that happen to lie
+    within are scores by chance.
+    """
+    given, low, high = values[np.isfinite(values)], min(scores), max(scores)
+    size = step(scores)
+    if not len(given) or ((given <= low - size) | (given >= high + size)).mean() <= BEYOND:
+        return ""
+    return tr(
+        "people's ratings run from {low:g} to {high:g}, the judge's scores from {lowest} to {highest}",
+        low=float(given.min()),
+        high=float(given.max()),
+        lowest=low,
+        highest=high,
+    )
 
 
 def _listed(items: pd.DataFrame, column: str) -> list[Any]:

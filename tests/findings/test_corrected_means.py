@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -140,3 +141,14 @@ def test_the_reference_draws_what_the_test_draws() -> None:
         text.read_text().split("rng = np.random.default_rng(seed)")[1].split("return human[:n]")[0] for text in texts
     ]
     assert drawn[0] == drawn[1]
+
+
+def test_people_who_rate_on_another_scale_correct_nothing() -> None:
+    """“J's mean score is 2.84, people's 52.86: -50.02 points apart” was a difference of two scales."""
+    data = few_rated()
+    hundred = replace(data, items=data.items.assign(human=20.0 * data.items["human"]))
+    found = corrected_means(hundred)
+    assert not found.arms
+    assert any("another scale" in text or "to 100" in text for text in found.warnings)
+    assert corrected_means(data).arms
+    assert not corrected_means(data).warnings

@@ -197,6 +197,24 @@ def test_ratings_off_the_scale_are_counted_and_left_out() -> None:
     assert any("7 ratings are no score" in text for text in scale.warnings)
 
 
+def test_people_who_rate_on_another_scale_are_not_on_the_ruler_and_told_nothing_of() -> None:
+    """Of ratings from 0 to 100 one happened to be a 3: “more severe than people: -3.00 [-3.43, -2.57]”."""
+    data = run(40, {"a": (0.0, 0.0), "b": (0.0, 0.0)}, raters=(0.0,), seed=6)
+    hundred = [(20.0 * r[0],) if i else r for i, r in enumerate(data.items["raters"])]
+    scale = scale_of(rasch(replace(data, items=data.items.assign(raters=hundred))))
+    assert [(gap.first, gap.second) for gap in scale.gaps] == [("a", "b")]
+    assert not [e for e in scale.elements if e.facet == "person"]
+    assert "people" not in scale_sentence(scale)
+    assert any("People are not on the ruler" in text and "to 100" in text for text in scale.warnings)
+
+
+def test_a_gap_needs_as_many_common_items_as_an_interval() -> None:
+    data = run(40, {"a": (0.0, 0.0)}, raters=(0.0,), seed=6)
+    few = [r if i < 7 else () for i, r in enumerate(data.items["raters"])]
+    names = [n if i < 7 else () for i, n in enumerate(data.items["rater_names"])]
+    assert not scale_of(rasch(replace(data, items=data.items.assign(raters=few, rater_names=names)))).gaps
+
+
 def test_ratings_of_nobody_in_particular_are_people_not_persons() -> None:
     data = run(60, {"a": (0.0, 0.0)}, raters=(0.0, 0.5), seed=7)
     scale = scale_of(rasch(replace(data, items=data.items.assign(rater_names=[()] * 60))))

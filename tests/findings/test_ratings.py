@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rubriclab.findings import ratings
-from rubriclab.findings.ratings import ratings_of
+from rubriclab.findings.ratings import other_scale, ratings_of
 
 NAN = np.nan
 
@@ -50,3 +50,22 @@ def test_a_crowd_is_kept_by_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ratings_of(few).values.shape == (300, 900)
     monkeypatch.setattr(ratings, "MOST_CELLS", 300 * 900 - 1)
     assert not ratings_of(few).named
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(1, 5, ""), (2, 4, ""), (0, 100, "from 0 to 100"), (0, 1, "from 0 to 1"), (1, 10, "from 1 to 10")],
+)
+def test_ratings_of_another_scale_are_told(low: int, high: int, words: str) -> None:
+    values = np.round(np.linspace(low, high, 41))[:, None]
+    why = other_scale(values, (1, 2, 3, 4, 5))
+    assert bool(why) == bool(words)
+    assert words in why
+
+
+def test_a_slip_or_half_a_step_is_no_other_scale() -> None:
+    values = np.tile([[1.0, 2.0, 3.0, 4.0, 5.5]], (20, 1))
+    assert other_scale(values, (1, 2, 3, 4, 5)) == ""
+    values[0, 0] = 55.0  # a slip of the key
+    assert other_scale(values, (1, 2, 3, 4, 5)) == ""
+    assert other_scale(np.full((3, 1), np.nan), (1, 2)) == ""
