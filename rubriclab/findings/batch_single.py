@@ -79,7 +79,7 @@ def _exact_loss(data: RunData, rows: BatchRows, apart: stats.Disagreement, batch
     top = 100.0 * (apart.alone - apart.apart)[both][:, None]
     means = stats.two_way(top, np.ones_like(top), batch[both], unit[both], least=100.0 / rows.arm.n_positions)
     (ends,) = means.intervals()
-    return effect(float(means.estimate[0]), ends, SMALLEST_SHARE, unit=msg("% of scores"), why=why)
+    return effect(float(means.estimate[0]), ends, SMALLEST_SHARE, unit=msg("percentage points of scores"), why=why)
 
 
 # ---------------------------------------------------------------- correlations

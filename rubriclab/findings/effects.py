@@ -43,7 +43,7 @@ VERDICTS: Mapping[Verdict, str] = {
     "equivalent": msg("equivalent"),
     "undecided": msg("undecided"),
 }
-UNITS = (msg("points"), msg("% of prompts"))
+UNITS = (msg("points"), msg("percentage points of prompts"))
 """Units of effects that are words."""
 
 
@@ -129,7 +129,9 @@ def of_prompts(data: RunData, change: WinnerChange, calls: int) -> Effect:
     interval = Interval(100.0 * change.excess_ci.low, 100.0 * change.excess_ci.high)
     if not why and interval.low > 0 and change.p > ALPHA:
         why = tr("exchanging reads between the two gives as much (p = {p:.2f})", p=change.p)
-    return effect(100.0 * change.excess, interval, SMALLEST_SHARE, unit="% of prompts", why=why, excess=True)
+    return effect(
+        100.0 * change.excess, interval, SMALLEST_SHARE, unit="percentage points of prompts", why=why, excess=True
+    )
 
 
 def unfinished(data: RunData) -> str:

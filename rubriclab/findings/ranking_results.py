@@ -42,7 +42,7 @@ class Noise:
     ``changed`` between the strategies and ``control`` between reads in the same orders (None
     where no order was read twice), among prompts where both sides name one winner: ``decided``
     of them on average over draws. ``p``: of exchanging reads of an item between the strategies.
-    ``calls``: that a control would cost, where there is none. ``excess`` in per cent of prompts.
+    ``calls``: that a control would cost, where there is none. ``excess`` in percentage points of prompts.
     """
 
     reads: float

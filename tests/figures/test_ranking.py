@@ -16,7 +16,7 @@ def pair(judge: str, flip: float) -> RankReversal:
     tau = Share(0.7, Interval(0.6, 0.8), 75)
     best = BestOf(4, share, None, None, None, None, None)
     control = None if judge == "once" else Share(0.1, share.ci, 80)
-    excess = effect(10.0, Interval(-1, 21), 5.0, unit="% of prompts")
+    excess = effect(10.0, Interval(-1, 21), 5.0, unit="percentage points of prompts")
     noise = Noise(5.0, share, control, 70.0, 0.1, 0, excess)
     return RankReversal(
         judge,

@@ -83,5 +83,5 @@ def test_words_name_the_unit_where_there_is_no_number() -> None:
     assert words(SHOWN) == "+0.40 points [0.30, 0.50], smallest effect of interest 0.1"
     at_once = replace(SHOWN, confidence=0.975)
     assert words(at_once) == "+0.40 points [0.30, 0.50] (97.5 %), smallest effect of interest 0.1"
-    nothing = unknown(5.0, "9 prompts are too few", unit="% of prompts")
-    assert words(nothing) == "smallest effect of interest 5 % of prompts, 9 prompts are too few"
+    nothing = unknown(5.0, "9 prompts are too few", unit="percentage points of prompts")
+    assert words(nothing) == "smallest effect of interest 5 percentage points of prompts, 9 prompts are too few"

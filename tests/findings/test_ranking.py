@@ -222,7 +222,7 @@ def test_an_order_that_turns_winners_round_is_shown() -> None:
     turned = random_scores(2)[:, ::-1]
     line = advised(make_run({"balanced": random_scores(1), "fixed": turned}))
     assert line.effect.verdict == "effect"
-    assert line.effect.unit == "% of prompts"
+    assert line.effect.unit == "percentage points of prompts"
     assert line.effect.low > 5
 
 
