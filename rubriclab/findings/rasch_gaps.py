@@ -10,7 +10,7 @@ import numpy as np
 from rubriclab.findings.effects import step
 from rubriclab.findings.rasch_design import PEOPLE, Facets
 from rubriclab.findings.rasch_results import Gap
-from rubriclab.stats.inference import Floats, ratio
+from rubriclab.stats.inference import NO_INTERVAL, Floats, ratio
 from rubriclab.stats.ordinal import Side, conclusion, of_ratio
 from rubriclab.stats.rasch import MIN_UNITS, RaschFit
 from rubriclab.stats.shift import mean_over_units
@@ -20,7 +20,7 @@ MOST = 8
 
 
 def gaps(of: Facets, fit: RaschFit, scores: Sequence[int]) -> tuple[Gap, ...]:
-    """Every two judges, and each with people, over the items that both gave a score; of fewer than MIN_UNITS units none."""
+    """Every two judges, and each with people, over the items that both gave a score; of fewer than MIN_UNITS units no interval."""
     judges = tuple(dict.fromkeys(kind.judge for kind in of.kinds if not kind.rater))
     people = any(kind.rater for kind in of.kinds)
     pairs = list(combinations(judges, 2)) if len(judges) <= MOST else []
@@ -55,7 +55,7 @@ def _gap(
 ) -> Gap | None:
     apart = means[pair[0]] - means[pair[1]]
     both = np.isfinite(apart)
-    if len(np.unique(of.reads.unit[both])) < MIN_UNITS:  # of one or two the ruler itself is all there is
+    if not both.any():
         return None
     unit, n = of.reads.unit[both], of.reads.n_units
     top = np.bincount(unit, weights=apart[both], minlength=n).astype(np.float64)
@@ -63,5 +63,8 @@ def _gap(
     points = mean_over_units(top, bottom, step=step(scores))
     weights = _severity(of, pair[1]) - _severity(of, pair[0])
     leniency, ci = fit.linear(weights)
-    answer = conclusion(of_ratio(top, bottom, points.interval), Side(leniency, ci, fit.parts @ weights))
-    return Gap(pair, int(both.sum()), points.value, points.interval, leniency, ci, answer)
+    apart_ci = points.interval
+    if int((bottom > 0).sum()) < MIN_UNITS:  # the interval is of the whole ruler: no other units know of this gap
+        ci = apart_ci = NO_INTERVAL
+    answer = conclusion(of_ratio(top, bottom, apart_ci), Side(leniency, ci, fit.parts @ weights))
+    return Gap(pair, int(both.sum()), points.value, apart_ci, leniency, ci, answer)

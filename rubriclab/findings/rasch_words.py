@@ -58,8 +58,15 @@ def scale_sentence(scale: RaschScale) -> str:
             apart=apart,
             why=scale.unfinished,
         )
-    held = gap.leniency_ci.low <= 0.0 <= gap.leniency_ci.high
-    if held:
+    if not np.isfinite(gap.leniency_ci.low):
+        return tr(
+            "On one ruler for all (Rasch model) {first} less {second} in leniency: {apart}; no verdict: {why}.",
+            first=first,
+            second=second,
+            apart=apart,
+            why=tr("{items} with scores of both are too few", items=many(gap.n_items, "item")),
+        )
+    if gap.leniency_ci.low <= 0.0 <= gap.leniency_ci.high:
         said = msg(
             "On one ruler for all (Rasch model) {first} is not shown to be more lenient or severe than {second}: {apart}."
         )

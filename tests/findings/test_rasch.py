@@ -212,7 +212,12 @@ def test_a_gap_needs_as_many_common_items_as_an_interval() -> None:
     data = run(40, {"a": (0.0, 0.0)}, raters=(0.0,), seed=6)
     few = [r if i < 7 else () for i, r in enumerate(data.items["raters"])]
     names = [n if i < 7 else () for i, n in enumerate(data.items["rater_names"])]
-    assert not scale_of(rasch(replace(data, items=data.items.assign(raters=few, rater_names=names)))).gaps
+    scale = scale_of(rasch(replace(data, items=data.items.assign(raters=few, rater_names=names))))
+    (gap,) = scale.gaps
+    assert gap.n_items == 7
+    assert not np.isfinite([*gap.leniency_ci, *gap.points_ci]).any()
+    assert gap.answer == "unknown"
+    assert scale_sentence(scale).endswith("no verdict: 7 items with scores of both are too few.")
 
 
 def test_ratings_of_nobody_in_particular_are_people_not_persons() -> None:
