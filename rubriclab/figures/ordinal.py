@@ -37,11 +37,20 @@ def in_half_widths(value: float, ci: Interval) -> float:
     return float(np.clip(value / half, -8.0, 8.0)) if np.isfinite(half) and half > 0 else float("nan")
 
 
+def told_twice(result: OrdinalResult) -> bool:
+    """Has any question an interval both ways? Else there is nothing to draw."""
+    return bool(_drawn(result))
+
+
+def _drawn(result: OrdinalResult) -> list[_Row]:
+    rows = [row for arm in result.arms for row in _of_arm(arm)] + list(_gaps(result))
+    return [row for row in rows if np.isfinite(row.sides).all()]
+
+
 @once
 def twice_forest(result: OrdinalResult) -> Chart:
     """A row a question and arm: beyond the dotted lines an interval leaves out 0."""
-    rows = [row for arm in result.arms for row in _of_arm(arm)] + list(_gaps(result))
-    rows = [row for row in rows if np.isfinite(row.sides).all()]
+    rows = _drawn(result)
     drawing = Drawing(x=tr("half intervals from 0"), height=120 + 58 * max(len(rows), 1))
     for edge in (-1.0, 1.0):
         drawing.level(x=edge)

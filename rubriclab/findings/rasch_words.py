@@ -38,8 +38,17 @@ def rater_said(name: str) -> str:
     return tr(name) if name == PEOPLE else name
 
 
+def no_ruler(scale: RaschScale) -> str:
+    """Why there is nothing to lay out; of one text its distance from the others is all that a ruler could show."""
+    if scale.n_items == 1:
+        return tr("one item cannot be told from any other")
+    return scale.why if not scale.n_units else ""
+
+
 def scale_sentence(scale: RaschScale) -> str:
     """How severe judges are beside each other, or beside people; nothing where that cannot be said."""
+    if no_ruler(scale):
+        return ""
     told = [gap for gap in scale.gaps if np.isfinite(gap.leniency)]
     if not told:
         return ""
@@ -160,6 +169,8 @@ def separation_words(scale: RaschScale) -> str:
     """What the reliability of the measures says, and what not."""
     apart = scale.separation
     extreme = int(scale.items.extreme.sum())
+    if not np.isfinite(apart.ratio):
+        return tr("Too few items have a measure to say how far they lie apart.")
     text = tr(
         "Items spread {ratio} times as far as their measures err: about {strata} levels can be told "
         "apart (reliability {reliability}).",

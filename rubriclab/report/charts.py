@@ -18,7 +18,7 @@ from rubriclab.figures.comparison_together import agreement_heatmap, disagreemen
 from rubriclab.figures.debiasing import debiasing_curve
 from rubriclab.figures.leaderboard import win_rate_dots
 from rubriclab.figures.ordering import bias_cost
-from rubriclab.figures.ordinal import twice_forest
+from rubriclab.figures.ordinal import told_twice, twice_forest
 from rubriclab.figures.pulls import pulls_bars
 from rubriclab.figures.rasch import places_forest, ruler
 from rubriclab.figures.style import once
@@ -37,6 +37,7 @@ from rubriclab.findings.position_results import PositionResult
 from rubriclab.findings.pulls import PullsResult
 from rubriclab.findings.ranking_results import RankingResult
 from rubriclab.findings.rasch_results import RaschResult
+from rubriclab.findings.rasch_words import no_ruler
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
@@ -170,7 +171,7 @@ def _choice(result: ChoiceResult, findings: Findings) -> Iterator[Drawn]:
 
 def _rasch(result: RaschResult, findings: Findings) -> Iterator[Drawn]:
     for scale in result.scales:
-        if scale.n_units:
+        if not no_ruler(scale):
             terms = ("rasch", "logit", "mean_squares", "separation")
             yield Drawn(
                 tr("Ruler of texts, judges and places: {dataset}", dataset=scale.dataset),
@@ -184,7 +185,7 @@ def _rasch(result: RaschResult, findings: Findings) -> Iterator[Drawn]:
 
 def _ordinal(result: OrdinalResult, findings: Findings) -> Iterator[Drawn]:
     del findings
-    if any(arm.order or arm.people for arm in result.arms) or result.gaps:
+    if told_twice(result):
         yield Drawn(
             tr("Conclusions with scores as numbers and as ranks"), twice_forest(result), ("ordinal", "dominance")
         )

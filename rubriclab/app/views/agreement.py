@@ -17,7 +17,7 @@ from rubriclab.findings.agreement_results import AgreementResult, ArmAgreement, 
 from rubriclab.findings.agreement_words import agreement_sentence, averaging_sentence
 from rubriclab.findings.topic import setting
 from rubriclab.model.language import SOURCE, msg, speaking, tr
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, known, number
 from rubriclab.stats.agreement_intervals import Estimated
 from rubriclab.store import RunInfo
 
@@ -67,16 +67,17 @@ def _numbers(arm: ArmAgreement) -> None:
             ui.about("raters_own"),
         ),
     )
-    st.caption(
-        tr(
-            "Exact share, kappa and AC2 are of a single read with a single rating, averaged over both; ICC "
-            "and the difference (judge less people) are of the mean over reads with the mean rating. 95 % of "
-            "items lie between {low} and {high} points.",
+    text = tr(
+        "Exact share, kappa and AC2 are of a single read with a single rating, averaged over both; ICC "
+        "and the difference (judge less people) are of the mean over reads with the mean rating."
+    )
+    if known(means.limit_low.value):
+        text += tr(
+            " 95 % of items lie between {low} and {high} points.",
             low=number(means.limit_low.value, "+.2f"),
             high=number(means.limit_high.value, "+.2f"),
-        ),
-        help=ui.about("single_read", also=("interval",)),
-    )
+        )
+    st.caption(text, help=ui.about("single_read", also=("interval",)))
     if text := averaging_sentence(arm):
         st.caption(ui.plain(text))
 

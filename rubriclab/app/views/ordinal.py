@@ -7,7 +7,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.views import common as uf
-from rubriclab.figures.ordinal import twice_forest
+from rubriclab.figures.ordinal import told_twice, twice_forest
 from rubriclab.figures.style import Chart
 from rubriclab.findings.ordinal import CONCLUSIONS, NAMES, ORDINAL, ORDINAL_OF_ARM, Asked, OrdinalResult, twice_sentence
 from rubriclab.findings.rasch_words import rater_said
@@ -25,11 +25,18 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
     st.subheader(
         tr("Does it matter that scores are ranks?"), anchor="ranks", help=ui.about("ordinal", also=("dominance",))
     )
-    st.caption(
-        tr("Left and right of the dotted lines an interval leaves out 0: does it, with scores as numbers and as ranks?")
-    )
-    drawn = {msg("Numbers and ranks"): twice_forest(found)}
-    ui.chart(drawn["Numbers and ranks"], key="ordinal-forest", info=info)
+    drawn = {}
+    if told_twice(found):
+        st.caption(
+            tr(
+                "Left and right of the dotted lines an interval leaves out 0: does it, with scores as numbers and as "
+                "ranks?"
+            )
+        )
+        drawn = {msg("Numbers and ranks"): twice_forest(found)}
+        ui.chart(drawn["Numbers and ranks"], key="ordinal-forest", info=info)
+    else:
+        st.caption(tr("Too little was read for an interval, so no conclusion is drawn either way."))
     uf.table(table, key="ordinal-table")
     with speaking(SOURCE):  # as files have it
         return drawn, {"Numbers and ranks": frame(found)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import pandas as pd
@@ -237,21 +237,24 @@ def _tests(arm: PositionArm) -> None:
     for question, *_, note in rows:
         if note:
             st.caption(ui.plain(f"{question}: {tr(note)}"))
-    visible = arm.smallest_visible_effect
-    st.caption(
-        tr(
-            "The last column holds for {tests} of each kind of this judge at once. Intervals resample "
-            "{units}. With 80 % power this run could see a departure of {points} points at one "
-            "position (an unevenness, V, of about {v}).",
-            tests=many(where.n_tests, "test"),
-            units=many(arm.n_units, arm.unit),
-            points=number(100 * visible.share, ".1f"),
-            v=number(visible.v, ".2f"),
-        ),
-        help=ui.about("visible", also=("power", "interval")),
-    )
+    st.caption(" ".join(_reach(arm, where.n_tests)), help=ui.about("visible", also=("power", "interval")))
     if arm.noise_floor is not None:
         st.caption(_floor_words(arm.noise_floor), help=ui.about("noise_floor", also=("within_sd",)))
+
+
+def _reach(arm: PositionArm, tests: int) -> Iterator[str]:
+    """What the tests hold for and what they could see; nothing of what is not known."""
+    if tests:
+        yield tr("The last column holds for {tests} of each kind of this judge at once.", tests=many(tests, "test"))
+    yield tr("Intervals resample {units}.", units=many(arm.n_units, arm.unit))
+    visible = arm.smallest_visible_effect
+    if known(visible.share):
+        yield tr(
+            "With 80 % power this run could see a departure of {points} percentage points at one position (an "
+            "unevenness, V, of about {v}).",
+            points=number(100 * visible.share, ".1f"),
+            v=number(visible.v, ".2f"),
+        )
 
 
 _PLAIN_TESTS = {"Hotelling's T²": msg("all positions at once (Hotelling's T²)")}

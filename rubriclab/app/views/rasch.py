@@ -11,7 +11,14 @@ from rubriclab.figures.rasch import places_forest, ruler
 from rubriclab.figures.style import Chart
 from rubriclab.findings.rasch import RASCH
 from rubriclab.findings.rasch_results import RaschArm, RaschScale
-from rubriclab.findings.rasch_words import PLACES_ALONE, arm_sentence, fit_words, scale_sentence, separation_words
+from rubriclab.findings.rasch_words import (
+    PLACES_ALONE,
+    arm_sentence,
+    fit_words,
+    no_ruler,
+    scale_sentence,
+    separation_words,
+)
 from rubriclab.model.language import SOURCE, msg, speaking, tr
 from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.stats.rasch_measures import Fit
@@ -35,8 +42,8 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
         name=lambda k: _scale_name(found.scales[k]),
     )
     scale = found.scales[at]
-    if scale.why and not scale.n_units:
-        st.info(ui.plain(tr("No ruler: {why}.", why=scale.why)), icon=":material/info:")
+    if why := no_ruler(scale):
+        st.info(ui.plain(tr("No ruler: {why}.", why=why)), icon=":material/info:")
         return {}, {}
     if text := scale_sentence(scale):
         st.markdown(ui.plain(text))
