@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rubriclab.model import MOSTLY, STATUSES, Arm, Ordering, RunData, UnitChoice
 from rubriclab.model.language import language, speaking
+from rubriclab.model.option_sets import is_part_of
 from rubriclab.stats.inference import Floats, Ints, sum_by
 
 Bools = NDArray[np.bool_]
@@ -143,6 +144,24 @@ def _shared(items: pd.DataFrame, kind: str) -> Ints:
     alone = (int(dataset.max()) + 1) * width + np.arange(len(items))
     key = np.where(value >= 0, dataset * width + value, alone)
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+def dataset_items(data: RunData) -> dict[str, Bools]:
+    """Which items each data set has; of one that is rated on several scales those of each scale.
+
+    Under the names that the arms have (see ``model.option_sets``). An item that nobody read has no scale
+    and stays with the plain name.
+    """
+    dataset = data.items["dataset"].to_numpy(dtype=object)
+    whole = {str(name): np.asarray(dataset == name) for name in dict.fromkeys(dataset)}
+    several = {arm.dataset for arm in data.arms if any(is_part_of(arm.dataset, name) for name in whole)} - whole.keys()
+    parts: dict[str, Bools] = {}
+    for _, arm, rows in data.by_arm():
+        if arm.dataset in several:
+            parts.setdefault(arm.dataset, np.zeros(len(dataset), dtype=bool))[rows["item"].to_numpy()] = True
+    read = np.any([np.zeros(len(dataset), dtype=bool), *parts.values()], axis=0)
+    left = {name: items & ~read for name, items in whole.items()} if parts else whole
+    return {name: items for name, items in left.items() if items.any()} | parts
 
 
 def compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
