@@ -15,7 +15,7 @@ import numpy as np
 
 from rubriclab.findings.decision_study import Ranked, best_mix, plan_of
 from rubriclab.findings.effects import unfinished
-from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
+from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of, pooled
 from rubriclab.findings.frame import Units, dataset_items, units
 from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, Generalisability, GStudy, Plan, Source
 from rubriclab.findings.generalisability_words import NOISE, facets_words, plural, source_words, term_words
@@ -69,7 +69,9 @@ def _judged(data: RunData, members: Members, every: Units) -> GStudy | None:
         orders=min(MOST_ORDERS, math.factorial(min(arm.n_positions or len(arm.scores), 6))),
         **_counts(found, every),
     )
-    return _studied(about, found)
+    study = _studied(about, found)
+    told = pooled(data, members) if study.plans else ""
+    return replace(study, warnings=(*study.warnings, told)) if told else study
 
 
 def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
