@@ -79,7 +79,8 @@ def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
     given = ratings_of(data.items)
     values = given.values
     for dataset, mine in dataset_items(data).items():
-        item, slot = np.nonzero(np.isfinite(values) & mine[:, None])
+        row, slot = np.nonzero(np.isfinite(values[mine]))
+        item = mine[row]
         if not len(item):
             continue
         criterion = criteria_of(data.items)[item]

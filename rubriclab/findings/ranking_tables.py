@@ -50,9 +50,11 @@ def prompt_tables(data: RunData) -> Iterator[Table]:
     ]
     arms = [(code, (arm, _item_means(arm, rows, len(items)))) for code, arm, rows in of_axes]
     reads = {code: _reads(arm, rows, len(items)) for code, arm, rows in of_axes}
-    of, nothing = dataset_items(data), np.zeros(len(items), dtype=bool)
+    of, nothing = dataset_items(data), np.empty(0, dtype=np.int64)
+    prompted = items["prompt"].notna().to_numpy()
     for dataset in dict.fromkeys(arm.dataset for _, (arm, _) in arms):
-        rows = np.flatnonzero(of.get(dataset, nothing) & items["prompt"].notna().to_numpy())
+        rows = of.get(dataset, nothing)
+        rows = rows[prompted[rows]]
         mine = [(code, pair) for code, pair in arms if pair[0].dataset == dataset]
         table = _layout(items, rows, mine, reads)
         if table is not None:

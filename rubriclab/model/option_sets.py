@@ -28,22 +28,24 @@ def named_by_set(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
     Then for every judge and setting of this data set, so that what belongs together keeps one
     name. The same ``arms`` where each judge has one scale. Naming twice is naming once.
     """
-    scales: dict[tuple[str, str, str, str], set[Scores]] = {}
+    of_setting: dict[tuple[str, str, str, str], Scores] = {}
+    of_part: dict[tuple[str, str], set[Scores]] = {}
+    several: set[tuple[str, str]] = set()
     for arm in arms:
         if arm.scores:
-            scales.setdefault((arm.judge, arm.dataset, arm.axis, str(arm.variant)), set()).add(arm.scores)
-    several = {(dataset, axis) for (_, dataset, axis, _), known in scales.items() if len(known) > 1}
+            part = arm.dataset, arm.axis
+            of_part.setdefault(part, set()).add(arm.scores)
+            if of_setting.setdefault((arm.judge, *part, str(arm.variant)), arm.scores) != arm.scores:
+                several.add(part)
     if not several:
         return arms
-    names: dict[tuple[str, str], dict[Scores, str]] = {
-        part: _names({arm.scores for arm in arms if (arm.dataset, arm.axis) == part and arm.scores}) for part in several
-    }
+    names = {part: _names(of_part[part]) for part in several}
     return tuple(_named(arm, names.get((arm.dataset, arm.axis), {})) for arm in arms)
 
 
 def says_its_set(dataset: str, scores: Scores) -> bool:
     """Does the name of an arm's data set say its scale?"""
-    return any(dataset.endswith(f"{BEHIND}{name}") for name in (_span(scores), _every(scores)) if scores)
+    return bool(scores) and any(dataset.endswith(f"{BEHIND}{name}") for name in (_span(scores), _every(scores)))
 
 
 def is_part_of(name: str, dataset: str) -> bool:
