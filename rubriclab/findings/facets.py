@@ -18,7 +18,7 @@ from rubriclab.findings.frame import Units, ok_rows
 from rubriclab.findings.prompt_forms import WORDING
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import listed
+from rubriclab.model.wording import listed, many
 from rubriclab.stats.inference import Floats, Ints
 from rubriclab.stats.variance_components import Cells, cells_of, distinct, joined, nested
 
@@ -121,6 +121,29 @@ def faceted(data: RunData, members: Members, every: Units) -> Faceted | None:
     }
     criterion = criteria_of(data.items)[item]
     return by_facets(columns, table["score"].to_numpy().astype(np.float64), every.code[item], criterion, left_out)
+
+
+def pooled(data: RunData, members: Members) -> str:
+    """Why what is found of all reads together is not what an arm says of its own beside people's ratings.
+
+    Empty where it is the same (one arm, every item rated and read as often), and where no arm says any such
+    thing: of several judges together, and of criteria scored in one call.
+    """
+    if len(members.judges) > 1 or members.first.axis != "options":
+        return ""
+    rated = np.isfinite(data.items["human"].to_numpy().astype(np.float64))
+    table = data.judgments[data.judgments["arm"].isin(members.arms)]
+    table = table[ok_rows(table) & np.isfinite(table["score"].to_numpy().astype(np.float64))]
+    item, arms = table["item"].to_numpy().astype(np.int64), table["arm"].nunique()
+    reads = np.bincount(item, minlength=len(rated))
+    same = arms < 2 and rated[item].all() and distinct(reads[reads > 0]) < 2
+    if same or not rated[item].any():
+        return ""
+    return tr(
+        "Every read of {arms} counts alike here; the dependability beside an arm's r with humans is that arm's own, "
+        "every rated item counting alike, so it may differ.",
+        arms=many(arms, "arm"),
+    )
 
 
 def criteria_of(items: pd.DataFrame) -> Ints:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rubriclab.model import MOSTLY, STATUSES, Arm, Ordering, RunData, UnitChoice
 from rubriclab.model.language import language, speaking
+from rubriclab.model.option_sets import is_part_of
 from rubriclab.stats.inference import Floats, Ints, sum_by
 
 Bools = NDArray[np.bool_]
@@ -143,6 +144,30 @@ def _shared(items: pd.DataFrame, kind: str) -> Ints:
     alone = (int(dataset.max()) + 1) * width + np.arange(len(items))
     key = np.where(value >= 0, dataset * width + value, alone)
     return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+def dataset_items(data: RunData) -> dict[str, Ints]:
+    """The codes of each data set's items; of one that is rated on several scales those of each scale.
+
+    Under the names that the arms have (see ``model.option_sets``). An item that nobody read has no scale
+    and stays with the plain name.
+    """
+    code, names = pd.factorize(data.items["dataset"])
+    order = np.asarray(code.argsort(kind="stable"), dtype=np.int64)
+    cuts = code[order].searchsorted(range(len(names) + 1))
+    whole = {str(name): order[cuts[k] : cuts[k + 1]] for k, name in enumerate(names)}
+    strange = {arm.dataset for arm in data.arms} - whole.keys()
+    several = {part for part in strange if any(is_part_of(part, name) for name in whole)}
+    if not several:
+        return whole
+    read: dict[str, list[Ints]] = {}
+    for _, arm, rows in data.by_arm():
+        if arm.dataset in several:
+            read.setdefault(arm.dataset, []).append(rows["item"].to_numpy().astype(np.int64))
+    parts = {part: np.unique(np.concatenate(items)) for part, items in read.items()}
+    known = np.concatenate([*parts.values(), order[:0]])
+    left = {name: items[~np.isin(items, known)] for name, items in whole.items()}
+    return {name: items for name, items in (left | parts).items() if len(items)}
 
 
 def compress(codes: Ints, size: int) -> tuple[Ints, Ints]:

@@ -117,6 +117,7 @@ def gate(data: RunData, limits: GateLimits) -> GateResult:
         raise LabError(
             tr("A gate needs a limit: name one or more of {options}, or write a [gate] table.", options=options)
         )
+    data = data.sets_named()
     every = settings(data)
     decisions: list[Decision] = []
     for judge in dict.fromkeys(of.arm.judge for of in every):

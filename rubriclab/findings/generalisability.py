@@ -15,8 +15,8 @@ import numpy as np
 
 from rubriclab.findings.decision_study import Ranked, best_mix, plan_of
 from rubriclab.findings.effects import unfinished
-from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of
-from rubriclab.findings.frame import Units, units
+from rubriclab.findings.facets import Faceted, Members, by_facets, criteria_of, faceted, members_of, pooled
+from rubriclab.findings.frame import Units, dataset_items, units
 from rubriclab.findings.generalisability_results import FEW, FEWEST_UNITS, Best, Generalisability, GStudy, Plan, Source
 from rubriclab.findings.generalisability_words import NOISE, facets_words, plural, source_words, term_words
 from rubriclab.findings.plain import picked, plain
@@ -69,15 +69,18 @@ def _judged(data: RunData, members: Members, every: Units) -> GStudy | None:
         orders=min(MOST_ORDERS, math.factorial(min(arm.n_positions or len(arm.scores), 6))),
         **_counts(found, every),
     )
-    return _studied(about, found)
+    study = _studied(about, found)
+    told = pooled(data, members) if study.plans else ""
+    return replace(study, warnings=(*study.warnings, told)) if told else study
 
 
 def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
     """The people's study of each data set with ratings: raters are crossed with items where the data name them, else slots within items."""
     given = ratings_of(data.items)
     values = given.values
-    for dataset in data.items["dataset"].unique():
-        item, slot = np.nonzero(np.isfinite(values) & (data.items["dataset"] == dataset).to_numpy()[:, None])
+    for dataset, mine in dataset_items(data).items():
+        row, slot = np.nonzero(np.isfinite(values[mine]))
+        item = mine[row]
         if not len(item):
             continue
         criterion = criteria_of(data.items)[item]
@@ -89,7 +92,7 @@ def _rated(data: RunData, every: Units) -> Iterator[GStudy]:
         about = GStudy(
             judges=("people",),
             people=True,
-            dataset=str(dataset),
+            dataset=dataset,
             axis="",
             variant="",
             simulated=data.simulated,

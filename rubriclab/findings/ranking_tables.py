@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.findings.frame import by_read, compress, ok_rows, read_slots, score_index
+from rubriclab.findings.frame import by_read, compress, dataset_items, ok_rows, read_slots, score_index
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg
 from rubriclab.stats.inference import Floats, Ints
@@ -50,8 +50,11 @@ def prompt_tables(data: RunData) -> Iterator[Table]:
     ]
     arms = [(code, (arm, _item_means(arm, rows, len(items)))) for code, arm, rows in of_axes]
     reads = {code: _reads(arm, rows, len(items)) for code, arm, rows in of_axes}
+    of, nothing = dataset_items(data), np.empty(0, dtype=np.int64)
+    prompted = items["prompt"].notna().to_numpy()
     for dataset in dict.fromkeys(arm.dataset for _, (arm, _) in arms):
-        rows = np.flatnonzero((items["dataset"] == dataset).to_numpy() & items["prompt"].notna().to_numpy())
+        rows = of.get(dataset, nothing)
+        rows = rows[prompted[rows]]
         mine = [(code, pair) for code, pair in arms if pair[0].dataset == dataset]
         table = _layout(items, rows, mine, reads)
         if table is not None:

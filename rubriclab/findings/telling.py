@@ -9,6 +9,7 @@ import pandas as pd
 
 from rubriclab.findings.topic import Question, clarity
 from rubriclab.model import STATUSES, RunData
+from rubriclab.model.option_sets import says_its_set
 
 CHOSEN = ("pairwise", "listwise")
 """Axes whose answer is a candidate and no score."""
@@ -46,17 +47,20 @@ def _chosen(data: RunData, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def turning_arms(data: RunData) -> tuple[int, ...]:
-    """Codes of the arms that show what the order does, one a judge and axis, in the run's order.
+    """Codes of the arms that show what the order does, one a judge and axis, in the run's order; of a
+    judge with several scales in one data set one a scale.
 
     Some item of theirs was read in two orders; of several arms the one without other changes to the
     prompt, whose strategy tells position best.
     """
     readable = data.judgments[data.judgments["status"] == STATUSES.index("ok")]
     orders = readable.groupby(["arm", "item"])["ordering"].nunique().groupby("arm").max()
-    best: dict[tuple[str, str], int] = {}
+    best: dict[tuple[str, str, str], int] = {}
     turned = [code for code in range(len(data.arms)) if orders.get(code, 0) > 1]
     for code in sorted(turned, key=lambda code: (bool(data.arms[code].variant.levels), clarity(data.arms[code]))):
-        best.setdefault((data.arms[code].judge, data.arms[code].axis), code)
+        arm = data.arms[code]
+        scale = arm.dataset if says_its_set(arm.dataset, arm.scores) else ""
+        best.setdefault((arm.judge, arm.axis, scale), code)
     return tuple(sorted(best.values()))
 
 

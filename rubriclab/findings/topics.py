@@ -67,7 +67,7 @@ class Findings:
     """What one run's judgments say, each topic worked out once, when it is first asked for."""
 
     def __init__(self, data: RunData, *, seed: int = 0) -> None:
-        self._data, self.seed = data, seed
+        self._data, self.seed = data.sets_named(), seed
         self._known: dict[Hashable, Any] = {}
 
     @property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from rubriclab.model.faults import LabError
 from rubriclab.model.language import tr
+from rubriclab.model.option_sets import named_by_set
 from rubriclab.model.prompt import Reading
 from rubriclab.model.study import SMALLEST_EFFECT, Arm, Ordering, Sampling, UnitChoice
 from rubriclab.model.wording import many
@@ -236,6 +237,11 @@ class RunData:
         if at is not None and not math.isfinite(at):
             raise LabError(tr("The cut is {at!r}; expected the lowest score that passes, as 4.", at=at))
         return replace(self, smallest_effect=size, unit=kind, epsilon=worth, cut=at)
+
+    def sets_named(self) -> RunData:
+        """The same judgments; where a judge has several scales in one setting, each arm's data set says which."""
+        arms = named_by_set(self.arms)
+        return self if arms is self.arms else replace(self, arms=arms)
 
     @property
     def judges(self) -> tuple[str, ...]:

@@ -195,8 +195,10 @@ def _case(suite: ET.Element, one: Decision, undecided: Undecided) -> None:
 
 
 def _lines(result: GateResult, mine: list[Decision]) -> Iterator[str]:
+    several = len({one.about for one in mine}) > 1
     for one in mine:
-        yield f"{one.outcome}: {one.title}: {number_words(one)} {bounds_words(one)}, {limit_words(one)}. {reason(one)}"
+        title = f"{one.about}: {one.title}" if several else one.title
+        yield f"{one.outcome}: {title}: {number_words(one)} {bounds_words(one)}, {limit_words(one)}. {reason(one)}"
     yield bounds_note(result)
     yield from result.notes
 

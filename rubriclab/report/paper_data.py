@@ -95,7 +95,8 @@ def _about(data: RunData, arm: np.ndarray, item: np.ndarray) -> pd.DataFrame:
         return names.take(arm)
 
     frame = pd.DataFrame({"run": data.run, "rater_kind": "judge", "rater": of_arm("judge"), "arm": arm})
-    frame["dataset"] = of_arm("dataset")
+    # The item's own, as beside people's ratings: an arm's may say the scale, too.
+    frame["dataset"] = data.items["dataset"].to_numpy(dtype=object)[item]
     for column, field in (
         ("item", "item_id"),
         *((name, name) for name in ("criterion", "candidate", "prompt", "block")),
@@ -127,7 +128,6 @@ def _rated(data: RunData) -> pd.DataFrame:
     item, rater, value = zip(*rows, strict=True)
     codes = np.array(item)
     frame = _about(data, np.zeros(len(codes), dtype=int), codes)
-    frame["dataset"] = data.items["dataset"].to_numpy(dtype=object)[codes]
     frame["rater_kind"], frame["rater"] = "human", np.array(rater, dtype=object)
     frame["status"], frame["score"] = "ok", np.array(value)
     return frame.drop(columns=["arm", "strategy", "variant"]).reindex(columns=LONG)

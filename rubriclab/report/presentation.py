@@ -19,11 +19,12 @@ from rubriclab.findings.effects import words as effect_words
 from rubriclab.findings.guide import MEANS_OF_READS, VARIED_ARMS
 from rubriclab.findings.position import POSITION
 from rubriclab.findings.reads import Read
-from rubriclab.findings.topic import Advice, Sentence, Topic
+from rubriclab.findings.topic import Advice, Sentence, Topic, about
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.trial import OptionsTrial
-from rubriclab.model import TRIAL_ORIGIN, LabError
+from rubriclab.model import TRIAL_ORIGIN, LabError, RunData
 from rubriclab.model.language import msg, tr
+from rubriclab.model.option_sets import says_its_set
 from rubriclab.model.wording import interval, many, number
 from rubriclab.report.showing import Showing, showing
 from rubriclab.report.template import clean, file, render_page
@@ -142,12 +143,16 @@ def _of_trial(info: RunInfo, shown: Showing) -> Story:
 def _of_run(info: RunInfo, shown: Showing, findings: Findings) -> Story:
     topic: Topic[Any] = HEADLINES[shown.axis]
     result = findings.of(topic)
-    sentences = sorted(_about(topic.sentences(result), shown.judge), key=lambda one: one.rank)
+    others = _other_scales(findings.data, shown)
+    every = sorted(_about(topic.sentences(result), shown.judge), key=lambda one: one.rank)
+    sentences = [one for one in every if one.about not in others]
     asked: dict[str, Verdict] = {}
     for one in topic.advice(result):
-        if one.primary and one.of[0] == shown.judge:
+        if one.primary and one.of[0] == shown.judge and one.about not in others:
             asked.setdefault(one.question, _verdict(one))  # of several settings the first, as the sentence
     notes = [shown.chosen, shown.control.sentence, scope(findings)]
+    first = {one.about: one.text for one in reversed(every) if one.about in others}
+    notes += [tr("On another scale, {name}: {told}", name=name, told=text) for name, text in first.items()]
     if info.planned and info.done < info.planned:
         notes.insert(
             0,
@@ -163,7 +168,7 @@ def _of_run(info: RunInfo, shown: Showing, findings: Findings) -> Story:
         next((one.text for one in sentences if one.rank >= 0), ""),
         tuple(findings.alarms()),
         tuple(asked.values()),
-        averaging(findings, shown.judge),
+        averaging(findings, shown.judge, shown.scale),
         tuple(filter(None, notes)),
     )
 
@@ -172,9 +177,20 @@ def _about(sentences: Iterable[Sentence], judge: str) -> list[Sentence]:
     return [one for one in sentences if one.about == judge or one.about.startswith(f"{judge} · ")]
 
 
-def averaging(findings: Findings, judge: str) -> str:
-    """What the mean over some orders buys, as it was measured; empty for runs without balanced orders."""
-    mine = [code for code in findings.of(VARIED_ARMS) if findings.data.arms[code].judge == judge]
+def _other_scales(data: RunData, shown: Showing) -> dict[str, None]:
+    """What the judge's results on other scales of the same data set are about; empty where it has one scale."""
+    mine = (arm for arm in data.arms if (arm.judge, arm.axis) == (shown.judge, shown.axis))
+    return {about(arm): None for arm in mine if says_its_set(arm.dataset, arm.scores) and arm.scores != shown.scale}
+
+
+def averaging(findings: Findings, judge: str, scale: tuple[int, ...] = ()) -> str:
+    """What the mean over some orders buys, as it was measured; empty for runs without balanced orders.
+
+    ``scale``: of arms on this one; of any without.
+    """
+    arms = findings.data.arms
+    mine = [code for code in findings.of(VARIED_ARMS) if arms[code].judge == judge]
+    mine = [code for code in mine if not scale or arms[code].scores == scale]
     if not mine:
         return ""
     one = findings.of(MEANS_OF_READS, arm=mine[0], k=1)

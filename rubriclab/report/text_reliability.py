@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rubriclab.findings.ordinal import CONCLUSIONS
 from rubriclab.findings.rasch_words import PLACES_ALONE
 from rubriclab.model.language import msg, tr
+from rubriclab.model.option_sets import says_its_set
 from rubriclab.model.wording import interval, listed, many, number, p_value
 from rubriclab.report.text_words import Json, spoken
 
@@ -85,7 +86,10 @@ def jury_lines(of: Json) -> Iterator[str]:
 
 def ruler_lines(scales: Sequence[Json]) -> Iterator[str]:
     """Severities and places in logits, each with its interval."""
+    several = any(says_its_set(scale["dataset"], tuple(scale["scores"])) for scale in scales)
     for scale in scales:
+        if several:
+            yield f"  {scale['dataset']}"
         for element in scale["elements"]:
             if element["severity"] is not None:
                 severity = _logits(element["severity"], element["severity_ci"])

@@ -14,6 +14,7 @@ from rubriclab.findings.plain import plain
 from rubriclab.findings.planning import PowerPlan, planning, stated_power
 from rubriclab.model import Arm, Item, LabError, Study
 from rubriclab.model.designs import STRATEGIES
+from rubriclab.model.option_sets import named_by_set
 from rubriclab.model.wording import many
 from rubriclab.runs.cost import JudgeCost, answer_mode, estimate, measured, same_order_repeats
 from rubriclab.runs.sequential import EVERY
@@ -115,7 +116,7 @@ def study_plan(
 def _arm_plans(planned: Plan, power: Mapping[int, PowerPlan]) -> tuple[ArmPlan, ...]:
     return tuple(
         ArmPlan(arm, calls, *_size(planned, code), power.get(code))
-        for code, (arm, calls) in enumerate(zip(planned.arms, planned.planned, strict=True))
+        for code, (arm, calls) in enumerate(zip(named_by_set(planned.arms), planned.planned, strict=True))
     )
 
 

@@ -185,7 +185,7 @@ def _read_imported(
     calls = frame.drop_duplicates("call")
     replies = calls[kept_of_reply].rename(columns={"reply_kind": "kind"})
     logged = calls[["call", "line", "prompt"]] if "line" in frame else None
-    if run in {info.run for info in store.runs(deleted=True)} and not _same(store.frame(run), data):
+    if run in {info.run for info in store.runs(deleted=True)} and not _same(store.kept_frame(run), data):
         raise ArchiveError(tr("The store has another run named “{run}”, with other judgments.", run=run))
 
     def kept(into: Store) -> str:

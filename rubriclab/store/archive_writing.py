@@ -115,7 +115,7 @@ def _study_files(study: Study) -> dict[str, str | bytes]:
 
 
 def _run_json(store: Store, info: RunInfo) -> str:
-    data = store.frame(info.run)
+    data = store.kept_frame(info.run)
     value = {
         "run": info.run,
         "name": info.made_as,

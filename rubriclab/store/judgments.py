@@ -11,6 +11,7 @@ import pandas as pd
 
 from rubriclab.model import SMALLEST_EFFECT, STATUSES, Axis, RunData, UnitChoice
 from rubriclab.model.data import rater_names
+from rubriclab.model.option_sets import named_by_set
 from rubriclab.store.behind import (
     NO_CONDITION,
     Beside,
@@ -56,7 +57,14 @@ class Judgments(Runs):
         return self._one("SELECT count(*) FROM replies WHERE run_no = ? AND starts_with(note, ?)", [number, REUSED])
 
     def frame(self, run: str, *, probabilities: bool = False) -> RunData:
-        """A run's judgments as arrays (see RunData), ready for findings."""
+        """A run's judgments as arrays (see RunData), ready for findings.
+
+        Of a judge with several scales each arm says which (see ``model.option_sets``).
+        """
+        return self.kept_frame(run, probabilities=probabilities).sets_named()
+
+    def kept_frame(self, run: str, *, probabilities: bool = False) -> RunData:
+        """The same with arms named as they are kept: for what is kept again elsewhere."""
         info = self.run(run)
         arms = self._rows("SELECT body, planned FROM arms WHERE run_no = ? ORDER BY arm", [info.run_no])
         columns = "arm, item, ordering, read, repeat, call, status, score, position"
@@ -203,7 +211,7 @@ class Judgments(Runs):
         """What the judgments of a run, or of one of its arms, can be told apart by."""
         number, dataset, _ = self._head(run)
         bodies = self._rows("SELECT body FROM arms WHERE run_no = ? ORDER BY arm", [number])
-        arms = tuple(stored_arm(body) for (body,) in bodies)
+        arms = named_by_set(tuple(stored_arm(body) for (body,) in bodies))
         mine = "" if arm is None else f" AND arm = {int(arm)}"
         counted = self._rows(
             f"SELECT arm, position, status, score FROM judgments WHERE run_no = ?{mine} GROUP BY ALL", [number]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rubriclab.datasets.scores import read_scores
 from rubriclab.figures.generalisability import component_bars, design_curves, mix_forest
 from rubriclab.findings.alignment import alignment
 from rubriclab.findings.alignment_advice import budget_sentence
@@ -378,3 +379,48 @@ def test_the_charts_show_the_parts_the_lines_and_the_mixes() -> None:
     assert at["1 judge"][10] == plan_of(study, "", np.array([1, 10, 1])).relative
     mixes = ranked_mixes(study, 10)
     assert len(mix_forest(mixes).figure.data[0].x) == len(mixes)
+
+
+# ------------------------------------------------------------ beside an arm's own
+
+
+def scored(unread: float) -> pd.DataFrame:
+    """A judge's scores of 40 rated texts in two arms, low ones ``unread`` by chance."""
+    rng, up = np.random.default_rng(5), [1, 2, 3, 4, 5]
+    orders = [*(("balanced", up[k:] + up[:k]) for k in range(5)), *[("fixed", up)] * 3]
+    rows = []
+    for text in range(40):
+        quality, human = rng.normal(3, 1), str(int(rng.integers(1, 6)))
+        for strategy, order in orders:
+            score = int(np.clip(np.round(quality + rng.normal(0, 0.9)), 1, 5))
+            lost = score < 3 and rng.random() < unread
+            rows.append(("J", "d", f"t{text}", " ".join(map(str, order)), "" if lost else str(score), strategy, human))
+    table = pd.DataFrame(rows, columns=["judge", "dataset", "item_id", "ordering", "score", "strategy", "human"])
+    return table.assign(repeat=table.groupby(["item_id", "strategy", "ordering"]).cumcount().astype(str))
+
+
+def beside_the_arm(table: pd.DataFrame) -> tuple[str, float, float]:
+    """The note, the dependability of one call of all arms together, and that of the first arm."""
+    findings = Findings(read_scores(table, name="d"))
+    study = next(one for one in findings["generalisability"].studies if not one.people)
+    note = next((text for text in study.warnings if text.startswith("Every read of")), "")
+    own = findings["alignment"].arms[0].reliability if findings["alignment"].arms else None
+    return note, study.plans[0].absolute, float("nan") if own is None else own.one
+
+
+def test_why_the_dependability_of_a_judge_is_not_that_of_its_arm_is_said() -> None:
+    table = scored(0.5)
+    note, together, own = beside_the_arm(table)
+    assert note.startswith("Every read of 2 arms counts alike here")
+    assert abs(together - own) > 0.005
+    one_arm = table[table["strategy"] == "balanced"]
+    assert beside_the_arm(one_arm)[0].startswith("Every read of 1 arm counts alike here")
+
+
+def test_one_number_takes_no_words() -> None:
+    """One arm without a gap, every text rated: the same number; without ratings an arm has none."""
+    whole = scored(0.0)
+    note, together, own = beside_the_arm(whole[whole["strategy"] == "balanced"])
+    assert note == ""
+    assert together == pytest.approx(own, abs=0.01)
+    assert beside_the_arm(whole.assign(human=""))[0] == ""

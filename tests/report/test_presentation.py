@@ -10,9 +10,11 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rubriclab.__main__ import main
+from rubriclab.datasets.scores import read_scores
 from rubriclab.findings.telling import telling_item, turning_arms
 from rubriclab.model import Judge, LabError, Rubric
 from rubriclab.report.cards import cards_html, picture
@@ -164,3 +166,23 @@ def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert document["bytes"] == len(page.read_bytes())
     assert "1.08 points" in page.read_text()
     assert main(["present", "recorded", "--store", lab, "--judge", "nobody", "--out", str(page)]) == 1
+
+
+def test_of_several_scales_one_is_told_and_the_others_are_named() -> None:
+    """40 items of two scales, of which the order moves only those of three scores."""
+    rng, rows = np.random.default_rng(4), []
+    for n, pull in ((5, 0.0), (3, 1.0)):
+        up = list(range(1, n + 1))
+        for item in range(20):
+            for order in (up, up[::-1]):
+                odds = 0.5 * rng.normal(size=n) + pull * np.array(up) * (1 if order == up else -1)
+                score = int(rng.choice(up, p=np.exp(odds) / np.exp(odds).sum()))
+                rows.append(("J", "d", f"{n}-{item}", " ".join(map(str, order)), str(score)))
+    table = pd.DataFrame(rows, columns=["judge", "dataset", "item_id", "ordering", "score"])
+    with Store(":memory:") as store:
+        told = story(store, store.import_run(read_scores(table, name="scales"), provenance={}))
+    assert told.showing.scale == (1, 2, 3, 4, 5)
+    assert "effect" not in {one.verdict for one in told.verdicts}
+    (note,) = (note for note in told.notes if "J · d · 1–3" in note)
+    assert "The order moves J's mean score: +" in note
+    assert not any("J · d · 1–5" in note for note in told.notes)

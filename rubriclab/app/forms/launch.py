@@ -17,6 +17,7 @@ from rubriclab.judges.weights import CATALOGUE, is_cached
 from rubriclab.model import Comparison, Strategy, designs
 from rubriclab.model.designs import Balance
 from rubriclab.model.language import figure, tr
+from rubriclab.model.option_sets import named_by_set
 from rubriclab.model.wording import arm_name, many
 from rubriclab.runs.cost import JudgeCost, answer_mode, estimate, measured, same_order_repeats
 from rubriclab.runs.sequential import Mixed, StopAtWidth, StopWhenSettled
@@ -217,8 +218,9 @@ def prompt_preview(prepared: Prepared) -> None:
 
 
 def _arm(planned: Plan) -> int:
-    """The arm whose calls are shown. A study asks about one data set, so its name would only fill the field."""
-    names = [arm_name(replace(arm, dataset="")) for arm in planned.arms]
+    """The arm whose calls are shown; a study's one data set is named only where arms differ by its scales."""
+    arms = named_by_set(planned.arms)
+    names = [arm_name(replace(arm, dataset="") if arms is planned.arms else arm) for arm in arms]
     # By another key once the arms are others: the browser would go on showing the name of one that is gone.
     key = f"study-arm-shown-{hash(tuple(names))}"
     return int(st.selectbox(tr("Arm"), range(len(names)), key=key, format_func=names.__getitem__))

@@ -20,6 +20,7 @@ from rubriclab.findings.rasch_words import (
     separation_words,
 )
 from rubriclab.model.language import SOURCE, msg, speaking, tr
+from rubriclab.model.option_sets import says_its_set
 from rubriclab.model.wording import arm_name, interval, many, number
 from rubriclab.stats.rasch_measures import Fit
 from rubriclab.store import RunInfo
@@ -65,7 +66,7 @@ def section(info: RunInfo) -> tuple[dict[str, Chart], dict[str, pd.DataFrame]]:
 
 
 def _scale_name(scale: RaschScale) -> str:
-    if not scale.scores:
+    if not scale.scores or says_its_set(scale.dataset, scale.scores):
         return scale.dataset
     return tr("{dataset} · {low} to {high}", dataset=scale.dataset, low=scale.scores[0], high=scale.scores[-1])
 
