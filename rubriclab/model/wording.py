@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import count
 from typing import Any
 
 from rubriclab.model.language import SOURCE, Counted, figure, forms, language, noun, tr
@@ -193,3 +194,8 @@ def arm_name(of: Any, *, strategy: bool = True, simulated: bool = True) -> str:
     mark = f" ({tr('simulated')})" if simulated and of.get("simulated") else ""
     parts = (f"{of['judge']}{mark}", of["dataset"], of["strategy"] if strategy else "", str(variant))
     return " · ".join(part for part in parts if part)
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """``name``, or with a number behind it where it is taken."""
+    return next(one for n in count(1) if (one := name if n == 1 else f"{name} {n}") not in taken)
