@@ -134,7 +134,10 @@ def scale_warnings(scale: RaschScale, fit: RaschFit, of: Facets) -> RaschScale:
         texts.append(tr("Of an item's ratings the first {n} at most are on the ruler.", n=MOST_PERSONS))
     if of.off_scale:
         texts.append(
-            tr("{ratings} are no score of the scale and not on the ruler.", ratings=many(of.off_scale, "rating"))
+            tr(
+                "{ratings} {ratings:is|are} no score of the scale and not on the ruler.",
+                ratings=many(of.off_scale, "rating"),
+            )
         )
     apart = [e.name for e in scale.elements if e.facet != "setting" and not np.isfinite(e.severity)]
     if apart and len([e for e in scale.elements if e.facet != "setting"]) > 1 and fit.n_units >= MIN_UNITS:
