@@ -308,7 +308,8 @@ def _group_warnings(base: Form, about: Gold | None, judge_is_gold: bool, n_units
         yield tr("No item has a human rating, so agreement cannot be shown.")
     if about is not None and about.tied:
         yield tr(
-            "{n} items have no single commonest score of the yardstick; the mean of the tied counts.", n=about.tied
+            "{items} {items:has|have} no single commonest score of the yardstick; the mean of the tied counts.",
+            items=many(about.tied, "item"),
         )
     if n_units < FEW_UNITS:
         yield tr("Only {n} items or texts carry the intervals; read them with care.", n=n_units)

@@ -89,6 +89,11 @@ def many(n: int, thing: str, verb: str = "") -> Counted:
     return Counted(n, words)
 
 
+def bare(n: int) -> Counted:
+    """A count without its thing, to bend what stands behind it: ``{n} of 24 items {n:is|are}``."""
+    return Counted(n, figure(n, ","))
+
+
 def plural(thing: str, n: int) -> str:
     """As “items”, “criteria”; of 1 “item”."""
     one, several = forms(thing, THINGS.get(thing, f"{thing}s"))
