@@ -17,7 +17,7 @@ from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 CELL = 54
 ROOMY = 5
-"""Up to so many places a cell has room for a share in percent, a mark beside it, on a telephone too."""
+"""Up to so many places a cell has room for “16%” on a telephone too; beyond them for the number alone."""
 """Height of a heatmap row in pixels: a comfortable touch target."""
 
 
@@ -160,14 +160,13 @@ def heatmap(arm: PositionArm) -> Chart:
     """
     table = arm.table
     n = len(table.scores)
-    tight = n > ROOMY
     drawing = Drawing(x=tr("Position shown"), y=tr("Score chosen"), height=120 + CELL * n)
     drawing.cells(
         table.share,
         share_scale(1.0 / n, float(np.nanmax(np.abs(table.share - 1.0 / n), initial=0.05))),
         x=[str(p) for p in table.positions],
         y=[str(s) for s in table.scores],
-        text=lambda s, p: share_text(arm, s, p, "" if tight else "%", below=tight),
+        text=lambda s, p: share_text(arm, s, p, "%" if n <= ROOMY else "", below=True),
         hover=lambda s, p: share_hover(arm, s, p),
         behind=lambda s, p: share_behind(arm, s, p, arm.arm.judge),
         data=lambda s, p: [table.scores[s], table.positions[p]],
