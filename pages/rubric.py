@@ -4,6 +4,7 @@ import streamlit as st
 
 from rubriclab.app import ui
 from rubriclab.app.forms import rubric as forms
+from rubriclab.app.forms.rubric_choice import choose
 from rubriclab.model.language import msg, tr
 
 LEAD = msg(
@@ -12,11 +13,11 @@ LEAD = msg(
 )
 
 with ui.page("rubric", msg("Rubric"), LEAD):
-    rubric, tag = forms.choose()
+    rubric, tag, kept_as = choose()
     edit, look = st.tabs([tr("Edit"), tr("As the judge will see it")])
     with edit, ui.faults():
         rubric = forms.edit(rubric, tag)
         st.caption(f"{forms.about(rubric)}.")
-        forms.keep(rubric, tag)
+        forms.keep(rubric, tag, kept_as)
     with look, ui.faults():
         forms.show_prompt(rubric, tag)

@@ -230,6 +230,25 @@ def test_the_beginning_of_a_name_means_a_run_that_is_not_deleted() -> None:
         assert store.run("same").run == run
 
 
+def test_a_run_is_found_whatever_its_capitals_and_by_its_title() -> None:
+    store, run = stored(study(3, name="ueA21"), three)
+    with store:
+        assert run.startswith("uea21-")
+        assert [store.run(asked).run for asked in ("ueA21", "UEA21", run.upper(), run[:6])] == [run] * 4
+        store.rename_run(run, "Größe, zweiter Versuch")
+        assert store.run("größe, Zweiter Versuch").run == run
+        other = RunManager(store).start(study(2, name="Other")).wait(60.0).run
+        store.rename_run(other, "Größe, zweiter Versuch")
+        with pytest.raises(StoreError, match="2 runs with the title") as caught:
+            store.run("Größe, zweiter Versuch")
+        assert run in str(caught.value)
+        assert other in str(caught.value)
+        store.discard_run(other)
+        assert store.run("Größe, zweiter Versuch").run == run
+        with pytest.raises(StoreError, match="has no run “Größe”"):
+            store.run("Größe")
+
+
 # ---------------------------------------------------------------- archives and old stores
 
 

@@ -7,9 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from rubriclab.findings import pulls
+from rubriclab.findings.gate_compared import _few
 from rubriclab.model.wording import many
+from rubriclab.stats.agreement_intervals import of_share
+from rubriclab.stats.human_correlation import LeftOut
 
 ROOT = Path(__file__).resolve().parents[1]
 SENT = ROOT / "rubriclab" / "study" / "prompts" / "references.py"
@@ -55,3 +60,13 @@ def test_no_text_leaves_the_plural_to_the_reader() -> None:
         if OPEN.search(text) and not re.search(r"\(\?|\\[bdsw]|\w\(s\) ?(for|/|==)", text)
     ]
     assert not open_ended
+
+
+@pytest.mark.parametrize("said", [pulls._too_few(1), _few(1, "unit"), of_share(LeftOut(0.5, np.array([0.5]))).why])
+def test_one_unit_is_too_few(said: str) -> None:
+    assert said.startswith("1 unit is too few for an interval; ")
+
+
+def test_two_units_are_too_few() -> None:
+    assert pulls._too_few(2) == f"2 units are too few for an interval; {pulls.MIN_UNITS} are needed"
+    assert of_share(LeftOut(0.5, np.array([0.5, 0.4]))).why.startswith("2 units are too few")

@@ -338,6 +338,14 @@ def test_every_term_of_a_report_is_in_the_glossary() -> None:
         assert used | method_terms(found.axes) <= known
 
 
+@pytest.mark.slow
+def test_a_topic_stands_in_the_contents_once() -> None:
+    """“Causes and cures” stood there twice: its two halves are not beside each other."""
+    titles = [one.title for one in sections(findings(data_of("options")))]
+    assert "Causes and cures" in titles
+    assert len(set(titles)) == len(titles)
+
+
 def test_html_leaves_out_what_is_not_wanted() -> None:
     of = Source(data_of("plain"), provenance={"python": "9.9"})
     bare = html_report([of], parts=())

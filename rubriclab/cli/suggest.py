@@ -92,8 +92,7 @@ def _write(store: Store, bench: Bench, base: Version, arguments: argparse.Namesp
 
     (writer,) = named_judges([arguments.writer], store)
     consent(store, (writer,), trust=arguments.trust)
-    made = reword(bench.study, base.rubric, writer, store)
-    store.save_rubric(made)
+    made = store.add_rubric(reword(bench.study, base.rubric, writer, store))
     say(f"Kept among the rubrics: {made.name}")
 
 

@@ -21,7 +21,7 @@ from rubriclab.datasets.nested import with_texts_inside
 from rubriclab.datasets.parquet import parquet_codes, parquet_frame
 from rubriclab.datasets.plain import json_value, whole_characters
 from rubriclab.model import DataError
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
 from rubriclab.model.wording import many
 
 MAX_UPLOAD_MB = 100
@@ -114,8 +114,43 @@ def _refuse_empty(name: str, content: bytes) -> None:
         raise DataError(tr("“{name}” is empty: it has no header and no rows. Check the export.", name=name))
 
 
+_OTHER_KINDS = (
+    (b"\x89PNG\r\n\x1a\n", msg("a picture (PNG)")),
+    (b"\xff\xd8\xff", msg("a picture (JPEG)")),
+    (b"GIF8", msg("a picture (GIF)")),
+    (b"%PDF-", msg("a PDF document")),
+    (b"PK\x03\x04", msg("a ZIP archive, or an Excel or other Office file")),
+    (b"\x1f\x8b", msg("a compressed file (gzip)")),
+    (b"BZh", msg("a compressed file (bzip2)")),
+    (b"\xfd7zXZ\0", msg("a compressed file (xz)")),
+    (b"(\xb5/\xfd", msg("a compressed file (Zstandard)")),
+    (b"7z\xbc\xaf\x27\x1c", msg("an archive (7z)")),
+    (b"PAR1", msg("a Parquet file")),
+    (b"\xd0\xcf\x11\xe0", msg("an Office file of the old kind, as .xls")),
+    (b"SQLite format 3\0", msg("a database (SQLite)")),
+)
+"""What files that are no text begin with, and what they are."""
+_IN_TEXT = frozenset(b"\t\n\r\f\v\x1b") | frozenset(range(32, 256))
+
+
+def _refuse_other_kinds(name: str, body: bytes) -> None:
+    """Raises DataError for a file of another kind under a text's name: it is no question of its encoding."""
+    kind = next((kind for sign, kind in _OTHER_KINDS if body.startswith(sign)), "")
+    if kind and not _IN_TEXT.issuperset(body):  # a text may begin with such letters too
+        raise DataError(
+            tr(
+                "“{name}” is no text but {kind}, whatever its name ends in. Give the table itself: as CSV, or under "
+                "its own ending, one of {known}.",
+                name=name,
+                kind=tr(kind),
+                known=", ".join(SUFFIXES),
+            )
+        )
+
+
 def _decoded(name: str, body: bytes, notes: list[str]) -> str:
     """The text: by its byte-order mark, else UTF-8, else Windows-1252 with a note."""
+    _refuse_other_kinds(name, body)
     marks = (
         (b"\xef\xbb\xbf", "utf-8-sig"),
         (b"\xff\xfe\x00\x00", "utf-32"),

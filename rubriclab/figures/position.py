@@ -16,6 +16,8 @@ from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.inference import NO_INTERVAL, Interval
 
 CELL = 54
+ROOMY = 5
+"""Up to so many places a cell has room for “16%” on a telephone too; beyond them for the number alone."""
 """Height of a heatmap row in pixels: a comfortable touch target."""
 
 
@@ -164,7 +166,7 @@ def heatmap(arm: PositionArm) -> Chart:
         share_scale(1.0 / n, float(np.nanmax(np.abs(table.share - 1.0 / n), initial=0.05))),
         x=[str(p) for p in table.positions],
         y=[str(s) for s in table.scores],
-        text=lambda s, p: share_text(arm, s, p, "%"),
+        text=lambda s, p: share_text(arm, s, p, "%" if n <= ROOMY else "", below=True),
         hover=lambda s, p: share_hover(arm, s, p),
         behind=lambda s, p: share_behind(arm, s, p, arm.arm.judge),
         data=lambda s, p: [table.scores[s], table.positions[p]],
@@ -182,11 +184,14 @@ def share_scale(even: float, reach: float) -> Scale:
     return Scale(centred_at((even - low) / (high - low)), low, high)
 
 
-def share_text(arm: PositionArm, score: int, place: int, sign: str = "") -> str:
-    """The share; bold where it departs from 1/n beyond chance, all cells looked at together."""
+def share_text(arm: PositionArm, score: int, place: int, sign: str = "", *, below: bool = False) -> str:
+    """The share; bold where it departs from 1/n beyond chance, all cells looked at together.
+
+    ``below``: the mark of that stands under the number, as a narrow cell needs it.
+    """
     share = arm.table.share[score, place]
     text = f"{100 * share:.0f}{sign}" if np.isfinite(share) else "–"
-    return f"<b>{text} ●</b>" if arm.table.clear[score, place] else text
+    return f"<b>{text}{'<br>' if below else ' '}●</b>" if arm.table.clear[score, place] else text
 
 
 def share_hover(arm: PositionArm, score: int, place: int) -> str:

@@ -45,7 +45,7 @@ from rubriclab.findings.frame import Bools, OptionRows, Units, mean_by, option_r
 from rubriclab.findings.topic import DocumentPart, Topic
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg, tr
-from rubriclab.model.wording import many, number
+from rubriclab.model.wording import bare, many, number
 from rubriclab.stats.agreement import COEFFICIENTS, PairTable, coefficients, coefficients_without, crossed, spread
 from rubriclab.stats.agreement_intervals import FEWEST, of_mean
 from rubriclab.stats.human_correlation import LeftOut
@@ -267,9 +267,9 @@ def _warnings(sides: _Sides, lost: tuple[int, int, int], kind: str) -> Iterator[
     total = sides.rows.n_items
     if unread or unrated:
         yield tr(
-            "{left_out} of {total} items are left out of agreement with people: {unread} without a score, "
+            "{left_out} of {total} items {left_out:is|are} left out of agreement with people: {unread} without a score, "
             "{unrated} without a rating.",
-            left_out=unread + unrated,
+            left_out=bare(unread + unrated),
             total=total,
             unread=unread,
             unrated=unrated,

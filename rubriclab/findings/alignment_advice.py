@@ -175,6 +175,18 @@ def _budget(key: tuple[str, str, str], arms: Sequence[ArmAlignment]) -> Advice |
     return Advice(key, "budget", tr("How many reads are enough?"), budget_sentence(arm), arm.more)
 
 
+def why_no_dependability(arm: ArmAlignment) -> str:
+    """What an arm lacks for a dependability, as a clause; it is said of arms that have none."""
+    if arm.n_items < 2:
+        return tr(
+            "it takes items that differ, and {items} with a rating and a score {items:is|are} too few",
+            items=many(arm.n_items, "item"),
+        )
+    if arm.reads < 2:
+        return tr("every item was read once")
+    return tr("all items have the same mean score, or none has two scores, so more reads tell no items apart")
+
+
 def budget_sentence(arm: ArmAlignment) -> str:
     """How many reads an item it takes for a dependable mean, and how dependable those there are.
 
@@ -182,7 +194,7 @@ def budget_sentence(arm: ArmAlignment) -> str:
     """
     sure = arm.reliability
     if sure is None:
-        return tr("Every item was read once: how many reads are enough cannot be said.")
+        return tr("How many reads are enough cannot be said: {why}.", why=why_no_dependability(arm))
     needed, (low, high) = sure.needed()
     if not math.isfinite(low):
         return tr(

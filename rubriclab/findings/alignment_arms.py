@@ -15,7 +15,7 @@ from rubriclab.findings.effects import in_r
 from rubriclab.findings.frame import Bools, OptionRows, Units, by_read, option_rows, read_slots, side_by_side
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import Counted, tr
-from rubriclab.model.wording import many, number
+from rubriclab.model.wording import bare, many, number
 from rubriclab.stats import alignment as stats
 from rubriclab.stats.alignment import Agreement, Correlation
 from rubriclab.stats.budget import BudgetPoint, budget_curve
@@ -278,14 +278,14 @@ def _warnings(case: Cases, r: float, lost: _Lost, n_units: int, kind: str) -> It
     items = many(case.rows.n_items, "item")
     if lost.unread:
         yield tr(
-            "{unread:,} of {items} {items:is|are} left out because none of their reads gave a score.",
-            unread=lost.unread,
+            "{unread} of {items} {unread:is|are} left out because none of {unread:its|their} reads gave a score.",
+            unread=bare(lost.unread),
             items=items,
         )
     if lost.no_human:
         yield tr(
-            "{no_human:,} of {items} {items:is|are} left out because no human rated them.",
-            no_human=lost.no_human,
+            "{no_human} of {items} {no_human:is|are} left out because no human rated {no_human:it|them}.",
+            no_human=bare(lost.no_human),
             items=items,
         )
     if lost.incomplete > lost.unread:

@@ -49,7 +49,7 @@ class Usable:
 def cautions_of(result: Mapping[str, Any]) -> tuple[str, ...]:
     """In plain words: what was left out and what a reader could mistake."""
     usable: Usable = result["usable"]
-    return (*_left_out(usable), *_repeats(usable), *_cautions(result, usable))
+    return (*_left_out(usable), *_repeats(usable, result["order_excess"].source), *_cautions(result, usable))
 
 
 def _left_out(usable: Usable) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _left_out(usable: Usable) -> Iterator[str]:
         )
 
 
-def _repeats(usable: Usable) -> Iterator[str]:
+def _repeats(usable: Usable, repeated_in: str) -> Iterator[str]:
     if usable.extra:
         yield tr(
             "Repeats are unequal: PC and PF use each comparison's first repeat, {extra} further ones count for RS "
@@ -88,7 +88,11 @@ def _repeats(usable: Usable) -> Iterator[str]:
             once=usable.asked_once,
         )
     if usable.queries == 0:
-        yield tr("No query was repeated, so there is no RS.")
+        yield (
+            tr("No query of this arm was repeated, so it has no RS; the {source} arm has one.", source=repeated_in)
+            if repeated_in
+            else tr("No query was repeated, so there is no RS.")
+        )
     if usable.series == usable.unreadable:
         yield tr(
             "No comparison was read in every order: there is no PC, no PF and no test of it, and which questions lean "

@@ -11,6 +11,7 @@ from rubriclab.findings.comparison_cells import CellRates, cells_of, rates_of
 from rubriclab.findings.series import ArmCalls, RunCodes, arm_series, dense
 from rubriclab.model import Arm, Axis, RunData
 from rubriclab.model.language import tr
+from rubriclab.model.wording import many
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.inference import Floats, Interval, Ints
 
@@ -118,7 +119,7 @@ def _warnings(judges: int, excluded: int) -> Iterator[str]:
     if judges == 2:
         yield tr("With two judges a majority is their agreement; three or more vote.")
     if excluded:
-        yield tr("{excluded} calls were read by fewer than two judges: left out.", excluded=excluded)
+        yield tr("{calls} {calls:was|were} read by fewer than two judges: left out.", calls=many(excluded, "call"))
 
 
 @dataclass(frozen=True)

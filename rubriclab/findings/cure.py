@@ -179,7 +179,9 @@ def _too_little(reads: Reads, units: int) -> str:
 
 
 def _few(units: int) -> str:
-    return tr("{units} units are too few to say so; {least} are needed", units=units, least=MIN_UNITS)
+    return tr(
+        "{units} {units:is|are} too few to say so; {needed} are needed", units=many(units, "unit"), needed=MIN_UNITS
+    )
 
 
 def _measured(reads: Reads, way: Way, best: Way, margin: float, alpha: float, *, enough: bool) -> Measured:

@@ -18,6 +18,7 @@ from rubriclab.findings.plain import picked, plain
 from rubriclab.findings.topic import DocumentPart, Question, Topic
 from rubriclab.model import RunData
 from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many
 from rubriclab.stats import debiasing as stats
 from rubriclab.stats.human_correlation import gain
 from rubriclab.stats.inference import NO_INTERVAL, Interval
@@ -147,8 +148,9 @@ def _why_nothing_to_compare(group: Group, readable: int) -> str:
     """What a group lacks to hold items or reads out; empty where it has enough."""
     if readable < MIN_ITEMS:
         return tr(
-            "{readable} readable items are too few to hold some out (at least {least}).",
+            "{readable} readable {items:item is|items are} too few to hold some out (at least {least}).",
             readable=readable,
+            items=many(readable, "item"),
             least=MIN_ITEMS,
         )
     if group.reference.score.shape[1] < 2:

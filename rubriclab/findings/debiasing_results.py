@@ -98,11 +98,11 @@ class Debiasing:
 
 _GAINS = {
     "effect": msg(
-        "Correcting one call of {judge} for its position ({source}) brings it nearer to the mean over all orders than "
+        "Yes: correcting one call of {judge} for its position ({source}) brings it nearer to the mean over all orders than "
         "drawing it towards the mean alone does."
     ),
     "farther": msg(
-        "Correcting one call of {judge} for its position ({source}) takes it farther from the mean over all orders "
+        "No: correcting one call of {judge} for its position ({source}) takes it farther from the mean over all orders "
         "than drawing it towards the mean alone."
     ),
     "equivalent": msg(

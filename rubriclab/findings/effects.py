@@ -98,7 +98,11 @@ def too_few_units(estimate: Estimate) -> str:
     """Why a mean over units has no interval; nothing where it has one."""
     if estimate.units >= MIN_UNITS:
         return ""
-    return tr("{n} units are too few for an interval; {needed} are needed", n=estimate.units, needed=MIN_UNITS)
+    return tr(
+        "{units} {units:is|are} too few for an interval; {needed} are needed",
+        units=many(estimate.units, "unit"),
+        needed=MIN_UNITS,
+    )
 
 
 def in_r(data: RunData, estimate: float, interval: Interval, *, why: str = "") -> Effect:

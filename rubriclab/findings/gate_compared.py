@@ -116,7 +116,7 @@ def _share(values: Floats, unit: Ints, kind: str) -> Measured:
 def _few(n: int, kind: str, needed: int = FEW_UNITS) -> str:
     if n >= needed:
         return ""
-    return tr("{units} are too few for an interval; {needed} are needed", units=many(n, kind), needed=needed)
+    return tr("{units} {units:is|are} too few for an interval; {needed} are needed", units=many(n, kind), needed=needed)
 
 
 # ---------------------------------------------------------------- criteria

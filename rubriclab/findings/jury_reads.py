@@ -12,6 +12,7 @@ from rubriclab.findings.effects import unfinished
 from rubriclab.findings.topic import setting
 from rubriclab.model import Arm, LabError, RunData
 from rubriclab.model.language import tr
+from rubriclab.model.wording import many
 from rubriclab.stats.inference import Floats, Ints
 
 
@@ -115,8 +116,8 @@ def cautions(data: RunData, panel: Panel) -> list[str]:
     if panel.left_out:
         told.append(
             tr(
-                "{left_out:,} items were not read by every judge in every order and are left out.",
-                left_out=panel.left_out,
+                "{items} {items:was|were} not read by every judge in every order and {items:is|are} left out.",
+                items=many(panel.left_out, "item"),
             )
         )
     if not panel.aligned:

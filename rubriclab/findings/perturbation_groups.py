@@ -272,13 +272,19 @@ def _form_warnings(form: Form, base: Form, agreement: Agreement, shift: Shift | 
             judgments=many(form.judgments["total"], "judgment"),
         )
     if agreement.incomplete:
-        yield tr("{n} items are left out of the agreement: a read gave no score.", n=agreement.incomplete)
+        yield tr(
+            "{items} {items:is|are} left out of the agreement: a read gave no score.",
+            items=many(agreement.incomplete, "item"),
+        )
     if agreement.n_items > 1 and not np.isfinite(agreement.pearson.r):
         yield tr("This form (or the yardstick) has the same score for every item: no correlation is defined.")
     if shift is None:
         return
     if shift.n_excluded:
-        yield tr("{n} items are left out of the shift: one of the forms has no score.", n=shift.n_excluded)
+        yield tr(
+            "{items} {items:is|are} left out of the shift: one of the forms has no score.",
+            items=many(shift.n_excluded, "item"),
+        )
     if form.reads != base.reads:
         yield tr(
             "This form has {reads} reads an item, the baseline {usual}: more reads alone raise agreement.",
@@ -302,7 +308,8 @@ def _group_warnings(base: Form, about: Gold | None, judge_is_gold: bool, n_units
         yield tr("No item has a human rating, so agreement cannot be shown.")
     if about is not None and about.tied:
         yield tr(
-            "{n} items have no single commonest score of the yardstick; the mean of the tied counts.", n=about.tied
+            "{items} {items:has|have} no single commonest score of the yardstick; the mean of the tied counts.",
+            items=many(about.tied, "item"),
         )
     if n_units < FEW_UNITS:
         yield tr("Only {n} items or texts carry the intervals; read them with care.", n=n_units)

@@ -188,7 +188,7 @@ def _summary(result: PositionResult) -> str:
         tr(message, n=verdicts.count(verdict)) for verdict, message in COUNTED.items() if verdict in verdicts
     )
     return tr(
-        "does the order move the mean score of {judges} or settings: {counts}",
+        "does the order move the mean score of {judges} or {judges:setting|settings}: {counts}",
         judges=many(len(verdicts), "judge"),
         counts=counts,
     )

@@ -209,7 +209,11 @@ def _too_few(n: int) -> str:
     return (
         ""
         if n >= MIN_UNITS
-        else tr("{n} units are too few for an interval; {needed} are needed", n=n, needed=MIN_UNITS)
+        else tr(
+            "{units} {units:is|are} too few for an interval; {needed} are needed",
+            units=many(n, "unit"),
+            needed=MIN_UNITS,
+        )
     )
 
 

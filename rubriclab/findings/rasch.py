@@ -29,6 +29,7 @@ from rubriclab.findings.rasch_words import arm_sentence, scale_sentence, scale_w
 from rubriclab.findings.topic import DocumentPart, Json, Sentence, Topic, clearest
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import many
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Test
 from rubriclab.stats.rasch import MIN_UNITS, Bools, RaschFit, fit_rasch
 from rubriclab.stats.rasch_measures import (
@@ -126,7 +127,11 @@ def _why(fit: RaschFit) -> str:
     return (
         ""
         if fit.n_units >= MIN_UNITS
-        else tr("{n} units are too few for an interval; {needed} are needed", n=fit.n_units, needed=MIN_UNITS)
+        else tr(
+            "{units} {units:is|are} too few for an interval; {needed} are needed",
+            units=many(fit.n_units, "unit"),
+            needed=MIN_UNITS,
+        )
     )
 
 

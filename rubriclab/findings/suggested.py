@@ -18,7 +18,7 @@ from rubriclab.findings.effects import step, unfinished
 from rubriclab.findings.frame import ok_rows, units
 from rubriclab.model import RunData
 from rubriclab.model.language import tr
-from rubriclab.model.wording import interval, number
+from rubriclab.model.wording import interval, many, number
 from rubriclab.stats.excess import excess
 from rubriclab.stats.human_correlation import difference
 from rubriclab.stats.inference import NO_INTERVAL, Floats, Interval, Ints
@@ -154,7 +154,9 @@ def _why(new: RunData, base: RunData, a: Moved, b: Moved, items: int, units: int
     if len(scales) > 1:
         return tr("its scale is another one")
     if units < FEWEST:
-        return tr("{units} units are too few to say so; {needed} are needed", units=units, needed=FEWEST)
+        return tr(
+            "{units} {units:is|are} too few to say so; {needed} are needed", units=many(units, "unit"), needed=FEWEST
+        )
     asked = max(a.items, b.items)
     if asked - items > MOST_LOST * asked:
         return tr("{lost} of {asked} items had an unread reply", lost=asked - items, asked=asked)

@@ -13,7 +13,7 @@ from rubriclab.judges.keys import check_key
 from rubriclab.judges.request import same_model
 from rubriclab.judges.serving import check_address
 from rubriclab.model import Judge, LabError
-from rubriclab.model.language import tr
+from rubriclab.model.language import msg, tr
 
 
 def addresses(judge: Judge) -> tuple[str, ...]:
@@ -92,14 +92,18 @@ def read_key(judge: Judge, secrets: Mapping[str, str] | None = None) -> str | No
     check_key(judge)
     key = (secrets[name] if secrets and name in secrets else os.environ.get(name, "")).strip()
     if not key:
-        raise LabError(
-            tr(
+        unset = (
+            msg(
                 "Judge “{name}” takes its key from {variable}, which is not set. Set it before the start, for "
-                "example: export {variable}=…, or add it to .streamlit/secrets.toml.",
-                name=judge.name,
-                variable=name,
+                "example: export {variable}=…, or add it to .streamlit/secrets.toml."
+            )
+            if judge.name
+            else msg(
+                "The key is to come from {variable}, which is not set. Set it before the start, for example: export "
+                "{variable}=…, or add it to .streamlit/secrets.toml."
             )
         )
+        raise LabError(tr(unset, name=judge.name, variable=name))
     if not key.isascii() or not key.isprintable() or " " in key:
         raise LabError(
             tr(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import count
 from typing import Any
 
 from rubriclab.model.language import SOURCE, Counted, figure, forms, language, noun, tr
@@ -86,6 +87,11 @@ def many(n: int, thing: str, verb: str = "") -> Counted:
     if verb and language() == SOURCE:
         words = f"{words} {_OF_ONE.get(verb, f'{verb}s') if n == 1 else verb}"
     return Counted(n, words)
+
+
+def bare(n: int) -> Counted:
+    """A count without its thing, to bend what stands behind it: ``{n} of 24 items {n:is|are}``."""
+    return Counted(n, figure(n, ","))
 
 
 def plural(thing: str, n: int) -> str:
@@ -193,3 +199,8 @@ def arm_name(of: Any, *, strategy: bool = True, simulated: bool = True) -> str:
     mark = f" ({tr('simulated')})" if simulated and of.get("simulated") else ""
     parts = (f"{of['judge']}{mark}", of["dataset"], of["strategy"] if strategy else "", str(variant))
     return " · ".join(part for part in parts if part)
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """``name``, or with a number behind it where it is taken."""
+    return next(one for n in count(1) if (one := name if n == 1 else f"{name} {n}") not in taken)

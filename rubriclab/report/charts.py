@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any
 
 from rubriclab.figures import alignment as align
@@ -38,6 +38,7 @@ from rubriclab.findings.pulls import PullsResult
 from rubriclab.findings.ranking_results import RankingResult
 from rubriclab.findings.rasch_results import RaschResult
 from rubriclab.findings.rasch_words import no_ruler
+from rubriclab.findings.topic import Topic
 from rubriclab.findings.topics import Findings
 from rubriclab.findings.wording import WordingResult
 from rubriclab.model import Arm
@@ -59,8 +60,11 @@ class Section:
 
 def sections(findings: Findings) -> Iterator[Section]:
     """The charts of every topic of the run; topics of one title share a section."""
-    with_charts = (topic for topic in findings.topics if topic.key in CHARTS)
-    for title, topics in groupby(with_charts, key=lambda topic: topic.title):
+    by_title: dict[str, list[Topic[Any]]] = {}
+    for topic in findings.topics:
+        if topic.key in CHARTS:
+            by_title.setdefault(topic.title, []).append(topic)
+    for title, topics in by_title.items():
         drawn: list[Drawn] = []
         lines: list[str] = []
         for topic in topics:

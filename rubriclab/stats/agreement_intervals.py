@@ -26,6 +26,7 @@ FEWEST_SPREAD = 12
 denominator is then made by a few rare values, and what the others would be is not seen (skewed
 ratings, 15 and 30 items: 0.88 and 0.91 of intervals held)."""
 FEW_UNITS = "{n} units are too few for an interval; {least} are needed"
+ONE_UNIT = "1 unit is too few for an interval; {least} are needed"
 FEW_SPREAD = "{n:.0f} items lie outside the commonest pair of values, {least} are needed for an interval"
 _STILL = 1e-9
 _EDGE = 1.0 - 1e-9
@@ -108,7 +109,7 @@ def _estimated(of: LeftOut, ends: Callable[[], Interval], why: str = "") -> Esti
         return Estimated(float("nan"), NO_INTERVAL, why or "not defined: the values do not vary")
     n = len(of.without)
     if n < FEWEST:
-        return Estimated(float(of.value), NO_INTERVAL, Note.of(FEW_UNITS, n=n, least=FEWEST))
+        return Estimated(float(of.value), NO_INTERVAL, Note.of(ONE_UNIT if n == 1 else FEW_UNITS, n=n, least=FEWEST))
     if not np.isfinite(of.without).all():
         return Estimated(float(of.value), NO_INTERVAL, "it hangs on a single unit")
     if why:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from rubriclab.model import Comparison, Dataset, Item, Judge, Rubric
 from rubriclab.model.language import tr
+from rubriclab.model.wording import free_name
 from rubriclab.store.database import Database
 from rubriclab.store.faults import StoreError
 from rubriclab.store.objects import items_frame, items_of, reading_row
@@ -107,6 +109,13 @@ class Catalogue(Database):
                 [rubric.id, rubric.name, now(), json.dumps(rubric_to_value(rubric))],
             )
         return rubric.id
+
+    def add_rubric(self, rubric: Rubric) -> Rubric:
+        """Keep a rubric beside those there are, as it is kept: where another one has its name, it gets a number."""
+        others = {one.name for one in self.rubrics() if one.criteria != rubric.criteria}
+        kept = replace(rubric, name=free_name(rubric.name, others))
+        self.save_rubric(kept)
+        return kept
 
     def rubrics(self) -> tuple[Rubric, ...]:
         rows = self._rows("SELECT body FROM rubrics ORDER BY created DESC")

@@ -119,6 +119,17 @@ def _one_line(text: str, what: str, most: int) -> str:
     return line if any(unicodedata.category(sign)[0] not in "ZC" for sign in line) else ""
 
 
+_BY_TITLE = "lower(coalesce(r.title, r.name)) = lower(?)"
+_WAYS = (
+    "r.run = ?",
+    "starts_with(r.run, ?)",
+    "lower(r.run) = lower(?)",
+    "starts_with(lower(r.run), lower(?))",
+    _BY_TITLE,
+)
+"""What a run can be meant by, the narrowest way first."""
+
+
 class Listing(Catalogue):
     """The runs of a store as a list: found, called, tagged, archived, deleted and restored."""
 
@@ -132,21 +143,25 @@ class Listing(Catalogue):
         return self._run_infos("" if deleted else "WHERE r.deleted IS NULL", [])
 
     def run(self, run: str) -> RunInfo:
-        """The run of that name, or of a name that begins so. Raises StoreError otherwise.
+        """The run of that name, of a name that begins so, or of that title. Raises StoreError otherwise.
 
-        Of names that begin so one that is deleted counts only where no other does.
+        Capitals count only where they tell two runs apart. Of several one that is deleted counts only
+        where no other does.
         """
-        matches = self._run_infos("WHERE r.run = ?", [run])
-        matches = matches or self._run_infos("WHERE starts_with(r.run, ?)", [run])
+        matches: tuple[RunInfo, ...] = ()
+        way = ""
+        for way in _WAYS:
+            if matches := self._run_infos(f"WHERE {way}", [run]):
+                break
         if len(matches) > 1:
             matches = tuple(info for info in matches if info.deleted is None) or matches
         if len(matches) != 1:
-            known = ", ".join(info.run for info in self.runs()[:8]) or tr("none")
-            message = (
-                msg("The store {path} has {runs} that begin with “{run}”. Runs here: {known}.")
-                if matches
-                else msg("The store {path} has no run “{run}”. Runs here: {known}.")
-            )
+            several = msg("The store {path} has {runs} that begin with “{run}”. Runs here: {known}.")
+            if way == _BY_TITLE:
+                several = msg("The store {path} has {runs} with the title “{run}”: {known}. Give the name of one.")
+            message = several if matches else msg("The store {path} has no run “{run}”. Runs here: {known}.")
+            listed = matches if matches and way == _BY_TITLE else self.runs()
+            known = ", ".join(info.run for info in listed[:8]) or tr("none")
             raise StoreError(tr(message, path=self.path, runs=many(len(matches), "run"), run=run, known=known))
         return matches[0]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
+from rubriclab.app.views.comparison import _not_repeated
 from tests.e2e.lab import healthy
 from tests.simulated_runs import run_into
 
@@ -191,3 +194,23 @@ def test_pairs_meet_the_rubric_where_a_judge_did_both(runs: dict[str, str]) -> N
     app.selectbox(key=f"comparison-rubric-{runs['pairs']}").set_value(runs["options"]).run()
     healthy(app)
     assert any("decisions by pairs flip" in m.value for m in app.markdown)
+
+
+def test_stability_says_of_which_arm_it_speaks() -> None:
+    """The sentence above it tells of the noise by what another arm asked again."""
+    told = [
+        _not_repeated(cast(Any, SimpleNamespace(strategy="balanced", order_excess=SimpleNamespace(source=source))))
+        for source in ("fixed", "")
+    ]
+    assert told == ["the balanced arm asked no query twice; the fixed arm did", "the balanced arm asked no query twice"]
+
+
+def test_what_stands_below_a_number_is_not_cut_off() -> None:
+    def page() -> None:
+        from rubriclab.app.views.common import metrics
+
+        metrics(*[(f"Number {n}", "0.1", "-0.35 to 0.06; noise taken out; nothing measured", "") for n in range(4)])
+
+    app = healthy(AppTest.from_function(page).run())
+    assert [metric.delta for metric in app.metric] == [""] * 4
+    assert "noise taken out; nothing measured" in app.caption[3].value

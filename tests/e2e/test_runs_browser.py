@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from rubriclab.runs.manager import RunManager
+from rubriclab.runs.terms import Limits
 from rubriclab.store import Store
-from tests.e2e.lab import CHROMIUM, browser_page, running_lab, sees, settled, width_of
+from tests.e2e.lab import CHROMIUM, browser_page, page_beside, running_lab, sees, settled, width_of
 from tests.labkit import study
 
 pytestmark = [
@@ -46,3 +47,22 @@ def test_a_run_is_named_tagged_deleted_and_taken_back_at_390_pixels(tmp_path: Pa
     with Store(path) as store:
         info = store.run(runs[0])
         assert (info.name, info.tags, info.deleted, info.made_as) == (TITLE, ("mine alone",), None, "Drafts")
+
+
+def test_a_tab_that_another_one_has_overtaken_says_so_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    with Store(path) as store:
+        paused = RunManager(store).start(study(4, name="Drafts"), limits=Limits(max_calls=3)).wait(60.0)
+        assert paused.state == "paused"
+    with running_lab(path, tmp_path / "log") as address, browser_page() as behind:
+        behind.goto(f"{address}/runs")
+        settled(behind)
+        sees(behind, "paused")
+        with page_beside(behind) as ahead:
+            ahead.goto(f"{address}/runs")
+            settled(ahead)
+            ahead.get_by_role("button", name="Go on").click()
+            sees(ahead, "finished")
+        behind.get_by_role("button", name="Go on").wait_for(state="detached", timeout=20_000)
+        sees(behind, "finished")
+        assert behind.locator('[data-testid="stException"]').count() == 0

@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import ui
+from rubriclab.app.ui import listing
 from rubriclab.model import Design, Judge, Strategy, Study
 from rubriclab.runs.listed import local
 from rubriclab.store import RunWriter
@@ -314,3 +315,35 @@ def test_a_run_that_goes_on_shows_no_count_that_is_old_at_once() -> None:
     assert f"{info.planned} calls" in _about(replace(info, state="running", done=0), whole=False)
     assert "0 of" not in _about(replace(info, state="running", done=0), whole=False)
     assert "1 of" in _about(replace(info, state="paused", done=1), whole=False)
+
+
+def test_a_list_that_another_tab_has_overtaken_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tab says “paused”; in another somebody goes on with the run."""
+    drafts, _ = two()
+    looks: list[str] = []
+    monkeypatch.setattr("rubriclab.app.ui.listing._look", looks.append)
+    assert not looks
+    opened()
+    assert not looks, "nothing is unfinished: nothing to look after"
+    with ui.store()._transaction() as db:
+        db.execute("UPDATE runs SET state = 'paused' WHERE run = ?", [drafts])
+    app = opened()
+    assert looks == ["runs"]
+    assert any(button.key == f"runs-on-{drafts}" for button in app.button)
+    shown = dict(app.session_state["runs-drawn"])
+    assert listing._states() == shown
+    ui.manager().go_on(drafts).wait(60.0)
+    assert listing._states() != shown
+
+
+def test_going_on_from_a_page_that_is_behind_does_no_harm() -> None:
+    drafts, _ = two()
+    with ui.store()._transaction() as db:
+        db.execute("UPDATE runs SET state = 'paused' WHERE run = ?", [drafts])
+    behind, ahead = opened(), opened()
+    healthy(ahead.button(key=f"runs-on-{drafts}").click().run())
+    ui.manager().get(drafts).wait(60.0)
+    before = ui.store().run(drafts).done
+    healthy(behind.button(key=f"runs-on-{drafts}").click().run())
+    assert (ui.store().run(drafts).done, ui.store().run(drafts).state) == (before, "finished")
+    assert not any(button.key == f"runs-on-{drafts}" for button in behind.button)

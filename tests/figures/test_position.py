@@ -58,6 +58,15 @@ def test_heatmap_cells_can_be_clicked(arm) -> None:
     assert "largest is" in chart.alt
 
 
+def test_cells_of_many_places_carry_short_texts(arm, monkeypatch) -> None:
+    """At 390 pixels seven of “16% ●” beside each other run into one another."""
+    clear = replace(arm, table=replace(arm.table, clear=np.ones_like(arm.table.clear)))
+    share = f"{100 * arm.table.share[0, 0]:.0f}"
+    assert figures.heatmap(clear).figure.data[1].text[0] == f"<b>{share}%<br>●</b>"
+    monkeypatch.setattr(figures, "ROOMY", 2)
+    assert figures.heatmap(replace(clear)).figure.data[1].text[0] == f"<b>{share}<br>●</b>"
+
+
 def test_distribution_ends_with_the_unread(arm) -> None:
     chart = figures.score_distribution([arm])
     bars = chart.figure.data[0]

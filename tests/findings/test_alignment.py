@@ -339,6 +339,18 @@ def test_reads_are_not_counted_out_where_few_units_say_little(truth, raters) -> 
         assert words in budget_sentence(few)
 
 
+def test_it_is_said_why_more_reads_cannot_be_counted_out(truth, raters) -> None:
+    """Before, of one item read ten times: "Every item was read once"."""
+    scores = scores_of(truth, 1.0, 3)
+    one = alignment(make_run([(arm("balanced"), scores[:1])], raters=raters[:1])).arms[0]
+    assert (one.n_items, one.reads) == (1, 10)
+    assert "1 item with a rating and a score is too few" in budget_sentence(one)
+    once = alignment(make_run([(arm("fixed"), scores[:, :1])], raters=raters)).arms[0]
+    assert budget_sentence(once).endswith("every item was read once.")
+    same = alignment(make_run([(arm("fixed"), np.full_like(scores, 3.0))], raters=raters)).arms[0]
+    assert "all items have the same mean score" in budget_sentence(same)
+
+
 def test_an_unfinished_run_gives_no_verdict(truth, raters) -> None:
     run = make_run(
         [(arm("fixed"), scores_of(truth, 4.0, 3)), (arm("balanced"), scores_of(truth, 0.7, 4))], raters=raters

@@ -12,10 +12,11 @@ import pytest
 
 from rubriclab.findings.debiasing import DEBIASING, DEBIASING_OF_ARMS, _against_debiased, debiasing, place_prior
 from rubriclab.findings.debiasing_methods import Measured, Tally
-from rubriclab.findings.debiasing_results import Debiased, Debiasing
+from rubriclab.findings.debiasing_results import Debiased, Debiasing, Gain, gain_sentence
 from rubriclab.findings.plain import plain
 from rubriclab.model import Arm, Ordering, RunData
 from rubriclab.stats.human_correlation import LeftOut
+from rubriclab.stats.verdict import Effect
 
 SCORES = (1, 2, 3, 4, 5)
 STRONG = np.array([1.2, 0.2, -0.3, -0.6, -0.5])
@@ -291,3 +292,12 @@ def test_distances_within_the_references_noise_show_no_equivalence() -> None:
     some = LeftOut(0.2, np.linspace(0.19, 0.21, 9))
     _, ends = _against_debiased(key, {key: Measured(some, some, some), ("debiased", 1): alike})
     assert ends.low > 0
+
+
+def test_a_correction_that_harms_is_answered_with_no() -> None:
+    gains = {
+        -0.3: Gain("j", "d", "", "counts", Effect(-0.3, -0.4, -0.2, 0.1, "points", "effect", 0.95)),
+        0.3: Gain("j", "d", "", "counts", Effect(0.3, 0.2, 0.4, 0.1, "points", "effect", 0.95)),
+    }
+    assert gain_sentence(gains[-0.3]).startswith("No: correcting one call of j")
+    assert gain_sentence(gains[0.3]).startswith("Yes: correcting one call of j")

@@ -30,6 +30,12 @@ ROWS = [["1", "a, b"], ["2", 'say "x"'], ["3", "two\nlines"]]
         ("a.tsv", b"id,text\n1,x\n", ["a.tsv", "tab", "comma"]),
         ("a.csv", b"id,text\n1,\x81\n", ["a.csv", "byte 10", "0x81", "line 2", "UTF-8"]),
         ("a.csv", b"id,text\n1,\0\n", ["a.csv", "NUL", "byte 10"]),
+        ("a.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", ["a.csv", "is no text but a picture (PNG)", ".xlsx"]),
+        ("a.tsv", b"\xff\xd8\xff\xe0\0\x10JFIF", ["a.tsv", "JPEG"]),
+        ("a.csv", b"%PDF-1.7\n\0\x01", ["a.csv", "PDF"]),
+        ("a.csv", b"PK\x03\x04\x14\0", ["a.csv", "ZIP", "Excel"]),
+        ("a.jsonl", b"\x1f\x8b\x08\0", ["a.jsonl", "gzip"]),
+        ("a.json", b"PAR1\x15\x04", ["a.json", "Parquet"]),
         ("a.csv", b"\xff\xfei\x00d\x00,", ["a.csv", "UTF-16", "byte"]),
         ("a.jsonl", b'{"id": 1}\n{"id": \n', ["a.jsonl", "line 2", "column 8"]),
         ("a.jsonl", b'{"id": 1}\n[2]\n', ["a.jsonl", "line 2", "list"]),
@@ -49,6 +55,10 @@ def test_a_bad_file_is_named_with_the_place(name: str, content: bytes, words: li
         read_table(name, content)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_text_may_begin_as_another_kind_of_file_does() -> None:
+    assert list(read_table("a.csv", b"PAR1,BZh\n1,2\n").columns) == ["PAR1", "BZh"]
 
 
 def test_a_file_over_the_limit_is_refused_and_the_limit_can_be_lifted() -> None:

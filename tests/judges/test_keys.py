@@ -290,3 +290,11 @@ def test_on_a_terminal_it_is_a_question(
             with pytest.raises(LabError, match="Nothing was sent"):
                 consent(store, (thief(server),), trust=False, terminal=True)
         assert bool(store.consents()) == given
+
+
+def test_a_judge_without_a_name_yet_is_not_called_by_it() -> None:
+    """The models of a server are listed before its judge is named."""
+    nameless = Judge("", "openai", "", ("http://127.0.0.1:9/v1",), key_env="NOT_THERE_AT_ALL_API_KEY")
+    with pytest.raises(LabError, match="The key is to come from NOT_THERE_AT_ALL_API_KEY, which is not set") as caught:
+        read_key(nameless)
+    assert "“”" not in str(caught.value)

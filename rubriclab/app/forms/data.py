@@ -188,23 +188,24 @@ def _delimiter(uploaded: UploadedFile) -> str | None:
 
 def _result(uploaded: UploadedFile, delimiter: str | None, frame: pd.DataFrame, mapping: ColumnMapping) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    name = left.text_input(
-        tr("Name of the data set"),
-        uploaded.name.split(".")[0],
-        max_chars=80,
-        key=f"data-name-{uploaded.file_id}",
-        persist_state="session",
-    )
+    with left:
+        name = ui.name_input(
+            tr("Name of the data set"),
+            uploaded.name.split(".")[0],
+            most=80,
+            key=f"data-name-{uploaded.file_id}",
+            persist_state="session",
+        )
     skip = right.checkbox(
         tr("Leave out rows without a response"),
         key=f"data-skip-{uploaded.file_id}",
         persist_state="session",
         help=tr("They are counted in the data set's origin."),
     )
-    if not name.strip():
+    if not name:
         st.info(tr("Give the data set a name."), icon=":material/info:")
         return
-    dataset = _built((uploaded.file_id, delimiter), mapping, name.strip(), skip, frame)
+    dataset = _built((uploaded.file_id, delimiter), mapping, name, skip, frame)
     st.success(tr("This gives {facts}.", facts=facts(dataset).sentence()), icon=":material/check:")
     if dataset.origin != uploaded.name:  # what was left out, and how ratings were read
         st.caption(ui.plain(origin_said(dataset.origin)))

@@ -72,9 +72,9 @@ def import_form() -> None:
         source.columns.update(_columns(source))
     name = source.name.split(".")[0]
     if found != ARCHIVE:
-        name = st.text_input(tr("Name of the run"), name, max_chars=80, key=f"data-import-{files[0].file_id}")
-    if st.button(tr("Import"), type="primary", key="data-import", disabled=not name.strip(), icon=":material/input:"):
-        imported = _imported(source, found, name.strip())
+        name = ui.name_input(tr("Name of the run"), name, most=80, key=f"data-import-{files[0].file_id}")
+    if st.button(tr("Import"), type="primary", key="data-import", disabled=not name, icon=":material/input:"):
+        imported = _imported(source, found, name)
         st.session_state["run"] = imported.runs[0]
         if imported.log is None:
             st.switch_page(f"pages/{_findings_page(imported.runs[0])}.py")

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from rubriclab.app import ui
 from rubriclab.judges.keys import check_key_name
 from rubriclab.model import Judge, LabError
 from rubriclab.model.language import msg, tr
@@ -17,14 +18,15 @@ _KEY_START = re.compile(r"(sk|pk|gsk|hf|xai|ghp|nvapi|AIza)[-_]?[A-Za-z0-9]", re
 
 
 def name_field(judge: Judge | None, tag: str, first: str) -> str:
-    return st.text_input(
+    typed = ui.name_input(
         tr("Name"),
         judge.name if judge else "",
         key=f"{tag}-name",
-        max_chars=60,
+        most=60,
         placeholder=first or tr("a name of your own"),
         help=tr("How it is called in studies and results."),
-    ).strip() or (judge.name if judge else first)
+    )
+    return typed or (judge.name if judge else first)
 
 
 def key_field(judge: Judge | None, tag: str, *, first: str = "", placeholder: str = msg("none needed")) -> str:

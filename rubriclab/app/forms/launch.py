@@ -50,7 +50,7 @@ def summary(prepared: Prepared) -> None:
     )
     with st.container(horizontal=True, gap="medium"):
         for label, amount, about in shown:
-            st.metric(label, amount, help=about, width=150)
+            st.metric(label, amount, help=about, width="content")
     rows = [(c.judge, c.calls, c.tokens_in, c.tokens_out, _time(c.seconds), _money([c.money]), c.basis) for c in costs]
     names = [
         tr("judge"),
@@ -140,7 +140,7 @@ def balance_checks(prepared: Prepared) -> None:
         found = _balance(prepared, strategy)
         with st.container(border=True):
             st.markdown(
-                f"**{ui.plain(tr(strategy.name.capitalize()))}**: {many(found.reads, 'read')}, "
+                f"**{ui.plain(_called(strategy.name))}**: {many(found.reads, 'read')}, "
                 f"{many(found.distinct, 'different order')}. {found.sentence()}"
             )
             left, right = st.columns(2, gap="medium")
@@ -150,6 +150,12 @@ def balance_checks(prepared: Prepared) -> None:
             with right:
                 st.caption(tr("How often each (row) follows each other (column)"))
                 _counts(found.follows, found, "after")
+
+
+def _called(strategy: str) -> str:
+    """A way of ordering as the form above calls it; one that has a name of its own goes by that."""
+    titles: dict[str, str] = {kind: scheme.title for kind, scheme in designs.STRATEGIES.items()}
+    return tr(titles[strategy]) if strategy in titles else strategy
 
 
 def _balance(prepared: Prepared, strategy: Strategy) -> Balance:
@@ -220,7 +226,8 @@ def prompt_preview(prepared: Prepared) -> None:
 def _arm(planned: Plan) -> int:
     """The arm whose calls are shown; a study's one data set is named only where arms differ by its scales."""
     arms = named_by_set(planned.arms)
-    names = [arm_name(replace(arm, dataset="") if arms is planned.arms else arm) for arm in arms]
+    shown = [replace(arm, strategy=_called(arm.strategy)) for arm in arms]
+    names = [arm_name(replace(arm, dataset="") if arms is planned.arms else arm) for arm in shown]
     # By another key once the arms are others: the browser would go on showing the name of one that is gone.
     key = f"study-arm-shown-{hash(tuple(names))}"
     return int(st.selectbox(tr("Arm"), range(len(names)), key=key, format_func=names.__getitem__))

@@ -41,11 +41,10 @@ def _to_the_study(made: Replays) -> None:
     design = study.design
     st.session_state[KEPT] = {prompt.name: prompt for prompt in study.prompts}
     if study.rubric is not None:
-        ui.store().save_rubric(study.rubric)
-        st.session_state["study-rubric-wanted"] = study.rubric.name
+        st.session_state["study-rubric-wanted"] = ui.store().add_rubric(study.rubric).name
     st.session_state["study-data-wanted"] = codes[0]
     st.session_state[f"{CHOICE}axis"] = design.axis
     st.session_state[f"{CHOICE}tie"] = design.tie
     st.session_state[f"{CHOICE}list"] = max(design.list_size, 3)
-    st.session_state[f"{CHOICE}name"] = study.name[:60]
+    st.session_state[f"{CHOICE}name"] = study.name
     st.switch_page("pages/study.py")

@@ -1,16 +1,17 @@
-"""The Rubric page's forms: choose, upload, edit, keep; and how it will stand in the prompt."""
+"""The Rubric page's forms: edit, keep; and how it will stand in the prompt."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from rubriclab.app import ui
-from rubriclab.app.forms.common import all_rubrics, kept_dataset, rubric_sentence
+from rubriclab.app.forms.common import all_rubrics, rubric_sentence
 from rubriclab.app.forms.study_design import MODES
-from rubriclab.datasets.rubrics import dump_rubric, read_rubric
+from rubriclab.datasets.rubrics import dump_rubric
 from rubriclab.model import (
     MAX_OPTIONS,
     MIN_OPTIONS,
@@ -26,11 +27,10 @@ from rubriclab.model import (
     designs,
 )
 from rubriclab.model.language import msg, tr
+from rubriclab.model.wording import free_name
 from rubriclab.study.plan import ID_STYLES, score_labels
 from rubriclab.study.prompts.rubric import render_rubric
 
-BLANK = msg("A new rubric")
-UPLOADED = msg("From a file")
 EXAMPLE = Item(
     item_id="example",
     instruction="Explain in two sentences why the sky is blue.",
@@ -47,65 +47,6 @@ ORDERS: dict[str, StrategyKind] = {
 }
 STYLES = {"arabic": msg("arabic"), "letters": msg("letters"), "roman": msg("roman")}
 """What stands beside the scores, each as it is called."""
-DATA_PREFIX = "data:"
-
-
-def choose() -> tuple[Rubric, str]:
-    """The rubric to look at and edit, and the key of its widgets."""
-    known = all_rubrics()
-    names = {name: f"{name} · {tr(where)}" for name, (_, where) in known.items()}
-    for row in ui.store().datasets().to_dict("records"):
-        if row["own_rubric"]:
-            names[f"{DATA_PREFIX}{row['dataset']}"] = tr("{name} · a data set's own", name=row["name"])
-    options = [BLANK, UPLOADED, *names]
-    wanted = st.session_state.pop("rubric-wanted", None)
-    if wanted in options:
-        st.session_state["rubric-chosen"] = wanted
-    if st.session_state.get("rubric-chosen") not in options:
-        st.session_state["rubric-chosen"] = next(iter(names), BLANK)
-    chosen = st.selectbox(
-        tr("Rubric"),
-        options,
-        key="rubric-chosen",
-        persist_state="session",
-        format_func=lambda name: names.get(name) or tr(name),
-    )
-    if chosen == UPLOADED:
-        return _uploaded()
-    if chosen == BLANK:
-        return _blank()
-    if chosen.startswith(DATA_PREFIX):
-        dataset = kept_dataset(chosen.removeprefix(DATA_PREFIX))
-        if dataset.rubric is not None:
-            return dataset.rubric, f"rubric-{chosen}"
-    rubric = known[chosen][0]
-    return rubric, f"rubric-{rubric.id}"
-
-
-def _uploaded() -> tuple[Rubric, str]:
-    file = ui.upload(tr("A rubric"), type=["yaml", "yml", "json", "csv", "tsv", "xlsx"], key="rubric-file")
-    if file is None:
-        st.caption(
-            tr(
-                "YAML or JSON as the download below gives it, or a table with the columns criterion, score, "
-                "description."
-            )
-        )
-        st.stop()
-    return read_rubric(file.name, file.getvalue()), f"rubric-{file.file_id}"
-
-
-def _blank() -> tuple[Rubric, str]:
-    left, right = st.columns(2)
-    n = int(
-        left.number_input(
-            tr("Score options"), MIN_OPTIONS, MAX_OPTIONS, 5, key="rubric-blank-n", persist_state="session"
-        )
-    )
-    m = int(right.number_input(tr("Criteria"), 1, 20, 1, key="rubric-blank-m", persist_state="session"))
-    options = tuple(ScoreOption(score) for score in range(1, n + 1))
-    criteria = tuple(Criterion(f"Criterion {i}", options) for i in range(1, m + 1))
-    return Rubric("My rubric", criteria), f"rubric-blank-{n}-{m}"
 
 
 # ---------------------------------------------------------------- editing
@@ -116,10 +57,10 @@ def edit(rubric: Rubric, tag: str, *, narrow: bool = False) -> Rubric:
 
     ``narrow``: they stand in a column, where texts wrap instead of running out of sight.
     """
-    name = st.text_input(tr("Name"), rubric.name, key=f"{tag}-name", persist_state="session", max_chars=80)
+    name = ui.name_input(tr("Name"), rubric.name, key=f"{tag}-name", most=80, persist_state="session")
     if len(rubric.criteria) > 60:
         st.caption(tr("A rubric of so many criteria is edited in a file: download it, change it, upload it."))
-        return Rubric(name.strip() or rubric.name, rubric.criteria)
+        return Rubric(name or rubric.name, rubric.criteria)
     about = _criteria_table(rubric, tag)
     _follow_names(rubric, tag, about)
     options = _options_table(rubric, tag, several=len(about) > 1, narrow=narrow)
@@ -281,44 +222,77 @@ def _text(cell: Any) -> str:
     return "" if cell is None or cell is pd.NA or cell != cell else str(cell).strip()
 
 
-def keep(rubric: Rubric, tag: str) -> None:
-    """Save, use, download, delete."""
+def keep(rubric: Rubric, tag: str, kept_as: str) -> None:
+    """Save, use, download, delete. ``kept_as``: the kept rubric that is open here; empty where none is."""
     kept = {found.name: found for found in ui.store().rubrics()}
-    same = rubric.name in kept and kept[rubric.name].id == rubric.id
+    open_here = bool(kept_as) and rubric.name == kept_as
+    other = rubric.name in kept and not open_here and kept[rubric.name].id != rubric.id
+    free = free_name(rubric.name, all_rubrics())
+    if other:
+        st.warning(
+            tr(
+                "Another rubric is kept as “{name}”. Keep this one beside it as “{free}”, or change its name above.",
+                name=ui.plain(rubric.name),
+                free=ui.plain(free),
+            ),
+            icon=":material/content_copy:",
+        )
     with st.container(horizontal=True):
         if st.button(
-            tr("Keep this rubric") if rubric.name not in kept else tr("Keep the changes"),
+            tr("Keep the changes")
+            if open_here
+            else tr("Keep as “{name}”", name=ui.plain(free))
+            if other
+            else tr("Keep this rubric"),
             type="primary",
             key=f"{tag}-keep",
-            disabled=same,
+            disabled=rubric.name in kept and kept[rubric.name].id == rubric.id,
             icon=":material/save:",
             help=tr("Kept under its name. Runs that were made keep the rubric they had."),
         ):
-            ui.store().save_rubric(rubric)
-            st.session_state["rubric-wanted"] = rubric.name
-            ui.announce(tr("Kept “{name}”.", name=ui.plain(rubric.name)))
-            st.rerun()
-        st.download_button(
-            tr("Download (YAML)"),
-            dump_rubric(rubric),
-            f"{_file(rubric.name)}.yaml",
-            key=f"{tag}-yaml",
-            on_click="ignore",
-            icon=":material/download:",
-        )
-        if rubric.name in all_rubrics() and st.button(
-            tr("Use in a study"), key=f"{tag}-use", icon=":material/science:"
+            _kept(replace(rubric, name=free) if other else rubric, tag)
+        if other and st.button(
+            tr("Replace the other one"),
+            key=f"{tag}-replace",
+            icon=":material/swap_horiz:",
+            help=tr("The rubric that is kept as “{name}” now is lost; runs keep theirs.", name=ui.plain(rubric.name)),
         ):
-            st.session_state["study-rubric-wanted"] = rubric.name
-            st.switch_page("pages/study.py")
-        if rubric.name in kept and st.button(
-            tr("Delete"),
-            key=f"{tag}-delete",
-            icon=":material/delete:",
-            help=tr("Takes it off this list; runs that were made with it stay as they are."),
-        ):
-            ui.store().delete_rubric(rubric.name)
-            st.rerun()
+            _kept(rubric, tag)
+        _further(rubric, tag, open_here=open_here)
+
+
+def _kept(rubric: Rubric, tag: str) -> None:
+    """Keep it and open it as kept: what was typed on the way there is not wanted a second time."""
+    ui.store().save_rubric(rubric)
+    ui.discard(tag)
+    st.session_state["rubric-wanted"] = rubric.name
+    ui.announce(tr("Kept “{name}”.", name=ui.plain(rubric.name)))
+    st.rerun()
+
+
+def _further(rubric: Rubric, tag: str, *, open_here: bool) -> None:
+    """What else can be done with a rubric than keep it."""
+    st.download_button(
+        tr("Download (YAML)"),
+        dump_rubric(rubric),
+        f"{_file(rubric.name)}.yaml",
+        key=f"{tag}-yaml",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+    known = all_rubrics().get(rubric.name)
+    usable = open_here or (known is not None and known[0].id == rubric.id)
+    if usable and st.button(tr("Use in a study"), key=f"{tag}-use", icon=":material/science:"):
+        st.session_state["study-rubric-wanted"] = rubric.name
+        st.switch_page("pages/study.py")
+    if open_here and st.button(
+        tr("Delete"),
+        key=f"{tag}-delete",
+        icon=":material/delete:",
+        help=tr("Takes it off this list; runs that were made with it stay as they are."),
+    ):
+        ui.store().delete_rubric(rubric.name)
+        st.rerun()
 
 
 def _file(name: str) -> str:

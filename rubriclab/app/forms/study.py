@@ -136,14 +136,12 @@ def _form() -> Setup | None:
         limits = _limits_step(judges)
         settled, width = _stop_step(axis)
         usual = f"{dataset.name}, {PROTOCOLS[axis].title.lower()}"  # names a run: the same in every language
-        name = st.text_input(
-            tr("Name of the study"), key=kept_choice("name", ""), max_chars=MAX_NAME, placeholder=usual
-        )
+        name = ui.name_input(tr("Name of the study"), key=kept_choice("name", ""), most=MAX_NAME, placeholder=usual)
         if not judges or not strategies:
             st.info(tr("Choose at least one judge and one way of ordering."), icon=":material/info:")
             return None
         return Setup(
-            name=name.strip() or usual,
+            name=name or usual,
             data=data,
             take=take,
             draw=draw,

@@ -70,7 +70,7 @@ def _fill(info: RunInfo, asked: tuple[str, str]) -> Opened:
     study = ui.store().study(info.run)
     known = {name: rubric for name, (rubric, _) in all_rubrics().items()}
     choices, missing = choices_of(study, known)
-    choices["name"] = (f"{study.name[: MAX_NAME - 7]} (copy)" if asked[0] == "copy" else study.name)[:MAX_NAME]
+    choices["name"] = f"{study.name[: MAX_NAME - 7]} (copy)" if asked[0] == "copy" else study.name
     forget()
     st.session_state[REMEMBERED] = {f"{CHOICE}{name}": value for name, value in choices.items()}
     st.session_state[KEPT] = {prompt.name: prompt for prompt in study.prompts}

@@ -131,9 +131,9 @@ def _try(bench: Bench, version: Version, rubric: Rubric, tag: str, *, edited: bo
     left = known is not None and takes.asked > 0
     name = version.name
     if edited and known is None:
-        name = st.text_input(
-            tr("Name of this version"), _free_name(bench), key=f"{tag}-version", persist_state="session", max_chars=40
-        ).strip()
+        name = ui.name_input(
+            tr("Name of this version"), _free_name(bench), key=f"{tag}-version", persist_state="session", most=40
+        )
     elif edited and known is not None:
         st.caption(
             tr(
@@ -201,7 +201,8 @@ def _free_name(bench: Bench) -> str:
 def keep(version: Version) -> None:
     """The version's rubric into the list of rubrics, under a name of its own, and as a file."""
     rubric = replace(version.rubric, name=f"{version.rubric.name}, {version.name}")
-    kept = any(known.id == rubric.id for known in ui.store().rubrics())
+    same = [known for known in ui.store().rubrics() if known.criteria == rubric.criteria]
+    kept = any(known.name.startswith(rubric.name) for known in same)  # a number was added to a name that was taken
     with st.container(horizontal=True):
         if st.button(
             tr("Kept among the rubrics") if kept else tr("Keep among the rubrics"),
@@ -210,8 +211,8 @@ def keep(version: Version) -> None:
             disabled=kept,
             help=tr("As “{name}”, to be used in a study.", name=ui.plain(rubric.name)),
         ):
-            ui.store().save_rubric(rubric)
-            ui.announce(tr("Kept “{name}”.", name=ui.plain(rubric.name)))
+            made = ui.store().add_rubric(rubric)
+            ui.announce(tr("Kept “{name}”.", name=ui.plain(made.name)))
             st.rerun()
         st.download_button(
             "YAML",

@@ -33,6 +33,7 @@ from rubriclab.app.ui.guard import door
 from rubriclab.app.ui.language import Awaited, dated, inside, language_chooser, speak_as_chosen
 from rubriclab.app.ui.lasting import discard, fill_table, table, table_now, upload
 from rubriclab.app.ui.listing import run_list, run_shelves
+from rubriclab.app.ui.naming import name_input
 from rubriclab.app.ui.notices import tab_title, watch_runs
 from rubriclab.app.ui.numbers import PERCENT, number_column, written
 from rubriclab.app.ui.reading import reading_fields
@@ -86,6 +87,7 @@ __all__ = [
     "judged_runs",
     "language_chooser",
     "manager",
+    "name_input",
     "number_column",
     "open_findings",
     "page",

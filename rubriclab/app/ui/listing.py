@@ -25,6 +25,8 @@ from rubriclab.store.listing import MAX_TAG, MAX_TAGS, MAX_TITLE
 
 AT_ONCE = 20
 """Runs that are drawn before more are asked for: each has a menu."""
+FOLLOWED = 3.0
+"""Seconds between two looks at the states of the runs that the list shows."""
 _ASIDE = {"archived": msg("**{name}** is archived."), "deleted": msg("**{name}** is deleted.")}
 _UNDO, _REFUSED = "runs-moved-last", "runs-refused"
 
@@ -37,6 +39,7 @@ def run_list(*, limit: int | None = None, key: str, trials: bool = False) -> Non
         _nothing_yet()
     for info in runs:
         _card(info, key)
+    _follow(key)
 
 
 def run_shelves(*, key: str) -> None:
@@ -62,6 +65,27 @@ def run_shelves(*, key: str) -> None:
     ):
         st.query_params["shown"] = str(shown + AT_ONCE)
         st.rerun()
+    _follow(key)
+
+
+def _follow(key: str) -> None:
+    """Draw the page again once a run is in another state than it shows: another tab may pause it, or go on with it.
+
+    Looked after only while a run is unfinished: the others do not change by themselves.
+    """
+    st.session_state[f"{key}-drawn"] = states = _states()
+    if any(state not in ("finished", "imported") for state in states.values()):
+        st.fragment(partial(_look, key), run_every=FOLLOWED)()
+
+
+def _look(key: str) -> None:
+    if st.session_state.get(f"{key}-drawn") != _states():
+        st.rerun()
+
+
+def _states() -> dict[str, str]:
+    """The runs that no one deleted, by name, with their states."""
+    return {info.run: _state(info) for info in store().runs()}
 
 
 def _nothing_yet() -> None:
@@ -77,10 +101,17 @@ def _as_it_goes(info: RunInfo) -> RunInfo:
     """A run with the state and the count of this moment, of which the store has been told less."""
     going = manager().get(info.run)
     shown = going.snapshot() if going is not None else None
+    return replace(info, state=_state(info), done=max(shown.done, info.done) if shown else info.done)
+
+
+def _state(info: RunInfo) -> str:
+    """The state of this moment."""
+    going = manager().get(info.run)
+    shown = going.snapshot() if going is not None else None
     state = shown.state if shown and shown.active else info.state
     if info.origin == TRIAL_ORIGIN and state == "paused" and info.reason.startswith(AGENDA_DONE):
         state = "finished"  # a trial asks a part of its study, and that is all of it
-    return replace(info, state=state, done=max(shown.done, info.done) if shown else info.done)
+    return state
 
 
 # ---------------------------------------------------------------- one run

@@ -18,6 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rubriclab.app.ui.frame import KEPT_ACROSS_STORES, announce, faults, plain
 from rubriclab.app.ui.language import dated
+from rubriclab.app.ui.naming import name_input
 from rubriclab.judges.serving import served, why_missing
 from rubriclab.model.language import msg, tr
 from rubriclab.store import Store
@@ -172,7 +173,7 @@ def _go(name: str) -> None:
 
 def _new(stores: dict[str, Path]) -> None:
     with st.form("store-new", border=False, clear_on_submit=False):
-        typed = st.text_input(tr("A new store"), key="store-name", placeholder=tr("Name"), max_chars=60).strip()
+        typed = name_input(tr("A new store"), key="store-name", placeholder=tr("Name"), most=60)
         if not st.form_submit_button(tr("Make it"), icon=":material/add:"):
             return
     name = typed.removesuffix(SUFFIX).rstrip(". ")

@@ -10,7 +10,7 @@ from rubriclab.app.views import common as uf
 from rubriclab.figures.alignment import budget_curves, difference_forest, forest, ordering_dots, reliability_curves
 from rubriclab.figures.style import Chart
 from rubriclab.findings.alignment import AlignmentResult, alignment_sentence
-from rubriclab.findings.alignment_advice import budget_sentence
+from rubriclab.findings.alignment_advice import budget_sentence, why_no_dependability
 from rubriclab.findings.alignment_arms import ArmAlignment
 from rubriclab.findings.topic import setting
 from rubriclab.model.language import figure, msg, tr
@@ -95,19 +95,22 @@ def strategies(info: RunInfo, found: AlignmentResult) -> dict[str, Chart]:
 
 def orders(info: RunInfo, arm: ArmAlignment, found: AlignmentResult) -> dict[str, Chart]:
     """What averaging more orders buys, and how single orders fare."""
-    mine = [a for a in found.arms if setting(a.arm) == setting(arm.arm) and len(a.budget) > 1]
+    about = [a for a in found.arms if setting(a.arm) == setting(arm.arm)]
     left, right = st.columns(2, gap="large")
     with left:
-        drawn = _more_orders(info, mine)
+        drawn = _more_orders(info, arm, [a for a in about if len(a.budget) > 1])
     with right:
         drawn |= _single_orders(info, arm)
     return drawn
 
 
-def _more_orders(info: RunInfo, mine: list[ArmAlignment]) -> dict[str, Chart]:
+def _more_orders(info: RunInfo, arm: ArmAlignment, mine: list[ArmAlignment]) -> dict[str, Chart]:
     st.subheader(tr("What more orders buy"), anchor=False, help=ui.about("budget"))
     if not mine:
-        st.caption(tr("Every item was read once, so there is no curve."))
+        if arm.reads < 2 or arm.n_items < 2:
+            st.caption(tr("There is no curve: {why}.", why=ui.plain(why_no_dependability(arm))))
+        else:
+            st.caption(tr("There is no curve: it takes two items or more that were read in full."))
         return {}
     view = uf.toggle(
         tr("Measure"),

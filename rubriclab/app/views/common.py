@@ -69,7 +69,10 @@ def metrics(*cells: tuple[str, str, str, str]) -> None:
     width = -(-len(cells) // rows)
     for start in range(0, len(cells), width):
         for place, (label, value, below, about) in zip(st.columns(width), cells[start : start + width], strict=False):
-            place.metric(label, value, below, delta_color="off", delta_arrow="off", help=about or None)
+            with place.container(gap="xxsmall"):
+                st.metric(label, value, help=about or None)
+                if below:
+                    st.caption(ui.plain(below))  # as the metric's own “delta” it would be cut off in a narrow column
 
 
 def verdict(shown: Effect, title: str, about: str) -> None:

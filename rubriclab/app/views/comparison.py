@@ -39,6 +39,7 @@ def _place_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
     choices = tr("; by the choices {estimate}", estimate=number(by.estimate, "+.2f")) if by else ""
     changed, measured = beyond_noise_parts(excess.effect.estimate, "+.0%")
     ends = interval(excess.effect.interval, "+.0%")
+    noise = tr("noise of the {source} arm", source=excess.source) if excess.source else ""
     return [
         (
             tr("Advantage of the first place"),
@@ -54,7 +55,7 @@ def _place_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
         (
             tr("Choices changed by the order alone"),
             changed,
-            "; ".join(filter(None, (ends, measured))) if known else tr("no order asked twice"),
+            "; ".join(filter(None, (ends, measured, noise))) if known else tr("no order asked twice"),
             ui.about("order_excess"),
         ),
     ]
@@ -107,11 +108,18 @@ def _paper_metrics(judge: JudgeComparison) -> list[tuple[str, str, str, str]]:
         (
             tr("Stability (RS)"),
             number(judge.rs, ".1%"),
-            stable if judge.usable.queries else tr("no query asked twice"),
+            stable if judge.usable.queries else _not_repeated(judge),
             ui.about("rs"),
         ),
         (tr("Unreadable"), number(judge.error, ".1%"), many(judge.usable.series, "comparison"), ui.about("error")),
     ]
+
+
+def _not_repeated(judge: JudgeComparison) -> str:
+    """Why an arm has no stability, with the arm that asked again and tells of the noise: the sentence above names it."""
+    mine = tr("the {strategy} arm asked no query twice", strategy=judge.strategy)
+    other = judge.order_excess.source
+    return tr("{mine}; the {source} arm did", mine=mine, source=other) if other else mine
 
 
 def _places(judge: JudgeComparison) -> None:

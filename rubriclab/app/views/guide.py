@@ -159,7 +159,7 @@ def _beside_noise(one: OrderBesideNoise) -> str:
         excess = beyond_noise(100 * one.excess, "+.0f", tr("percentage points"))
         said = tr("whether the order adds to that is undecided: {excess} ({held})", excess=excess, held=held)
     else:
-        said = tr("{items} answers are too few to say what the order adds", items=one.items)
+        said = tr("{answers} {answers:is|are} too few to say what the order adds", answers=many(one.items, "answer"))
     return tr(
         "**{judge}** gives another score in {same:.0%} of pairs of readings in the same order and in "
         "{other:.0%} in different orders: {said}.",

@@ -156,7 +156,7 @@ def _writer(bench: Bench, base: Version) -> None:
 def _write(bench: Bench, base: Version, writer: Judge) -> None:
     with st.spinner(tr("{writer} writes …", writer=ui.plain(writer.name))):
         made = reword(bench.study, base.rubric, writer, ui.store(), secrets=ui.secrets())
-    ui.store().save_rubric(made)
+    made = ui.store().add_rubric(made)
     st.session_state.pop(f"suggest-tried-{base.run}", None)
     st.query_params.pop("try", None)
     ui.announce(tr("Kept among the rubrics: {name}", name=made.name))
