@@ -16,7 +16,7 @@ def add_card(parsers: Any) -> None:
         "not worse than the best by a margin. rubriclab.apply asks by it, in a pipeline of yours."
     )
     made = command(parsers, "card", card, about)
-    made.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
+    made.add_argument("run", metavar="RUN", help="a run's name, the beginning of it, or its title")
     made.add_argument(
         "--arm", type=_code, metavar="N", help="any arm of the judge and setting (default: the run's only one)"
     )

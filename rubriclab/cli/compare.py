@@ -16,7 +16,7 @@ MOST_PAIRS = 10
 def add_compare(parsers: Any) -> None:
     about = "Set the judges and strategies of runs side by side, and their differences."
     made = command(parsers, "compare", compare, about)
-    made.add_argument("runs", nargs="+", metavar="RUN", help="a run's name or the beginning of it")
+    made.add_argument("runs", nargs="+", metavar="RUN", help="a run's name, the beginning of it, or its title")
     made.add_argument(
         "--less",
         nargs=2,

@@ -22,7 +22,7 @@ LONGEST = 60
 def add_judgments(parsers: Any) -> None:
     about = "List the judgments behind a number of a run: what was shown, chosen and written."
     made = command(parsers, "judgments", judgments, about)
-    made.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
+    made.add_argument("run", metavar="RUN", help="a run's name, the beginning of it, or its title")
     made.add_argument("--arm", type=int, metavar="N", help="judge and strategy by number, as this command lists them")
     made.add_argument("--score", type=int, metavar="S")
     made.add_argument("--position", type=int, metavar="P", help="1 is the first shown, 0 a tie")

@@ -27,7 +27,7 @@ def add_runs(parsers: Any) -> None:
         "delete and restore. A run's name in addresses, files and archives stays what it was."
     )
     made = command(parsers, "runs", runs, about)
-    made.add_argument("runs", nargs="*", metavar="RUN", help="a run's name or the beginning of it")
+    made.add_argument("runs", nargs="*", metavar="RUN", help="a run's name, the beginning of it, or its title")
     tags = "with RUN: put this tag on it; else list runs that have it (may be given more than once)"
     made.add_argument("--tag", action="append", default=[], metavar="TAG", help=tags)
     looked = made.add_argument_group("which runs are listed")

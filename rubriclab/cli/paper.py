@@ -20,7 +20,7 @@ def add_paper(parsers: Any) -> None:
         "works they cite as BibTeX, figures, and its judgments as tables that R reads."
     )
     made = command(parsers, "paper", paper, about)
-    made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name or the beginning of it")
+    made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name, the beginning of it, or its title")
     made.add_argument(
         "--out", type=Path, required=True, metavar="FOLDER", help="a new folder, or a file that ends in .zip"
     )

@@ -19,7 +19,7 @@ def add_present(parsers: Any) -> None:
     )
     made = command(parsers, "present", present, about)
     add_language(made)
-    made.add_argument("run", metavar="RUN", help="a run's name or the beginning of it; trials are runs too")
+    made.add_argument("run", metavar="RUN", help="a run's name, the beginning of it, or its title; trials are runs too")
     made.add_argument("--judge", metavar="NAME", help="whose answers (default: the judge whose lie farthest apart)")
     made.add_argument("--out", type=_page, required=True, metavar="FILE.html", help="where it goes")
 

@@ -20,7 +20,7 @@ def add_report(parsers: Any) -> None:
     )
     made = command(parsers, "report", report, about)
     add_language(made)
-    made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name or the beginning of it")
+    made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name, the beginning of it, or its title")
     made.add_argument(
         "--out",
         type=_target,

@@ -14,7 +14,7 @@ from rubriclab.cli.report import write, write_html
 def add_results(parsers: Any) -> None:
     about = "Print all findings of a run."
     made = command(parsers, "results", results, about)
-    made.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
+    made.add_argument("run", metavar="RUN", help="a run's name, the beginning of it, or its title")
     made.add_argument(
         "--html", type=Path, metavar="OUT.html", help="write all numbers and charts into one HTML file as well"
     )
@@ -24,7 +24,7 @@ def add_results(parsers: Any) -> None:
 def add_export(parsers: Any) -> None:
     about = "Write a run to one archive that another lab can show, check and go on with: import it with --kind run."
     made = command(parsers, "export", export, about)
-    made.add_argument("run", metavar="RUN", help="a run's name or the beginning of it")
+    made.add_argument("run", metavar="RUN", help="a run's name, the beginning of it, or its title")
     made.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
 
 

@@ -21,7 +21,7 @@ def add_share(parsers: Any) -> None:
     )
     made = command(parsers, "share", share, about)
     add_language(made)
-    made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name or the beginning of it")
+    made.add_argument("runs", metavar="RUN", nargs="+", help="a run's name, the beginning of it, or its title")
     made.add_argument(
         "--out",
         type=Path,
