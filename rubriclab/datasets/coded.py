@@ -194,9 +194,8 @@ def rank_within(group: Ints, by: Ints) -> Codes:
 
 def rows_hash(judgments: pd.DataFrame) -> int:
     """The sum of the rows' hashes, modulo 2^64: the same for the same numbers in narrower columns."""
-    whole = {
-        name: np.int64 if pd.api.types.is_integer_dtype(kind) else np.float64 for name, kind in judgments.dtypes.items()
-    }
+    numbers = {name: kind for name, kind in judgments.dtypes.items() if pd.api.types.is_numeric_dtype(kind)}
+    whole = {name: np.int64 if pd.api.types.is_integer_dtype(kind) else np.float64 for name, kind in numbers.items()}
     total = 0
     for start in range(0, len(judgments), AT_ONCE):
         part = judgments.iloc[start : start + AT_ONCE].astype(whole)

@@ -118,7 +118,7 @@ def test_an_item_with_an_unread_reply_stays_in(truth, raters) -> None:
     scores[3] = np.nan
     found = alignment(make_run([(arm("balanced"), scores)], raters=raters)).arms[0]
     assert (found.n_items, found.excluded, found.unread) == (118, 2, 1)
-    assert any("none of their reads" in w for w in found.warnings)
+    assert any("none of its reads" in w for w in found.warnings)
     assert found.expected is None
 
 
