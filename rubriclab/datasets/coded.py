@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rubriclab.datasets.row_hash import AT_ONCE
 from rubriclab.datasets.tables import place, table_name
 from rubriclab.model import DataError
 from rubriclab.model.language import tr
@@ -26,8 +27,6 @@ Floats = NDArray[np.float64]
 Value = TypeVar("Value")
 MAX_WHOLE = 32_767
 """Of repeats, reads and arms: as the store keeps them."""
-AT_ONCE = 1_000_000
-"""Rows that are looked at together where more would be held for nothing."""
 _ONE_NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
@@ -190,17 +189,6 @@ def rank_within(group: Ints, by: Ints) -> Codes:
     rank = np.empty(len(group), dtype=np.int32)
     rank[order] = np.arange(len(group)) - np.repeat(starts, sizes)
     return rank
-
-
-def rows_hash(judgments: pd.DataFrame) -> int:
-    """The sum of the rows' hashes, modulo 2^64: the same for the same numbers in narrower columns."""
-    numbers = {name: kind for name, kind in judgments.dtypes.items() if pd.api.types.is_numeric_dtype(kind)}
-    whole = {name: np.int64 if pd.api.types.is_integer_dtype(kind) else np.float64 for name, kind in numbers.items()}
-    total = 0
-    for start in range(0, len(judgments), AT_ONCE):
-        part = judgments.iloc[start : start + AT_ONCE].astype(whole)
-        total += int(pd.util.hash_pandas_object(part, index=True).to_numpy().sum(dtype=np.uint64))
-    return total % 2**64
 
 
 def labels(column: Coded) -> pd.Series[str]:

@@ -22,8 +22,8 @@ from rubriclab.datasets.coded import (
     labels,
     number,
     rank_within,
-    rows_hash,
 )
+from rubriclab.datasets.row_hash import rows_hash
 from rubriclab.model import (
     MAX_OPTIONS,
     MIN_OPTIONS,

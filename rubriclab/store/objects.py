@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rubriclab.datasets.coded import AT_ONCE, rows_hash
+from rubriclab.datasets.row_hash import AT_ONCE, rows_hash
 from rubriclab.model import Arm, Comparison, Dataset, Item, Ordering, RunData, Study, Variant, fingerprint
 from rubriclab.model.data import rater_names
 from rubriclab.model.language import tr
@@ -273,7 +273,11 @@ def arm_of(body: Mapping[str, Any]) -> Arm:
 def stored_arm(body: str) -> Arm:
     """An arm from its row. Raises DamagedStore where the row holds no arm."""
     with reading_row("arms"):
-        return arm_of(json.loads(body))
+        arm = arm_of(json.loads(body))
+        texts = (arm.judge, arm.dataset, arm.strategy, arm.axis, str(arm.variant))
+        if not all(isinstance(text, str) for text in texts) or not all(type(score) is int for score in arm.scores):
+            raise ValueError("an arm of another shape")  # its texts name settings, its scores scales
+        return arm
 
 
 @contextmanager

@@ -15,9 +15,10 @@ import pytest
 
 from benchmarks.generated import generated_criteria, generated_scores
 from rubriclab.datasets import limits, parquet
-from rubriclab.datasets.coded import CodedTable, first_rows, joint, rank_within, rows_hash
+from rubriclab.datasets.coded import CodedTable, first_rows, joint, rank_within
 from rubriclab.datasets.imports import READERS, read_judgments
 from rubriclab.datasets.parquet import parquet_codes, parquet_frame
+from rubriclab.datasets.row_hash import rows_hash
 from rubriclab.datasets.tables import read_table
 from rubriclab.model import DataError, RunData
 from rubriclab.store import Store
@@ -136,7 +137,7 @@ def test_narrower_columns_have_the_same_hash(monkeypatch: pytest.MonkeyPatch) ->
     expected = int(pd.util.hash_pandas_object(wide, index=True).to_numpy().sum(dtype=np.uint64))
     narrow = wide.astype({"position": "int16", "mass": "float32"})
     assert rows_hash(wide) == rows_hash(narrow) == expected
-    monkeypatch.setattr("rubriclab.datasets.coded.AT_ONCE", 2)
+    monkeypatch.setattr("rubriclab.datasets.row_hash.AT_ONCE", 2)
     assert rows_hash(narrow) == expected
 
 
