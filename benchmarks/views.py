@@ -88,6 +88,8 @@ def import_one(store: str, rows: int, kind: str, *, layout: str, seed: int = 0) 
         (run,) = import_file(lambda: kept, Source(file), kind=kind, name=f"bench {kind}").runs
         wall, cpu, peak = time.perf_counter() - start, time.process_time() - busy, _peak()
         arms = len(kept.usage_by_arm(run))
+    table = file.stat().st_size / 1e6
+    file.unlink()  # a store that was named stays, and nothing beside it
     return {
         "run": run,
         "rows": judgments,
@@ -96,7 +98,7 @@ def import_one(store: str, rows: int, kind: str, *, layout: str, seed: int = 0) 
         "cpu": cpu,
         "before": before,
         "peak": peak,
-        "table": file.stat().st_size / 1e6,
+        "table": table,
         "file": Path(store).stat().st_size / 1e6,
     }
 

@@ -46,9 +46,7 @@ def corrected_means(data: RunData, *, cut: float | None = None, seed: int = 0) -
     cases = [(code, arm, rows) for code, arm, rows in data.by_arm() if arm.axis == "options" and not rows.empty]
     cut = data.cut if cut is None else cut
     arms = side_by_side(lambda case: _arm(data, *case, human, unit.code, unit.kind, cut), cases)
-    # A difference of two scales is no error of the judge's.
-    others = (other_scale(human[np.unique(rows["item"])], arm.scores) for _, arm, rows in cases)
-    warnings = dict.fromkeys(tr("The judge's means cannot be corrected: {why}.", why=why) for why in others if why)
+    warnings = dict.fromkeys(text for arm in arms if not arm.systems for text in arm.warnings)
     return CorrectedResult(tuple(arm for arm in arms if arm.systems), tuple(warnings))
 
 
@@ -88,8 +86,10 @@ def _arm(
     middle = (min(arm.scores) + max(arm.scores)) / 2.0
     judged = _judged(rows, arm, human[rows.item_code], unit[rows.item_code], middle if cut is None else cut)
     judged = judged._replace(sesoi=data.smallest_effect * step(arm.scores), resampled=kind)
-    if not np.isfinite(judged.human).any() or other_scale(human[np.unique(judgments["item"])], arm.scores):
+    if not np.isfinite(judged.human).any():
         return CorrectedArm(code, arm, (), ())
+    if why := other_scale(judged.human, arm.scores):  # a difference of two scales is no error of the judge's
+        return CorrectedArm(code, arm, (), (tr("The judge's means cannot be corrected: {why}.", why=why),))
     tells = min(arm.scores) < judged.cut <= max(arm.scores)
     systems = [_system(name, judged.only(at), tells) for name, at in _systems(data.items, judged.item)]
     warnings = [

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.findings.frame import Bools, option_rows, score_index
-from rubriclab.findings.ratings import other_scale, ratings_of
+from rubriclab.findings.ratings import Ratings, other_scale, ratings_of
 from rubriclab.model import Arm, RunData
 from rubriclab.model.language import msg, tr
 from rubriclab.stats.choice_design import contrasts
@@ -82,9 +82,10 @@ def facets(data: RunData, arms: Sequence[Reading], unit: Ints, *, people: bool =
         return None
     off_scale, other = 0, ""
     if people:
-        other = other_scale(ratings_of(data.items).values[np.unique(item)], arms[0][0].scores)
+        given, judged = ratings_of(data.items), np.unique(item)
+        other = other_scale(given.values[judged], arms[0][0].scores)
     if people and not other:
-        *rated, off_scale = _ratings(data, np.unique(item), arms[0][0].scores, known)
+        *rated, off_scale = _ratings(given, judged, arms[0][0].scores, known)
         item, kind, score = (np.concatenate(two) for two in zip((item, kind, score), rated, strict=True))
     part = within_budget(item, unit, seed=seed)
     if part is not None:
@@ -108,9 +109,10 @@ def _of_arm(data: RunData, one: Reading, known: dict[Kind, int]) -> tuple[Ints, 
     return rows.item_code[rows.item[ok]], code[rows.ordering[ok]], rows.score[ok]
 
 
-def _ratings(data: RunData, items: Ints, scores: Sequence[int], known: dict[Kind, int]) -> tuple[Ints, Ints, Ints, int]:
+def _ratings(
+    people: Ratings, items: Ints, scores: Sequence[int], known: dict[Kind, int]
+) -> tuple[Ints, Ints, Ints, int]:
     """Ratings of ``items`` that are scores of the scale, and how many others there are."""
-    people = ratings_of(data.items)
     persons = people.named and len(people.names) <= MOST_PERSONS
     values = people.values[items]
     row, column = np.nonzero(np.isfinite(values))

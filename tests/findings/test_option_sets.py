@@ -84,7 +84,10 @@ def told(data: RunData) -> dict[str, dict[str, Advice]]:
 # ---------------------------------------------------------------- names
 
 
-def arm(scores: tuple[int, ...], judge: str = "J", variant: Variant = Variant(), dataset: str = "d") -> Arm:  # noqa: B008
+PLAIN = Variant()
+
+
+def arm(scores: tuple[int, ...], judge: str = "J", variant: Variant = PLAIN, dataset: str = "d") -> Arm:
     return Arm(judge, dataset, "balanced", scores=scores, n_positions=len(scores), variant=variant)
 
 
