@@ -1,156 +1,152 @@
-"""What is judged: items, comparisons, data sets."""
+"""Items with their texts and ratings, data sets of them, and the rubrics that they are judged by."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import Counter
-from collections.abc import Mapping, Sized
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 
-from rubriclab.model.faults import DataError
-from rubriclab.model.language import tr
-from rubriclab.model.rubric import Rubric
-from rubriclab.model.wording import many
+from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
-MAX_RATING = 1e9
-"""A rating further from 0 is no rating: its square, and sums of squares, would be rounded away."""
-MAX_RATER_NAME = 200
-"""Letters; what is longer is a text, in a column that was taken for one of names."""
+MIN_OPTIONS, MAX_OPTIONS = 2, 10
+MAX_ID = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One score and what it stands for. ``label``: what stands for it in prompt and reply; empty: its number."""
+
+    score: int
+    description: str = ""
+    label: str = ""
+
+    @property
+    def shown_label(self) -> str:
+        return self.label or str(self.score)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A named aspect with its own score options, kept in ascending order of score.
+
+    Raises LabError for fewer than 2 or more than 10 options, and for scores or labels that stand twice.
+    """
+
+    name: str
+    options: tuple[Option, ...]
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise LabError("A criterion has no name: give every criterion one.")
+        if not MIN_OPTIONS <= len(self.options) <= MAX_OPTIONS:
+            raise LabError(
+                f"Criterion “{shorten(self.name)}” has {count(len(self.options), 'score option')}; expected "
+                f"{MIN_OPTIONS} to {MAX_OPTIONS}. Add or remove options."
+            )
+        for values, what in (
+            ([option.score for option in self.options], "score"),
+            ([look_alike(option.shown_label) for option in self.options], "label"),
+        ):
+            twice = [value for value in values if values.count(value) > 1 or value == ""]
+            if twice:
+                raise LabError(
+                    f"Criterion “{shorten(self.name)}” has the {what} “{twice[0]}” twice or empty; every option needs "
+                    f"its own {what}."
+                )
+        object.__setattr__(self, "options", tuple(sorted(self.options, key=lambda option: option.score)))
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        return tuple(option.score for option in self.options)
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """One or more criteria under a name. Raises LabError for none, and for names that look alike."""
+
+    name: str
+    criteria: tuple[Criterion, ...]
+
+    def __post_init__(self) -> None:
+        if not self.criteria:
+            raise LabError(f"Rubric “{shorten(self.name)}” has no criterion: add at least one.")
+        names = [look_alike(criterion.name) for criterion in self.criteria]
+        for name, criterion in zip(names, self.criteria, strict=True):
+            if names.count(name) > 1:
+                raise LabError(
+                    f"Rubric “{shorten(self.name)}” has two criteria named “{shorten(criterion.name)}”; names must "
+                    "differ in more than case and blanks."
+                )
+
+    def criterion(self, name: str | None) -> Criterion:
+        """The criterion of that name, the only one where ``name`` is None. Raises LabError where there is none."""
+        if name is None and len(self.criteria) == 1:
+            return self.criteria[0]
+        for criterion in self.criteria:
+            if name is not None and look_alike(criterion.name) == look_alike(name):
+                return criterion
+        known = ", ".join(shorten(criterion.name, 30) for criterion in self.criteria[:8])
+        raise LabError(
+            f"Rubric “{shorten(self.name)}” has no criterion “{shorten(str(name))}”; it has {known}. Rename the "
+            "criterion in the data, or add it to the rubric."
+        )
+
+    @cached_property
+    def id(self) -> str:
+        return digest(asdict(self))[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to judge under one criterion (method: section 1).
+    """One answer to judge. ``ratings``: people's scores by rater name.
 
-    ``human`` holds one rating per rater who gave one, ``raters`` the name of the rater of each;
-    empty where they have no names (a mean, or slots: “the first rating”). ``block`` groups items that
-    share a text, ``prompt`` groups candidates that answer one instruction, ``candidate`` names who
-    wrote the response. ``references`` are reference answers by the score they stand for.
-    ``columns``: other columns of the data, those that a prompt asks for by name, as text.
+    ``criterion``: the one it is rated under, None for the rubric's only one (or for all of them in one call);
+    ``prompt`` groups answers to one instruction, ``block`` groups items about one text, ``candidate`` names who
+    wrote the answer. ``columns``: further columns of the data as text, which an own prompt may ask for.
     """
 
     item_id: str
+    response: str
     instruction: str = ""
-    response: str = ""
+    reference: str = ""
     criterion: str | None = None
     block: str | None = None
     prompt: str | None = None
     candidate: str | None = None
     task: str | None = None
-    human: tuple[float, ...] = ()
-    references: Mapping[int, str] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=dict)
-    raters: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Several candidates' answers to one prompt, to be compared with each other.
-
-    ``turns`` are the user's messages (one for a single-turn task); ``responses[i][t]`` is
-    candidate i's answer to turn t. ``columns``: those that all its candidates' items share.
-    """
-
-    item_id: str
-    turns: tuple[str, ...]
-    candidates: tuple[str, ...]
-    responses: tuple[tuple[str, ...], ...]
-    prompt: str | None = None
-    task: str | None = None
-    references: tuple[str, ...] = ()
+    ratings: Mapping[str, float] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """Items under a name, with the rubric the data brings along where it brings one.
-
-    ``origin`` says where it came from (a file name, a recipe, "sample"). Raises DataError
-    for no items, mixed kinds, repeated ids, and raters that are not one for each rating.
-    """
+class DataSet:
+    """Items under a name; ``origin`` says where from. Raises LabError for no items and for ids that look alike."""
 
     name: str
-    items: tuple[Item, ...] | tuple[Comparison, ...]
-    rubric: Rubric | None = None
+    items: tuple[Item, ...]
     origin: str = ""
 
     def __post_init__(self) -> None:
         if not self.items:
-            raise DataError(tr("Data set “{name}” has no items.", name=self.name))
-        seen: set[str] = set()
+            raise LabError(f"Data set “{shorten(self.name)}” has no items: it needs at least one row with an answer.")
+        seen: dict[tuple[str, str], str] = {}
         for item in self.items:
-            if item.item_id in seen:
-                raise DataError(
-                    tr(
-                        "Data set “{name}” has two items with the id “{item_id}”; ids must differ. Map another column as "
-                        "the id, or leave it out to number the rows.",
-                        name=self.name,
-                        item_id=item.item_id,
-                    )
+            if len(item.item_id) > MAX_ID:
+                raise LabError(
+                    f"An id of {len(item.item_id):,} signs begins “{shorten(item.item_id, 40)}”; expected at most "
+                    f"{MAX_ID:,}. Choose another column as the id."
                 )
-            seen.add(item.item_id)
-            if isinstance(item, Item) and item.raters:
-                try:
-                    rater_names(item.raters, item.human)
-                except ValueError as fault:
-                    raise DataError(
-                        tr(
-                            "Data set “{name}”, item “{item_id}”, has {fault}.",
-                            name=self.name,
-                            item_id=item.item_id[:60],
-                            fault=fault,
-                        )
-                    ) from None
+            key = (look_alike(item.item_id), look_alike(item.criterion or ""))
+            if key in seen:
+                raise LabError(
+                    f"Data set “{shorten(self.name)}” has the ids “{shorten(seen[key])}” and “{shorten(item.item_id)}”, "
+                    "which are the same or look alike. Choose another column as the id, or leave it out to number "
+                    "the rows."
+                )
+            seen[key] = item.item_id
 
-    @property
+    @cached_property
     def id(self) -> str:
-        """A hash of the name and of every field of every item; of columns where there are any.
-
-        Who the raters are decides no call, so their names are left out: a study whose raters are
-        named later is the same study, with the same answers.
-        """
-        digest = hashlib.sha256(self.name.encode())
-        names = [f.name for f in fields(self.items[0]) if f.name not in ("columns", "raters")]
-        for item in self.items:
-            row = [getattr(item, name) for name in names] + ([item.columns] if item.columns else [])
-            digest.update(json.dumps(row, ensure_ascii=False).encode())
-        return digest.hexdigest()[:32]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-
-def rater_names(names: object, ratings: Sized) -> tuple[str, ...]:
-    """``names`` as those of the raters of ``ratings``; none for None.
-
-    Raises ValueError, with what is there in words, unless there is a name for each rating, or none
-    at all, and no name stands twice.
-    """
-    if names is None:
-        return ()
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise ValueError(tr("raters {names!r} that are no list of names", names=str(names)[:60]))
-    if len(names) not in (0, len(ratings)):
-        raise ValueError(
-            tr(
-                "{raters} of {ratings}; name one for each rating, or none",
-                raters=many(len(names), "rater"),
-                ratings=many(len(ratings), "rating"),
-            )
-        )
-    if not all(name.strip() for name in names):
-        raise ValueError(tr("a rater without a name"))
-    if long := [name for name in names if len(name) > MAX_RATER_NAME]:
-        raise ValueError(
-            tr(
-                "a rater “{name}…” of {n:,} letters; {most} are kept of a name",
-                name=long[0][:40],
-                n=len(long[0]),
-                most=MAX_RATER_NAME,
-            )
-        )
-    if len(set(names)) < len(names):
-        twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise ValueError(tr("two ratings of the rater “{name}”; keep the one that counts", name=twice[:60]))
-    return tuple(names)
+        """A hash of what decides the calls: names of raters and ratings are left out."""
+        return digest(self.name, [asdict(replace(item, ratings={})) for item in self.items])[:32]

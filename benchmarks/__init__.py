@@ -1,1 +1,0 @@
-"""Benchmarks of the lab against others and against what is possible: ``python -m benchmarks``."""

@@ -1,1 +1,0 @@
-"""Forms in, parts of the Streamlit pages out, and what all pages share."""

@@ -1,1 +1,0 @@
-"""Parts of the findings pages: what they share, and what is too long for a page."""

@@ -1,1 +1,0 @@
-"""Arguments in, JSON or text out: the command line, one file a topic."""

@@ -1,1 +1,0 @@
-"""Files and public data sets in; data sets, rubrics and judgments made elsewhere out."""

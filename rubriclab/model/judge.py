@@ -1,0 +1,85 @@
+"""The settings of a judge: what a study file, a form and the store say about it. Never a key, only its variable's name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+JudgeKind = Literal["embedded", "vllm", "openai", "simulated"]
+
+# A variable whose name speaks of another purpose is never sent to a judge's server, whatever a study file says.
+FOREIGN_KEYS = re.compile(
+    r"AWS_|AZURE_CLIENT|GOOGLE_APPLICATION|GITHUB|GITLAB|SSH|DATABASE|POSTGRES|MYSQL|STRIPE|NPM_|PYPI"
+)
+
+
+class JudgeSettings(BaseModel):
+    """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.
+
+    ``temperature`` None leaves the server's own. ``rpm``: calls a minute. ``timeout``: seconds a call.
+    Prices are per million tokens. ``options`` belong to the kind (a model file, planted effects).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=100)
+    kind: JudgeKind = "embedded"
+    model: str = Field("smollm2-135m", max_length=300)
+    base_urls: tuple[str, ...] = ()
+    key_env: str | None = None
+    temperature: float | None = Field(0.0, ge=0, le=2)
+    max_tokens: int | None = Field(None, ge=1, le=100_000)
+    top_p: float | None = Field(None, gt=0, le=1)
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)
+    concurrency: int = Field(8, ge=1, le=2_048)
+    rpm: float | None = Field(None, gt=0)
+    timeout: float = Field(120.0, gt=0, le=3_600)
+    price_input: float | None = Field(None, ge=0)
+    price_output: float | None = Field(None, ge=0)
+    ca_file: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("base_urls")
+    @classmethod
+    def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for address in value:
+            if not re.match(r"https?://[^\s/?#@]+", address):
+                raise ValueError(
+                    f"“{address[:80]}” is no address; expected http://HOST:PORT/v1 or https://…, without a key in it"
+                )
+        return value
+
+    @field_validator("key_env")
+    @classmethod
+    def _variable(cls, value: str | None) -> str | None:
+        if not value:
+            return None
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", value):
+            raise ValueError("expected the name of an environment variable, as MY_API_KEY, never the key itself")
+        if FOREIGN_KEYS.search(value.upper()):
+            raise ValueError(f"{value} is another service's secret; a judge's key needs a variable of its own")
+        return value
+
+    @property
+    def simulated(self) -> bool:
+        return self.kind == "simulated"
+
+    def identity(self) -> dict[str, Any]:
+        """What decides an answer: part of a call's key. Pace, prices and timeouts are not."""
+        kept = (
+            "kind",
+            "model",
+            "base_urls",
+            "temperature",
+            "max_tokens",
+            "top_p",
+            "seed",
+            "reasoning_effort",
+            "extra",
+            "options",
+        )
+        return self.model_dump(mode="json", include=set(kept))

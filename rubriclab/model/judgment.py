@@ -1,0 +1,171 @@
+"""What a study asks and what comes back: conditions, orderings, calls, replies, and the table of judgments.
+
+The table is what every number starts from, whether a run made it, a file brought it or the store kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+import pandas as pd
+
+Reorder = Literal["options", "criteria"]
+
+
+class Status(IntEnum):
+    """How a call ended. A failure is a row like any other; only ``OK`` has a score."""
+
+    OK = 0
+    UNPARSED = 1
+    REFUSED = 2
+    TRUNCATED = 3
+    ERROR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """``shown[p]``: the score (or criterion) at position p + 1; ``labels[p]``: what stands for it there."""
+
+    shown: tuple[int | str, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Judge x data set x strategy x variant: what one arm of the results is about.
+
+    ``scores``: the scale, ascending; ``targets``: the criteria that one call scores (empty for score options);
+    ``positions``: how many options or criteria a list shows; ``drawn``: orders were drawn at random for each item.
+    """
+
+    judge: str
+    dataset: str
+    strategy: str
+    reorder: Reorder = "options"
+    scores: tuple[float, ...] = ()
+    targets: tuple[str, ...] = ()
+    positions: int = 0
+    variant: Mapping[str, Any] = field(default_factory=dict)
+    drawn: bool = False
+    simulated: bool = False
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """What conditions share that differ in their orders alone: each may be another's control."""
+        variant = tuple(sorted((str(key), str(value)) for key, value in self.variant.items()))
+        return self.judge, self.dataset, self.reorder, variant, self.scores, self.targets, self.positions
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question to a judge.
+
+    ``items``: codes into the run's items: one, or one a criterion in canonical order. ``scores``: the scale.
+    ``key``: sha256 over judge identity, sampling, template, messages, seed and repeat.
+    """
+
+    key: str
+    condition: int
+    items: tuple[int, ...]
+    ordering: Ordering
+    repeat: int
+    messages: tuple[Mapping[str, str], ...]
+    template: str
+    scores: tuple[int, ...]
+    max_tokens: int
+    temperature: float | None = 0.0
+    reasoning_effort: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, or why nothing did; not parsed yet.
+
+    ``top``: (token, log-probability) pairs at the first answer token. ``kind``: of an error, a word of
+    ``judges/faults.py``; ``retryable``: asking again can help; ``retry_after``: seconds the server asked for.
+    """
+
+    text: str = ""
+    finish: str = "stop"
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cached: int | None = None
+    seconds: float = 0.0
+    top: tuple[tuple[str, float], ...] = ()
+    model: str | None = None
+    error: str = ""
+    kind: str = ""
+    retryable: bool = False
+    retry_after: float | None = None
+    attempt: int = 1
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one item got out of a reply.
+
+    ``position``: from 1, where the chosen option (or the scored criterion) stood; None where nothing was parsed and
+    options are reordered. ``p``: probability of the option at each position; ``mass``: what fell on labels at all.
+    """
+
+    item: int
+    slot: int
+    status: Status
+    score: float | None = None
+    position: int | None = None
+    expected: float | None = None
+    mass: float | None = None
+    p: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """One call with its reply and outcomes: what the store keeps."""
+
+    call: Call
+    reply: Reply
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def status(self) -> Status:
+        """The call's own: OK where any outcome was parsed."""
+        return min(outcome.status for outcome in self.outcomes)
+
+
+ITEM_COLUMNS = ("item_id", "dataset", "criterion", "block", "prompt", "candidate", "task", "ratings")
+JUDGMENT_COLUMNS = (
+    "condition", "item", "ordering", "slot", "repeat", "call", "status", "score", "position", "expected", "mass",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JudgmentTable:
+    """A run's judgments as columns.
+
+    ``items``: one row an item, its index the item's code: ITEM_COLUMNS (``ratings``: dict rater -> score, may be
+    empty), and ``unit_text``: a hash of the text that names the item in other runs. ``orderings[k]``: what ordering
+    k shows. ``rows``: JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
+    conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``, ``expected``,
+    ``mass`` NaN where unknown. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition.
+    """
+
+    run: str
+    name: str
+    conditions: tuple[Condition, ...]
+    items: pd.DataFrame
+    orderings: tuple[Ordering, ...]
+    rows: pd.DataFrame
+    planned: tuple[int, ...] = ()
+    probabilities: Any = None
+    state: str = "finished"
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def simulated(self) -> bool:
+        return any(condition.simulated for condition in self.conditions)

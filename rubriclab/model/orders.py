@@ -1,0 +1,163 @@
+"""Ordering strategies: options (or criteria) and a seed in, the orders that one item is shown in out."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from rubriclab.model.text import LabError, count
+
+Shown = TypeVar("Shown", int, str)
+StrategyKind = Literal["balanced", "random", "fixed", "descending", "williams", "all", "min-bias", "custom"]
+MAX_CALLS = 1_000
+RANDOM_CALLS = 10
+ALL_WITHOUT_ASKING = 4
+
+
+def rotations(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """The n forward cyclic rotations: each option at each position once."""
+    line = tuple(options)
+    return [line[shift:] + line[:shift] for shift in range(len(line))]
+
+
+def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """n rotations and n rotations of the reverse: each option at each position twice (Xu et al. v2, section 3.1).
+
+    Two options have two distinct orders.
+    """
+    return list(dict.fromkeys(rotations(options) + rotations(tuple(options)[::-1])))
+
+
+def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """A Williams (1949) square: balanced for position and for the option just before.
+
+    n rows for even n, 2n for odd: the zigzag 0, 1, n-1, 2, n-2, ... shifted through all residues, and its mirror
+    image where n is odd.
+    """
+    line = tuple(options)
+    n = len(line)
+    zigzag = [0, *((step + 1) // 2 if step % 2 else n - step // 2 for step in range(1, n))]
+    rows = [tuple(line[(start + shift) % n] for start in zigzag) for shift in range(n)]
+    return rows if n % 2 == 0 else rows + [row[::-1] for row in rows]
+
+
+def every(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """All n! orders."""
+    return list(itertools.permutations(options))
+
+
+@dataclass(frozen=True)
+class StrategyAbout:
+    """What a form says of a strategy. ``drawn``: its orders come from the seed; ``listed``: from the user."""
+
+    title: str
+    caption: str
+    orders: Callable[[Sequence], list] | None = None  # type: ignore[type-arg]
+    drawn: bool = False
+    listed: bool = False
+
+
+STRATEGIES: dict[StrategyKind, StrategyAbout] = {
+    "balanced": StrategyAbout(
+        "Balanced", "Every option at every position equally often: all rotations, forwards and backwards.", balanced
+    ),
+    "random": StrategyAbout("Random", "Orders drawn at random for each answer.", drawn=True),
+    "fixed": StrategyAbout("Fixed", "The default order again and again.", lambda options: [tuple(options)]),
+    "descending": StrategyAbout("Descending", "The default order reversed.", lambda options: [tuple(options)[::-1]]),
+    "williams": StrategyAbout("Williams", "Balanced for the position and for what stands just before.", williams),
+    "all": StrategyAbout("All", "Every possible order.", every),
+    "min-bias": StrategyAbout("Least biased", "One order that an earlier run found to be least biased.", listed=True),
+    "custom": StrategyAbout("My own orders", "Orders that you write down.", listed=True),
+}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How the orders of an item are chosen.
+
+    ``repeats``: how often each order is asked; ``calls``: calls an item with repeats in, instead; ``orders``: of
+    ``custom`` and ``min-bias``, as score numbers, criterion names or 1-based indexes.
+    """
+
+    kind: StrategyKind
+    name: str
+    repeats: int = 2
+    calls: int | None = None
+    orders: tuple[tuple[int | str, ...], ...] = ()
+
+    @property
+    def drawn(self) -> bool:
+        return STRATEGIES[self.kind].drawn
+
+    def asked(
+        self, options: Sequence[Shown], *, seed: int = 0, item_id: str = ""
+    ) -> list[tuple[tuple[Shown, ...], int]]:
+        """(order, repeat from 0) of every call of one item, in the design's own order.
+
+        Raises LabError for a number of calls that the strategy cannot have, and for orders that are none.
+        """
+        orders, repeats = self._orders_and_repeats(options, seed, item_id)
+        return [(order, repeat) for repeat in range(repeats) for order in orders]
+
+    def distinct(self, options: Sequence[Shown]) -> int:
+        """How many orders one item is shown in."""
+        return len(dict.fromkeys(self._orders_and_repeats(options, 0, "")[0]))
+
+    def _orders_and_repeats(
+        self, options: Sequence[Shown], seed: int, item_id: str
+    ) -> tuple[list[tuple[Shown, ...]], int]:
+        about = STRATEGIES[self.kind]
+        if self.calls is not None and not 1 <= self.calls <= MAX_CALLS:
+            raise LabError(f"[design] calls of “{self.name}” is {self.calls}; expected 1 to {MAX_CALLS:,}.")
+        if self.kind == "all" and len(options) > ALL_WITHOUT_ASKING and self.calls != math.factorial(len(options)):
+            needed = math.factorial(len(options))
+            raise LabError(
+                f"“All” shows {len(options)} options in {needed:,} orders an answer. Set calls = {needed} to ask for "
+                "that, or choose balanced or random orders."
+            )
+        if about.drawn:
+            # random.sample of a seeded generator: the same orders on every machine and processor.
+            wanted = self.calls or RANDOM_CALLS
+            seeded = hashlib.sha256(f"{seed}|{item_id}".encode("utf-8", "surrogatepass")).digest()
+            rng = random.Random(int.from_bytes(seeded[:8], "big"))
+            return [tuple(rng.sample(tuple(options), len(options))) for _ in range(wanted)], 1
+        orders = self._listed(options) if about.orders is None else about.orders(options)
+        if self.calls is None:
+            return orders, self.repeats
+        if self.calls % len(orders):
+            below = max(1, self.calls // len(orders)) * len(orders)
+            raise LabError(
+                f"“{self.name}” shows {count(len(orders), 'order')} and cannot ask each equally often in {self.calls} "
+                f"calls; use {below} or {below + len(orders)}, or random orders."
+            )
+        return orders, self.calls // len(orders)
+
+    def _listed(self, options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+        if not self.orders:
+            raise LabError(f"“{self.name}” lists no orders; give at least one, as orders = [[5, 4, 3, 2, 1]].")
+        known = {str(option): option for option in options}
+        out = []
+        for order in self.orders:
+            shown = tuple(known[str(name)] for name in order if str(name) in known)
+            if len(order) != len(options) or len(set(shown)) != len(options):
+                raise LabError(
+                    f"“{self.name}” has the order {list(order)}; expected each of {list(options)} exactly once."
+                )
+            out.append(shown)
+        return out
+
+
+def exposure(options: Sequence[Shown], orders: Sequence[Sequence[Shown]]) -> list[list[int]]:
+    """How often each option (rows) stands at each position (columns) over ``orders``."""
+    return [[sum(order[p] == option for order in orders) for p in range(len(options))] for option in options]
+
+
+def follows(options: Sequence[Shown], orders: Sequence[Sequence[Shown]]) -> list[list[int]]:
+    """How often each option (rows) comes directly after each other one (columns)."""
+    pairs = [(after, before) for order in orders for before, after in itertools.pairwise(order)]
+    return [[pairs.count((after, before)) for before in options] for after in options]

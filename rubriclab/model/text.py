@@ -1,0 +1,66 @@
+"""Texts as they are kept and shown: errors with a cure, hashes, storable text, file names, terminal output."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from typing import Any
+
+REPLACEMENT = "�"
+
+
+class LabError(ValueError):
+    """Something that the user can mend. The message names the value, what was expected and what to do."""
+
+
+def digest(*parts: Any) -> str:
+    """sha256 in hex over the canonical JSON of ``parts``: sorted keys, no blanks, UTF-8."""
+    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def storable(text: str) -> str:
+    """``text`` as UTF-8 can write it: lone surrogates become U+FFFD, NUL goes (DuckDB and terminals stop at it)."""
+    if "\0" in text:
+        text = text.replace("\0", "")
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        # A pair of surrogates that stands as two is one character; a single one is half of one.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def look_alike(text: str) -> str:
+    """What two names that look the same have in common: NFKC, no case, no blanks, no invisible signs."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c for c in folded if not c.isspace() and unicodedata.category(c) not in ("Cf", "Cc"))
+
+
+def printable(text: str) -> str:
+    """``text`` for a terminal: control and direction-changing signs escaped, line breaks and tabs kept."""
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp") else f"\\u{ord(c):04x}"
+        for c in text
+    )
+
+
+def file_name(title: str, ending: str) -> str:
+    """A file name of at most 60 signs for any title: letters and digits of it, a hash, the ending (with its dot)."""
+    words = re.sub(r"[^a-z0-9]+", "-", unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower())
+    return f"{words.strip('-')[:40].strip('-') or 'run'}-{digest(title)[:8]}{ending}"
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """``text`` in messages: one line, at most ``most`` signs."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """``1 item``, ``2,000 items``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,1 +1,0 @@
-"""A plan in, judgments out: here, by batch files, on Ray; trials, references, cost."""

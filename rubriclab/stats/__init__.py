@@ -1,1 +1,0 @@
-"""Arrays in, numbers out. NumPy and SciPy (and statsmodels for regression) only."""
