@@ -44,11 +44,12 @@ class Criterion:
                 f"Criterion “{shorten(self.name)}” has {count(len(self.options), 'score option')}; expected "
                 f"{MIN_OPTIONS} to {MAX_OPTIONS}. Add or remove options."
             )
-        for values, what in (
-            ([option.score for option in self.options], "score"),
-            ([look_alike(option.shown_label) for option in self.options], "label"),
-        ):
-            twice = [value for value in values if values.count(value) > 1 or value == ""]
+        names = {
+            "score": [str(option.score) for option in self.options],
+            "label": [look_alike(option.shown_label) for option in self.options],
+        }
+        for what, values in names.items():
+            twice = [value for value in values if values.count(value) > 1 or not value]
             if twice:
                 raise LabError(
                     f"Criterion “{shorten(self.name)}” has the {what} “{twice[0]}” twice or empty; every option needs "

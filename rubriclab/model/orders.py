@@ -40,7 +40,7 @@ def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     image where n is odd.
     """
     line = tuple(options)
-    n = len(line)
+    n: int = len(line)
     zigzag = [0, *((step + 1) // 2 if step % 2 else n - step // 2 for step in range(1, n))]
     rows = [tuple(line[(start + shift) % n] for start in zigzag) for shift in range(n)]
     return rows if n % 2 == 0 else rows + [row[::-1] for row in rows]

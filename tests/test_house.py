@@ -1,0 +1,159 @@
+"""The house: rooms with budgets, imports that only go down, libraries in their rooms, names of the field."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "rubriclab"
+
+BUDGETS = {
+    "model": 950,
+    "stats": 1_100,
+    "core": 1_900,
+    "topics": 700,
+    "sinks": 1_300,
+    "study": 1_300,
+    "judges": 2_600,
+    "runs": 1_250,
+    "store": 1_150,
+    "data": 1_900,
+    "app": 2_900,
+    "cli": 700,
+}
+"""Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
+PRODUCT, TESTS, README = 18_000, 10_000, 200
+
+MAY_IMPORT = {
+    "model": set(),
+    "stats": {"model"},
+    "core": {"stats", "model"},
+    "topics": {"core", "stats", "model"},
+    "data": {"model"},
+    "study": {"model"},
+    "judges": {"model"},
+    "store": {"core", "data", "model"},
+    "sinks": {"topics", "core", "data", "model"},
+    "runs": {"study", "judges", "store", "topics", "core", "data", "model"},
+    "app": {"sinks", "runs", "study", "judges", "store", "topics", "core", "data", "model", "notebook"},
+    "cli": {"sinks", "runs", "study", "judges", "store", "topics", "core", "data", "model", "notebook"},
+    "notebook": {"sinks", "runs", "study", "judges", "store", "topics", "core", "data", "model"},
+}
+"""What each room stands on. A room that a later one needs is below it; nothing looks up or in a circle."""
+LIBRARY_ROOMS = {
+    "streamlit": {"app"},
+    "plotly": {"sinks"},
+    "duckdb": {"store", "data"},
+    "openai": {"judges"},
+    "xllamacpp": {"judges"},
+    "huggingface_hub": {"judges"},
+    "cyclopts": {"cli"},
+    "jinja2": {"sinks"},
+    "openpyxl": {"data"},
+    "yaml": {"data"},
+    "re2": {"study", "judges"},
+    "msgspec": {"judges"},
+}
+LATE = {"openai", "xllamacpp", "huggingface_hub", "openpyxl"}
+"""Libraries that cost a second to import or bring a native library: never at the top of a module."""
+REFUSED_NAMES = {"place", "unread", "turned", "way_of_asking", "usual", "less", "told", "found"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def lines(paths: list[Path]) -> int:
+    return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def imports(path: Path, *, top_only: bool = False) -> set[str]:
+    nodes = tree_of(path).body if top_only else ast.walk(tree_of(path))
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return names
+
+
+@pytest.mark.parametrize("room", BUDGETS)
+def test_a_room_keeps_its_budget(room: str) -> None:
+    used = lines(sorted((PACKAGE / room).rglob("*.py")))
+    assert used <= 1.1 * BUDGETS[room], f"{room} has {used} lines, its budget is {BUDGETS[room]}"
+
+
+def test_the_whole_keeps_its_budget() -> None:
+    product = modules() + sorted((ROOT / "pages").glob("*.py")) + [ROOT / "app.py"]
+    assert lines(product) <= PRODUCT
+    assert lines(sorted((ROOT / "tests").rglob("*.py"))) <= TESTS
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= README
+
+
+def test_every_room_has_a_budget() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert rooms == set(BUDGETS)
+
+
+def test_imports_only_go_down() -> None:
+    wrong = []
+    for path in modules():
+        room = room_of(path)
+        if room not in MAY_IMPORT:
+            continue
+        used = {name.split(".")[1] for name in imports(path) if name.startswith("rubriclab.")} - {room}
+        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(used - MAY_IMPORT[room])]
+    assert not wrong
+
+
+def test_libraries_stay_in_their_rooms() -> None:
+    wrong = []
+    for path in modules():
+        for name in {name.split(".")[0] for name in imports(path)} & set(LIBRARY_ROOMS):
+            if room_of(path) not in LIBRARY_ROOMS[name]:
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+        late = {name.split(".")[0] for name in imports(path, top_only=True)} & LATE
+        wrong += [f"{path.relative_to(ROOT)} imports {name} at its top" for name in late]
+    assert not wrong
+
+
+def test_plotly_is_in_one_file() -> None:
+    users = {path.name for path in modules() if any(name.split(".")[0] == "plotly" for name in imports(path))}
+    assert users <= {"charts.py"}
+
+
+def test_names_are_the_fields_own() -> None:
+    wrong = []
+    for path in modules():
+        for node in ast.walk(tree_of(path)):
+            name = getattr(node, "name", None) or getattr(node, "id", None) or getattr(node, "arg", None)
+            if isinstance(name, str) and name in REFUSED_NAMES:
+                wrong.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)} {name}")
+    assert not wrong
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    wrong = [str(path.relative_to(ROOT)) for path in modules() if path.stat().st_size and not ast.get_docstring(tree_of(path))]
+    assert not wrong
+
+
+def test_pages_are_a_title_and_a_call() -> None:
+    assert all(lines([path]) <= 30 for path in (ROOT / "pages").glob("*.py"))
+
+
+def test_nothing_writes_html_unescaped_into_a_page() -> None:
+    assert not [path for path in modules() if "unsafe_allow_html" in path.read_text("utf-8")]
