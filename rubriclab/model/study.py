@@ -172,8 +172,8 @@ def problems(fault: ValidationError) -> str:
     """A pydantic error in words: “[design] calls is 0; expected …”. No input longer than 60 signs is repeated."""
     lines = []
     for error in fault.errors()[:8]:
-        place = [str(part) for part in error["loc"]]
-        where = f"[{place[0]}] {'.'.join(place[1:])}".strip() if len(place) > 1 else (place[0] if place else "study")
+        path = [str(part) for part in error["loc"]]
+        where = f"[{path[0]}] {'.'.join(path[1:])}".strip() if len(path) > 1 else (path[0] if path else "study")
         message = error["msg"].removeprefix("Value error, ")
         if error["type"] == "extra_forbidden":
             lines.append(f"{where} is not known; check the spelling or leave it out")
