@@ -1,0 +1,239 @@
+"""A well-behaved server that speaks the OpenAI chat protocol, with a planted lean; it counts what it is asked.
+
+In a test: ``async with FakeServer() as server``, or ``with running(FakeServer(lean=1.0)) as server`` for one in a
+thread of its own. As a process: ``python -m tests.servers --latency 0.02`` prints one line of JSON with ``base_url``
+and serves until its standard input closes. 127.0.0.1 only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import math
+import random
+import re
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Self
+
+from aiohttp import web
+
+CALL_HEADER = "X-Rubriclab-Call"
+LISTED = re.compile(r"^Score ([^\s:]{1,20}):", re.M)
+"""An option as the lab's own prompts list it: ``Score N: ...``."""
+
+
+def completion(text: str | None, *, model: str = "test-model", finish: Any = "stop", **choice: Any) -> dict[str, Any]:
+    """A chat completion as OpenAI's servers send it; ``choice`` adds fields to the choice (``logprobs``)."""
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": model,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish, **choice}],
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 1,
+            "total_tokens": 101,
+            "prompt_tokens_details": {"cached_tokens": 40},
+        },
+    }
+
+
+def token_entry(token: str, top: Mapping[str, float]) -> dict[str, Any]:
+    """One token's entry of ``logprobs.content``; ``top``: token to log-probability."""
+    listed = [{"token": name, "logprob": value, "bytes": list(name.encode())} for name, value in top.items()]
+    return {"token": token, "logprob": top.get(token, -1.0), "bytes": [], "top_logprobs": listed}
+
+
+def failure(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> web.Response:
+    """An error as OpenAI-compatible servers send it."""
+    return web.json_response({"error": {"message": message, **more}}, status=status, headers=headers)
+
+
+class FakeServer:
+    """Answers every call after ``latency`` seconds.
+
+    ``text`` is what it says. Without it, it picks one of the options that the prompt lists as ``Score N:``, by a draw
+    from the prompt's own hash: log-odds ``lean`` for the first one listed, ``quality`` lost per squared step between a
+    score and the number that stands in the response as ``quality K`` (if one does); without a list it says 3. ``answer``
+    (request body -> text) replaces both. Token probabilities are those of the draw, unless ``probabilities`` is False.
+    ``rule(body, nth)`` may return a response of its own (see ``failure``) for the nth request of a call, from 0.
+
+    ``asked`` counts requests, ``answered`` complete answers; ``keys`` has the call key of every request in order of
+    arrival; ``bodies`` and ``headers`` the last ``keep``; ``most_in_flight`` how many were under way at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        text: str | None = None,
+        lean: float = 0.0,
+        quality: float = 0.0,
+        answer: Callable[[dict[str, Any]], str] | None = None,
+        rule: Callable[[dict[str, Any], int], web.StreamResponse | Awaitable[web.StreamResponse] | None] | None = None,
+        latency: float = 0.0,
+        model: str = "test-model",
+        key: str | None = None,
+        probabilities: bool = True,
+        owned_by: str = "tests",
+        port: int = 0,
+        keep: int = 50,
+        tls: Any = None,
+    ) -> None:
+        self.text, self.lean, self.quality, self.answer, self.rule = text, lean, quality, answer, rule
+        self.latency, self.model, self.key, self.probabilities = latency, model, key, probabilities
+        self.owned_by, self.port, self.tls = owned_by, port, tls
+        self.asked = self.answered = self.in_flight = self.most_in_flight = 0
+        self.keys: list[str] = []
+        self.bodies: deque[dict[str, Any]] = deque(maxlen=keep)
+        self.headers: deque[dict[str, str]] = deque(maxlen=keep)
+        self._seen: Counter[str] = Counter()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/v1"
+
+    async def __aenter__(self) -> Self:
+        app = web.Application(client_max_size=64 * 2**20)
+        app.add_routes(
+            [
+                web.post("/v1/chat/completions", self._chat),
+                web.get("/v1/models", self._models),
+                web.get("/health", self._health),
+                web.get("/version", self._version),
+            ]
+        )
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=1024, ssl_context=self.tls)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            await asyncio.sleep(0.01)  # closed connections are told so in the loop's next rounds
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            body = json.loads(await request.read())
+            call = request.headers.get(CALL_HEADER, "")
+            self.keys.append(call)
+            self.bodies.append(body)
+            self.headers.append(dict(request.headers))
+            if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
+                return failure(401, f"Incorrect API key provided: {request.headers.get('Authorization')}")
+            if self.latency:
+                await asyncio.sleep(self.latency)
+            nth = self._seen[call]
+            self._seen[call] += 1
+            response = self.rule(body, nth) if self.rule else None
+            if response is not None:
+                return await response if isinstance(response, Awaitable) else response  # type: ignore[misc]
+            self.answered += 1
+            return web.json_response(self.completion(body))
+        finally:
+            self.in_flight -= 1
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        text, chances = self._pick(body)
+        logprobs = None
+        if body.get("logprobs") and self.probabilities:
+            top = {token: math.log(max(chance, 1e-12)) for token, chance in chances.items()}
+            logprobs = {"content": [token_entry(text, top)]}
+        return completion(text, model=self.model, logprobs=logprobs)
+
+    def _pick(self, body: dict[str, Any]) -> tuple[str, dict[str, float]]:
+        """The text, and the chances of what it could have been."""
+        if self.answer is not None:
+            return self.answer(body), {}
+        if self.text is not None:
+            return self.text, {self.text: 0.9, "1": 0.05, "2": 0.05}
+        prompt = "\n".join(str(message.get("content", "")) for message in body.get("messages", ()))
+        listed = list(dict.fromkeys(LISTED.findall(prompt)))
+        if not listed:
+            return "3", {"3": 0.9, "1": 0.05, "2": 0.05}
+        right = re.search(r"quality (\d+)", prompt)
+        utilities = [self.lean if place == 0 else 0.0 for place in range(len(listed))]
+        for place, label in enumerate(listed):
+            if right and label.isdecimal():
+                utilities[place] -= self.quality * (int(label) - int(right[1])) ** 2
+        weights = [math.exp(value) for value in utilities]
+        draw = random.Random(hashlib.sha256(prompt.encode("utf-8", "replace")).digest())
+        text = draw.choices(listed, weights)[0]
+        return text, {label: weight / sum(weights) for label, weight in zip(listed, weights, strict=True)}
+
+    async def _models(self, request: web.Request) -> web.Response:
+        if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
+            return failure(401, "Incorrect API key provided")
+        entry = {"id": self.model, "object": "model", "created": 1, "owned_by": self.owned_by, "max_model_len": 2048}
+        return web.json_response({"object": "list", "data": [entry]})
+
+    async def _health(self, request: web.Request) -> web.Response:
+        del request
+        return web.Response(text="ok")
+
+    async def _version(self, request: web.Request) -> web.Response:
+        del request
+        return web.json_response({"version": "0.0.test"})
+
+
+@contextmanager
+def running(server: Any) -> Iterator[Any]:
+    """The server (any async context) in a thread with an event loop of its own."""
+    loop, ready, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with server:
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="test-server", daemon=True)
+    thread.start()
+    try:
+        if not ready.wait(10):
+            raise RuntimeError("the server did not start")
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(20)
+        loop.close()
+
+
+async def settled(server: FakeServer, seconds: float = 5.0) -> None:
+    """Wait until no request is being handled, so that the counts are complete."""
+    until = time.monotonic() + seconds
+    while server.in_flight and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds an answer takes")
+    parser.add_argument("--lean", type=float, default=0.0)
+    parser.add_argument("--quality", type=float, default=0.0)
+    parser.add_argument("--text")
+    parser.add_argument("--port", type=int, default=0)
+    given = parser.parse_args()
+    server = FakeServer(text=given.text, lean=given.lean, quality=given.quality, latency=given.latency, port=given.port)
+    with running(server):
+        print(json.dumps({"base_url": server.base_url, "model": server.model}), flush=True)
+        with suppress(KeyboardInterrupt):
+            sys.stdin.read()
+        print(json.dumps({"asked": server.asked, "answered": server.answered}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
