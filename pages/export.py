@@ -1,0 +1,5 @@
+"""Take results along."""
+
+from rubriclab.app import frame
+
+frame.show("export")

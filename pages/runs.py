@@ -1,0 +1,5 @@
+"""How far runs are, and which there are."""
+
+from rubriclab.app import frame
+
+frame.show("runs")

@@ -1,0 +1,133 @@
+"""The frame of every page: navigation and deep links in, a page without markup of strangers and without traces out."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import streamlit as st
+
+from rubriclab.app import guard
+from rubriclab.model.text import LabError, shorten
+
+log = logging.getLogger("rubriclab")
+
+HERE = Path(__file__).parent
+PAGES = HERE.parents[1] / "pages"
+
+
+class Entry(NamedTuple):
+    """One page: its file in ``pages/``, module here and address in one; its title in the bar; its icon."""
+
+    name: str
+    title: str
+    icon: str
+
+    @property
+    def file(self) -> Path:
+        return PAGES / f"{self.name}.py"
+
+
+ENTRIES = (
+    Entry("home", "Home", ":material/home:"),
+    Entry("setup", "Set up", ":material/tune:"),
+    Entry("runs", "Runs", ":material/play_circle:"),
+    Entry("results", "Results", ":material/grid_on:"),
+    Entry("export", "Export", ":material/ios_share:"),
+)
+
+
+def run() -> None:
+    """Called by app.py on every visit: the bar, then the page that the address names."""
+    st.set_page_config(page_title="rubriclab", page_icon=str(HERE / "mark.svg"), layout="wide")
+    st.logo(str(HERE / "logo.svg"), size="large")
+    st.html(HERE / "style.css")
+    page = st.navigation(
+        [
+            st.Page(entry.file, title=entry.title, icon=entry.icon, url_path=entry.name, default=entry.name == "home")
+            for entry in ENTRIES
+        ],
+        position="top",
+    )
+    if reason := guard.open_to_others():
+        st.warning(reason, icon=":material/lock_open:")
+    st.session_state["frame entered"] = True
+    if wanted := st.session_state.pop("frame wanted", None):
+        name, query = wanted
+        if name != page.url_path:
+            st.switch_page(PAGES / f"{name}.py", query_params=query)
+    page.run()
+
+
+def show(name: str) -> None:
+    """One page: ``page()`` of the module of that name. What goes wrong is said in words, without code or paths.
+
+    A server whose first visitor opens a deep link runs the page's file without app.py; the page then goes through
+    app.py and comes back to itself, its query kept.
+    """
+    if not st.session_state.get("frame entered"):
+        st.session_state["frame wanted"] = name, {key: st.query_params.get_all(key) for key in st.query_params}
+        st.switch_page(PAGES.parent / "app.py")
+    for text in st.session_state.pop("frame announced", ()):
+        st.toast(text, icon=":material/check:")
+    try:
+        import_module(f"rubriclab.app.{name}").page()
+    except LabError as fault:
+        st.error(safe(str(fault)), icon=":material/error:")
+    except Exception as fault:
+        if type(fault).__module__.startswith("streamlit"):
+            raise  # reruns, stops and changes of page travel as exceptions
+        log.exception("page %s failed", name)
+        st.error(
+            "Something in the lab itself failed. Your data and runs are untouched; the terminal where the lab runs "
+            "shows the details.",
+            icon=":material/bug_report:",
+        )
+
+
+@contextmanager
+def faults() -> Iterator[None]:
+    """A part of a page that may meet the user's mistakes: said where it happened, and the rest goes on."""
+    try:
+        yield
+    except LabError as fault:
+        st.error(safe(str(fault)), icon=":material/error:")
+
+
+def go(name: str, **query: str) -> NoReturn:
+    """Lead to another page, with what its address shall say."""
+    st.switch_page(PAGES / f"{name}.py", query_params=query)
+
+
+def announce(text: str) -> None:
+    """Say what was done once the page is drawn anew. ``text`` is markdown: names in it go through ``safe``."""
+    st.session_state["frame announced"] = [*st.session_state.get("frame announced", ()), text]
+
+
+def safe(text: str, most: int | None = None) -> str:
+    """Text of unknown origin for a markdown widget: nothing in it is markup or a link, and none of it is invisible.
+
+    Addresses become links escaped or not: a word joiner in them keeps them text. ``most``: signs shown.
+    """
+    if most is not None:
+        text = shorten(text, most)
+    text = re.sub("[\\u0000-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]+", " ", text)
+    text = re.sub(r"(://|@|www(?=\.))", "\\1\u2060", text)
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&=])", r"\\\1", text)
+
+
+def verbatim(text: str, *, height: int | None = None) -> None:
+    """A prompt, reply or upload shown exactly as it is: never markdown."""
+    st.code(text, language=None, wrap_lines=True, height=height or "content")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit one would say them in: ``40 s``, ``4 min``, ``2.5 h``."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

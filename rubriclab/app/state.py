@@ -1,0 +1,119 @@
+"""What pages share: the store, the runs of this server, the run that an address names, and its cached findings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.study import ReadingPart
+from rubriclab.model.text import LabError
+
+if TYPE_CHECKING:
+    from rubriclab.core.topic import Findings
+    from rubriclab.store.store import RunInfo, Store
+
+STORE_VARIABLE = "RUBRICLAB_STORE"
+EXAMPLES = Path(__file__).resolve().parents[2] / "data"
+
+
+def store_path() -> Path:
+    """The store's file: never from an address or a page, only from the environment."""
+    return Path(os.environ.get(STORE_VARIABLE) or "lab.duckdb").resolve()
+
+
+@st.cache_resource(show_spinner="Opening the store …")
+def _store(path: str) -> Store:
+    from rubriclab.store.store import Store
+
+    return Store.open(path)
+
+
+def store() -> Store:
+    """The user's store. Raises LabError where another process holds it, or it is none."""
+    return _store(str(store_path()))
+
+
+@st.cache_resource(show_spinner=False)
+def examples() -> Store:
+    """The recorded examples as a store of their own, in a folder that ends with the process."""
+    from rubriclab.store.bundle import import_bundle
+    from rubriclab.store.store import Store
+
+    folder = TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True)
+    opened = Store.open(Path(folder.name) / "examples.duckdb")
+    opened.folder = folder  # type: ignore[attr-defined]  # kept as long as the store is
+    for path in sorted(EXAMPLES.glob("example*.zip")):
+        import_bundle(opened, path)
+    return opened
+
+
+def recorded() -> str:
+    """The id of the recorded example. Raises LabError where the lab came without one."""
+    runs = examples().runs()
+    if not runs:
+        raise LabError("No recorded example came with this lab. Set up a run to see results.")
+    return min(runs, key=lambda info: (info.reorder != "options", info.name)).id
+
+
+def store_of(run_id: str) -> Store:
+    """The store that holds this run: the user's, or that of the recorded examples."""
+    return store() if any(info.id == run_id for info in store().runs()) else examples()
+
+
+def run_info(run_id: str) -> RunInfo:
+    """What the lists say of a run. Raises LabError for one that is in no store."""
+    return store_of(run_id).run(run_id)
+
+
+def listed() -> list[RunInfo]:
+    """Runs that results can be shown of, the newest first: the user's with judgments, then the recorded examples."""
+    own = [info for info in store().runs() if info.done]
+    return sorted(own, key=lambda info: info.created, reverse=True) + list(examples().runs())
+
+
+def run_choice() -> RunInfo | None:
+    """The run that the address names (``?run=``), else the latest finished one, else the recorded example.
+
+    A name that no run has, however strange, counts as none. None: there is neither a run nor an example.
+    """
+    runs = listed()
+    wanted = st.query_params.get("run", "")
+    chosen = [info for info in runs if wanted and (info.id == wanted or info.name == wanted)]
+    if not chosen and len(wanted) >= 4:
+        chosen = [info for info in runs if info.id.startswith(wanted)]
+    finished = [info for info in runs if info.state == "finished"]
+    return next(iter([*chosen[:1], *finished, *runs]), None)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _table(run_id: str, revision: int) -> JudgmentTable:  # noqa: ARG001 - a new revision is another table
+    return store_of(run_id).table(run_id)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _findings(run_id: str, revision: int, reading: str) -> Findings:
+    from rubriclab.core.judgments import Judgments
+    from rubriclab.core.topic import Findings
+
+    part = ReadingPart.model_validate_json(reading)
+    return Findings(Judgments(_table(run_id, revision), part.unit), part)
+
+
+def table(run_id: str) -> JudgmentTable:
+    """A run's judgments as they are now."""
+    return _table(run_id, run_info(run_id).revision)
+
+
+def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
+    """All rows of a run, computed once for each of its revisions and readings.
+
+    ``reading``: None takes the run's own.
+    """
+    revision = run_info(run_id).revision
+    part = reading or ReadingPart.model_validate(dict(_table(run_id, revision).reading))
+    return _findings(run_id, revision, part.model_dump_json())

@@ -1,0 +1,110 @@
+"""A lab in a process of its own for tests with a browser, and a browser to look at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+STILL = """() => {
+  const app = document.querySelector('[data-testid=stApp]');
+  const drawn = app && app.getAttribute('data-test-script-state') === 'notRunning'
+    && document.querySelector('h1') && !document.querySelector('[data-testid=stSkeleton]')
+    && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(chart => chart.querySelector('.main-svg'));
+  if (!drawn) { window.__still = 0; return false; }
+  window.__still = window.__still || performance.now();
+  return performance.now() - window.__still > 300;
+}"""
+"""The page is drawn, its charts too, and nothing has run for a while."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running_lab(store: Path, *, environment: Mapping[str, str] | None = None, wait: float = 60) -> Iterator[str]:
+    """A cold server on a free port of this machine; its address. Ended, with all it started, at the end."""
+    port = free_port()
+    log = store.with_suffix(".log")
+    with log.open("wb") as sink:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port)],
+            cwd=ROOT,
+            env={**os.environ, "RUBRICLAB_STORE": str(store), **(environment or {})},
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        end = time.monotonic() + wait
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                if server.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"the lab did not start: {log.read_text()[-2_000:]}") from None
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+@contextmanager
+def browser(*, width: int = 1280, height: int = 800, dark: bool = False) -> Iterator[Any]:
+    """A page of headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        try:
+            page = chromium.new_page(
+                viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+            )
+            page.set_default_timeout(60_000)
+            yield page
+        finally:
+            chromium.close()
+
+
+def settled(page: Any, *, still: bool = True) -> None:
+    """Wait until the page is drawn; ``still``: and nothing runs (a page that refreshes itself never is)."""
+    page.wait_for_selector("h1")
+    if still:
+        page.evaluate("() => { window.__still = 0; }")
+        page.wait_for_function(STILL, timeout=120_000)
+
+
+def sideways(page: Any) -> float:
+    """Pixels by which the page's content is wider than the window."""
+    return float(
+        page.evaluate(
+            "() => document.querySelector('[data-testid=stMain]').scrollWidth - document.documentElement.clientWidth"
+        )
+    )
