@@ -1,0 +1,336 @@
+"""A store's file in, cursors and transactions out; faults of the disk and the database become words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from rubriclab.model.text import LabError, shorten
+
+SCHEMA = 1
+MEMORY = ":memory:"
+
+# Version 1. A later version adds tables or columns, and opens older files by adding what they lack.
+TABLES = """
+CREATE TABLE lab (version INTEGER, created TIMESTAMP);
+CREATE TABLE objects (kind VARCHAR, id VARCHAR, name VARCHAR, body JSON, created TIMESTAMP, PRIMARY KEY (kind, id));
+CREATE TABLE datasets (dataset VARCHAR PRIMARY KEY, name VARCHAR, origin VARCHAR, n INTEGER, listed BOOLEAN,
+    created TIMESTAMP);
+CREATE TABLE items (dataset VARCHAR, item INTEGER, item_id VARCHAR, criterion VARCHAR, block VARCHAR, prompt VARCHAR,
+    candidate VARCHAR, task VARCHAR, texts JSON);
+CREATE TABLE ratings (dataset VARCHAR, item INTEGER, rater VARCHAR, criterion VARCHAR, score DOUBLE, source VARCHAR,
+    given TIMESTAMP);
+CREATE TABLE runs (run INTEGER PRIMARY KEY, id VARCHAR UNIQUE, name VARCHAR, identity VARCHAR, dataset VARCHAR,
+    study JSON, made_with JSON, state VARCHAR, reason VARCHAR, planned BIGINT, revision BIGINT, created TIMESTAMP,
+    changed TIMESTAMP);
+CREATE TABLE conditions (run INTEGER, condition SMALLINT, body JSON, planned BIGINT);
+CREATE TABLE run_items (run INTEGER, item INTEGER, source INTEGER, item_id VARCHAR, dataset VARCHAR, criterion VARCHAR,
+    block VARCHAR, prompt VARCHAR, candidate VARCHAR, task VARCHAR, ratings JSON, unit_text VARCHAR);
+CREATE TABLE orderings (run INTEGER, ordering INTEGER, shown JSON, labels JSON);
+CREATE TABLE calls (run INTEGER, call INTEGER, key VARCHAR, condition SMALLINT, status TINYINT, attempt SMALLINT,
+    final BOOLEAN, text VARCHAR, finish VARCHAR, error VARCHAR, kind VARCHAR, tokens_in INTEGER, tokens_out INTEGER,
+    cached INTEGER, seconds REAL, model VARCHAR, asked TIMESTAMP, sent VARCHAR, note VARCHAR);
+CREATE TABLE judgments (run INTEGER, call INTEGER, condition SMALLINT, item INTEGER, ordering INTEGER, slot SMALLINT,
+    repeat SMALLINT, status TINYINT, score DOUBLE, position SMALLINT, expected REAL, mass REAL, p REAL[]);
+"""
+
+DAMAGE = re.compile(
+    r"corrupt|does not match stored checksum|could not read enough bytes|failure while replaying wal"
+    r"|failed to (load|read) metadata|serialization error|failed to deserialize|not enough data in file",
+    re.IGNORECASE,
+)
+LOG_ENTRY = re.compile(r"byte position (\d+)", re.IGNORECASE)
+FULL = re.compile(r"no space left|disk full|out of disk|file too large", re.IGNORECASE)
+
+_opened: dict[str, Database] = {}
+_opening = threading.Lock()
+
+
+class Database:
+    """One open file: any number of readers, each on a cursor of its own, and one writer at a time.
+
+    A file that does not exist is made by the first transaction, so that looking, or a refused input, leaves nothing
+    behind. Made by ``open_database``: a second opening in this process shares the first.
+    """
+
+    def __init__(self, path: str, read_only: bool) -> None:
+        self.path = path
+        self.unsaved: dict[int, Any] = {}  # what a writer could not commit, by run: its next writer takes it up
+        self.writing: set[int] = set()  # runs that have a writer
+        self.users = 0
+        self._lock = threading.RLock()
+        self._joined: duckdb.DuckDBPyConnection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._new = path == MEMORY or not Path(path).exists()
+        self.read_only = read_only or not (self._new or _writable(Path(path)))
+        if self._new and read_only:
+            raise LabError(f"There is no store {path}. Check the name.")
+        with in_words(path):
+            if self._new:
+                self._db = _connect(MEMORY)
+                _create(self._db)
+            else:
+                self._db = _connect(path, self.read_only)
+                self._identity = _identity(path)
+                try:
+                    self._check_version()
+                except BaseException:
+                    self._db.close()
+                    raise
+
+    def _check_version(self) -> None:
+        tables = {name for (name,) in self._db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        if not tables and not self.read_only:
+            _create(self._db)  # new, or killed between making the file and its first commit
+            return
+        if "lab" not in tables:
+            raise LabError(f"{self.path} is a DuckDB file of another program, not a store. Choose another file.")
+        version = int(self._db.execute("SELECT max(version) FROM lab").fetchall()[0][0] or 0)
+        if version > SCHEMA:
+            raise LabError(
+                f"{self.path} was written by a newer rubriclab (store version {version}; this one reads up to "
+                f"{SCHEMA}). Update rubriclab, or choose another store."
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """All of a block or nothing of it; a block inside another joins it. Raises LabError where it cannot be kept."""
+        with self._lock, in_words(self.path):
+            if self._joined is not None:
+                yield self._joined
+                return
+            if self.read_only:
+                raise LabError(
+                    f"{self.path} is open for reading only: its file or folder cannot be written. Copy it to a folder "
+                    "that can, and open the copy."
+                )
+            self._ready_to_write()
+            cursor = self._joined = self._db.cursor()
+            try:
+                cursor.begin()
+                yield cursor
+                cursor.commit()
+            except BaseException as fault:
+                with suppress(duckdb.Error):
+                    cursor.rollback()
+                if "has been invalidated" in str(fault):
+                    self._reopen()
+                raise
+            finally:
+                self._joined = None
+                cursor.close()
+
+    def _ready_to_write(self) -> None:
+        """The file is made where there is none yet; one that was removed meanwhile is told, its content kept."""
+        if self._new and self.path != MEMORY:
+            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            looked_at, self._db = self._db, _connect(self.path)
+            looked_at.close()
+            self._new, self._identity = False, _identity(self.path)
+            self._check_version()
+        elif self._identity is not None and _identity(self.path) != self._identity:
+            self._db.execute("PRAGMA disable_checkpoint_on_shutdown")  # the name is another file's now
+            rescued = Path(f"{self.path.removesuffix('.duckdb')}.rescued-{now():%Y%m%d-%H%M%S}.duckdb")
+            if not rescued.exists():
+                self.backup(rescued)
+            raise LabError(
+                f"The store {self.path} was removed or replaced while the lab had it open. All that was kept is in "
+                f"{rescued}: start the lab again with that one."
+            )
+
+    def _reopen(self) -> None:
+        """After a fault of the disk DuckDB wants the file opened anew; what was committed is in it."""
+        with suppress(duckdb.Error):
+            self._db.close()
+        self._db = _connect(self.path)
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a question, on a cursor of its own."""
+        with in_words(self.path), self._db.cursor() as cursor:
+            return cursor.execute(sql, list(values)).fetchall()
+
+    def frame(self, sql: str, values: Sequence[Any] = ()) -> pd.DataFrame:
+        with in_words(self.path), self._db.cursor() as cursor:
+            return cursor.execute(sql, list(values)).df()
+
+    def arrow(self, sql: str, values: Sequence[Any] = ()) -> pa.Table:
+        with in_words(self.path), self._db.cursor() as cursor:
+            return cursor.sql(sql, params=list(values)).to_arrow_table()
+
+    def checkpoint(self) -> None:
+        """The log taken into the file: at a pause and at the end, so that damage to a log can cost little."""
+        with self._lock, suppress(duckdb.Error):
+            if not self._new and not self.read_only and _identity(self.path) == self._identity:
+                self._db.execute("CHECKPOINT")
+
+    def backup(self, path: str | Path) -> Path:
+        """A whole copy as of now, while runs go on; written aside and renamed. Raises LabError for a name in use."""
+        target = Path(path).expanduser()
+        if target.exists():
+            raise LabError(f"{target} exists already, and nothing is overwritten. Choose another name.")
+        aside = target.with_name(f"{target.name}.part")
+        with in_words(str(target)), self._db.cursor() as source:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside.unlink(missing_ok=True)
+            try:
+                source.begin()  # one moment, whatever is committed meanwhile
+                with duckdb.connect(str(aside)) as copy:
+                    _create(copy)
+                    copy.execute("DELETE FROM lab")
+                    for (name,) in source.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+                        copy.register("part", source.sql(f"SELECT * FROM {name}").to_arrow_reader(20_000))
+                        copy.execute(f"INSERT INTO {name} BY NAME SELECT * FROM part")
+                aside.rename(target)
+            finally:
+                with suppress(duckdb.Error):
+                    source.rollback()
+                for left in (aside, Path(f"{aside}.wal")):
+                    left.unlink(missing_ok=True)
+        return target
+
+    def close(self) -> None:
+        """Closed when the last that opened it has closed it."""
+        with _opening:
+            self.users -= 1
+            if self.users > 0:
+                return
+            if _opened.get(self.path) is self:
+                del _opened[self.path]
+        with self._lock, suppress(duckdb.Error):
+            if self._identity is not None and _identity(self.path) != self._identity:
+                self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
+            self._db.close()
+
+
+def open_database(path: str | Path, *, read_only: bool = False) -> Database:
+    """The database in a file, the same object for each opening in this process.
+
+    Raises LabError where another process has it (with its PID), where it is damaged, newer or no store.
+    """
+    text = str(path)
+    if text != MEMORY:
+        if not text.strip() or "\0" in text or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text):
+            raise LabError(f"“{shorten(text)}” cannot be a store: name a .duckdb file on this computer.")
+        text = str(Path(text).expanduser().absolute())
+        if Path(text).exists() and not Path(text).is_file():
+            raise LabError(f"{text} is a folder or a device, not a store. Name a file, as {text}/lab.duckdb.")
+    with _opening:
+        database = _opened.get(text) or Database(text, read_only)
+        if text != MEMORY:
+            _opened[text] = database
+        database.users += 1
+        return database
+
+
+def insert(cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Any] | pa.Table) -> None:
+    """Rows given by columns into a table, through Arrow: 500 rows take some milliseconds, never ``executemany``."""
+    batch = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
+    cursor.register("batch", batch)
+    try:
+        cursor.execute(f"INSERT INTO {table} BY NAME SELECT * FROM batch")
+    finally:
+        cursor.unregister("batch")
+
+
+def recover(path: str | Path, target: str | Path) -> int:
+    """What stands before the damage in a store's log, as a new store at ``target``; the damaged files stay as they are.
+
+    Returns the byte at which the log was cut. Raises LabError where the damage is not in the log.
+    """
+    path, target = Path(path).expanduser(), Path(target).expanduser()
+    log, copy = Path(f"{path}.wal"), Path(f"{target}.wal")
+    if target.exists() or copy.exists():
+        raise LabError(f"{target} exists already, and nothing is overwritten. Choose another name.")
+    with in_words(str(path)):
+        shutil.copyfile(path, target)
+        shutil.copyfile(log, copy)
+        cut = copy.stat().st_size
+        while True:
+            try:
+                duckdb.connect(str(target)).close()
+                return cut
+            except duckdb.Error as fault:
+                damaged = LOG_ENTRY.search(str(fault))
+                if damaged is None or int(damaged[1]) >= cut:
+                    target.unlink()
+                    copy.unlink(missing_ok=True)
+                    raise
+                cut = int(damaged[1])
+                os.truncate(copy, cut)
+
+
+@contextmanager
+def in_words(path: str) -> Iterator[None]:
+    """Faults of the database and the disk inside come out as LabError: what happened to ``path``, and what to do."""
+    try:
+        yield
+    except LabError:
+        raise
+    except (duckdb.Error, OSError) as fault:
+        raise LabError(_words(path, fault)) from fault
+
+
+def _words(path: str, fault: Exception) -> str:
+    text = str(fault)
+    first = shorten(text.splitlines()[0] if text else repr(fault), 300)
+    if "Could not set lock on file" in text or "being used by another process" in text:
+        holder = re.search(r"\(PID (\d+)\)", text)
+        process = f"process {holder[1]}" if holder else "another process"
+        return f"{path} is open in {process}. Close that one, or choose another store with --store."
+    if FULL.search(text) or getattr(fault, "errno", None) == errno.ENOSPC:
+        return f"The disk is full: {path} cannot be written. What was kept before is safe; free some space and go on."
+    if DAMAGE.search(text) and "wal" in text.lower():
+        return (
+            f"The log of {path} is damaged ({first}). Keep both files as they are; “rubriclab runs --store {path} "
+            "--backup saved.duckdb” writes what stands before the damage into a new store."
+        )
+    if DAMAGE.search(text):
+        return f"{path} is damaged: it was cut or changed on the disk ({first}). Go back to a backup."
+    if "not a valid DuckDB database" in text:
+        return f"{path} is not a store: it does not begin as one. Choose another file."
+    if "read-only mode" in text or "Read-only file system" in text or isinstance(fault, PermissionError):
+        return f"{path} cannot be written: its file or folder is read-only. Copy it to a folder that can be written."
+    if "newer version" in text or "version number" in text:
+        return f"{path} was written by another version of DuckDB ({first}). Update duckdb, or choose another store."
+    return f"The store {path} answered: {first}"
+
+
+def now() -> datetime:
+    """UTC, as the store keeps times."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def _connect(path: str, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+    # A file may be anybody's: it can read no other, and fetch nothing.
+    return duckdb.connect(path, read_only=read_only, config={"enable_external_access": "false"})
+
+
+def _create(db: duckdb.DuckDBPyConnection) -> None:
+    db.begin()
+    db.execute(TABLES)
+    db.execute("INSERT INTO lab VALUES (?, ?)", [SCHEMA, now()])
+    db.commit()
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,502 @@
+"""Data sets, rubrics and runs in; the same out by id or name: the store that pages, commands and notebooks share."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from rubriclab.model.data import DataSet, Item
+from rubriclab.model.judgment import ITEM_COLUMNS, Condition, JudgmentTable
+from rubriclab.model.text import LabError, digest, shorten, storable
+from rubriclab.store import read
+from rubriclab.store.database import Database, insert, now, open_database, recover
+from rubriclab.store.writer import RunWriter, orderings_columns
+
+STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
+TEXTS = ("response", "instruction", "reference")
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without a score.
+
+    ``revision`` changes with each commit and each renaming: caches over a run are kept by it. ``dataset``: id of its
+    data set, empty where an import had no texts.
+    """
+
+    id: str
+    name: str
+    state: str
+    reason: str
+    planned: int
+    done: int
+    failed: int
+    created: datetime
+    changed: datetime
+    judges: tuple[str, ...]
+    datasets: tuple[str, ...]
+    reorder: str
+    simulated: bool
+    revision: int
+    identity: str
+    dataset: str
+    number: int
+
+
+class Store:
+    """One DuckDB file. Threads may share a store; a second process is refused with the first one's PID."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    @classmethod
+    def open(cls, path: str | Path, *, read_only: bool = False) -> Self:
+        """The store in a file; a new one is made by the first thing that is kept in it.
+
+        Runs that a dead process left running are interrupted. Raises LabError naming what to do.
+        """
+        store = cls(open_database(path, read_only=read_only))
+        first = store._db.users == 1 and not store.read_only
+        if first and store._db.rows("SELECT 1 FROM runs WHERE state = 'running'"):
+            with store._db.transaction() as cursor:
+                cursor.execute(
+                    "UPDATE runs SET state = 'interrupted', reason = 'the lab was ended while it ran', "
+                    "revision = revision + 1 WHERE state = 'running'"
+                )
+        return store
+
+    @staticmethod
+    def recover(path: str | Path, target: str | Path) -> int:
+        """As ``database.recover``: what stands before the damage in a log, as a new store."""
+        return recover(path, target)
+
+    @property
+    def path(self) -> str:
+        return self._db.path
+
+    @property
+    def read_only(self) -> bool:
+        return self._db.read_only
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def backup(self, path: str | Path) -> Path:
+        """A whole copy of the store as of now, while runs go on."""
+        return self._db.backup(path)
+
+    def checkpoint(self) -> None:
+        self._db.checkpoint()
+
+    # ---- data sets
+
+    def save_dataset(self, dataset: DataSet, *, listed: bool = True) -> str:
+        """Keep a data set under a hash of its texts and ratings; the same one again is kept once. Returns its id."""
+        people = [dict(item.ratings) for item in dataset.items]
+        key = digest(dataset.id, people)[:32]
+        known = self._db.rows("SELECT listed FROM datasets WHERE dataset = ?", [key])
+        if known:
+            if listed and not known[0][0]:
+                with self._db.transaction() as cursor:
+                    cursor.execute("UPDATE datasets SET listed = true WHERE dataset = ?", [key])
+            return key
+        items = dataset.items
+        texts = [
+            _json({name: getattr(item, name) for name in (*TEXTS, "columns") if getattr(item, name)}) for item in items
+        ]
+        columns: dict[str, Any] = {
+            name: pa.array([_clean(getattr(item, name)) for item in items], pa.string())
+            for name in ("item_id", "criterion", "block", "prompt", "candidate", "task")
+        }
+        columns |= {"dataset": [key] * len(items), "item": list(range(len(items))), "texts": texts}
+        with self._db.transaction() as cursor:
+            cursor.execute(
+                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?)",
+                [key, storable(dataset.name), storable(dataset.origin), len(items), listed, now()],
+            )
+            insert(cursor, "items", columns)
+            given = [(k, rater, score) for k, item in enumerate(items) for rater, score in item.ratings.items()]
+            if given:
+                numbers, raters, scores = zip(*given, strict=True)
+                insert(
+                    cursor,
+                    "ratings",
+                    {
+                        "dataset": [key] * len(given),
+                        "item": list(numbers),
+                        "rater": [storable(rater) for rater in raters],
+                        "criterion": pa.array([_clean(items[k].criterion) for k in numbers], pa.string()),
+                        "score": pa.array(scores, pa.float64()),
+                        "source": ["data"] * len(given),
+                    },
+                )
+        return key
+
+    def dataset(self, key: str) -> DataSet:
+        """A data set by its id. Raises LabError for one that is not kept."""
+        head = self._db.rows("SELECT name, origin FROM datasets WHERE dataset = ?", [key])
+        if not head:
+            raise LabError(f"The store has no data set “{shorten(key)}”. Upload it again.")
+        people: dict[int, dict[str, float]] = {}
+        for item, rater, score in self._db.rows(
+            "SELECT item, rater, score FROM ratings WHERE dataset = ? AND source = 'data' ORDER BY item, rowid", [key]
+        ):
+            people.setdefault(item, {})[rater] = score
+        items = [
+            Item(
+                item_id, criterion=criterion, block=block, prompt=prompt, candidate=candidate, task=task,
+                ratings=people.get(item, {}), **({"response": ""} | json.loads(texts)),
+            )
+            for item, item_id, criterion, block, prompt, candidate, task, texts in self._db.rows(
+                "SELECT item, item_id, criterion, block, prompt, candidate, task, texts FROM items WHERE dataset = ? "
+                "ORDER BY item",
+                [key],
+            )
+        ]  # fmt: skip
+        return DataSet(head[0][0], tuple(items), head[0][1])
+
+    def datasets(self) -> pd.DataFrame:
+        """The listed data sets, newest first: dataset, name, origin, n, created."""
+        return self._db.frame(
+            "SELECT dataset, name, origin, n, created FROM datasets WHERE listed ORDER BY created DESC"
+        )
+
+    def ratings(self, key: str) -> pd.DataFrame:
+        """People's ratings of a data set, one a row: item, item_id, rater, criterion, score, source, given."""
+        return self._db.frame(
+            "SELECT r.item, i.item_id, rater, r.criterion, score, source, given FROM ratings r "
+            "JOIN items i USING (dataset, item) WHERE dataset = ? ORDER BY r.item, rater",
+            [key],
+        )
+
+    # ---- rubrics, judges and other named things
+
+    def save_object(self, kind: str, name: str, body: Mapping[str, Any]) -> str:
+        """Keep a rubric, judge settings or another JSON value under its hash; the name is the newest one given."""
+        text, key = _json(body), digest(kind, body)[:32]
+        with self._db.transaction() as cursor:
+            if cursor.execute("SELECT 1 FROM objects WHERE kind = ? AND id = ?", [kind, key]).fetchall():
+                cursor.execute(
+                    "UPDATE objects SET name = ?, created = ? WHERE kind = ? AND id = ?",
+                    [storable(name), now(), kind, key],
+                )
+            else:
+                cursor.execute("INSERT INTO objects VALUES (?, ?, ?, ?, ?)", [kind, key, storable(name), text, now()])
+        return key
+
+    def object(self, kind: str, key: str) -> dict[str, Any]:
+        """A kept value by its id or, failing that, its name. Raises LabError for one that is not kept."""
+        rows = self._db.rows(
+            "SELECT body FROM objects WHERE kind = ? AND (id = ? OR name = ?) ORDER BY id = ? DESC, created DESC",
+            [kind, key, key, key],
+        )
+        if not rows:
+            raise LabError(f"The store has no {kind} “{shorten(key)}”.")
+        body: dict[str, Any] = json.loads(rows[0][0])
+        return body
+
+    def objects(self, kind: str) -> pd.DataFrame:
+        """id, name, created of what is kept of a kind, newest first."""
+        return self._db.frame("SELECT id, name, created FROM objects WHERE kind = ? ORDER BY created DESC", [kind])
+
+    # ---- runs
+
+    def create_run(
+        self,
+        *,
+        name: str,
+        study: Mapping[str, Any],
+        identity: str,
+        conditions: Sequence[Condition],
+        planned: Sequence[int],
+        items: pd.DataFrame,
+        dataset_id: str = "",
+        made_with: Mapping[str, Any] | None = None,
+        state: str = "planned",
+        reason: str = "",
+        id: str = "",
+        source: Sequence[int] | None = None,
+    ) -> str:
+        """A run's id: a new one's, or that of the run with the same identity, which then goes on.
+
+        ``items``: the run's items, ITEM_COLUMNS and ``unit_text``; ``source``: which item of the data set holds the
+        texts of each, looked up where it is left out. A name that is in use gets a number: “name 2”.
+        """
+        with self._db.transaction() as cursor:
+            known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
+            if known:
+                return str(known[0][0])
+            taken = {str(row[0]) for row in cursor.execute("SELECT id FROM runs").fetchall()}
+            key = id if id and id not in taken else secrets.token_hex(6)
+            ((number,),) = cursor.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchall()
+            cursor.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
+                [
+                    number, key, self._free_name(cursor, name), identity, dataset_id, _json(study),
+                    _json(made_with or {}), state, reason, int(sum(planned)), now(), now(),
+                ],
+            )  # fmt: skip
+            insert(
+                cursor,
+                "conditions",
+                {
+                    "run": [number] * len(conditions),
+                    "condition": list(range(len(conditions))),
+                    "body": [_json(asdict(condition)) for condition in conditions],
+                    "planned": [int(calls) for calls in planned],
+                },
+            )
+            columns: dict[str, Any] = {
+                column: pa.array([_clean(value) for value in items[column]], pa.string())
+                for column in (*ITEM_COLUMNS[:-1], "unit_text")
+            }
+            columns |= {
+                "run": np.full(len(items), number),
+                "item": np.arange(len(items)),
+                "source": self._source_of(cursor, items, dataset_id) if source is None else np.asarray(source),
+                "ratings": [_json(given) if given else "{}" for given in items["ratings"]],
+            }
+            insert(cursor, "run_items", columns)
+        return key
+
+    def _source_of(self, cursor: duckdb.DuckDBPyConnection, items: pd.DataFrame, dataset_id: str) -> pa.Array:
+        """Which item of the data set holds the texts of each item of a run: by its id, else by its block."""
+        numbers: dict[tuple[str, str | None], int] = {}
+        for item, item_id, criterion in cursor.execute(
+            "SELECT item, item_id, criterion FROM items WHERE dataset = ? ORDER BY item DESC", [dataset_id]
+        ).fetchall():
+            numbers[item_id, criterion] = numbers[item_id, None] = item
+        source = []
+        for item_id, block, criterion in zip(items["item_id"], items["block"], items["criterion"], strict=True):
+            text = _clean(item_id)
+            ways = ((text, _clean(criterion)), (text, None), (_clean(block), None))
+            source.append(next((numbers[way] for way in ways if way in numbers), None))  # type: ignore[index]
+        return pa.array(source, pa.int32())
+
+    def _free_name(self, cursor: duckdb.DuckDBPyConnection, name: str, but: int = -1) -> str:
+        wanted = " ".join(storable(name).split())[:200] or "Run"
+        taken = {row[0] for row in cursor.execute("SELECT name FROM runs WHERE run <> ?", [but]).fetchall()}
+        free, k = wanted, 1
+        while free in taken:
+            k += 1
+            free = f"{wanted} {k}"
+        return free
+
+    def runs(self) -> list[RunInfo]:
+        """All runs, newest first."""
+        rows = self._db.rows(
+            """
+            SELECT r.run, id, name, state, reason, planned, created, changed, revision, identity, dataset, done, failed
+            FROM runs r LEFT JOIN (SELECT run, count(*) AS done, count(*) FILTER (status <> 0) AS failed
+                                   FROM calls WHERE final GROUP BY run) c USING (run)
+            ORDER BY created DESC, r.run DESC
+            """
+        )
+        bodies: dict[int, list[dict[str, Any]]] = {}
+        for run, body in self._db.rows("SELECT run, body FROM conditions ORDER BY run, condition"):
+            bodies.setdefault(run, []).append(json.loads(body))
+        return [self._info(row, bodies.get(row[0], [])) for row in rows]
+
+    def _info(self, row: tuple[Any, ...], bodies: list[dict[str, Any]]) -> RunInfo:
+        number, id, name, state, reason, planned, created, changed, revision, identity, dataset, done, failed = row
+        if done is None and state == "finished":
+            done = planned  # an import: judgments without calls
+        if state == "running" and self.read_only:
+            state = "interrupted"
+        return RunInfo(
+            id, name, state, reason or "", planned, done or 0, failed or 0, created, changed,
+            tuple(dict.fromkeys(body["judge"] for body in bodies)),
+            tuple(dict.fromkeys(body["dataset"] for body in bodies)),
+            bodies[0]["reorder"] if bodies else "options",
+            any(body["simulated"] for body in bodies), revision, identity, dataset, number,
+        )  # fmt: skip
+
+    def run(self, text: str) -> RunInfo:
+        """A run by its id, a beginning of it that no other has, or its name. Raises LabError naming near ones."""
+        runs = self.runs()
+        wanted = text.strip()
+        for matches in (
+            [run for run in runs if run.id == wanted],
+            [run for run in runs if run.name == wanted],
+            [run for run in runs if wanted and run.id.startswith(wanted)],
+            [run for run in runs if run.name.casefold() == wanted.casefold()],
+        ):
+            if len(matches) == 1:
+                return matches[0]
+            if matches:
+                raise LabError(
+                    f"“{shorten(wanted)}” is the beginning of {len(matches)} runs: "
+                    f"{', '.join(run.id for run in matches[:5])}. Give more of the id."
+                )
+        if not runs:
+            raise LabError(f"{self.path} has no runs, so none is called “{shorten(wanted)}”.")
+        names = {name: run for run in reversed(runs) for name in (run.id, run.name)}
+        near = difflib.get_close_matches(wanted, names, 3, 0.5) or [run.name for run in runs[:3]]
+        known = ", ".join(f"“{shorten(names[name].name, 40)}” ({names[name].id})" for name in dict.fromkeys(near))
+        raise LabError(f"The store has no run “{shorten(wanted)}”. Near it: {known}. “rubriclab runs” lists all.")
+
+    def study(self, id: str) -> dict[str, Any]:
+        """The study of a run as it was kept."""
+        ((body,),) = self._db.rows("SELECT study FROM runs WHERE id = ?", [self.run(id).id])
+        study: dict[str, Any] = json.loads(body)
+        return study
+
+    def made_with(self, id: str) -> dict[str, Any]:
+        ((body,),) = self._db.rows("SELECT made_with FROM runs WHERE id = ?", [self.run(id).id])
+        made: dict[str, Any] = json.loads(body)
+        return made
+
+    def set_state(self, id: str, state: str, reason: str = "") -> None:
+        """One of STATES, with the reason in words. At a pause and at the end the log is taken into the file."""
+        if state not in STATES:
+            raise LabError(f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}.")
+        with self._db.transaction() as cursor:
+            cursor.execute(
+                "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
+                [state, storable(reason), now(), id],
+            )
+        if state not in ("planned", "running"):
+            self.checkpoint()
+
+    def rename(self, id: str, name: str) -> str:
+        """Returns the name that was free. Raises LabError for an empty one."""
+        if not name.strip():
+            raise LabError("A run needs a name; nothing was changed.")
+        info = self.run(id)
+        with self._db.transaction() as cursor:
+            free = self._free_name(cursor, name, info.number)
+            cursor.execute("UPDATE runs SET name = ?, revision = revision + 1 WHERE run = ?", [free, info.number])
+        return free
+
+    def delete(self, id: str) -> None:
+        """The run and its judgments, for good. Raises LabError while it runs."""
+        info = self.run(id)
+        if info.number in self._db.writing:
+            raise LabError(f"“{shorten(info.name)}” is running: pause it before you delete it.")
+        with self._db.transaction() as cursor:
+            for table in ("judgments", "calls", "orderings", "run_items", "conditions", "runs"):
+                cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
+            for table in ("items", "ratings", "datasets"):
+                cursor.execute(
+                    f"DELETE FROM {table} WHERE dataset IN (SELECT dataset FROM datasets WHERE NOT listed) "
+                    "AND dataset NOT IN (SELECT dataset FROM runs)"
+                )
+        self.checkpoint()
+
+    # ---- judgments
+
+    def writer(self, id: str) -> RunWriter:
+        """The one that keeps a run's judgments. Raises LabError where the run has one already."""
+        return RunWriter(self._db, self.run(id).number)
+
+    def final_keys(self, id: str, retry_failed: bool = False) -> set[str]:
+        """Keys of the calls that need not be asked again; with ``retry_failed`` only those that gave a score."""
+        more = " AND status = 0" if retry_failed else ""
+        sql = f"SELECT key FROM calls WHERE run = ? AND final{more}"
+        return {key for (key,) in self._db.rows(sql, [self.run(id).number])}
+
+    def table(self, id: str) -> JudgmentTable:
+        """All judgments of a run as columns; 2,000,000 take a second or two. Callers cache it by ``revision``."""
+        return read.table(self._db, self.run(id))
+
+    def calls(self, id: str) -> pd.DataFrame:
+        """One row a final call: key, condition, status, text, tokens, seconds, error, ... for exports."""
+        return read.calls(self._db, self.run(id).number)
+
+    def judgments(self, id: str, **filters: Any) -> pd.DataFrame:
+        """Judgments in words, for lists: see ``read.judgments`` for the filters."""
+        return read.judgments(self._db, self.run(id).number, **filters)
+
+    def call(self, id: str, call: int) -> dict[str, Any]:
+        """One call word for word: see ``read.call``."""
+        return read.call(self._db, self.run(id), call)
+
+    def item(self, id: str, item: int) -> dict[str, Any]:
+        """Texts and names of an item of a run: see ``read.item``."""
+        return read.item(self._db, self.run(id), item)
+
+    def add_table(self, table: JudgmentTable, calls: pd.DataFrame | None = None, origin: str = "imported") -> str:
+        """Keep a table of judgments as a run of its own. The same table again returns the run there is.
+
+        ``calls``: what is known of its calls, as ``calls`` gives it. Texts in ``table.items`` (response, instruction,
+        reference) are kept as an unlisted data set.
+        """
+        hashed = pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64)
+        identity = digest(
+            "table", int(hashed), len(table.rows), [asdict(condition) for condition in table.conditions],
+            list(table.items["item_id"]), [ordering.shown for ordering in table.orderings],
+        )[:32]  # fmt: skip
+        study = {"name": table.name, "reading": dict(table.reading)} | dict(table.made_with.get("study", {}))
+        made_with = {key: value for key, value in table.made_with.items() if key != "study"}
+        with self._db.transaction() as cursor:
+            known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
+            if known:
+                return str(known[0][0])
+            with_texts = "response" in table.items
+            key = self.create_run(
+                name=table.name, study=study, identity=identity, conditions=table.conditions, items=table.items,
+                planned=table.planned or _calls_of(table), dataset_id=identity if with_texts else "",
+                made_with=made_with, state=table.state, id=table.run,
+                source=range(len(table.items)) if with_texts else None,
+            )  # fmt: skip
+            if with_texts:
+                self._keep_texts(cursor, identity, table, origin)
+            ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
+            insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
+            insert(cursor, "judgments", read.judgment_columns(number, table))
+            if calls is not None and len(calls):
+                insert(cursor, "calls", read.call_columns(number, calls))
+        self.checkpoint()
+        return key
+
+    def _keep_texts(self, cursor: duckdb.DuckDBPyConnection, key: str, table: JudgmentTable, origin: str) -> None:
+        """The texts of an import as an unlisted data set, item by item as in the run."""
+        frame, names = table.items, [name for name in TEXTS if name in table.items]
+        cursor.execute(
+            "INSERT INTO datasets VALUES (?, ?, ?, ?, false, ?)", [key, table.name, origin, len(frame), now()]
+        )
+        columns: dict[str, Any] = {
+            name: pa.array([_clean(value) for value in frame[name]], pa.string())
+            for name in ("item_id", "criterion", "block", "prompt", "candidate", "task")
+        }
+        texts = zip(*(frame[name] for name in names), strict=True)
+        columns |= {
+            "dataset": [key] * len(frame),
+            "item": list(range(len(frame))),
+            "texts": [_json({n: t for n, t in zip(names, row, strict=True) if isinstance(t, str)}) for row in texts],
+        }
+        insert(cursor, "items", columns)
+
+
+def _calls_of(table: JudgmentTable) -> list[int]:
+    """Calls by condition, where the table does not say how many were planned."""
+    calls = table.rows.drop_duplicates(["condition", "call"])["condition"].to_numpy()
+    return np.bincount(calls, minlength=len(table.conditions)).tolist()
+
+
+def _clean(value: Any) -> Any:
+    """None for what is missing, texts without what UTF-8 cannot write."""
+    if isinstance(value, str):
+        return storable(value)
+    return value if isinstance(value, Mapping) else None
+
+
+def _json(value: Any) -> str:
+    return storable(json.dumps(value, ensure_ascii=False, allow_nan=False, default=str))

@@ -1,0 +1,382 @@
+"""Runs and data sets kept and given back; the writer, resuming, names, one process, damage."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.model.data import DataSet, Item
+from rubriclab.model.judgment import Call, Condition, Judgment, Ordering, Outcome, Reply, Status
+from rubriclab.model.text import LabError
+from rubriclab.store.store import Store
+
+CONDITIONS = (
+    Condition("small", "drafts", "balanced", scores=(1, 2, 3), positions=3),
+    Condition("large", "drafts", "balanced", scores=(1, 2, 3), positions=3),
+)
+ORDERS = (Ordering((1, 2, 3), ("1", "2", "3")), Ordering((3, 2, 1), ("3", "2", "1")))
+DATA = DataSet(
+    "drafts",
+    (
+        Item("a", "Hello there", "Greet", prompt="p1", ratings={"ann": 2.0, "bo": 3.0}),
+        Item("b", "Go away", "Greet", prompt="p1", columns={"source": "web"}),
+    ),
+    "drafts.csv",
+)
+ITEMS = pd.DataFrame(
+    {
+        "item_id": ["a", "b"], "dataset": "drafts", "criterion": None, "block": None, "prompt": "p1",
+        "candidate": None, "task": None, "ratings": [{"ann": 2.0, "bo": 3.0}, {}], "unit_text": ["u", "u"],
+    }
+)  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        yield store
+
+
+def new_run(store: Store, name: str = "First", identity: str = "x") -> str:
+    return store.create_run(
+        name=name, study={"name": name, "reading": {"unit": "item"}}, identity=identity, conditions=CONDITIONS,
+        planned=(4, 4), items=ITEMS, dataset_id=store.save_dataset(DATA), made_with={"rubriclab": "test"},
+    )  # fmt: skip
+
+
+def judgment(key: int, item: int = 0, order: int = 0, condition: int = 0, text: str = "2", **reply: object) -> Judgment:
+    """An answer “2” at position 2, or an error where ``kind`` is given."""
+    call = Call(
+        f"{key:064x}", condition, (item,), ORDERS[order], 0, ({"role": "user", "content": "?"},), "t1", (1, 2, 3), 8
+    )
+    if "kind" in reply:
+        outcome = Outcome(item, 0, Status.ERROR)
+    else:
+        outcome = Outcome(item, 0, Status.OK, 2.0, 2, 2.25, 0.75, (0.25, 0.5, 0.25))
+    return Judgment(call, Reply(text, tokens_in=10, **reply), (outcome,))  # type: ignore[arg-type]
+
+
+def test_a_run_comes_back_as_it_was_judged(store: Store) -> None:
+    run = new_run(store)
+    with store.writer(run) as writer:
+        writer.add(judgment(1, condition=1))
+        writer.add(judgment(2, item=1, order=1))
+        writer.add(judgment(3, kind="timeout", error="no answer"))
+    table = store.table(run)
+    assert table.rows["condition"].tolist() == [0, 0, 1]  # sorted, though the first came last
+    assert table.rows["call"].tolist() == [1, 2, 0]
+    assert table.rows["score"].tolist()[0] == 2.0
+    assert np.isnan(table.rows["score"][1])
+    assert table.rows["position"].tolist() == [2, 0, 2]
+    assert table.rows["status"].tolist() == [0, 4, 0]
+    assert table.probabilities[0].tolist() == [0.25, 0.5, 0.25]
+    assert np.isnan(table.probabilities[1]).all()
+    assert table.orderings == ORDERS
+    assert table.conditions == CONDITIONS
+    assert table.planned == (4, 4)
+    assert table.reading == {"unit": "item"}
+    assert table.items["ratings"].tolist() == [{"ann": 2.0, "bo": 3.0}, {}]
+    assert table.items["prompt"].tolist() == ["p1", "p1"]
+    assert table.items["criterion"].tolist() == [None, None]
+    assert table.items["unit_text"].tolist() == ["u", "u"]
+
+
+def test_a_data_set_comes_back(store: Store) -> None:
+    key = store.save_dataset(DATA)
+    assert store.save_dataset(DATA) == key
+    assert store.dataset(key) == DATA
+    assert store.datasets()["n"].tolist() == [2]
+    assert store.ratings(key)["rater"].tolist() == ["ann", "bo"]
+    other_people = DataSet("drafts", (Item("a", "Hello there", "Greet", ratings={"cy": 1.0}),))
+    assert store.save_dataset(other_people) != key
+
+
+def test_judgments_in_words_and_one_call(store: Store) -> None:
+    run = new_run(store)
+    with store.writer(run) as writer:
+        writer.add(judgment(1, text="Score: 2"))
+        writer.add(judgment(2, item=1, order=1))
+        writer.add(judgment(3, item=1, kind="timeout", error="no answer"))
+    shown = store.judgments(run)
+    assert shown["ordering"].tolist() == ["1 2 3", "3 2 1", "1 2 3"]
+    assert shown["status"].tolist() == ["ok", "ok", "error"]
+    assert store.judgments(run, item="b", status="ok")["call"].tolist() == [1]
+    assert store.judgments(run, status="failed")["error"].tolist() == ["no answer"]
+    assert store.judgments(run, ordering="3 2 1")["call"].tolist() == [1]
+    assert store.judgments(run, position=2, score=2, limit=1)["reply"].tolist() == ["Score: 2"]
+    assert store.judgments(run, text="SCORE")["call"].tolist() == [0]
+    assert store.judgments(run, text="go AWAY")["call"].tolist() == [1, 2]
+    with pytest.raises(LabError, match="no status"):
+        store.judgments(run, status="bad")
+    call = store.call(run, 0)
+    assert call["reply"] == "Score: 2"
+    assert call["item"]["response"] == "Hello there"
+    assert call["shown"] == [1, 2, 3]
+    assert call["tokens_in"] == 10
+    assert call["outcomes"][0]["p"] == [0.25, 0.5, 0.25]
+    with pytest.raises(LabError, match="no call 9"):
+        store.call(run, 9)
+    assert store.item(run, 1)["columns"] == {"source": "web"}
+
+
+def test_resuming_asks_what_has_no_final_answer(store: Store) -> None:
+    run = new_run(store)
+    with store.writer(run) as writer:
+        writer.add(judgment(1))
+        writer.add(judgment(2, kind="timeout"))
+    assert store.final_keys(run) == {f"{1:064x}", f"{2:064x}"}
+    assert store.final_keys(run, retry_failed=True) == {f"{1:064x}"}
+    assert (store.run(run).done, store.run(run).failed) == (2, 1)
+    with store.writer(run) as writer:  # asked again, in another session
+        writer.add(judgment(2))
+    assert store.final_keys(run, retry_failed=True) == {f"{1:064x}", f"{2:064x}"}
+    assert store.table(run).rows["status"].tolist() == [0, 0]
+    assert store.judgments(run)["call"].tolist() == [0, 2]
+    assert (store.run(run).done, store.run(run).failed) == (2, 0)
+
+
+def test_the_last_of_two_answers_to_one_call_counts(store: Store) -> None:
+    run = new_run(store)
+    with store.writer(run) as writer:
+        for text in ("first", "second"):  # in one batch
+            writer.add(judgment(1, text=text))
+        writer.flush()
+        writer.add(judgment(1, text="third"))  # in a later one
+    assert store.judgments(run)["reply"].tolist() == ["third"]
+    assert store.run(run).done == 1
+
+
+def test_each_commit_changes_the_revision(store: Store) -> None:
+    run = new_run(store)
+    with store.writer(run) as writer:
+        before = store.run(run).revision
+        writer.add(judgment(1))
+        writer.flush()
+        assert store.run(run).revision > before
+        assert writer.committed == 1
+
+
+def test_answers_are_committed_without_waiting_for_the_end(store: Store) -> None:
+    run = new_run(store)
+    with store.writer(run) as writer:
+        writer.add(judgment(1))
+        for _ in range(200):
+            if writer.committed:
+                break
+            time.sleep(0.02)
+        assert store.run(run).done == 1
+
+
+def test_the_same_identity_goes_on_and_names_are_free(store: Store) -> None:
+    first = new_run(store)
+    assert new_run(store, "Another name") == first
+    second = new_run(store, "First", "y")
+    assert store.run(second).name == "First 2"
+    assert store.rename(second, "First") == "First 2"
+    assert store.rename(second, "Second") == "Second"
+    assert store.run("second").id == second
+    assert store.run(first[:6]).id == first
+    with pytest.raises(LabError, match=r"no run “Secnd”.*“Second”"):
+        store.run("Secnd")
+    with pytest.raises(LabError, match="needs a name"):
+        store.rename(first, "  ")
+    assert [run.judges for run in store.runs()] == [("small", "large")] * 2
+
+
+def test_deleting_takes_the_judgments_and_keeps_other_runs(store: Store) -> None:
+    first, second = new_run(store), new_run(store, "Other", "y")
+    for run in (first, second):
+        with store.writer(run) as writer:
+            writer.add(judgment(1))
+    with store.writer(first), pytest.raises(LabError, match="pause it"):
+        store.delete(first)
+    store.delete(first)
+    assert [run.id for run in store.runs()] == [second]
+    assert len(store.table(second).rows) == 1
+    assert len(store.datasets()) == 1
+
+
+def test_objects_by_id_and_by_name(store: Store) -> None:
+    key = store.save_object("rubric", "Mine", {"name": "Mine", "criteria": []})
+    assert store.object("rubric", key) == store.object("rubric", "Mine")
+    assert store.save_object("rubric", "Renamed", {"name": "Mine", "criteria": []}) == key
+    assert store.objects("rubric")["name"].tolist() == ["Renamed"]
+    with pytest.raises(LabError, match="no rubric"):
+        store.object("rubric", "Yours")
+
+
+def test_looking_leaves_no_file_and_a_second_opening_shares(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "lab.duckdb"
+    with Store.open(path) as store, Store.open(path) as second:
+        assert store.runs() == []
+        assert not path.parent.exists()
+        new_run(store)
+        assert [run.name for run in second.runs()] == ["First"]
+        store.set_state(store.runs()[0].id, "running")
+        with Store.open(path) as third:  # the run is this process's own, and goes on
+            assert third.runs()[0].state == "running"
+    assert path.exists()
+
+
+def test_a_dead_process_leaves_an_interrupted_run(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    with Store.open(path) as store:
+        store.set_state(new_run(store), "running")
+        with pytest.raises(LabError, match="no state"):
+            store.set_state("x", "odd")
+    with Store.open(path) as store:
+        assert store.runs()[0].state == "interrupted"
+
+
+def test_a_second_process_is_told_who_has_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    with Store.open(path) as store:
+        new_run(store)
+        code = f"from rubriclab.store.store import Store\nStore.open({str(path)!r})"
+        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        import os
+
+        assert f"is open in process {os.getpid()}" in other.stderr
+        assert "--store" in other.stderr
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+    newer, foreign, text = tmp_path / "newer.duckdb", tmp_path / "foreign.duckdb", tmp_path / "text.duckdb"
+    with Store.open(newer) as store:
+        new_run(store)
+    with duckdb.connect(str(newer)) as db:
+        db.execute("UPDATE lab SET version = 2")
+    with duckdb.connect(str(foreign)) as db:
+        db.execute("CREATE TABLE mine (x INTEGER)")
+    text.write_text("hello")
+    for path, words in (
+        (newer, "newer rubriclab"),
+        (foreign, "another program"),
+        (text, "not a store"),
+        (tmp_path, "folder or a device"),
+        ("s3://bucket/lab.duckdb", "on this computer"),
+        ("", "on this computer"),
+    ):
+        with pytest.raises(LabError, match=words):
+            Store.open(path)
+
+
+def test_reading_only(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    with Store.open(path) as store:
+        store.set_state(new_run(store), "running")
+    with Store.open(path, read_only=True) as store:
+        assert store.runs()[0].state == "interrupted"
+        with pytest.raises(LabError, match="reading only"):
+            store.rename(store.runs()[0].id, "x")
+    with pytest.raises(LabError, match="no store"):
+        Store.open(tmp_path / "none.duckdb", read_only=True)
+
+
+def test_a_backup_is_a_store(store: Store, tmp_path: Path) -> None:
+    run = new_run(store)
+    with store.writer(run) as writer:
+        writer.add(judgment(1))
+        writer.flush()
+        copy = store.backup(tmp_path / "copy.duckdb")
+    with Store.open(copy) as other:
+        assert other.table(run).rows.equals(store.table(run).rows)
+        assert other.dataset(other.run(run).dataset) == DATA
+    with pytest.raises(LabError, match="nothing is overwritten"):
+        store.backup(copy)
+
+
+def test_a_file_removed_while_open_is_told_and_its_content_kept(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    with Store.open(path) as store:
+        run = new_run(store)
+        path.unlink()
+        with pytest.raises(LabError, match="removed or replaced") as fault:
+            store.rename(run, "x")
+    (rescued,) = tmp_path.glob("*.rescued-*.duckdb")
+    assert str(rescued) in str(fault.value)
+    with Store.open(rescued) as kept:
+        assert kept.runs()[0].id == run
+
+
+# A writer that never closes: its log stays beside the file, as after a kill.
+KILLED = textwrap.dedent(
+    """
+    import os, sys
+    sys.path.insert(0, {tests!r})
+    from test_store import Store, judgment, new_run
+    store = Store.open({path!r})
+    run = new_run(store)
+    store.checkpoint()
+    writer = store.writer(run)
+    for key in range(6):
+        writer.add(judgment(key))
+        writer.flush()
+    {then}
+    os._exit(0)
+    """
+)
+
+
+def killed_writer(path: Path, then: str = "") -> str:
+    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path), then=then)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_what_was_committed_outlives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    killed_writer(path)
+    with Store.open(path) as store:
+        (run,) = store.runs()
+        assert store.table(run.id).rows["call"].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(tmp_path: Path) -> None:
+    path, log = tmp_path / "lab.duckdb", tmp_path / "lab.duckdb.wal"
+    killed_writer(path)
+    content = bytearray(log.read_bytes())
+    content[len(content) * 2 // 3] ^= 0xFF
+    log.write_bytes(content)
+    with pytest.raises(LabError, match=r"log of .* is damaged .*--backup saved.duckdb"):
+        Store.open(path)
+    saved = tmp_path / "saved.duckdb"
+    assert 0 < Store.recover(path, saved) < len(content)
+    assert log.read_bytes() == content  # the damaged ones stay as they are
+    with Store.open(saved) as store:
+        calls = store.table(store.runs()[0].id).rows["call"].tolist()
+        assert calls == list(range(len(calls)))
+        assert 0 < len(calls) < 6
+
+
+def test_a_full_disk_loses_nothing_and_asks_nothing_twice(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    full = """
+    import resource
+    from rubriclab.model.text import LabError
+    size = os.path.getsize({path!r} + ".wal")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
+    try:
+        writer.add(judgment(6, text="x" * 10_000)); writer.flush(); print("no fault")
+    except LabError as fault:
+        print(fault)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print(len(store.table(run).rows))
+    writer.close()
+    print(len(store.table(run).rows))
+    """.replace("{path!r}", repr(str(path)))
+    words, during, after = killed_writer(path, textwrap.dedent(full)).splitlines()
+    assert "disk is full" in words
+    assert (during, after) == ("6", "7")
+    with Store.open(path) as store:
+        assert store.table(store.runs()[0].id).rows["call"].tolist() == [0, 1, 2, 3, 4, 5, 6]
