@@ -1,0 +1,1 @@
+"""Judgments in, rows out: arms, estimates with intervals, topics, verdicts, contrasts."""

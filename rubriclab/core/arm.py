@@ -1,0 +1,248 @@
+"""One condition's rows of the judgment table in, the same as codes and counts out: what every topic starts from.
+
+Codes hang on contents where it matters: orders are ranked by what they show, units by nothing but their items, so
+that no number depends on how a file or a run happened to be sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rubriclab.model.judgment import Condition, Ordering, Status
+from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
+
+if TYPE_CHECKING:
+    from rubriclab.core.judgments import Judgments
+
+UNPARSED = -2
+Names = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """One judge, data set, strategy and variant.
+
+    Of each judgment (rows,): ``item`` 0..n-1 among the arm's own items; ``order`` a row of ``shown``; ``position``
+    0-based, of the chosen option or of the scored criterion (UNPARSED where nothing is known); ``score`` an index into
+    the scale, -1 where there is none; ``value`` the score in points and ``expected`` the probability-weighted one, NaN
+    where unknown; ``ok`` parsed, on the scale, in a known order; ``call``, ``slot``, ``repeat``, ``status`` as stored.
+
+    Of each item (items,): ``item_code`` in the run, ``text`` what one call scores (its own item unless criteria are
+    reordered), ``target`` the criterion (an index into ``names``; 0 for score options), ``unit`` an index into
+    ``unit_code`` (codes of the run) and ``unit_names`` (64-bit hashes that are the same in other runs).
+
+    Of each order (orders, positions): ``shown``, what stands at each position, an index into ``names`` (the scores,
+    or the criteria), -1 for an order of something else; ``order_code``, which ordering of the run it is.
+    """
+
+    code: int
+    condition: Condition
+    run: Judgments = field(repr=False)
+    item: Ints
+    item_code: Ints
+    text: Ints
+    unit: Ints
+    unit_code: Ints
+    unit_names: Names
+    order: Ints
+    order_code: Ints
+    shown: Ints
+    names: tuple[Any, ...]
+    position: Ints
+    target: Ints
+    ok: Bools
+    score: Ints
+    value: Floats
+    expected: Floats
+    mass: Floats
+    probabilities: Floats | None
+    call: NDArray[Any]
+    slot: NDArray[Any]
+    repeat: NDArray[Any]
+    status: NDArray[Any]
+
+    @property
+    def items(self) -> int:
+        return len(self.item_code)
+
+    @property
+    def units(self) -> int:
+        return len(self.unit_code)
+
+    @property
+    def positions(self) -> int:
+        return int(self.shown.shape[1])
+
+    @property
+    def scores(self) -> Floats:
+        """The scale in points, ascending, (scores,)."""
+        return np.asarray(self.condition.scores, dtype=np.float64)
+
+    @property
+    def step(self) -> float:
+        """One step of the scale in points: the median distance of neighbouring scores."""
+        return float(np.median(np.diff(self.scores))) if len(self.scores) > 1 else 1.0
+
+    @property
+    def unit_kind(self) -> str:
+        """What a unit is: ``prompt``, ``block``, ``item``, or ``text`` where one call scores several items of it."""
+        if self.run.unit_kind == "item" or self.units == self.items:
+            return "item" if self.condition.reorder == "options" else "text"
+        return self.run.unit_kind
+
+    @cached_property
+    def rows(self) -> Ints | slice:
+        """An index of the parsed judgments; a slice of all where all are parsed, which copies nothing."""
+        return slice(None) if bool(self.ok.all()) else np.flatnonzero(self.ok)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(items, names, positions): how often an option was chosen, or a criterion scored, at a position."""
+        what = self.score if self.condition.reorder == "options" else self.target[self.item]
+        kept = self.rows
+        sizes = len(self.names), self.positions
+        return crossed(self.item[kept], self.items, what[kept], sizes[0], self.position[kept], sizes[1])
+
+    @cached_property
+    def exposure(self) -> Floats:
+        """(items, names, positions): how often an option stood at a position, over the same judgments."""
+        item, order = self.item[self.rows], self.order[self.rows]
+        if self.items * len(self.shown) <= 4 * len(self.item):
+            shows = (self.shown[:, None, :] == np.arange(len(self.names))[:, None]).reshape(len(self.shown), -1)
+            orders = crossed(item, self.items, order, len(self.shown))
+            return (orders @ shows.astype(np.float64)).reshape(-1, len(self.names), self.positions)
+        columns = [crossed(item, self.items, self.shown[order, p], len(self.names)) for p in range(self.positions)]
+        return np.stack(columns, axis=2)
+
+    @cached_property
+    def single_order(self) -> bool:
+        """Did every option (or criterion) stand at a single position? Then position and score cannot be told apart."""
+        seen = (self.counts if self.condition.reorder == "criteria" else self.exposure).sum(axis=0) > 0
+        return not bool((seen.sum(axis=1) > 1).any())
+
+    @cached_property
+    def cells(self) -> tuple[Ints, Ints, Floats]:
+        """(text, order, parsed judgments) of every order that a text was judged in, (cells,) each."""
+        key = self.text[self.item[self.rows]] * len(self.shown) + self.order[self.rows]
+        size = self.texts * len(self.shown)
+        if size <= 8 * len(self.item) + 1_000_000:
+            counted = np.bincount(key, minlength=size)
+            present = np.flatnonzero(counted)
+            counted = counted[present]
+        else:
+            present, counted = np.unique(key, return_counts=True)
+        return present // len(self.shown), present % len(self.shown), counted.astype(np.float64)
+
+    def cell_means(self, values: Floats) -> Floats:
+        """Mean of ``values`` (rows,) over the parsed judgments of each of ``cells``, (cells,)."""
+        text, order, count = self.cells
+        key = self.text[self.item[self.rows]] * len(self.shown) + self.order[self.rows]
+        sizes = text * len(self.shown) + order
+        where = np.searchsorted(sizes, key)
+        return np.asarray(np.bincount(where, values[self.rows], len(sizes)) / count)
+
+    @property
+    def texts(self) -> int:
+        return int(self.text.max(initial=-1)) + 1
+
+    @cached_property
+    def text_unit(self) -> Ints:
+        """(texts,): the unit of each text."""
+        unit = np.zeros(self.texts, dtype=np.int64)
+        unit[self.text] = self.unit
+        return unit
+
+    def by_unit(self, values: Floats) -> Floats:
+        """Sums of ``values`` (items, ...) over the items of each unit, (units, ...)."""
+        return values if self.units == self.items and self._units_are_items else sum_by(self.unit, values, self.units)
+
+    @cached_property
+    def _units_are_items(self) -> bool:
+        return bool((self.unit == np.arange(self.items)).all())
+
+    def controls(self) -> list[Arm]:
+        """This arm, then the others of its setting, ``fixed`` ones first: where the same order may stand twice."""
+        others = [
+            arm for arm in self.run.arms if arm.code != self.code and arm.condition.setting == self.condition.setting
+        ]
+        return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
+
+    def order_label(self, order: int) -> str:
+        """``5 4 3 2 1``, or criteria with ``|`` between: the order as it is written in files."""
+        shown = [str(self.names[name]) for name in self.shown[order] if name >= 0]
+        return (" " if self.condition.reorder == "options" else "|").join(shown)
+
+
+def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None) -> Arm:
+    """The arm of condition ``code`` from its slice of the table (column -> (rows,))."""
+    condition = run.conditions[code]
+    options = condition.reorder == "options"
+    item_code, item = distinct(rows["item"].astype(np.int64), len(run.items))
+    order_code, order = distinct(rows["ordering"].astype(np.int64), len(run.orderings))
+    unit_code, unit = distinct(run.unit_of_item[item_code], len(run.unit_names))
+    text = distinct(run.text_of_item[item_code], len(run.items))[1]
+    names = scale_names(condition.scores) if options else criteria_of(condition, run, item_code)
+    target = np.zeros(len(item_code), dtype=np.int64)
+    if not options:
+        rank = {name: k for k, name in enumerate(names)}
+        target = np.array([rank.get(str(name), -1) for name in run.items["criterion"].iloc[item_code]], dtype=np.int64)
+    shown = shown_table([run.orderings[k] for k in order_code], names, condition.positions or len(names))
+    ranked = np.lexsort(shown.T[::-1])
+    shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
+
+    value = rows["score"].astype(np.float64)
+    score = score_index(value, np.asarray(condition.scores, dtype=np.float64))
+    # Where the chosen option, or the scored criterion, stood follows from the order alone.
+    inverse = np.full((len(shown), len(names) + 1), UNPARSED, dtype=np.int64)
+    for p in range(shown.shape[1]):
+        inverse[np.arange(len(shown)), shown[:, p]] = p
+    inverse[:, -1] = UNPARSED
+    position = inverse[order, score if options else target[item]]
+    ok = (rows["status"] == Status.OK) & (score >= 0) & (position >= 0)
+    return Arm(
+        code, condition, run, item, item_code, text, unit, unit_code, run.unit_names[unit_code], order, order_code, shown,
+        names, np.where(ok, position, UNPARSED) if options else position, target, ok, np.where(ok, score, -1),
+        np.where(ok, value, np.nan), rows["expected"].astype(np.float64), rows["mass"].astype(np.float64), probabilities,
+        rows["call"], rows["slot"], rows["repeat"], rows["status"],
+    )  # fmt: skip
+
+
+def scale_names(scores: tuple[float, ...]) -> tuple[float | int, ...]:
+    """Scores as they are written: 4, not 4.0."""
+    return tuple(int(score) if float(score).is_integer() else score for score in scores)
+
+
+def criteria_of(condition: Condition, run: Judgments, item_code: Ints) -> tuple[str, ...]:
+    """The criteria that calls of the condition score, in canonical order."""
+    return condition.targets or tuple(dict.fromkeys(str(name) for name in run.items["criterion"].iloc[item_code]))
+
+
+def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:
+    """(orderings, positions): the index in ``names`` of what stands where; a row of -1 for an order of other things."""
+    rank: dict[Any, int] = {name: k for k, name in enumerate(names)} | {str(name): k for k, name in enumerate(names)}
+    table = np.full((len(orderings), positions), -1, dtype=np.int64)
+    for row, ordering in enumerate(orderings):
+        codes = [rank.get(name, -1) for name in ordering.shown]
+        if len(codes) == positions and len(set(codes)) == positions and -1 not in codes:
+            table[row] = codes
+    return table
+
+
+def score_index(values: Floats, scores: Floats) -> Ints:
+    """The index of each value among the ascending ``scores``; -1 for NaN and what is not on the scale."""
+    known = np.where(np.isfinite(values), values, -np.inf)
+    if len(scores) and bool((np.diff(scores) == 1.0).all()):
+        # Scales without gaps, nearly all: the distance from the lowest score, found by no search.
+        above = np.clip(known - scores[0], -1.0, float(len(scores)))
+        fits = (above >= 0) & (above < len(scores)) & (above == np.floor(above))
+        return np.where(fits, above, -1.0).astype(np.int64)
+    if not len(scores):
+        return np.full(len(values), -1, dtype=np.int64)
+    near = np.clip(np.searchsorted(scores, known - 1e-6), 0, len(scores) - 1)
+    return np.where(np.abs(scores[near] - known) <= 1e-5, near, -1)

@@ -1,0 +1,262 @@
+"""Arms in, rows out: the registry of topics, the rows they yield, and the findings of a run in one reading.
+
+A statistic is a file in ``topics/`` with a generator of rows, and its measures' entries in ``measures.toml``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import Estimate
+from rubriclab.core.judgments import Judgments
+from rubriclab.model.judgment import Condition, Reorder
+from rubriclab.model.study import ReadingPart
+
+_HERE = Path(__file__).parent
+_WORDS: dict[str, Any] = tomllib.loads((_HERE / "measures.toml").read_text("utf-8"))
+DEFINITIONS: dict[str, dict[str, str]] = tomllib.loads((_HERE / "definitions.toml").read_text("utf-8"))
+"""A measure or term -> its ``sentence``, ``formula``, ``assumption``, ``source``."""
+REASONS: dict[str, str] = _WORDS.pop("reasons")
+"""Why there is no number, interval or verdict: key -> sentence. No other reason exists."""
+CAUTIONS: dict[str, str] = _WORDS.pop("cautions")
+"""What must be read before a number: kind -> sentence with the caution's own fields."""
+VERDICTS = ("effect", "equivalent", "undecided")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a measure is called and how it is written; names are global, so that topics share them.
+
+    ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``; ``form``: of a
+    number; ``unit``: points, share, percentage points or none; ``question``: the verdict it stands beside;
+    ``front``: on the first screen; ``contrast``: may A - B be had; ``term``: key of its definition; ``up``, ``down``,
+    ``equivalent``, ``undecided``: sentences with {judge}, {value}, {low}, {high}, {unit}, {smallest} and ``Row.of``.
+    """
+
+    key: str
+    name: str
+    form: str
+    label: str = ""
+    unit: str = ""
+    question: str = ""
+    front: bool = False
+    contrast: bool = True
+    term: str = ""
+    up: str = ""
+    down: str = ""
+    equivalent: str = ""
+    undecided: str = ""
+
+
+MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WORDS.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One number of a run.
+
+    ``of``: what of its condition it is about (position, score, target, order, against); ``test``: (name, p);
+    ``counts``: what it rests on (``n`` judgments, items, ...; ``from``: the strategy that sized the noise);
+    ``level``: of its interval; ``verdict``: of rows that answer a question, held against ``smallest``;
+    ``ends``: an interval that is not made by the estimate's rule.
+    """
+
+    measure: str
+    estimate: Estimate
+    of: Mapping[str, Any] = field(default_factory=dict)
+    test: tuple[str, float] | None = None
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    topic: str = ""
+    condition: int = -1
+    unit: str = ""
+    level: float = 0.95
+    verdict: str = ""
+    smallest: float = float("nan")
+    ends: tuple[float, float] | None = None
+
+    @property
+    def about(self) -> Measure:
+        return MEASURES[self.measure]
+
+    @property
+    def value(self) -> float:
+        return self.estimate.value
+
+    @property
+    def p(self) -> float:
+        return self.test[1] if self.test else float("nan")
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """(low, high) at ``level``; NaN where there is none, and ``why`` says why."""
+        return self.ends if self.ends is not None else self.estimate.interval(self.level)
+
+    @property
+    def why(self) -> str:
+        """A key of REASONS where the number or its interval is missing, or no verdict can be given; else empty."""
+        if self.estimate.why:
+            return self.estimate.why
+        if not np.isfinite(self.value):
+            return "undefined"
+        has_interval = bool(np.isfinite(self.interval).all())
+        return "" if has_interval or (self.test and not self.estimate.units) else "too_few_units"
+
+    @property
+    def label(self) -> str:
+        """What the row is called beside its number."""
+        return (self.about.label or self.about.name).format_map(_Blank(self.of))
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two conditions' rows of the same kind have in common."""
+        return self.topic, self.measure, tuple(sorted((name, str(value)) for name, value in self.of.items()))
+
+
+class _Blank(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class Caution:
+    """What must be read before the numbers of a condition. ``kind``: a key of CAUTIONS; ``of``: its fields."""
+
+    kind: str
+    condition: int = -1
+    of: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        return CAUTIONS[self.kind].format(**self.of)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A generic kind of chart with the measure it shows; ``by``: the field of its axis, ``across``: the other one."""
+
+    kind: str
+    measure: str
+    by: str = ""
+    across: str = ""
+
+
+Rows = Callable[[Arm], Iterable[Row | Caution]]
+
+
+@dataclass(frozen=True)
+class Topic:
+    key: str
+    axes: frozenset[Reorder]
+    charts: tuple[Chart, ...]
+    rows: Rows
+
+
+TOPICS: dict[str, Topic] = {}
+
+
+def topic(key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = ()) -> Callable[[Rows], Rows]:
+    """Registers a generator of rows (and cautions) about one arm, for the ``axes`` that it speaks of."""
+
+    def register(function: Rows) -> Rows:
+        TOPICS[key] = Topic(key, frozenset(axes), charts, function)
+        return function
+
+    return register
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Every number of a run in one reading, computed once when first asked for.
+
+    ``progress``: called with (steps done, steps in all, what is computed). Import ``rubriclab.topics`` before: it
+    registers the topics.
+    """
+
+    judgments: Judgments
+    reading: ReadingPart = field(default_factory=ReadingPart)
+    progress: Callable[[int, int, str], None] | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> list[Row]:
+        return self._everything[0]
+
+    @property
+    def cautions(self) -> list[Caution]:
+        return self._everything[1]
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.judgments.conditions
+
+    @cached_property
+    def _everything(self) -> tuple[list[Row], list[Caution]]:
+        if not TOPICS:
+            raise RuntimeError("No topic is registered: import rubriclab.topics before asking for findings.")
+        arms, settings = self.judgments.arms, self._settings()
+        rows: list[Row] = []
+        cautions: list[Caution] = []
+        steps = len(arms) * len(TOPICS) + len(settings)
+        done = 0
+        for setting in settings:
+            self._tell(done, steps, "verdict")
+            rows += self._verdict_rows([arms[code] for code in setting])
+            done += 1
+        for arm in arms:
+            for spoken in TOPICS.values():
+                self._tell(done, steps, spoken.key)
+                done += 1
+                if arm.condition.reorder not in spoken.axes:
+                    continue
+                for row in spoken.rows(arm):
+                    if isinstance(row, Caution):
+                        cautions.append(replace(row, condition=arm.code))
+                    else:
+                        rows.append(replace(row, topic=spoken.key, condition=arm.code, unit=arm.unit_kind))
+        self._tell(steps, steps, "")
+        return rows, cautions
+
+    def _tell(self, done: int, steps: int, what: str) -> None:
+        if self.progress is not None:
+            self.progress(done, steps, what)
+
+    def _settings(self) -> list[list[int]]:
+        """Conditions of one judge, data set and variant, together: they answer its questions together."""
+        together: dict[tuple[Any, ...], list[int]] = {}
+        for code, condition in enumerate(self.conditions):
+            together.setdefault(condition.setting, []).append(code)
+        return list(together.values())
+
+    def _verdict_rows(self, arms: list[Arm]) -> Iterator[Row]:  # noqa: ARG002
+        return iter(())
+
+    def select(
+        self, measure: str | None = None, *, topic: str | None = None, condition: int | None = None, **of: Any
+    ) -> list[Row]:
+        """The rows of a measure, topic and condition whose ``of`` holds all that is named."""
+        return [
+            row
+            for row in self.rows
+            if (measure is None or row.measure == measure)
+            and (topic is None or row.topic == topic)
+            and (condition is None or row.condition == condition)
+            and all(row.of.get(name) == value for name, value in of.items())
+        ]
+
+    def verdict_rows(
+        self, judge: str, dataset: str | None = None, variant: Mapping[str, Any] | None = None
+    ) -> list[Row]:
+        """The verdict rows of a judge (of one data set, of one variant); empty where it has none."""
+
+        def about(condition: Condition) -> bool:
+            same = condition.judge == judge and dataset in (None, condition.dataset)
+            return same and (variant is None or dict(condition.variant) == dict(variant))
+
+        return [row for row in self.rows if row.topic == "verdict" and about(self.conditions[row.condition])]

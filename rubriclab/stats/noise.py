@@ -1,0 +1,66 @@
+"""Scores of items in; how far calls of one item lie apart, in different orders and in the same one, out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
+
+
+class Differences(NamedTuple):
+    """Mean absolute difference of two calls of an item, (items,), NaN where it has no such pair.
+
+    ``other``: in different orders; ``same``: in one and the same order.
+    """
+
+    other: Floats
+    same: Floats
+
+
+def differences(item: Ints, order: Ints, score: Ints, scores: Floats, n_items: int) -> Differences:
+    """All pairs of calls of an item, each kind averaged by itself (U-statistics), in points.
+
+    ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). How many calls there are changes how precise
+    these are, never what they are on average.
+    """
+    orders = int(order.max(initial=0)) + 1
+    apart = np.abs(scores[:, None] - scores[None, :])
+    every = _pairs(item, score, apart, n_items)
+    # A call that is alone in its order has no pair there; of millions, few are left to be looked at.
+    key = item * orders + order
+    again = _again(key, n_items * orders)
+    cell, within = np.unique(key[again], return_inverse=True)
+    same = sum_by(cell // orders, _pairs(within, score[again], apart, len(cell)), n_items)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Differences(*((of[:, 0] / of[:, 1]) for of in (every - same, same)))
+
+
+def _again(cell: Ints, size: int) -> Bools:
+    """True for every row whose ``cell``, 0..size-1, has another row."""
+    if size > 16 * len(cell):  # orders that few items share: no table of all
+        return np.ones(len(cell), dtype=bool)
+    return np.asarray((np.bincount(cell, minlength=size) > 1)[cell])
+
+
+def _pairs(group: Ints, score: Ints, apart: Floats, size: int) -> Floats:
+    """(groups, 2): the summed distance ``apart`` (scores, scores) over ordered pairs of calls, and the pairs."""
+    n = len(apart)
+    counts = np.bincount(group * n + score, minlength=size * n).reshape(size, n).astype(np.float64)
+    calls = counts.sum(axis=1)
+    total = ((counts @ apart) * counts).sum(axis=1)
+    return np.stack([total, calls * (calls - 1.0)], axis=1)
+
+
+def within_item_sd(item: Ints, values: Floats, n_items: int) -> Floats:
+    """Standard deviation (ddof 1) of each item's values (calls,); NaN below two. Xu et al. v1, Table 3."""
+    if not len(values):
+        return np.full(n_items, np.nan)
+    centred = values - values.mean()  # keeps the sum of squares from cancelling
+    count = np.bincount(item, minlength=n_items).astype(np.float64)
+    total = np.bincount(item, weights=centred, minlength=n_items)
+    square = np.bincount(item, weights=centred**2, minlength=n_items)
+    several = count > 1
+    variance = (square - total**2 / np.maximum(count, 1.0)) / np.where(several, count - 1.0, 1.0)
+    return np.asarray(np.where(several, np.sqrt(np.where(variance < 1e-12, 0.0, variance)), np.nan))

@@ -1,0 +1,150 @@
+"""Counts of choices by position in; shares, chi-square, V with its noise and interval, P(position | score) out.
+
+Positions and scores are 0-based codes. Definitions: Xu et al. v1 section 5, v2 setting 1. The paper's chi-square treats
+the calls of one item as independent, which they are not; what is decided is decided by ``core/verdict.py``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from rubriclab.stats.proportions import NO_INTERVAL
+from rubriclab.stats.resample import Bools, Floats
+
+FLAT = 1e-9
+"""Relative size below which a difference is rounding error."""
+
+
+class Selection(NamedTuple):
+    """Pooled choices by position. ``p`` is the paper's chi-square p, not a valid test."""
+
+    share: Floats
+    chi2: float
+    p: float
+    v: float
+
+
+def selection(counts: Floats) -> Selection:
+    """Shares, chi2 = sum (n_p - N/n)^2 / (N/n) on n - 1 degrees of freedom, and Cramér's V, from pooled counts (n,).
+
+    Source: Xu et al. v2, setting 1. NaN without a choice.
+    """
+    n, total = len(counts), float(np.sum(counts))
+    if total == 0:
+        return Selection(np.full(n, np.nan), float("nan"), float("nan"), float("nan"))
+    chi2 = float(np.sum((counts - total / n) ** 2) / (total / n))
+    share = counts / total
+    return Selection(share, chi2, float(special.chdtrc(n - 1, chi2)), float(cramers_v(share)))
+
+
+def cramers_v(share: Floats) -> Floats:
+    """V = sqrt(chi2 / (N (n - 1))) = sqrt(n / (n - 1) sum_p (share_p - 1/n)^2); (..., n) -> (...)."""
+    n = share.shape[-1]
+    return np.asarray(np.sqrt(n / (n - 1) * np.sum((share - 1.0 / n) ** 2, axis=-1)))
+
+
+def v_from_noise(unit_counts: Floats) -> float:
+    """The V to expect without an average position effect, given how much the units differ; NaN below two units.
+
+    ``unit_counts``: (units, n) choices. The pooled shares are ratios of sums, whose covariance C follows from the units'
+    residuals (linearisation); without an effect E[V^2] = n/(n-1) trace(C), whose root is returned.
+    """
+    used = unit_counts[unit_counts.sum(axis=1) > 0]
+    units, n = used.shape
+    if units < 2:
+        return float("nan")
+    calls = used.sum(axis=1, keepdims=True)
+    residual = (used - calls * (used.sum(axis=0) / calls.sum())) / calls.sum()
+    return float(np.sqrt(n / (n - 1) * units / (units - 1) * float(np.sum(residual**2))))
+
+
+def v_interval(share: Floats, resampled: Floats, *, tails: tuple[float, float] | None = None) -> tuple[float, float]:
+    """A 95 % interval for V that may reach 0, by inverting a bootstrap test.
+
+    ``share``: (n,); ``resampled``: (n_boot, n) shares of resampled units. V is the length of the deviation from 1/n, up
+    to a factor; a plain percentile interval of a length is pushed upward twice (by the data's noise, and by the
+    resampling). So: for true deviations t u along the observed direction u, an observed length c is reached when
+    |t u + z| >= c, z being a resampled error; each z has its own t, and t belongs to the interval unless a length as
+    great as c is too rare under it, or one as small. How the 5 % are shared out depends on t: all for "as great" at
+    t = 0, where no length is too small, half and half a few errors away (the idea of Feldman and Cousins 1998). So 0 is
+    left out when the same bootstrap rejects "no effect" at 0.05, neither more nor less often. ``tails``: two one-sided
+    bounds instead, with these chances that V lies below the first and above the second end.
+    """
+    n = len(share)
+    scale = np.sqrt(n / (n - 1))
+    deviation = share - 1.0 / n
+    length = float(np.linalg.norm(deviation))
+    if not np.isfinite(length) or len(resampled) < 2:
+        return NO_INTERVAL
+    error = share - resampled
+    direction = deviation / length if length >= FLAT else np.eye(n)[0] - 1.0 / n
+    along = error @ (direction / np.linalg.norm(direction))
+    square = np.sum(error**2, axis=1)
+    low, high = _accepted(along, along**2 - square + length**2, float(np.sqrt(square.mean())), tails)
+    return float(min(1.0, scale * low)), float(min(1.0, scale * high))
+
+
+def _accepted(along: Floats, inside: Floats, spread: float, tails: tuple[float, float] | None) -> tuple[float, float]:
+    """The least and the greatest t >= 0 under which the observed length is not too rare.
+
+    |t u + z| >= c where t is at least ``-along`` + root(``inside``), or at most ``-along`` - root(``inside``), or
+    anywhere if ``inside`` is negative; ``spread``: the errors' size.
+    """
+    always = int(np.sum(inside < 0))
+    root = np.sqrt(inside[inside >= 0])
+    after = np.sort(-along[inside >= 0] + root)
+    until = np.sort(-along[inside >= 0] - root)
+    t = np.unique(np.concatenate([[0.0], after[after > 0], until[until > 0]]))
+    if spread <= 0.0:
+        return float(t[-1]), float(t[-1])
+    shared = 0.025 * (1.0 + np.exp(-((t / spread) ** 2)))
+    rare, small = (shared, 0.05 - shared) if tails is None else tails
+
+    def reached(slack: float, first: str, second: str) -> Floats:
+        past = np.searchsorted(after, t + slack, side=first)  # type: ignore[call-overload]
+        still = len(until) - np.searchsorted(until, t - slack, side=second)  # type: ignore[call-overload]
+        return np.asarray((always + past + still) / len(along))
+
+    kept = t[(reached(FLAT, "right", "left") > rare) & (1.0 - reached(-FLAT, "left", "right") > small)]
+    return (float(kept[0]), float(kept[-1])) if kept.size else (0.0, 0.0)
+
+
+def position_given_score(counts: Floats, exposure: Floats) -> Floats:
+    """P(p | s): how the choices of a score spread over positions, (..., positions); Xu et al. v1, Table 5.
+
+    Choices of the score at p over times it was shown at p, then normalised over p. NaN for a score never chosen, for a
+    position where it was never shown, and for a score only ever shown at one position, whose share is 1 there by
+    construction.
+    """
+    shown = exposure > 0
+    shown = shown & (np.count_nonzero(shown, axis=-1, keepdims=True) > 1)
+    rate = np.where(shown, counts / np.where(shown, exposure, 1.0), 0.0)
+    total = rate.sum(axis=-1, keepdims=True)
+    known = shown & (total > 0)
+    return np.asarray(np.where(known, rate / np.where(total > 0, total, 1.0), np.nan))
+
+
+def is_balanced(exposure: Floats) -> bool:
+    """Was every score at every position about equally often? ``exposure``: (scores, positions) totals.
+
+    True when no cell is further from 1/n of the total than 4.5 standard errors of independent uniform orders: orders
+    drawn afresh for each item pass, a short list of unbalanced orders shared by all items does not.
+    """
+    n, calls = len(exposure), exposure.sum() / len(exposure)
+    if calls == 0:
+        return False
+    error = np.sqrt(calls * (1.0 / n) * (1.0 - 1.0 / n))
+    return bool(np.max(np.abs(exposure - calls / n)) <= 4.5 * error + 1.0)
+
+
+def one_order_items(exposure: Floats) -> Bools:
+    """(items,): judged, once or often, in one order only; ``exposure``: (items, scores, positions).
+
+    By Cauchy-Schwarz sum_sp E^2 <= n K^2, with equality exactly there.
+    """
+    calls = exposure[:, 0, :].sum(axis=1)
+    square = np.einsum("isp,isp->i", exposure, exposure)
+    return np.asarray((calls > 0) & (square >= exposure.shape[1] * calls**2 * (1.0 - FLAT)))
