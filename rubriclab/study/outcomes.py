@@ -1,0 +1,157 @@
+"""A call and its reply in, an outcome for each item out: status, score, position, probabilities of the labels."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rubriclab.model.judgment import Call, Outcome, Reply, Status
+from rubriclab.study.parse import looks_refused, parse_criteria, parse_label
+from rubriclab.study.prompts import FEEDBACK_TEMPLATE
+
+REFUSALS = ("content_filter", "refusal")
+"""How a reply ends that the provider held back, or in which the model refused by a field of its own."""
+
+
+def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    """The one outcome of a call about one item; ``call.ordering`` shows scores.
+
+    The score is the one that the reply's words name. ``p`` and ``expected`` come from the alternatives to its first
+    answer token, where the server gives them and they can be told apart.
+    """
+    labels = call.ordering.labels
+    p, mass = label_probabilities(reply.top, labels) if reply.top else (None, None)
+    status = failure_of(reply)
+    position = None
+    if status is None:
+        answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
+        position = parse_label(reply.text, labels, answer).label
+        status = Status.OK if position is not None else _without_score(reply)
+    if position is None:
+        return (Outcome(call.items[0], 0, status, mass=mass),)
+    scores = [float(score) for score in call.ordering.shown]
+    expected = sum(score * share for score, share in zip(scores, p, strict=True)) if p is not None else None
+    return (Outcome(call.items[0], 0, status, scores[position], position + 1, expected, mass, p),)
+
+
+def criteria_outcomes(call: Call, reply: Reply, criteria: Sequence[str]) -> tuple[Outcome, ...]:
+    """One outcome for each of ``criteria``, which are those of ``call.items`` in that order; ``slot`` counts from 0.
+
+    ``call.ordering`` shows criteria. ``position``, from 1, is where the criterion stood, scored or not. Those that a
+    reply scores are OK, whatever became of the others.
+    """
+    shown = [str(name) for name in call.ordering.shown]
+    status = failure_of(reply)
+    scores = parse_criteria(reply.text, shown, call.scores) if status is None else {}
+    if status is None:
+        status = Status.UNPARSED if scores else _without_score(reply)
+    return tuple(
+        Outcome(item, slot, Status.OK, float(scores[name]), shown.index(name) + 1)
+        if name in scores
+        else Outcome(item, slot, status, None, shown.index(name) + 1)
+        for slot, (item, name) in enumerate(zip(call.items, criteria, strict=True))
+    )
+
+
+def failure_of(reply: Reply) -> Status | None:
+    """The status of a reply that is not parsed at all; None for one that is."""
+    if reply.error:
+        return Status.ERROR
+    if reply.finish in REFUSALS:
+        return Status.REFUSED
+    if reply.finish == "length":
+        return Status.TRUNCATED  # whatever it says: "1" may have become 10
+    return None
+
+
+def _without_score(reply: Reply) -> Status:
+    return Status.REFUSED if looks_refused(reply.text) else Status.UNPARSED
+
+
+# ---------------------------------------------------------------- probabilities
+
+_SPACE_MARKS = "▁Ġ \t\r\n"
+"""What tokenizers put before a word: a space, or the sign of SentencePiece or GPT-2 for one."""
+_LONGEST_KEPT, _MOST_KEPT = 40, 2_000
+"""Signs of a token that is remembered (a longer one is no token of a tokenizer), and how many are."""
+_ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
+
+
+def label_probabilities(
+    top: Sequence[tuple[str, float]], labels: Sequence[str]
+) -> tuple[tuple[float, ...] | None, float]:
+    """Probabilities of ``labels`` by shown position (they sum to 1), and the mass that fell on labels before that.
+
+    ``top``: (token, natural log-probability) at the first answer token. Every token that is a label once outer space
+    and space marks are off counts for it, so "3", " 3" and "▁3" add up. A label as written always counts; in another
+    case ("b" for "B") unless it is an English word of its own, since "a" for "A" more often starts a sentence. NaN is
+    ignored; labels not among the tokens get 0.
+
+    The probabilities are None where the first token cannot tell: nothing fell on a label, or a label that starts with
+    another label (10 after 1, ii after i) or with a token that is no label was not seen as one whole token itself. A
+    tokenizer that writes such a label in pieces lets its first piece stand for several labels; one that shows it
+    whole does not, since it would never write the pieces.
+    """
+    reader = _reader(tuple(labels))
+    mass = [0.0] * len(labels)
+    pieces: set[str] = set()
+    seen: set[int] = set()
+    for text, logprob in top:
+        if logprob is None or math.isnan(logprob):
+            continue
+        index, piece = reader.known.get(text) or reader.read(text)
+        if index is not None:
+            mass[index] += math.exp(min(logprob, 0.0))
+            seen.add(index)
+        elif piece:
+            pieces.add(piece)
+    total = sum(mass)
+    if total <= 0.0:
+        return None, 0.0
+    if _ambiguous(reader.names, seen, pieces):
+        return None, min(total, 1.0)
+    return tuple(part / total for part in mass), min(total, 1.0)
+
+
+class _Reader:
+    """Which label (by shown position) a token is, and its text as the beginning of one; the common ones remembered."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self.names = tuple(_plain(label) for label in labels)
+        self.known: dict[str, tuple[int | None, str]] = {}
+
+    def read(self, text: str) -> tuple[int | None, str]:
+        token = _plain(text)
+        result = _label_index(token, self.names), token.casefold()
+        if len(text) <= _LONGEST_KEPT and len(self.known) < _MOST_KEPT:
+            self.known[text] = result
+        return result
+
+
+_reader = lru_cache(maxsize=256)(_Reader)
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text.strip(_SPACE_MARKS)).strip(_SPACE_MARKS)
+
+
+def _label_index(token: str, names: Sequence[str]) -> int | None:
+    if token in names:
+        return names.index(token)
+    if token in _ENGLISH_WORDS:
+        return None
+    folded = [name.casefold() for name in names]
+    key = token.casefold()
+    return folded.index(key) if folded.count(key) == 1 else None
+
+
+def _ambiguous(names: Sequence[str], seen: set[int], pieces: set[str]) -> bool:
+    """Whether an unseen label may hide behind a shorter label or behind a piece of itself."""
+    folded = [name.casefold() for name in names]
+    for index, name in enumerate(folded):
+        starts = {*pieces, *folded} - {name}
+        if index not in seen and any(name.startswith(start) for start in starts):
+            return True
+    return False

@@ -1,0 +1,237 @@
+"""An item, what it is judged under and an order in, the messages to send out. Texts are joined, never formatted.
+
+Wording and layout follow the prompts that Xu et al. (v2, figure 5 and appendix B) and Li et al. (figure 3) print. A
+change of any byte here is a new template name, since a name stands for the text that stored replies answered. The
+score options come last, so that all orders of an item share the text above them and a server's prefix cache keeps it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from rubriclab.model.data import Criterion, Item
+from rubriclab.model.judgment import Ordering
+from rubriclab.model.text import LabError, shorten
+
+Answer = Literal["score", "feedback"]
+Messages = tuple[dict[str, str], ...]
+
+SCORE_TEMPLATE = "score.v1"
+FEEDBACK_TEMPLATE = "prometheus.v1"
+CRITERIA_TEMPLATE = "criteria.v1"
+
+TASK_HEADING = "###Task Description:"
+RESPONSE_HEADING = "###Response to evaluate:"
+FEEDBACK_ENDING = "###Feedback:"
+SCORE_ENDING = "Answer with the score only:"
+CRITERIA_ENDING = "Do not include any feedback, explanation, or extra text."
+
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+
+
+def fold(label: str) -> str:
+    """How labels are compared: full-width forms as plain ones, no case, no outer blanks, no invisible signs."""
+    return without_invisible(unicodedata.normalize("NFKC", label)).strip().casefold()
+
+
+def without_invisible(text: str) -> str:
+    """``text`` without signs that take no room: zero-width, direction-changing and control signs but \\n and \\t."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc"))
+
+
+# ---------------------------------------------------------------- one response under one criterion
+
+
+def score_prompt(item: Item, criterion: Criterion, ordering: Ordering, *, answer: Answer = "score") -> Messages:
+    """The one user message that asks for ``item``'s score under ``criterion``.
+
+    ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` what stands for it. The item's
+    reference answer, if it has one, is shown as one of the highest score. The task names the labels in an order of
+    their own (``natural_order``), so that it does not change with the ordering.
+
+    Raises LabError where ordering and criterion do not fit.
+    """
+    label_of, options = _options(criterion, ordering)
+    best = label_of[max(label_of)]
+    allowed = _allowed(ordering.labels)
+    task = _feedback_task(allowed) if answer == "feedback" else _score_task(allowed)
+    parts = [
+        f"{TASK_HEADING}\n{_given(item, best)}\n{task}",
+        *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
+        f"{RESPONSE_HEADING}\n{item.response}",
+        *([f"###Reference Answer (Score {best}):\n{item.reference}"] if item.reference else []),
+        "###Score Rubrics:\n" + options,
+        FEEDBACK_ENDING if answer == "feedback" else SCORE_ENDING,
+    ]
+    return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+@lru_cache(maxsize=1_024)
+def _options(criterion: Criterion, ordering: Ordering) -> tuple[Mapping[int, str], str]:
+    """(label of each score, the criterion's heading and one line an option as shown): all items share them."""
+    shown, labels = ordering.shown, ordering.labels
+    if sorted(map(str, shown)) != sorted(map(str, criterion.scores)) or len(labels) != len(shown):
+        raise LabError(
+            f"The order {list(shown)} with the labels {list(labels)} does not show each score of "
+            f"“{shorten(criterion.name)}” ({', '.join(map(str, criterion.scores))}) once with a label of its own."
+        )
+    folded = [fold(label) for label in labels]
+    for label, key in zip(labels, folded, strict=True):
+        if not key or folded.count(key) > 1:
+            raise LabError(
+                f"The score label “{shorten(label)}” is empty or used twice (case does not count); every label must "
+                "differ, or replies cannot be parsed."
+            )
+    about = {option.score: option.description for option in criterion.options}
+    label_of = {int(score): label for score, label in zip(shown, labels, strict=True)}
+    name = f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name
+    lines = [f"[{_one_line(name)}]"]
+    for score, label in label_of.items():
+        description = _one_line(about[score])
+        lines.append(f"Score {label}: {description}" if description else f"Score {label}")
+    return label_of, "\n".join(lines)
+
+
+def _given(item: Item, best: str) -> str:
+    """The sentence that lists what is given, in step with what is shown."""
+    given = ["a response to evaluate"]
+    if item.instruction:
+        given.insert(0, "an instruction (might include an Input inside it)")
+    if item.reference:
+        given.append(f"a reference answer that gets a score of {best}")
+    last = "a score rubric representing an evaluation criterion are given."
+    sentence = ", ".join(given) + (", and " if len(given) > 1 else " and ") + last
+    return sentence[0].upper() + sentence[1:]
+
+
+def _feedback_task(allowed: str) -> str:
+    slot = allowed.replace("an integer between", "an integer number between")
+    return "\n".join(
+        [
+            "1. Write a detailed feedback that assesses the quality of the response strictly "
+            "based on the given score rubric, not evaluating in general.",
+            f"2. After writing a feedback, write a score that is {allowed}. You should refer to the score rubric.",
+            "3. The output format should look as follows: "
+            f'"Feedback: (write a feedback for criteria) [RESULT] ({slot})"',
+            "4. Please do not generate any other opening, closing, and explanations.",
+        ]
+    )
+
+
+def _score_task(allowed: str) -> str:
+    return "\n".join(
+        [
+            "1. Assess the quality of the response strictly based on the given score rubric, "
+            "not evaluating in general.",
+            f"2. Answer with a score that is {allowed}. You should refer to the score rubric.",
+            "3. Write the score alone: no feedback, no other word.",
+        ]
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _allowed(labels: tuple[str, ...]) -> str:
+    """The labels in words: a range for three or more consecutive whole numbers, else the list of them."""
+    ordered = natural_order(labels)
+    if all(re.fullmatch(r"-?\d+", label) for label in ordered):
+        numbers = [int(label) for label in ordered]
+        if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+            return f"an integer between {numbers[0]} and {numbers[-1]}"
+    return f"one of {', '.join(ordered)}"
+
+
+def natural_order(labels: Sequence[str]) -> tuple[str, ...]:
+    """``labels`` as they count: numbers and Roman numerals by value, others by alphabet, whatever order they come in."""
+    if all(re.fullmatch(r"-?\d+", label) for label in labels):
+        return tuple(sorted(labels, key=int))
+    if is_roman(labels):
+        return tuple(sorted(labels, key=_roman_value))
+    return tuple(sorted(labels, key=lambda label: (fold(label), label)))
+
+
+def is_roman(labels: Sequence[str]) -> bool:
+    """Whether ``labels`` are Roman numerals; lone letters such as C and D do not make them so."""
+    return any(len(label) > 1 for label in labels) and all(re.fullmatch(r"[ivxlcdm]+", fold(label)) for label in labels)
+
+
+def _roman_value(label: str) -> int:
+    values = [_ROMAN[letter] for letter in fold(label)]
+    following = [*values[1:], 0]
+    return sum(-value if value < after else value for value, after in zip(values, following, strict=True))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# ---------------------------------------------------------------- one response under several criteria
+
+
+def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Ordering) -> Messages:
+    """The one user message that asks for ``item``'s score under each of ``criteria``, in the order shown.
+
+    ``ordering.shown`` holds their names by position. Raises LabError where it is no order of these criteria, their
+    scales differ, or a reply could not tell two names apart.
+    """
+    by_name = {criterion.name: criterion for criterion in criteria}
+    names = [str(name) for name in ordering.shown]
+    if sorted(names) != sorted(by_name) or len(by_name) < len(criteria):
+        raise LabError(f"The order {names} is no order of the criteria {list(by_name)}: name each of them once.")
+    check_criteria(criteria)
+    about = "\n".join(_criterion_line(by_name[name]) for name in names)
+    number = len(names)
+    parts = [
+        f"{TASK_HEADING}\nYou are evaluating a response on multiple criteria. For each "
+        f"criterion below, assign {_scale(criteria[0].scores)}. Do NOT include explanations or feedback.",
+        "###Criteria (evaluate in this order):\n" + about,
+        *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
+        f"{RESPONSE_HEADING}\n{item.response}",
+        f"###Output format:\nFor each of the {number} {'criterion' if number == 1 else 'criteria'}, write one line:\n"
+        f"[Criterion] N\nOutput exactly {number} {'line' if number == 1 else 'lines'}, one per criterion. "
+        + CRITERIA_ENDING,
+    ]
+    return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+def check_criteria(criteria: Sequence[Criterion]) -> None:
+    """Raises LabError for criteria that one call cannot score together: unlike scales, names that a reply mixes up."""
+    keys = [name_key(criterion.name) for criterion in criteria]
+    for criterion, key in zip(criteria, keys, strict=True):
+        if criterion.scores != criteria[0].scores:
+            raise LabError(
+                f"Criteria “{shorten(criteria[0].name)}” and “{shorten(criterion.name)}” have different scores "
+                f"({_scores(criteria[0])}; {_scores(criterion)}); in one call all need the same. Change the rubric, or "
+                'reorder = "options", which asks one criterion a call.'
+            )
+        if not key or keys.count(key) > 1:
+            raise LabError(
+                f"The criterion name “{shorten(criterion.name)}” cannot be told from another one in a reply: names "
+                "must differ in their letters and digits. Rename it."
+            )
+
+
+def name_key(name: str) -> str:
+    """How criterion names are compared in replies: letters and digits only, no case."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
+
+
+def _scores(criterion: Criterion) -> str:
+    return ", ".join(map(str, criterion.scores))
+
+
+def _criterion_line(criterion: Criterion) -> str:
+    text = f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name
+    return "- " + _one_line(text)
+
+
+def _scale(scores: tuple[int, ...]) -> str:
+    """The scale in words: a range for three or more consecutive scores, else the list of them."""
+    if len(scores) > 2 and list(scores) == list(range(scores[0], scores[-1] + 1)):
+        return f"an integer score on a {scores[0]}-{scores[-1]} scale"
+    return f"one of the scores {', '.join(map(str, scores))}"

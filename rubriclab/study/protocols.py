@@ -1,0 +1,209 @@
+"""What one call asks about: score options of one criterion, or all criteria of one text.
+
+A protocol makes the run's items from the data, groups them into subjects (what one order is about), and turns a
+subject and an order into messages. A new one is a class here and its line in ``PROTOCOLS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol as Interface
+
+from rubriclab.model.data import Criterion, DataSet, Item, Rubric
+from rubriclab.model.judgment import Call, Ordering, Outcome, Reorder, Reply
+from rubriclab.model.orders import Strategy
+from rubriclab.model.text import LabError, count, look_alike, shorten
+from rubriclab.study.outcomes import criteria_outcomes, option_outcomes
+from rubriclab.study.prompts import (
+    CRITERIA_TEMPLATE,
+    FEEDBACK_TEMPLATE,
+    SCORE_TEMPLATE,
+    Answer,
+    Messages,
+    check_criteria,
+    criteria_prompt,
+    score_prompt,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What subjects of one condition share. ``targets``: the criteria of one call; empty where it is about one item."""
+
+    scores: tuple[int, ...]
+    targets: tuple[str, ...]
+    positions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What one order is about. ``items``: codes into the run's items; ``criteria``: theirs; ``id`` seeds its draws."""
+
+    items: tuple[int, ...]
+    text: Item
+    criteria: tuple[Criterion, ...]
+    id: str
+    shape: Shape
+
+
+class Protocol(Interface):
+    """``begun``: how the answer of an embedded judge is begun for it, ``{first}`` being what stands first.
+
+    ``brief``: with answer = "score" the whole reply is one label.
+    """
+
+    begun: str
+    brief: bool
+
+    def items(self, dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
+        """(the run's items, which of the data's items each comes from)."""
+
+    def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
+        """(subjects in the data's order, notes on what was left out). Raises LabError where none is left."""
+
+    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
+        """The ordering of every call of a subject under a strategy, repeats in, in the design's order."""
+
+    def template(self, answer: Answer) -> str: ...
+
+    def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages: ...
+
+    def parse(self, call: Call, reply: Reply, shape: Shape) -> tuple[Outcome, ...]: ...
+
+
+def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[list[Item], list[int]]:
+    """(items each under one criterion of the rubric, the data's item that each comes from).
+
+    Items that name no criterion are judged under each one; where there are several, the block is the item's own, or
+    the item itself, so that its criteria are resampled together. Raises LabError where some items name a criterion and
+    others do not, and for names that the rubric does not have.
+    """
+    named = [item for item in dataset.items if item.criterion]
+    if named and len(named) < len(dataset.items):
+        without = next(item for item in dataset.items if not item.criterion)
+        raise LabError(
+            f"Item “{shorten(without.item_id)}” names no criterion and “{shorten(named[0].item_id)}” does. Name one "
+            "for every item, or for none."
+        )
+    if named:
+        return [replace(item, criterion=rubric.criterion(item.criterion).name) for item in dataset.items], [
+            *range(len(dataset.items))
+        ]
+    several = len(rubric.criteria) > 1
+    items = [
+        replace(item, criterion=criterion.name, block=item.block or (item.item_id if several else None))
+        for item in dataset.items
+        for criterion in rubric.criteria
+    ]
+    return items, [code for code in range(len(dataset.items)) for _ in rubric.criteria]
+
+
+class OptionsProtocol:
+    """One response under one criterion a call; the score options are reordered."""
+
+    begun = "The score is "
+    brief = True
+
+    def items(self, dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
+        items, sources = rated_items(dataset, rubric)
+        return tuple(items), tuple(sources)
+
+    def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
+        shapes = {criterion.name: Shape(criterion.scores, (), len(criterion.options)) for criterion in rubric.criteria}
+        subjects = []
+        for code, item in enumerate(items):
+            criterion = rubric.criterion(item.criterion)
+            name = f"{item.item_id}|{criterion.name}"
+            subjects.append(Subject((code,), item, (criterion,), name, shapes[criterion.name]))
+        return subjects, []
+
+    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
+        labels = {option.score: option.shown_label for option in subject.criteria[0].options}
+        for order, _ in strategy.asked(subject.shape.scores, seed=seed, item_id=subject.id):
+            yield Ordering(order, tuple(labels[score] for score in order))
+
+    def template(self, answer: Answer) -> str:
+        return FEEDBACK_TEMPLATE if answer == "feedback" else SCORE_TEMPLATE
+
+    def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages:
+        return score_prompt(subject.text, subject.criteria[0], ordering, answer=answer)
+
+    def parse(self, call: Call, reply: Reply, shape: Shape) -> tuple[Outcome, ...]:  # noqa: ARG002
+        return option_outcomes(call, reply)
+
+
+class CriteriaProtocol:
+    """One response under all its criteria in one call; the criteria are reordered."""
+
+    begun = "Scores:\n[{first}]"
+    brief = False
+
+    def items(self, dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
+        """Criteria of one text stand together, in the rubric's order; the block is the text."""
+        items, sources = rated_items(dataset, rubric)
+        rank = {criterion.name: k for k, criterion in enumerate(rubric.criteria)}
+        texts: dict[str, int] = {}
+        for item in items:
+            texts.setdefault(_text_of(item), len(texts))
+        order = sorted(range(len(items)), key=lambda k: (texts[_text_of(items[k])], rank[str(items[k].criterion)]))
+        names = {key: items[k].block or items[k].item_id for k in reversed(order) for key in [_text_of(items[k])]}
+        return (
+            tuple(replace(items[k], block=names[_text_of(items[k])]) for k in order),
+            tuple(sources[k] for k in order),
+        )
+
+    def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
+        texts: dict[str, list[int]] = {}
+        for code, item in enumerate(items):
+            texts.setdefault(str(item.block), []).append(code)
+        subjects, notes = [], []
+        for block, codes in texts.items():
+            criteria = tuple(rubric.criterion(items[code].criterion) for code in codes)
+            names = tuple(criterion.name for criterion in criteria)
+            if len(set(names)) < len(names):
+                raise LabError(
+                    f"Text “{shorten(block)}” has a criterion twice. Give each row of a text its own criterion, or "
+                    "each text its own block."
+                )
+            if len(names) < 2:
+                notes.append(f"Text “{shorten(block)}” has one criterion and is left out: there is nothing to reorder.")
+                continue
+            check_criteria(criteria)
+            shape = Shape(criteria[0].scores, names, len(names))
+            subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape))
+        if not subjects:
+            raise LabError(
+                "No text has two or more criteria, so there is no criterion order to vary. Choose a rubric with "
+                'several criteria, or reorder = "options".'
+            )
+        if len(notes) > 3:
+            notes = [f"{count(len(notes), 'text')} with one criterion are left out: there is nothing to reorder."]
+        labelled = [option for criterion in rubric.criteria for option in criterion.options if option.label]
+        if labelled:
+            notes.append(
+                f"With all criteria in one call scores are asked for as numbers; labels as “{labelled[0].label}” are "
+                "not shown."
+            )
+        return subjects, notes
+
+    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
+        for order, _ in strategy.asked(subject.shape.targets, seed=seed, item_id=subject.id):
+            yield Ordering(order, order)
+
+    def template(self, answer: Answer) -> str:  # noqa: ARG002
+        return CRITERIA_TEMPLATE
+
+    def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages:  # noqa: ARG002
+        return criteria_prompt(subject.text, subject.criteria, ordering)
+
+    def parse(self, call: Call, reply: Reply, shape: Shape) -> tuple[Outcome, ...]:
+        return criteria_outcomes(call, reply, shape.targets)
+
+
+def _text_of(item: Item) -> str:
+    """What rows about one text have in common."""
+    return look_alike(item.block) if item.block else f"{item.instruction}\0{item.response}"
+
+
+PROTOCOLS: dict[Reorder, Protocol] = {"options": OptionsProtocol(), "criteria": CriteriaProtocol()}

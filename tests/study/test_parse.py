@@ -1,0 +1,394 @@
+"""Replies: well-formed ones, hostile ones, refusals and lists of criteria."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rubriclab.model.data import Criterion, Item, Option
+from rubriclab.model.judgment import Ordering
+from rubriclab.study.parse import READ, Parsed, looks_refused, parse_criteria, parse_label
+from rubriclab.study.prompts import Answer, criteria_prompt, score_prompt
+
+FIVE = ("1", "2", "3", "4", "5")
+TEN = tuple(str(score) for score in range(1, 11))
+LETTERS = ("E", "D", "C", "B", "A")
+ROMAN = ("i", "ii", "iii", "iv", "v")
+WORDS = ("poor", "fair", "good", "very good", "excellent")
+BOTH: tuple[Answer, ...] = ("feedback", "score")
+
+
+def label(text: str, labels: tuple[str, ...], answer: Answer) -> str | None:
+    index = parse_label(text, labels, answer).label
+    return None if index is None else labels[index]
+
+
+@pytest.mark.parametrize("answer", BOTH)
+@pytest.mark.parametrize(
+    ("text", "labels", "expected"),
+    [
+        ("[RESULT] 3", FIVE, "3"),
+        ("Feedback: clear, but dull. [RESULT] 4", FIVE, "4"),
+        ("Feedback: it lists 3 facts and 2 errors. [result]: **2**", FIVE, "2"),
+        ("Feedback: fine.\n\n**[RESULT]** 5\n[RESULT] 5", FIVE, "5"),
+        ("Good. [RESULT] 5/5", FIVE, "5"),
+        ("Good. [RESULT] 4 out of 5.", FIVE, "4"),
+        ("Good. [RESULT] (2)", FIVE, "2"),
+        ("Good. [RESULT: 2]", FIVE, "2"),
+        ("Good. [RESULT] Score 2", FIVE, "2"),
+        ("Good. [RESULT] Score: 2\n", FIVE, "2"),
+        ("Good. [RESULT] 3.0", FIVE, "3"),
+        ("Good. [RESULT] ３", FIVE, "3"),
+        ("Good. [RESULT] 10", TEN, "10"),
+        ("Good. [RESULT] 1", TEN, "1"),
+        ("Good. [RESULT] 10/10", TEN, "10"),
+        ("Good. [RESULT] b", LETTERS, "B"),
+        ("Good. [RESULT] A\nA clear answer.", LETTERS, "A"),
+        ("Good. [RESULT] IV", ROMAN, "iv"),
+        ("Good. [RESULT] ⅳ", ROMAN, "iv"),
+        ("Good. [RESULT] iii.", ROMAN, "iii"),
+        ("Fine. [RESULT] Very  Good", WORDS, "very good"),
+        ("Good. [RESULT] -1", ("-1", "0", "1"), "-1"),
+        ("[RESULT] ★★", ("★", "★★", "★★★"), "★★"),
+        ("Score: IV", ROMAN, "iv"),
+        ("Final score: C", LETTERS, "C"),
+        ("The rating for clarity is 4.", FIVE, "4"),
+        ("**Score:** 4/5", FIVE, "4"),
+        ('{"score": 4}', FIVE, "4"),
+        ("<score>4</score>", FIVE, "4"),
+        ("<think>Is it 2? Score: 2.</think>\nScore: 4", FIVE, "4"),
+        ("Score: \\boxed{4}", FIVE, "4"),
+        ("Overall: 2", FIVE, "2"),
+    ],
+)
+def test_a_verdict_is_parsed(text: str, labels: tuple[str, ...], expected: str, answer: Answer) -> None:
+    assert label(text, labels, answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "expected"),
+    [
+        ("3", FIVE, "3"),
+        (" 3\n", FIVE, "3"),
+        ("**3**", FIVE, "3"),
+        ("５", FIVE, "5"),
+        ("3.", FIVE, "3"),
+        ("(3)", FIVE, "3"),
+        ("5/5", FIVE, "5"),
+        ("4 / 5", FIVE, "4"),
+        ("4 out of 5", FIVE, "4"),
+        ("Score 4", FIVE, "4"),
+        ("Score 4: The response is clear.", FIVE, "4"),
+        ("4. The response is clear.", FIVE, "4"),
+        ("4 - clear, with 2 slips", FIVE, "4"),
+        ("4\n\nThe response is clear.", FIVE, "4"),
+        ("4\nScore: 4", FIVE, "4"),
+        ("I would give this response a 4.", FIVE, "4"),
+        ("I'd rate it 3 out of 5 because it is dull.", FIVE, "3"),
+        ("It deserves a score of 2 for its tone.", FIVE, "2"),
+        ("This does not deserve a 5, I would give it a 4.", FIVE, "4"),
+        ("10", TEN, "10"),
+        ("1", TEN, "1"),
+        ("a", LETTERS, "A"),
+        ("A", LETTERS, "A"),
+        ("A. The response is clear.", LETTERS, "A"),
+        ("I would give it a B.", LETTERS, "B"),
+        ("I would give it an A.", LETTERS, "A"),
+        ("iv", ROMAN, "iv"),
+        ("IV", ROMAN, "iv"),
+        ("i", ROMAN, "i"),
+        ("I", ROMAN, "i"),
+        ("I would give it iv.", ROMAN, "iv"),
+        ("v: excellent", ROMAN, "v"),
+        ("Excellent", WORDS, "excellent"),
+        ("very good", WORDS, "very good"),
+        ("good", WORDS, "good"),
+        ("★★★", ("★", "★★", "★★★"), "★★★"),
+    ],
+)
+def test_a_bare_label_or_a_sentence_is_parsed_in_score_mode(text: str, labels: tuple[str, ...], expected: str) -> None:
+    assert label(text, labels, "score") == expected
+
+
+@pytest.mark.parametrize("answer", BOTH)
+@pytest.mark.parametrize(
+    ("text", "labels", "reason"),
+    [
+        ("", FIVE, "empty"),
+        ("  \n ", FIVE, "empty"),
+        ("<think>The score is 3", FIVE, "empty"),
+        ("[RESULT] 3 ... [RESULT] 4", FIVE, "several scores"),
+        ("[RESULT] 3 or 4", FIVE, "several scores"),
+        ("[RESULT] 3-4", FIVE, "several scores"),
+        ("[RESULT] 3/4", FIVE, "several scores"),
+        ("[RESULT] 4/10", FIVE, "several scores"),
+        ("[RESULT] C/B", LETTERS, "several scores"),
+        ("Score: 3. Score: 5.", FIVE, "several scores"),
+        ("[RESULT] 7", FIVE, "not a label"),
+        ("[RESULT] 0", FIVE, "not a label"),
+        ("[RESULT] -3", FIVE, "not a label"),
+        ("[RESULT] 3.5", FIVE, "not a label"),
+        ("[RESULT] 3,5", FIVE, "not a label"),
+        ("[RESULT] 10", FIVE, "not a label"),
+        ("[RESULT] 60%", TEN, "not a label"),
+        ("[RESULT] B", FIVE, "not a label"),
+        ("[RESULT] 4", LETTERS, "not a label"),
+        ("[RESULT] B+", LETTERS, "not a label"),
+        ("[RESULT] F", LETTERS, "not a label"),
+        ("[RESULT] vi", ROMAN, "not a label"),
+        ("Score: 9", FIVE, "not a label"),
+        ("Score: IV", FIVE, "not a label"),
+        ("The response is clear and kind.", FIVE, "no score"),
+        ("A good response, but I miss a greeting.", LETTERS, "no score"),
+        ("I think the response is a bit short.", ROMAN, "no score"),
+        ("[RESULT] A good response.", LETTERS, "no score"),
+        ("[RESULT] I think so.", ROMAN, "no score"),
+        ("It fails at step 3 and has 2 errors.", FIVE, "no score"),
+        ("In 2019, 4 people said so.", FIVE, "no score"),
+        ("[RESULT] (an integer number between 1 and 5)", FIVE, "no score"),
+        ("★★★★", ("★", "★★", "★★★"), "no score"),
+    ],
+)
+def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(
+    text: str, labels: tuple[str, ...], reason: str, answer: Answer
+) -> None:
+    assert parse_label(text, labels, answer) == Parsed(None, reason)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("4 5", FIVE),
+        ("4, 5", FIVE),
+        ("3 or 4", FIVE),
+        ("1. It is clear.\n2. It is kind.", FIVE),
+        ("Score 1: poor\nScore 2: fair\nScore 3: good", FIVE),
+        ("4\n\nFinal score: 5", FIVE),
+        ("I would not give it a 5.", FIVE),
+        ("The response gives 3 examples.", FIVE),
+        ("4.5", FIVE),
+        ("11", TEN),
+        ("3", LETTERS),
+        ("ivy", ROMAN),
+        ("I, too, like it.", ROMAN),
+        ("I'd say so.", ROMAN),
+    ],
+)
+def test_score_mode_stays_strict(text: str, labels: tuple[str, ...]) -> None:
+    assert parse_label(text, labels, "score").label is None
+
+
+def test_feedback_mode_lets_the_marker_decide_over_prose() -> None:
+    text = "Feedback: my score: 4 at first, but then I saw the error.\n[RESULT] 2"
+    assert label(text, FIVE, "feedback") == "2"
+    assert label(text, FIVE, "score") is None
+
+
+def _criterion(n: int, name: str = "tone") -> Criterion:
+    return Criterion(name, tuple(Option(s, f"level {s}") for s in range(1, n + 1)))
+
+
+@pytest.mark.parametrize("answer", BOTH)
+def test_a_repeated_prompt_is_no_verdict(answer: Answer) -> None:
+    item = Item("x", "Hello! [RESULT] 5\nScore: 5", "Say hello.", "Hello.")
+    ordering = Ordering((2, 1, 5, 3, 4), ("2", "1", "5", "3", "4"))
+    echo = score_prompt(item, _criterion(5), ordering, answer=answer)[0]["content"]
+    assert parse_label(echo, ordering.labels, answer) == Parsed(None, "empty")
+    assert label(f"{echo} Kind enough. [RESULT] 3", ordering.labels, answer) == "3"
+    cut = echo[: echo.index("###Score Rubrics:")]
+    assert parse_label(cut, ordering.labels, answer).label is None
+
+
+STYLES = {
+    "arabic": lambda n: tuple(str(s) for s in range(1, n + 1)),
+    "letters": lambda n: tuple("JIHGFEDCBA"[10 - n :]),
+    "roman": lambda n: ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")[:n],
+    "words": lambda n: ("awful", "bad", "poor", "fair", "not bad", "okay", "good", "very good", "great", "superb")[:n],
+    "signed": lambda n: tuple(str(s - n // 2) for s in range(n)),
+}
+
+WELL_FORMED: dict[Answer, tuple[str, ...]] = {
+    "feedback": (
+        "Feedback: short and kind. [RESULT] {}",
+        "Feedback: it has 3 parts, a greeting and a close.\n[RESULT] {}\n",
+        "**Feedback:** fine.\n\n**[RESULT]** **{}**",
+        "[RESULT] {}\n\nFeedback: A good one, I think.",
+    ),
+    "score": ("{}", " {}\n", "**{}**", "{}.", "Score: {}", "Score {}", "[RESULT] {}", "({})", "Rating: [[{}]]"),
+}
+
+
+@settings(deadline=None, max_examples=60)  # a first sight of labels compiles their patterns
+@given(data=st.data())
+def test_a_well_formed_reply_comes_back_to_its_position(data: st.DataObject) -> None:
+    """For every style of labels, ordering, form of answer and case: position p in, position p out."""
+    n = data.draw(st.integers(2, 10))
+    answer = data.draw(st.sampled_from(BOTH))
+    ids = STYLES[data.draw(st.sampled_from(sorted(STYLES)))](n)
+    shown = tuple(data.draw(st.permutations(range(1, n + 1))))
+    labels = tuple(data.draw(st.permutations(ids)))
+    position = data.draw(st.integers(0, n - 1))
+    case = data.draw(st.sampled_from((str, str.upper, str.lower)))
+    template = data.draw(st.sampled_from(WELL_FORMED[answer]))
+    prompt = score_prompt(Item("x", "Hello."), _criterion(n), Ordering(shown, labels), answer=answer)[0]["content"]
+    lines = [line for line in prompt.splitlines() if line.startswith("Score ")]
+    assert lines[position] == f"Score {labels[position]}: level {shown[position]}"
+    reply = template.replace("{}", case(labels[position]))
+    assert parse_label(reply, labels, answer) == Parsed(position, "parsed")
+
+
+@settings(deadline=None, max_examples=25)
+@given(text=st.text(max_size=300), answer=st.sampled_from(BOTH))
+def test_any_text_gives_a_label_or_a_reason(text: str, answer: Answer) -> None:
+    for labels in (FIVE, LETTERS, ROMAN, WORDS):
+        parsed = parse_label(text, labels, answer)
+        assert (parsed.label is None) == (parsed.reason != "parsed")
+
+
+@given(first=st.sampled_from(FIVE), second=st.sampled_from(FIVE), filler=st.text("abc de\n", max_size=20))
+def test_two_marked_scores_must_agree(first: str, second: str, filler: str) -> None:
+    given_label = label(f"[RESULT] {first}.\n{filler}\n[RESULT] {second}", FIVE, "feedback")
+    assert given_label == (first if first == second else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>Score: 1</think>4", "4"),
+        ("maybe 2</think>4", "4"),
+        ("<think>maybe 2", None),
+        ("<think>it is a 3</think>", None),
+        ("４", "4"),
+        ("4\u200b", "4"),
+        ("4\0", "4"),
+        ("\u202e4", "4"),
+        ("4 \ud83d", None),
+        ("١", None),
+        ("4/5", "4"),
+        ("4.5", None),
+        ("-1", None),
+        ("1e1", None),
+        ("4 or 5", None),
+        ("not a 4", None),
+        ("Rating: [[5]]", "5"),
+        ("5" + " " * 99_000 + "x", None),
+        ("Score: 4\n" + "so it is. " * 1_000, None),
+    ],
+)
+def test_what_replies_try(text: str, expected: str | None) -> None:
+    """Reasoning is never the answer; forms that look the same are the same; an answer stands near the end."""
+    assert label(text, FIVE, "score") == expected
+
+
+def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
+    """The 4,000 signs begin in the middle of "14": what is left of it is no label."""
+    rest = ". " + "x" * (READ - 3)
+    assert len("4" + rest) == READ
+    assert label("4" + rest, FIVE, "score") == "4"
+    assert label("14" + rest, FIVE, "score") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("I'm sorry, but I can't help with that.", True),
+        ("I cannot evaluate this response.", True),
+        ("As an AI language model, I do not rate texts.", True),
+        ("I’m unable to score this.", True),
+        ("3", False),
+        ("The reply is polite and complete.", False),
+        ("", False),
+        ("Feedback: " + "the reply is long and kind. " * 10 + "It says: I'm sorry.", False),
+    ],
+)
+def test_refusals_are_seen_at_the_start(text: str, refused: bool) -> None:
+    assert looks_refused(text) is refused
+
+
+NAMES = ("Clarity", "Tone", "Factual accuracy")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Clarity] 4\n[Tone] 2\n[Factual accuracy] 5",
+        "[Tone] 2\n[Factual Accuracy] 5\n[clarity] 4",
+        "1. Clarity: 4\n2. Tone: 2\n3. Factual-accuracy: 5",
+        "**Clarity**: 4/5\n**Tone**: 2/5\n**Factual accuracy**: 5/5",
+        "- Clarity - 4\n- Tone = 2\n- Factual accuracy: 5.",
+        "[Clarity] 4 [Tone] 2 [Factual accuracy] 5",
+        "Clarity: 4, Tone: 2, Factual accuracy: 5",
+        '{"Clarity": 4, "Tone": 2, "Factual accuracy": 5}',
+        "| Clarity | 4 |\n| Tone | 2 |\n| Factual accuracy | 5 |",
+        "[Criterion] Clarity: 4\n[Criterion] Tone: 2\n[Criterion] Factual accuracy: 5",
+        "Here are the scores.\n[Clarity] ４\n[Tone] 2 (curt)\n[Factual accuracy] 5 - no error",
+        "[Clarity: how clear it is] 4\n[Tone] 2\nFactual accuracy (are the facts right?): 5",
+        "Clarity 4\nTone 2\nFactual accuracy 5",
+        "[Clarity] 4\n[Tone] 2\n[Factual accuracy] 5\n[Clarity] 4",
+    ],
+)
+def test_criteria_are_parsed_by_name(text: str) -> None:
+    assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 4, "Tone": 2, "Factual accuracy": 5}
+
+
+def test_criteria_with_two_scores_or_none_have_none() -> None:
+    text = "[Clarity] 4\n[Clarity] 5\n[Tone] 7\n[Humour] 3\nAll in all a good text.\nLength: 2"
+    assert parse_criteria(text, (*NAMES, "Length"), (1, 2, 3, 4, 5)) == {"Length": 2}
+
+
+@pytest.mark.parametrize("score", ["3-4", "3 or 4", "3.5", "4/10", "0", "-2"])
+def test_a_range_or_another_scale_is_no_criterion_score(score: str) -> None:
+    parsed = parse_criteria(f"[Tone] {score}\n[Clarity] 2", ("Tone", "Clarity"), (1, 2, 3, 4, 5))
+    assert parsed == {"Clarity": 2}
+
+
+def test_an_empty_reply_scores_no_criterion() -> None:
+    assert parse_criteria("", NAMES, (1, 2)) == parse_criteria("[Criterion] N", NAMES, (1, 2)) == {}
+
+
+def test_a_repeated_criteria_prompt_is_cut_off() -> None:
+    criteria = (_criterion(5), _criterion(5, "Humour"))
+    item = Item("x", "[tone] 5\n[Humour] 5", "Rate.")
+    order = ("tone", "Humour")
+    echo = criteria_prompt(item, criteria, Ordering(order, order))[0]["content"]
+    assert parse_criteria(echo, order, (1, 2, 3, 4, 5)) == {}
+    assert parse_criteria(f"{echo}\n[tone] 2\n[Humour] 3", order, (1, 2, 3, 4, 5)) == {"tone": 2, "Humour": 3}
+
+
+@given(data=st.data())
+def test_criteria_lines_in_any_order_are_parsed(data: st.DataObject) -> None:
+    names = tuple(data.draw(st.permutations([*NAMES, "Tone of voice", "Clarity 2"])))
+    scores = data.draw(st.lists(st.integers(0, 10), min_size=5, max_size=5))
+    text = "\n".join(f"[{name}] {score}" for name, score in zip(names, scores, strict=True))
+    assert parse_criteria(text, names, tuple(range(11))) == dict(zip(names, scores, strict=True))
+
+
+FRAGMENTS = (
+    " ", "\n", "[", '"', '{"', "1", "_", "a_", "#", "<think>", "\\boxed{", "[a", "[a]", "[RESULT] ", "score for ", "my ",
+    "score: ", "score for a ", "give a a a a ", "3 ", "3-", "3,4 ", "x:3;", "a: ", " \n", "\n\t", "\n>", "> ", "| ", "#- ",
+    "(", "'", "—", "[[ ", "answer is ", "\ufdfa", "\u2028", "é", "final my total ", "[result x ", "1,", "a 3 ", "is a ",
+)  # fmt: skip
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError("a reply took minutes to parse")
+
+
+def test_no_reply_hangs() -> None:
+    """100,000 signs of anything, with something around them: a pattern that looks again from each takes minutes."""
+    before = signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 30)  # seconds of this process's own; half of one is needed
+    try:
+        for fragment in FRAGMENTS:
+            for opening, ending in (("5", "x"), ("[", "\n]")):
+                text = opening + fragment * (99_000 // len(fragment)) + ending
+                for answer in BOTH:
+                    parse_label(text, FIVE, answer)
+                assert parse_criteria(text, ["b", "c"], [1, 2, 3]) == {}
+                assert not looks_refused(text)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
