@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from rubriclab.model.judgment import Call, Outcome, Reply, Status
 from rubriclab.study.parse import looks_refused, parse_criteria, parse_label
-from rubriclab.study.prompts import FEEDBACK_TEMPLATE
+from rubriclab.study.prompts import FEEDBACK_TEMPLATE, Answer
 
 REFUSALS = ("content_filter", "refusal")
 """How a reply ends that the provider held back, or in which the model refused by a field of its own."""
@@ -26,7 +26,7 @@ def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     status = failure_of(reply)
     position = None
     if status is None:
-        answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
+        answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
         position = parse_label(reply.text, labels, answer).label
         status = Status.OK if position is not None else _without_score(reply)
     if position is None:

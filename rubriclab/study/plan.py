@@ -78,7 +78,7 @@ class Plan:
         """
         rows = [
             (item.item_id, self.dataset.name, item.criterion, item.block, item.prompt, item.candidate, item.task,
-             dict(item.ratings), unit_text(item), source)
+             dict(item.ratings), unit_text(item, several=len(self.rubric.criteria) > 1), source)
             for item, source in zip(self.items, self._sources, strict=True)
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
@@ -88,29 +88,33 @@ class Plan:
         condition = self.conditions[call.condition]
         return self.protocol.parse(call, reply, Shape(call.scores, condition.targets, condition.positions))
 
-    def orders(self, item: int = 0) -> tuple[Ordering, ...]:
-        """The distinct orders that an item (by its code) is shown in, the default one first."""
+    def previews(self, item: int = 0) -> list[Call]:
+        """The first judge's call about an item (by its code) in each order that it is shown in, the default one first.
+
+        Raises LabError for an item that is not asked about.
+        """
         subject = self._subject_of(item)
-        seed = self.study.design.seed
+        asked = {call.ordering: call for call in self._subject_calls(self.study.judges[0], 0, subject)}
         orders = dict.fromkeys(
-            order for strategy in self.study.design.plans() for order in self.protocol.orders(subject, strategy, seed)
+            order
+            for strategy in self.study.design.plans()
+            for order in self.protocol.orders(subject, strategy, self.study.design.seed)
         )
         default = subject.shape.targets or subject.shape.scores
-        return tuple(sorted(orders, key=lambda order: order.shown != default))
+        return [asked[order] for order in sorted(orders, key=lambda order: order.shown != default)]
+
+    def orders_of_first_item(self) -> list[Call]:
+        """As ``previews`` for the first item that is asked about."""
+        return self.previews(self._subjects[0].items[0])
 
     def preview(self, item: int = 0, order: int = 0) -> Call:
-        """The first judge's call about an item in one of ``orders(item)``, as it is sent.
-
-        Raises LabError for an item or an order that there is not.
-        """
-        orders = self.orders(item)
-        if not 0 <= order < len(orders):
-            raise LabError(f"Order {order + 1} of {len(orders)} was asked for; choose 1 to {len(orders)}.")
-        wanted = orders[order]
-        subject, judge = self._subject_of(item), self.study.judges[0]
-        number = self._subjects.index(subject)
-        calls = self._subject_calls(judge, number, subject)
-        return next(call for call in calls if call.ordering == wanted)
+        """One of ``previews(item)``. Raises LabError for an item or an order that there is not."""
+        calls = self.previews(item)
+        if not 0 <= order < len(calls):
+            raise LabError(
+                f"Order {order + 1} was asked for; the item is shown in {len(calls)}. Choose 1 to {len(calls)}."
+            )
+        return calls[order]
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
         """What was sent about an item (by its code) in an order under a condition (by its code)."""
@@ -315,9 +319,9 @@ def answer_tokens(judge: JudgeSettings, *, brief: bool) -> int:
     return LABEL_TOKENS if brief else FEEDBACK_TOKENS
 
 
-def unit_text(item: Item) -> str:
-    """A hash of an item's texts and criterion: what names it in other runs, whatever its id is there."""
-    return digest(item.instruction, item.response, item.criterion)[:32]
+def unit_text(item: Item, *, several: bool) -> str:
+    """A hash of an item's texts (with ``several`` criteria also of its criterion): what names it in other runs."""
+    return digest(item.instruction, item.response, item.criterion if several else None)[:32]
 
 
 def _canonical(value: Any) -> str:

@@ -1,0 +1,237 @@
+"""Plans: which calls there are, in which order, under which keys; what is refused before the first one."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from rubriclab.model.data import Criterion, DataSet, Item, Option
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Reply, Status
+from rubriclab.model.text import LabError
+from rubriclab.study.plan import REPEATED_SUBJECTS
+from tests.study.kit import API, EMBEDDED, criterion, data, small_plan
+
+ABC = (criterion("a"), criterion("b"), criterion("c"))
+
+
+def test_every_balanced_order_is_asked_twice_of_every_item() -> None:
+    made = small_plan(3)
+    calls = list(made.calls())
+    assert made.planned == (60,)
+    assert len(calls) == len({call.key for call in calls}) == 60
+    asked = Counter((call.items, call.ordering, call.repeat) for call in calls)
+    assert len(asked) == 3 * 10 * 2
+    assert {repeat for _, _, repeat in asked} == {0, 1}
+
+
+def test_calls_come_item_by_item_and_shuffled_within() -> None:
+    calls = list(small_plan(6, strategies=["balanced", "fixed"]).calls())
+    assert [items for items, _ in itertools.groupby(call.items for call in calls)] == [(k,) for k in range(6)]
+    orders = [[(c.condition, c.ordering.shown, c.repeat) for c in calls if c.items == (k,)] for k in range(6)]
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
+    assert len({tuple(order) for order in orders}) == 6  # another order for each item
+    # Strategies are mixed: not all of the first condition's 20 calls come first (2 in C(22, 2) = 231 items would).
+    assert any([condition for condition, _, _ in order] != sorted(c for c, _, _ in order) for order in orders)
+    again = list(small_plan(6, strategies=["balanced", "fixed"]).calls())
+    assert [call.key for call in again] == [call.key for call in calls]
+    other = list(small_plan(6, strategies=["balanced", "fixed"], seed=1).calls())
+    assert [call.key for call in other] != [call.key for call in calls]
+
+
+def test_keys_tell_calls_apart_and_nothing_else() -> None:
+    keys = [call.key for call in small_plan(2).calls()]
+    assert keys == [call.key for call in small_plan(2, name="another name").calls()]
+    slower = API.model_copy(update={"concurrency": 1, "timeout": 9.0, "price_input": 3.0})
+    assert keys == [call.key for call in small_plan(2, judges=(slower,)).calls()]
+    warmer = API.model_copy(update={"temperature": 0.5})
+    assert not set(keys) & {call.key for call in small_plan(2, judges=(warmer,)).calls()}
+    # The same words about another item, or from a judge that differs in its name alone, are other calls.
+    twins = DataSet("d", (Item("x", "same"), Item("y", "same")))
+    both = small_plan(dataset=twins, judges=(API, API.model_copy(update={"name": "again"})))
+    assert len({call.key for call in both.calls()}) == len(both) == 80
+
+
+def test_one_order_in_two_strategies_is_asked_for_each() -> None:
+    made = small_plan(1, strategies=["balanced", {"kind": "fixed", "calls": 3}])
+    calls = list(made.calls())
+    assert made.planned == (20, 3)
+    assert len({call.key for call in calls}) == 23
+    assert sorted(call.repeat for call in calls if call.condition == 1) == [0, 1, 2]
+
+
+def test_random_orders_are_drawn_for_each_item() -> None:
+    made = small_plan(4, strategies=["random"])
+    calls = list(made.calls())
+    assert made.planned == (40,)
+    assert made.conditions[0].drawn
+    drawn = [sorted(call.ordering.shown for call in calls if call.items == (k,)) for k in range(4)]
+    assert len({tuple(orders) for orders in drawn}) == 4
+    two = small_plan(1, criteria=(criterion(n=2),), strategies=["random"])
+    repeats = Counter((call.ordering.shown, call.repeat) for call in two.calls())
+    assert max(repeats.values()) == 1  # an order that is drawn again is a repeat
+
+
+def test_the_embedded_judge_repeats_its_orders_on_ten_items() -> None:
+    made = small_plan(14, judges=(EMBEDDED,))
+    assert made.planned == (10 * 20 + 4 * 10,)
+    calls = Counter(call.items[0] for call in made.calls())
+    assert [calls[k] for k in range(14)] == [20] * REPEATED_SUBJECTS + [10] * 4
+    assert "once" in made.notes[0]
+    explicit = small_plan(14, judges=(EMBEDDED,), strategies=[{"kind": "balanced", "calls": 20}])
+    assert (explicit.planned, explicit.notes) == ((280,), ())
+    warm = small_plan(14, judges=(EMBEDDED.model_copy(update={"temperature": 0.7}),))
+    assert (warm.planned, warm.notes) == ((280,), ())
+    few = small_plan(5, judges=(EMBEDDED,))
+    assert (few.planned, few.notes) == ((100,), ())
+
+
+def test_the_embedded_judges_answer_is_begun() -> None:
+    small, api = small_plan(1, judges=(EMBEDDED,)).preview(), small_plan(1).preview()
+    assert small.messages == (*api.messages, {"role": "assistant", "content": "The score is "})
+    (not_begun,) = {
+        len(call.messages)
+        for call in small_plan(1, judges=(EMBEDDED.model_copy(update={"options": {"prefill": False}}),)).calls()
+    }
+    assert not_begun == 1
+    both = small_plan(1, judges=(EMBEDDED,), criteria=ABC, reorder="criteria").preview()
+    assert both.messages[-1]["content"] == "Scores:\n[a]"
+    assert small_plan(1, judges=(EMBEDDED,), answer="feedback").preview().messages[-1]["role"] == "user"
+
+
+def test_several_criteria_are_items_of_their_own() -> None:
+    made = small_plan(2, criteria=(criterion("a"), criterion("b", 3)))
+    assert [(item.item_id, item.criterion, item.block) for item in made.items] == [
+        ("i0", "a", "i0"), ("i0", "b", "i0"), ("i1", "a", "i1"), ("i1", "b", "i1"),
+    ]  # fmt: skip
+    # 5 scores have 10 balanced orders, 3 have 6; each twice, for two texts.
+    assert [(c.scores, c.positions) for c in made.conditions] == [((1, 2, 3, 4, 5), 5), ((1, 2, 3), 3)]
+    assert made.planned == (40, 24)
+    frame = made.items_frame()
+    assert list(frame["source"]) == [0, 0, 1, 1]
+    assert frame["unit_text"].is_unique
+    assert small_plan(2).items_frame()["unit_text"].is_unique
+
+
+def test_criteria_in_one_call() -> None:
+    made = small_plan(2, criteria=ABC, reorder="criteria")
+    assert made.planned == (2 * 6 * 2,)
+    (condition,) = made.conditions
+    assert (condition.targets, condition.positions, condition.scores) == (("a", "b", "c"), 3, (1, 2, 3, 4, 5))
+    calls = list(made.calls())
+    assert {call.items for call in calls} == {(0, 1, 2), (3, 4, 5)}
+    call = next(call for call in calls if call.ordering.shown == ("b", "c", "a"))
+    outcomes = made.parse(call, Reply("[b] 4\n[a] 9\n[c] 2"))
+    assert [(o.item, o.slot, o.position, o.status, o.score) for o in outcomes] == [
+        (call.items[0], 0, 3, Status.UNPARSED, None),
+        (call.items[1], 1, 1, Status.OK, 4.0),
+        (call.items[2], 2, 2, Status.OK, 2.0),
+    ]
+    assert {o.status for o in made.parse(call, Reply("[b] 4", finish="length"))} == {Status.TRUNCATED}
+    assert {o.status for o in made.parse(call, Reply("I'm sorry, I can't."))} == {Status.REFUSED}
+
+
+def test_rows_of_a_text_come_together_by_block() -> None:
+    rows = [("t2", "b"), ("t1", "b"), ("t2", "a"), ("t1", "a"), ("t3", "a")]
+    items = tuple(Item(f"{text}{name}", f"text of {text}", criterion=name, block=text) for text, name in rows)
+    made = small_plan(dataset=DataSet("d", items), criteria=ABC, reorder="criteria")
+    assert [(item.block, item.criterion) for item in made.items] == [
+        ("t2", "a"), ("t2", "b"), ("t1", "a"), ("t1", "b"), ("t3", "a"),
+    ]  # fmt: skip
+    assert list(made.items_frame()["source"]) == [2, 0, 3, 1, 4]
+    assert made.conditions[0].targets == ("a", "b")
+    assert made.planned == (2 * 2 * 2,)  # two criteria have two orders
+    assert "t3" in made.notes[0]
+
+
+def test_labels_stand_for_scores() -> None:
+    grades = Criterion("grade", (Option(1, "bad", "C"), Option(2, "fair", "B"), Option(3, "good", "A")))
+    made = small_plan(1, criteria=(grades,))
+    call = next(call for call in made.calls() if call.ordering.shown == (3, 1, 2))
+    assert call.ordering.labels == ("A", "C", "B")
+    assert "Score A: good\nScore C: bad\nScore B: fair" in call.messages[0]["content"]
+    (outcome,) = made.parse(call, Reply("B", top=(("B", -0.1), ("A", -3.0))))
+    assert (outcome.score, outcome.position, outcome.status) == (2.0, 3, Status.OK)
+    assert outcome.p is not None
+    assert outcome.p[1] == 0
+    assert outcome.expected == pytest.approx(3 * outcome.p[0] + 2 * outcome.p[2])
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (Reply("4"), Status.OK),
+        (Reply("4", finish="length"), Status.TRUNCATED),
+        (Reply("Score: 1", finish="length"), Status.TRUNCATED),
+        (Reply("", finish="length"), Status.TRUNCATED),
+        (Reply("4", finish="content_filter"), Status.REFUSED),
+        (Reply("No.", finish="refusal"), Status.REFUSED),
+        (Reply("I'm sorry, I cannot judge this."), Status.REFUSED),
+        (Reply(""), Status.UNPARSED),
+        (Reply("4 or 5", top=(("4", -0.1),)), Status.UNPARSED),
+        (Reply("", error="HTTP 500", kind="server_error"), Status.ERROR),
+    ],
+)
+def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
+    made = small_plan(1)
+    (outcome,) = made.parse(made.preview(), reply)
+    assert outcome.status == status
+    assert (outcome.score is None) == (outcome.position is None) == (status != Status.OK)
+
+
+def test_previews_show_the_default_order_first() -> None:
+    made = small_plan(2, strategies=["descending", "balanced"])
+    assert made.preview().ordering.shown == (1, 2, 3, 4, 5)
+    assert made.preview(1, 1).ordering.shown == (5, 4, 3, 2, 1)
+    assert len(made.previews()) == 10
+    assert made.preview(1).key in {call.key for call in made.calls()}
+    assert made.messages(0, 1, made.preview(1).ordering) == made.preview(1).messages
+    with pytest.raises(LabError, match="Choose 1 to 10"):
+        made.preview(0, 10)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"strategies": [{"kind": "balanced", "calls": 7}]}, "cannot ask each equally often"),
+        ({"strategies": ["all"]}, "120"),
+        ({"strategies": ["min-bias"]}, "lists no orders"),
+        ({"strategies": [{"kind": "custom", "orders": [[1, 2, 3]]}]}, "exactly once"),
+        ({"reorder": "criteria"}, "two or more criteria"),
+        ({"reorder": "criteria", "criteria": (criterion("a"), criterion("b", 3))}, "different scores"),
+        ({"reorder": "criteria", "criteria": (criterion("a b"), criterion("a-b"))}, "cannot be told"),
+        ({"dataset": DataSet("d", (Item("x", "r", criterion="wit"),))}, "no criterion “wit”"),
+        ({"dataset": DataSet("d", (Item("x", "r", criterion="quality"), Item("y", "r")))}, "names no criterion"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_the_first_call(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(LabError, match=says):
+        small_plan(2, **change)
+
+
+def test_a_custom_order_is_asked_as_it_is_written() -> None:
+    made = small_plan(1, strategies=[{"kind": "custom", "orders": [["5", "4", "3", "2", "1"], [1, 2, 3, 4, 5]]}])
+    assert {call.ordering.shown for call in made.calls()} == {(5, 4, 3, 2, 1), (1, 2, 3, 4, 5)}
+
+
+def test_answers_may_be_as_long_as_their_form() -> None:
+    assert small_plan(1).preview().max_tokens == 16
+    assert small_plan(1, answer="feedback").preview().max_tokens == 1_024
+    own = JudgeSettings(name="api", kind="openai", model="m", max_tokens=77, base_urls=API.base_urls)
+    assert small_plan(1, judges=(own,)).preview().max_tokens == 77
+
+
+def test_a_large_plan_holds_one_item_at_a_time() -> None:
+    """20,000 items x 100 calls: 2,000,000, of which 3,000 are taken; all of them would take some 1.5 GB."""
+    made = small_plan(dataset=data(20_000), strategies=[{"kind": "balanced", "calls": 100}])
+    assert made.planned == (2_000_000,)
+    tracemalloc.start()
+    for _ in itertools.islice(made.calls(), 3_000):
+        pass
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5_000_000
