@@ -1,0 +1,169 @@
+"""One judge's calls, each asked until its reply is final: how many at once, what is tried again, what ends it all."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from rubriclab.judges.faults import advice, fatal
+from rubriclab.judges.kinds import Asker
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Reply
+from rubriclab.model.text import LabError
+
+ATTEMPTS = 5
+"""How often a call is asked before its fault is its reply."""
+LONGEST_REST = 120.0
+"""Seconds that a server may ask to be left alone, and that one which has answered before may be away."""
+FIRST_AT_ONCE = 8
+"""Calls at once before anything is known of a server."""
+FAILURES_IN_A_ROW, REFUSED_AT_FIRST = 5, 3
+"""Final failures in a row after which a judge is asked nothing more; refused requests before any answer."""
+ABOUT_THE_TEXT = frozenset({"context_overflow", "content_filter", "too_large"})
+"""Faults that say something of one item, however many of its calls meet them."""
+
+
+class Pace:
+    """How many calls one judge gets at once and a minute.
+
+    Additive increase, multiplicative decrease: one more call at once for each answer until a server says that it is
+    too much (429, 503), half as many then, and from there on one more a round. ``rest`` leaves it alone for a while.
+    """
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        self.ceiling = settings.concurrency
+        self.limit = float(min(self.ceiling, FIRST_AT_ONCE))
+        self.active = 0
+        self._spacing = 60.0 / settings.rpm if settings.rpm else 0.0
+        self._next = self._rested = self._halved = 0.0
+        self._strained = False
+        self._freed, self._stopping = asyncio.Event(), asyncio.Event()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopping.is_set()
+
+    async def enter(self) -> bool:
+        """Wait until one more call may go out; False where the judge is stopped first."""
+        while not self.stopped:
+            wait = max(self._next, self._rested) - time.monotonic()
+            if wait <= 0 and self.active < int(self.limit):
+                self.active += 1
+                self._next = max(self._next, time.monotonic()) + self._spacing
+                return True
+            self._freed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._freed.wait(), wait if wait > 0 else None)
+        return False
+
+    async def sleep(self, seconds: float) -> bool:
+        """False where the judge is stopped before the time is over."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        return not self.stopped
+
+    def leave(self) -> None:
+        self.active -= 1
+        self._freed.set()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._freed.set()
+
+    def succeeded(self) -> None:
+        if self.active >= int(self.limit) and self.limit < self.ceiling:
+            self.limit = min(self.ceiling, self.limit + (1.0 / self.limit if self._strained else 1.0))
+
+    def failed(self, reply: Reply) -> None:
+        now = time.monotonic()
+        if reply.kind in ("rate_limit", "unavailable"):
+            self._strained = True
+            if now - self._halved > 1.0:
+                self._halved, self.limit = now, max(1.0, self.limit / 2)
+            self._rested = max(self._rested, now + min(reply.retry_after or 0.0, LONGEST_REST))
+
+    def resting(self) -> float:
+        """Seconds for which no call is sent because the server asked for it; 0 for none."""
+        return max(0.0, self._rested - time.monotonic())
+
+
+class Asking:
+    """One open judge. ``reason``: why it is asked nothing more, empty while it may be."""
+
+    def __init__(self, settings: JudgeSettings, asker: Asker) -> None:
+        self.settings, self.asker, self.pace = settings, asker, Pace(settings)
+        self.reason = ""
+        self.trouble = ""
+        self._answered = 0.0  # when the last answer came, by the monotonic clock; 0 for none yet
+        self._row: list[tuple[tuple[int, ...], Reply]] = []
+
+    def halt(self, reason: str) -> None:
+        """Ask this judge nothing more; other judges are not concerned."""
+        self.reason = self.reason or f"{self.settings.name}: {reason}"
+        self.pace.stop()
+
+    async def final_reply(self, call: Call) -> Reply | None:
+        """The reply that is kept; None where the judge stops first and the call stays unasked."""
+        attempt = 0
+        while True:
+            try:
+                reply = await self.asker.ask(call)
+            except LabError as fault:  # the judge cannot be had at all: no weights, no memory
+                self.halt(str(fault))
+                return None
+            away = reply.kind == "connect" and time.monotonic() - self._answered < LONGEST_REST and self._answered > 0
+            attempt += not (away and bool(reply.error))
+            reply = replace(reply, attempt=max(attempt, 1))
+            if not reply.error:
+                self.pace.succeeded()
+                self._answered, self.trouble = time.monotonic(), ""
+                return reply
+            self.pace.failed(reply)
+            self.trouble = f"{self.settings.name} is asked again: {reply.error}"
+            if reason := self._hopeless(reply, attempt):
+                self.halt(reason)
+                return None
+            if attempt >= ATTEMPTS or not reply.retryable:
+                return reply
+            if not await self.pace.sleep(max(backoff(max(attempt, 1)), reply.retry_after or 0.0)):
+                return None
+
+    def _hopeless(self, reply: Reply, attempt: int) -> str:
+        """Why every further call would meet this fault too; empty where it need not."""
+        if fatal(reply.kind):
+            return f"{reply.error}. {advice(reply.kind)}"
+        asked = reply.retry_after or 0.0
+        if reply.retryable and asked > LONGEST_REST:
+            return (
+                f"it asks to be left alone for {asked:,.0f} s, longer than the {LONGEST_REST:.0f} s that the lab waits "
+                f"({reply.error}). Resume after that time."
+            )
+        if reply.kind == "connect" and attempt >= ATTEMPTS:
+            return f"it does not answer ({reply.error}). {advice('connect')} Then resume."
+        return ""
+
+    def watch(self, call: Call, reply: Reply) -> None:
+        """Hear of a final reply: the judge is halted where call after call fails, since the cause is not in the calls."""
+        if not reply.error:
+            self._row.clear()
+            return
+        if reply.kind in ABOUT_THE_TEXT:
+            return
+        self._row.append((call.items, reply))
+        number = len(self._row)
+        alike = len({reply.kind for _, reply in self._row}) == 1
+        refused = number >= REFUSED_AT_FIRST and not self._answered and alike and not reply.retryable
+        several = reply.retryable or len({items for items, _ in self._row}) > 1
+        if refused or (number >= FAILURES_IN_A_ROW and several):
+            self.halt(
+                f"{number} calls in a row failed, the last with: {reply.error}. {advice(reply.kind)} Then resume, and "
+                "ask the failed calls again."
+            )
+
+
+def backoff(attempt: int) -> float:
+    """Seconds before asking again: about 0.4, 0.8, 1.5, 3, jittered."""
+    return min(5.0, 0.25 * 2.0**attempt) * random.uniform(0.5, 1.0)

@@ -1,0 +1,236 @@
+"""A plan in; what it will take (calls, time, tokens, price) and what it can find out, before the first call.
+
+Tokens are a guess (signs / 4) unless a server counts them, and time is one unless a judge was measured; both say so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.study import Smallest
+from rubriclab.model.text import count
+from rubriclab.study.plan import Plan, asked_as
+from rubriclab.study.protocols import Shape
+
+SIGNS_PER_TOKEN = 4.0
+TOKENS_OUT = {"score": 3.0, "feedback": 200.0}
+TOKENS_A_CRITERION = 7.0
+"""Of an answer: a label; a feedback; a line “[Clarity] 4”."""
+EMBEDDED_RATE = {"smollm2-135m": 3.2, "qwen2.5-coder-0.5b": 1.4}
+OTHER_EMBEDDED_RATE, LONG_ANSWER_SLOWDOWN, SIMULATED_RATE = 1.0, 10.0, 1_000.0
+"""Calls a second on two cores, as measured with short answers to one item after the other; longer answers are slower."""
+SERVED_SECONDS, SERVED_SECONDS_LONG = 1.0, 8.0
+"""Assumed seconds of an answer of a server that was not measured."""
+SAMPLED_CALLS = 40
+
+FEWEST_GROUPS = 8
+"""Units below which a mean has no interval (verdicts)."""
+POWER, ALPHA = 0.8, 0.05
+NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
+"""Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over answers of the
+order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's.
+
+    ``measured``: whether every judge's time comes from a measurement. ``smallest``: the change of the mean, in points,
+    that the run finds with a chance of 0.8; None where it shows one order or has too few groups. ``groups_for_no``:
+    from how many groups on the answer No is within reach for all questions.
+    """
+
+    calls: int
+    by_condition: tuple[int, ...]
+    seconds: float
+    measured: bool
+    tokens_in: int
+    tokens_out: int
+    price: float | None
+    answers: int
+    groups: int
+    smallest: float | None
+    groups_for_no: int
+    sentence: str
+
+    def sentences(self) -> list[str]:
+        """The estimate in lines of text."""
+        guess = "" if self.measured else " (assumed, not measured)"
+        lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)}{guess}."]
+        tokens = f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the signs"
+        lines.append(f"{tokens}: {self.price:,.2f} at your prices." if self.price is not None else f"{tokens}.")
+        return [*lines, self.sentence]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self) | {"by_condition": list(self.by_condition)}
+
+
+def estimate(plan: Plan, *, seconds_a_call: Mapping[str, float] | None = None) -> Estimate:
+    """What ``plan`` takes and can find. ``seconds_a_call``: of judges, by name, that were measured (their test)."""
+    measured = seconds_a_call or {}
+    seconds, tokens_in, tokens_out, prices = [], 0.0, 0.0, []
+    for judge in plan.study.judges:
+        calls = sum(n for c, n in zip(plan.conditions, plan.planned, strict=True) if c.judge == judge.name)
+        signs, answer = _prompt_signs(plan, judge), _answer_tokens(plan)
+        tokens_in += calls * signs / SIGNS_PER_TOKEN
+        tokens_out += calls * answer
+        seconds.append(calls / calls_per_second(judge, long_answer=answer > 30, seconds=measured.get(judge.name)))
+        if judge.price_input is not None or judge.price_output is not None:
+            paid = signs / SIGNS_PER_TOKEN * (judge.price_input or 0) + answer * (judge.price_output or 0)
+            prices.append(calls * paid / 1e6)
+    groups, answers = _groups(plan), len(plan.dataset.items)
+    lines = {shape: _contrasts(plan, plan.study.judges[0], shape) for shape in {one.shape for one in plan.subjects}}
+    changes = [_smallest_change(shape, line, groups, len(plan.subjects) / groups) for shape, line in lines.items()]
+    smallest = min((change for change in changes if change is not None), default=None)
+    needed = max(_groups_for_no(shape, line, plan.study.reading.smallest) for shape, line in lines.items())
+    return Estimate(
+        calls=len(plan),
+        by_condition=plan.planned,
+        seconds=max(seconds),
+        measured=all(judge.name in measured for judge in plan.study.judges),
+        tokens_in=round(tokens_in),
+        tokens_out=round(tokens_out),
+        price=sum(prices) if prices else None,
+        answers=answers,
+        groups=groups,
+        smallest=smallest,
+        groups_for_no=needed,
+        sentence=_sentence(answers, groups, smallest, needed),
+    )
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``3.5 h``."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
+
+
+# ---------------------------------------------------------------- what it takes
+
+
+def calls_per_second(judge: JudgeSettings, *, long_answer: bool, seconds: float | None = None) -> float:
+    """From ``seconds`` a call where that was measured, else from stated guesses; never above the judge's rpm."""
+    served = judge.kind in ("openai", "vllm")
+    if judge.kind == "simulated":
+        rate = SIMULATED_RATE
+    elif seconds is not None:
+        rate = (judge.concurrency if served else 1) / max(seconds, 1e-4)
+    elif served:
+        rate = judge.concurrency / (SERVED_SECONDS_LONG if long_answer else SERVED_SECONDS)
+    else:
+        rate = EMBEDDED_RATE.get(judge.model, OTHER_EMBEDDED_RATE) / (LONG_ANSWER_SLOWDOWN if long_answer else 1.0)
+    return min(rate, judge.rpm / 60) if judge.rpm else rate
+
+
+def _prompt_signs(plan: Plan, judge: JudgeSettings) -> float:
+    """Mean signs of a prompt: the frame as in the first calls, around the texts of all items."""
+    texts = [len(item.instruction) + len(item.response) + len(item.reference) for item in plan.items]
+    calls = list(islice(plan.calls(judge.name), SAMPLED_CALLS))
+    frames = [sum(len(message["content"]) for message in call.messages) - texts[call.items[0]] for call in calls]
+    return sum(frames) / max(len(frames), 1) + sum(texts) / len(texts)
+
+
+def _answer_tokens(plan: Plan) -> float:
+    design = plan.study.design
+    if design.reorder == "criteria":
+        return TOKENS_A_CRITERION * max(len(condition.targets) for condition in plan.conditions)
+    return TOKENS_OUT[design.answer]
+
+
+# ---------------------------------------------------------------- what it can find
+
+
+def _groups(plan: Plan) -> int:
+    """Independent groups as results take them: prompts, else blocks, where every item has one; else items."""
+    for name in ("prompt", "block"):
+        values = [getattr(item, name) for item in plan.items]
+        if all(values) and len(set(values)) < len(values):
+            return len(set(values))
+    return len(plan.items)
+
+
+def _contrasts(plan: Plan, judge: JudgeSettings, shape: Shape) -> np.ndarray:
+    """(targets, calls of one item over all strategies): what the line of score on position gives a call, from 1 to -1.
+
+    Options: the correlation of score with position, so 1 for ascending. Criteria: 1 where the criterion stands first.
+    Centred over the calls; all 0 where one order is shown.
+    """
+    subject = next(subject for subject in plan.subjects if subject.shape == shape)
+    orders = [
+        ordering.shown
+        for strategy in plan.study.design.plans()
+        for ordering in plan.protocol.orders(
+            subject, asked_as(strategy, judge, len(plan.subjects)), plan.study.design.seed
+        )
+    ]
+    if shape.targets:
+        where = np.array([[order.index(name) for order in orders] for name in shape.targets], dtype=float)
+        lines = 1.0 - 2.0 * where / (shape.positions - 1)
+    else:
+        scores, steps = np.array(orders, dtype=float), np.arange(shape.positions) - (shape.positions - 1) / 2
+        centred = scores - scores.mean(axis=1, keepdims=True)
+        lines = (centred @ steps / np.sqrt((centred**2).sum(axis=1) * (steps**2).sum()))[None, :]
+    return np.asarray(lines - lines.mean(axis=1, keepdims=True))
+
+
+def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: float) -> float | None:
+    """The change of the mean in points, end to end of the list, that is found with POWER at ALPHA; None for one order.
+
+    An item's line is 2 sum(c y) / sum(c^2), so its noise is 4 s^2 / sum(c^2); over g groups of m items each the mean
+    has the variance (4 s^2 / sum(c^2) / m + e^2) / g, with s and e assumed (NOISE_STEPS, EFFECT_STEPS).
+    """
+    squares = (lines**2).sum(axis=1)
+    if groups < FEWEST_GROUPS or not (squares > 1e-9).all():
+        return None
+    reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
+    noise = 4 * NOISE_STEPS**2 * float(np.mean(1 / squares)) / len(squares)
+    return float(_step(shape) * reach * math.sqrt((noise / max(per_group, 1.0) + EFFECT_STEPS**2) / groups))
+
+
+def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
+    """For all three questions at the study's smallest effects; positions of criteria move means, as question 2 does."""
+    squares = (lines**2).sum(axis=1)
+    reach = (shape.scores[-1] - shape.scores[0]) / _step(shape)
+    if not shape.targets and squares.min() > 1e-9:
+        reach *= float(np.max(np.abs(lines).sum(axis=1) / squares))
+    positions = 1 if shape.targets else units_needed(smallest.share, 1 - 1 / shape.positions)
+    return max(positions, units_needed(smallest.mean, reach), units_needed(smallest.single, 1.0))
+
+
+def units_needed(smallest: float, reach: float) -> int:
+    """Fewest units at which No can be said.
+
+    Of units that move by all they can (``reach``) and make a change of twice ``smallest`` together, one is then met in
+    95 % of samples (verdicts, section 3).
+    """
+    share = 2 * smallest / reach
+    return 1 if share >= 1 else math.ceil(math.log(ALPHA) / math.log1p(-share))
+
+
+def _step(shape: Shape) -> float:
+    return float(np.median(np.diff(shape.scores)))
+
+
+def _sentence(answers: int, groups: int, smallest: float | None, needed: int) -> str:
+    if groups < FEWEST_GROUPS:
+        more = FEWEST_GROUPS - groups
+        return (
+            f"{count(groups, 'group')} {'is' if groups == 1 else 'are'} too few for an interval: add answers to at "
+            f"least {more} more {'instruction' if more == 1 else 'instructions'}."
+        )
+    if smallest is None:
+        return "Every answer is shown in one order only, so no order effect can be found: add another strategy."
+    return (
+        f"With {count(answers, 'answer')} in {count(groups, 'group')}, this run can find a change of the mean of "
+        f"{smallest:.2g} points or more. No can be answered from {needed} groups on."
+    )

@@ -1,0 +1,89 @@
+"""The runs of this process over one store: started, resumed, found again by every page and visitor."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from rubriclab.model.study import Study, problems
+from rubriclab.model.text import LabError, shorten
+from rubriclab.runs.loading import rubric_of_study
+from rubriclab.runs.runner import Run
+from rubriclab.store.store import Store
+from rubriclab.study.plan import Plan, plan
+
+
+class RunManager:
+    """The runs that were started in this process, by their ids. Safe to share between threads."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._runs: dict[str, Run] = {}
+        self._lock = threading.Lock()
+
+    def start(self, planned: Plan, **limits: Any) -> Run:
+        """Start the run of a plan, or go on with it; one that is going is returned as it is.
+
+        ``limits``: what ``Run`` takes. Raises LabError, before anything is kept, where no judge can be opened.
+        """
+        with self._lock:
+            for going in self.running():
+                if going.plan.identity == planned.identity:
+                    return going
+            run = Run(self.store, planned, **limits)
+            self._runs[run.id] = run
+            return run.start()
+
+    def resume(self, id: str, **limits: Any) -> Run:
+        """Go on with a run of the store; ``limits`` as for ``start``. Raises LabError for one that was imported."""
+        going = self.get(id)
+        return going if going is not None and going.active else self.start(plan_of_run(self.store, id), **limits)
+
+    def get(self, id: str) -> Run | None:
+        """The run of that id if it was started in this process, be it over or not."""
+        return self._runs.get(id)
+
+    def running(self) -> list[Run]:
+        """The runs that are going now, in the order in which they were started."""
+        return [run for run in tuple(self._runs.values()) if run.active]
+
+    def pause(self, id: str) -> None:
+        """Nothing happens for a run that is not going."""
+        if (run := self.get(id)) is not None and run.active:
+            run.pause()
+
+    def cancel(self, id: str) -> None:
+        """Nothing happens for a run that is not going."""
+        if (run := self.get(id)) is not None and run.active:
+            run.cancel()
+
+    def stop_all(self, reason: str = "the lab was ended", seconds: float = 10.0) -> None:
+        """Pause all runs and wait for their calls in flight, each ``seconds`` at most."""
+        running = self.running()
+        for run in running:
+            run.pause(reason)
+        for run in running:
+            run.wait(seconds)
+
+
+def plan_of_run(store: Store, id: str) -> Plan:
+    """The plan that a run of the store was made from, made again from what the store kept.
+
+    Raises LabError for an import, which has no calls, and for a run whose data set is gone.
+    """
+    info = store.run(id)
+    body = store.study(info.id)
+    if not info.dataset or not body.get("judges"):
+        raise LabError(f"“{shorten(info.name)}” was imported: there are no calls to ask. Set up a run instead.")
+    try:
+        study = Study.model_validate(body)
+    except ValidationError as fault:
+        raise LabError(f"The study of “{shorten(info.name)}” cannot be planned again: {problems(fault)}") from None
+    planned = plan(study, store.dataset(info.dataset), rubric_of_study(study, Path()))
+    return replace(
+        planned, identity=info.identity
+    )  # texts were kept as a file can hold them: it is this run all the same

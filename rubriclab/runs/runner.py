@@ -1,0 +1,468 @@
+"""A plan in, judgments in the store out: as fast as the judges allow, and nothing is lost on the way.
+
+One thread and one event loop a run. A pause, a crash and a finished run differ only in what is left to ask: resuming
+is planning again and asking what has no final answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import platform
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from rubriclab.judges.kinds import Asker, open_judge
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Judgment, JudgmentTable, Reply, Status
+from rubriclab.model.text import LabError, count
+from rubriclab.runs.asking import Asking
+from rubriclab.store.store import Store
+from rubriclab.store.writer import RunWriter
+from rubriclab.study.plan import Plan
+
+ACTIVE = ("planned", "running")
+RATE_SECONDS = 15.0
+"""Calls a second are those of the last so many seconds."""
+
+
+@dataclass(frozen=True)
+class Early:
+    """What one condition has said so far; no result: nothing here has an interval or a verdict.
+
+    ``counts[p]``: parsed answers about position p + 1: those that chose it (options), or all about the criterion that
+    stood there (criteria). ``means[p]``: their mean score, None for no answer.
+    """
+
+    condition: int
+    counts: tuple[int, ...]
+    means: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A run at one moment.
+
+    ``planned``, ``done`` (final answers, failures in), ``failed`` (of them without a score): calls of all sessions
+    together; ``asked``: of this one. ``rate``: calls a second of late; ``seconds_left``: None while unknown.
+    ``money``: spent in this session at the judges' prices. ``waiting``: judges that are asked nothing more, with why.
+    """
+
+    run: str
+    name: str
+    state: str
+    reason: str
+    stage: str
+    planned: int
+    done: int
+    failed: int
+    asked: int
+    in_flight: int
+    at_once: int
+    rate: float
+    seconds_left: float | None
+    seconds: float
+    money: float
+    early: tuple[Early, ...] = ()
+    waiting: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def active(self) -> bool:
+        return self.state in ACTIVE
+
+
+class Run:
+    """One run in a thread of its own; methods may be called from any thread. Made once a session: resuming makes another.
+
+    ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
+    the run pauses there. ``retry_failed``: calls without a score are asked again. ``progress`` hears a Snapshot about
+    twice a second, in the run's own thread. Raises LabError, before anything is kept, where no judge can be opened.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        plan: Plan,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        max_calls: int | None = None,
+        max_money: float | None = None,
+        retry_failed: bool = False,
+        progress: Callable[[Snapshot], None] | None = None,
+    ) -> None:
+        check_judges(plan, secrets)
+        self.store, self.plan = store, plan
+        self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
+        self._retry_failed, self._progress = retry_failed, progress
+        dataset_id = store.save_dataset(plan.dataset, listed=False)
+        self.id = store.create_run(
+            name=plan.study.name,
+            study=study_body(plan),
+            identity=plan.identity,
+            conditions=plan.conditions,
+            planned=plan.planned,
+            items=plan.items_frame(),
+            dataset_id=dataset_id,
+            made_with=made_with(),
+        )
+        info = store.run(self.id)
+        self.name = info.name
+        self._state, self._reason = "planned", ""
+        self._done, self._failed, self._asked, self._in_flight = info.done, info.failed, 0, 0
+        self._money, self._paid_calls = 0.0, 0
+        self._counts = [[0] * condition.positions for condition in plan.conditions]
+        self._sums = [[0.0] * condition.positions for condition in plan.conditions]
+        self._finished: deque[float] = deque(maxlen=2_000)
+        self._started = time.monotonic()
+        self._ended: float | None = None
+        self._stage, self._last_error = "", ""
+        self._askings: dict[str, Asking] = {}
+        self._waiting: dict[str, str] = {}
+        self._calls: set[asyncio.Task[None]] = set()
+        self._wanted: tuple[str, str] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._writer: RunWriter | None = None
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._main, name=f"run {self.id}", daemon=True)
+
+    # ------------------------------------------------------------ from any thread
+
+    def start(self) -> Self:
+        self._state = "running"
+        with suppress(LabError):  # a full disk is said by the run itself
+            self.store.set_state(self.id, "running")
+        self._thread.start()
+        return self
+
+    def pause(self, reason: str = "paused by you") -> None:
+        """Ask nothing more; calls in flight are waited for and kept."""
+        self._end("paused", reason)
+
+    def cancel(self, reason: str = "cancelled by you") -> None:
+        """Stop at once: calls in flight are dropped; what has been judged stays."""
+        with self._lock:
+            self._wanted = ("cancelled", reason)  # also where it was only pausing so far
+        self._end("cancelled", reason)
+        self._in_loop(lambda: [task.cancel() for task in tuple(self._calls)])
+
+    def wait(self, timeout: float | None = None) -> Snapshot:
+        """Block until the run has ended or paused, or ``timeout`` seconds are over."""
+        # Not by joining the thread: after a KeyboardInterrupt in a join Python 3.11 takes the thread for ended.
+        self._over.wait(timeout)
+        return self.snapshot()
+
+    @property
+    def active(self) -> bool:
+        return self._state in ACTIVE
+
+    def snapshot(self) -> Snapshot:
+        now = self._ended or time.monotonic()
+        recent = [moment for moment in tuple(self._finished) if moment > now - RATE_SECONDS]
+        rate = (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3) if len(recent) > 1 else 0.0
+        planned = len(self.plan)
+        left = max(0, planned - self._done)
+        askings = tuple(self._askings.values())
+        return Snapshot(
+            run=self.id,
+            name=self.name,
+            state=self._state,
+            reason=self._reason,
+            stage=self._stage_now(askings),
+            planned=planned,
+            done=self._done,
+            failed=self._failed,
+            asked=self._asked,
+            in_flight=self._in_flight,
+            at_once=sum(int(asking.pace.limit) for asking in askings),
+            rate=rate,
+            seconds_left=left / rate if rate > 0 and self.active else None,
+            seconds=now - self._started,
+            money=self._money,
+            early=self._early(),
+            waiting=dict(self._waiting),
+        )
+
+    def _stage_now(self, askings: tuple[Asking, ...]) -> str:
+        if not self.active:
+            return ""
+        if self._wanted is not None and self._in_flight:
+            return f"pausing: {count(self._in_flight, 'call')} in flight are waited for"
+        for asking in askings:
+            if (seconds := asking.pace.resting()) >= 1.0:
+                return f"{asking.settings.name} asks to be left alone for {seconds:,.0f} s more"
+        return self._stage or next((asking.trouble for asking in askings if asking.trouble), "")
+
+    def _early(self) -> tuple[Early, ...]:
+        return tuple(
+            Early(
+                condition,
+                tuple(counts),
+                tuple(total / number if number else None for total, number in zip(sums, counts, strict=True)),
+            )
+            for condition, (counts, sums) in enumerate(zip(self._counts, self._sums, strict=True))
+        )
+
+    def _end(self, state: str, reason: str) -> None:
+        with self._lock:
+            self._wanted = self._wanted or (state, reason)
+        self._in_loop(self._stop_all)
+
+    def _in_loop(self, work: Callable[[], object]) -> None:
+        if threading.current_thread() is self._thread:
+            work()  # at once: no further call may go out
+            return
+        with suppress(RuntimeError):  # the loop has just closed: the run is over
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(work)
+
+    def _stop_all(self) -> None:
+        for asking in self._askings.values():
+            asking.pace.stop()
+
+    # ------------------------------------------------------------ the run's own thread
+
+    def _main(self) -> None:
+        try:
+            self._writer = self.store.writer(self.id)
+            self._writer.flush()  # what an earlier session could not commit
+            self._count_kept()
+            asyncio.run(self._ask_all(self.store.final_keys(self.id, retry_failed=self._retry_failed)))
+            state, reason = self._outcome() if self._done >= len(self.plan) else self._wanted or self._outcome()
+        except LabError as fault:
+            state, reason = "paused", str(fault)
+        except BaseException as fault:  # ours must end as a reason on the page, not in a log
+            state, reason = "paused", f"The lab failed: {_innermost(fault)}"
+        try:
+            if self._writer is not None:  # without one another session has the run, and says how it goes
+                self._writer.close()
+                self.store.set_state(self.id, state, reason)
+        except LabError as fault:
+            state, reason = "paused", str(fault)
+            with suppress(LabError):
+                self.store.set_state(self.id, state, reason)
+        self._ended = time.monotonic()
+        self._reason = reason
+        self._state = state
+        if self._progress is not None:
+            with suppress(Exception):
+                self._progress(self.snapshot())
+        self._over.set()
+
+    def _count_kept(self) -> None:
+        """What earlier sessions have left: calls done and failed, early counts."""
+        info = self.store.run(self.id)
+        self._done, self._failed = info.done, info.failed
+        if self._retry_failed:
+            self._done, self._failed = info.done - info.failed, 0
+        if info.done:
+            self._count_table(self.store.table(self.id))
+
+    def _count_table(self, table: JudgmentTable) -> None:
+        parsed = table.rows[(table.rows["status"] == Status.OK) & (table.rows["position"] > 0)]
+        for code, condition in enumerate(self.plan.conditions):
+            rows = parsed[parsed["condition"] == code]
+            position, score = rows["position"].to_numpy(dtype=int) - 1, rows["score"].to_numpy(dtype=float)
+            self._counts[code] = np.bincount(position, minlength=condition.positions).tolist()
+            self._sums[code] = np.bincount(position, score, minlength=condition.positions).tolist()
+
+    def _outcome(self) -> tuple[str, str]:
+        """How a session ended that nobody stopped."""
+        if self._waiting:
+            others = len(self.plan.study.judges) > len(self._waiting)
+            reasons = " ".join(dict.fromkeys(self._waiting.values()))
+            return "paused", f"{reasons} The other judges went on." if others else reasons
+        if self._done <= self._failed:
+            last = f" The last error: {self._last_error}." if self._last_error else ""
+            return "failed", f"0 of {self._done:,} replies could be parsed.{last} Look at the replies under Judgments."
+        return "finished", ""
+
+    async def _ask_all(self, done: set[str]) -> None:
+        self._loop = asyncio.get_running_loop()
+        ticking = asyncio.create_task(self._tick()) if self._progress is not None else None
+        try:
+            async with asyncio.TaskGroup() as group:
+                for settings in self.plan.study.judges:
+                    group.create_task(self._ask_judge(settings, done))
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+
+    async def _tick(self) -> None:
+        while self._progress is not None:
+            self._progress(self.snapshot())
+            await asyncio.sleep(0.5)
+
+    async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
+        left = CallsLeft(self.plan.calls(settings.name), done)
+        call = await left.next()
+        if call is None or self._wanted is not None:
+            return
+        asker = await self._opened(settings)
+        if asker is None:
+            return
+        asking = self._askings[settings.name] = Asking(settings, asker)
+        if self._wanted is not None:
+            asking.pace.stop()
+        try:
+            async with asyncio.TaskGroup() as group:
+                while call is not None and await asking.pace.enter():
+                    if self._budget_spent():
+                        asking.pace.leave()
+                        break
+                    self._in_flight += 1
+                    task = group.create_task(self._ask(asking, call))
+                    self._calls.add(task)
+                    task.add_done_callback(self._calls.discard)
+                    call = await left.next()
+        finally:
+            await asker.close()
+        if asking.reason:
+            self._waiting[settings.name] = asking.reason
+
+    async def _opened(self, settings: JudgeSettings) -> Asker | None:
+        """The judge, ready to be asked; None where it cannot be had, which is said."""
+
+        def fetched(done: int, total: int, source: str) -> None:
+            share = f"{done / total:.0%} of {total / 1e6:,.0f} MB" if total else f"{done / 1e6:,.0f} MB"
+            if self._wanted is not None:
+                raise LabError("stopped while its weights were fetched; what has come is kept")
+            self._stage = f"fetching the weights of {settings.name}: {share} from {source}"
+
+        self._stage = f"opening {settings.name}"
+        try:
+            return await open_judge(settings, secrets=self._secrets, progress=fetched, rubric=self.plan.rubric)
+        except LabError as fault:
+            self._waiting[settings.name] = f"{settings.name}: {fault}"
+            return None
+        finally:
+            self._stage = ""
+
+    async def _ask(self, asking: Asking, call: Call) -> None:
+        try:
+            reply = await asking.final_reply(call)
+        finally:
+            self._in_flight -= 1
+            asking.pace.leave()
+        if reply is not None:
+            self._keep(asking.settings, call, reply)
+            asking.watch(call, reply)
+
+    def _keep(self, settings: JudgeSettings, call: Call, reply: Reply) -> None:
+        judgment = Judgment(call, reply, self.plan.parse(call, reply))
+        self._asked += 1
+        self._done += 1
+        self._failed += judgment.status != Status.OK
+        self._last_error = reply.error or self._last_error
+        self._money += price_of(settings, reply.tokens_in or 0, reply.tokens_out or 0)
+        self._finished.append(time.monotonic())
+        for outcome in judgment.outcomes:
+            if outcome.status == Status.OK and outcome.position and outcome.score is not None:
+                self._counts[call.condition][outcome.position - 1] += 1
+                self._sums[call.condition][outcome.position - 1] += outcome.score
+        if self._writer is not None:
+            try:
+                self._writer.add(judgment)
+            except LabError as fault:  # kept all the same, and committed once there is room
+                self._end("paused", str(fault))
+
+    def _budget_spent(self) -> bool:
+        if self._max_calls is not None and self._asked + self._in_flight >= self._max_calls:
+            self._end("paused", f"the limit of {count(self._max_calls, 'call')} is reached")
+            return True
+        if self._max_money is not None:
+            expected = self._money + self._in_flight * self._money / max(self._asked, 1)
+            if expected >= self._max_money:
+                self._end("paused", f"the limit of {self._max_money:g} is reached ({self._money:.4g} spent)")
+                return True
+        return False
+
+
+class CallsLeft:
+    """The calls that are not done, one after the other; looking for the next never blocks the loop for long."""
+
+    def __init__(self, calls: Iterator[Call], done: set[str]) -> None:
+        self._calls, self._done = calls, done
+
+    async def next(self) -> Call | None:
+        """None where nothing is left."""
+        for skipped, call in enumerate(self._calls, 1):
+            if call.key not in self._done:
+                return call
+            if skipped % 200 == 0:
+                await asyncio.sleep(0)
+        return None
+
+
+def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
+    """Raises LabError where none of a plan's judges can be opened, as far as that shows without loading a model.
+
+    Where only some cannot, the run asks the others and says what these wait for.
+    """
+    faults: list[LabError] = []
+
+    async def try_all() -> None:
+        for settings in plan.study.judges:
+            if settings.kind == "embedded":
+                continue
+            try:
+                asker = await open_judge(settings, secrets=secrets, rubric=plan.rubric)
+            except LabError as fault:
+                faults.append(fault)
+            else:
+                await asker.close()
+
+    # In a thread of its own: the caller may stand in an event loop (a notebook).
+    thread = threading.Thread(target=lambda: asyncio.run(try_all()), name="check of judges", daemon=True)
+    thread.start()
+    thread.join()
+    if len(faults) == len(plan.study.judges):
+        raise faults[0]
+
+
+def price_of(settings: JudgeSettings, tokens_in: float, tokens_out: float) -> float:
+    """What these tokens cost at the judge's prices per million; 0 where no price is given."""
+    return (tokens_in * (settings.price_input or 0.0) + tokens_out * (settings.price_output or 0.0)) / 1e6
+
+
+def study_body(plan: Plan) -> dict[str, Any]:
+    """The study as the store keeps it: JSON values, its rubric written out, so that the run can be planned again."""
+    body = plan.study.model_dump(mode="json")
+    body["rubric"] = {
+        "name": plan.rubric.name[:200],
+        "criteria": [
+            {
+                "name": criterion.name,
+                "description": criterion.description,
+                "options": [
+                    {"score": option.score, "description": option.description, "label": option.label}
+                    for option in criterion.options
+                ],
+            }
+            for criterion in plan.rubric.criteria
+        ],
+    }
+    return body
+
+
+def made_with() -> dict[str, str]:
+    """The versions that a run was made with."""
+    versions = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in ("rubriclab", "openai", "xllamacpp", "duckdb", "numpy"):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
+
+
+def _innermost(fault: BaseException) -> str:
+    """The first real fault inside groups of them, in words."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return str(fault) if isinstance(fault, LabError) else f"{type(fault).__name__}: {fault}"

@@ -1,0 +1,446 @@
+"""A run ends or pauses with a reason, asks nothing twice, and keeps what it paid for."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Reply
+from rubriclab.model.text import LabError
+from rubriclab.runs import asking
+from rubriclab.runs.runner import Run, price_of
+from rubriclab.store.store import Store
+from rubriclab.store.writer import RunWriter
+from tests.runs.kit import WAIT, ScriptedJudge, ended, failed, use
+from tests.study.kit import API, criterion, small_plan
+
+OTHER = API.model_copy(update={"name": "other"})
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store.open(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked again at once: how long a backoff is has a test of its own."""
+    monkeypatch.setattr(asking, "backoff", lambda attempt: 0.001 * attempt)
+
+
+def test_a_run_finishes_and_every_call_has_one_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge()
+    use(monkeypatch, judge)
+    made = small_plan(4)
+    end = ended(Run(store, made))
+    assert (end.state, end.reason, end.done, end.planned, end.failed, end.asked) == ("finished", "", 80, 80, 0, 80)
+    assert set(judge.asked.values()) == {1}
+    assert judge.closed == 2  # once looked at before the run, once at its end
+    assert store.final_keys(end.run) == {call.key for call in made.calls()}
+    table = store.table(end.run)
+    assert (len(table.rows), set(table.rows["score"]), table.planned) == (80, {3.0}, (80,))
+    assert store.run(end.run).state == "finished"
+
+
+def test_a_snapshot_counts_what_was_chosen_where(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge(lambda call, _: Reply(text=call.ordering.labels[0])))
+    end = ended(Run(store, small_plan(2)))
+    assert end.early[0].counts == (40, 0, 0, 0, 0)
+    assert end.early[0].means[0] == 3.0  # each score stands first equally often
+    assert end.early[0].means[1] is None
+
+
+def test_a_finished_run_again_asks_nothing_and_still_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge())
+    first = ended(Run(store, small_plan()))
+    again = ScriptedJudge()
+    use(monkeypatch, again)
+    end = ended(Run(store, small_plan()))
+    assert (end.run, end.state, end.asked, end.done) == (first.run, "finished", 0, 60)
+    assert not again.asked
+    assert end.early == first.early
+
+
+def test_calls_go_out_item_by_item(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge()
+    use(monkeypatch, judge)
+    ended(Run(store, small_plan(5)))
+    shown = [call.items[0] for call in judge.calls]
+    # Eight at once may swap neighbours, never whole items.
+    assert all(later >= earlier for earlier, later in zip(shown, shown[16:], strict=False))
+
+
+def test_pause_and_resume_ask_nothing_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge(latency=0.05)
+    use(monkeypatch, judge)
+    run = Run(store, small_plan(10)).start()
+    while run.snapshot().asked < 30:
+        time.sleep(0.005)
+    run.pause()
+    paused = run.wait(WAIT)
+    assert (paused.state, paused.reason) == ("paused", "paused by you")
+    assert 30 <= paused.done < 200
+    assert len(store.final_keys(paused.run)) == paused.done == judge.asked.total()  # what was in flight was kept
+    judge.latency = 0.0
+    end = ended(Run(store, small_plan(10)))
+    assert (end.state, end.done) == ("finished", 200)
+    assert set(judge.asked.values()) == {1}
+
+
+def test_a_pause_while_the_last_calls_are_in_flight_is_the_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge(latency=0.2))
+    run = Run(store, small_plan(1, strategies=["fixed"])).start()
+    while run.snapshot().in_flight < 2:
+        time.sleep(0.005)
+    run.pause()
+    assert run.wait(WAIT).state == "finished"
+
+
+def test_cancel_does_not_wait_for_calls_in_flight(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge(latency=600.0))
+    run = Run(store, small_plan()).start()
+    while run.snapshot().in_flight == 0:
+        time.sleep(0.005)
+    run.pause()
+    assert run.wait(0.05).active
+    assert "in flight" in run.snapshot().stage
+    run.cancel()
+    end = run.wait(WAIT)
+    assert (end.state, end.done) == ("cancelled", 0)
+    assert store.run(end.run).state == "cancelled"
+
+
+def test_two_runs_at_once_do_not_mix(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(
+        monkeypatch,
+        None,
+        api=ScriptedJudge(lambda *_: Reply(text="2"), latency=0.002),
+        other=ScriptedJudge(lambda *_: Reply(text="4"), latency=0.002),
+    )
+    runs = [Run(store, small_plan(5, judges=(judge,))).start() for judge in (API, OTHER)]
+    assert [run.wait(WAIT).state for run in runs] == ["finished", "finished"]
+    assert [set(store.table(run.id).rows["score"]) for run in runs] == [{2.0}, {4.0}]
+
+
+def test_several_judges_are_asked_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = ScriptedJudge(latency=0.01)
+    use(monkeypatch, both)
+    end = ended(Run(store, small_plan(3, judges=(API, OTHER))))
+    assert (end.state, end.done) == ("finished", 120)
+    assert {call.condition for call in both.calls[:20]} == {0, 1}
+    assert [sum(early.counts) for early in end.early] == [60, 60]
+
+
+def test_a_limit_of_calls_stops_exactly(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge(latency=0.001)
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan(5), max_calls=37))
+    assert (end.state, end.done, judge.asked.total()) == ("paused", 37, 37)
+    assert "the limit of 37 calls" in end.reason
+    assert ended(Run(store, small_plan(5))).state == "finished"
+    assert set(judge.asked.values()) == {1}
+
+
+def test_a_limit_of_money(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One a call, four at once: what is in flight is counted in as soon as a price a call is known."""
+    dear = API.model_copy(update={"price_input": 1e6, "concurrency": 4})
+    use(monkeypatch, ScriptedJudge(lambda *_: Reply(text="3", tokens_in=1, tokens_out=5), latency=0.001))
+    end = ended(Run(store, small_plan(5, judges=(dear,)), max_money=10.0))
+    assert end.state == "paused"
+    assert "the limit of 10" in end.reason
+    assert 10 <= end.money <= 13
+
+
+def test_prices_are_per_million_tokens() -> None:
+    judge = JudgeSettings(name="j", price_input=2.0, price_output=8.0)
+    assert price_of(judge, 500_000, 250_000) == pytest.approx(3.0)  # 0.5 x 2 + 0.25 x 8
+    assert price_of(API, 500_000, 250_000) == 0.0
+
+
+@pytest.mark.parametrize("kind", ["auth", "bad_setting", "quota"])
+def test_a_fault_of_the_judge_pauses_at_the_first_answer(
+    store: Store, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    judge = ScriptedJudge(lambda *_: failed(kind, retryable=False))
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan(5)))
+    assert (end.state, end.done) == ("paused", 0)
+    assert end.reason.startswith(f"api: a planted {kind}. ")
+    assert judge.asked.total() <= 8
+
+
+def test_three_refused_requests_pause_a_judge_that_never_answered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = ScriptedJudge(lambda *_: failed("bad_request", retryable=False), latency=0.01)
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan(5)))
+    assert end.state == "paused"
+    assert "a planted bad_request" in end.reason
+    assert judge.asked.total() <= 8 + 3
+
+
+def test_failing_calls_pause_after_few(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that says 500 for ever: five attempts a call, some calls, then the words."""
+    judge = ScriptedJudge(lambda *_: failed("server_error"))
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan(20)))
+    assert end.state == "paused"
+    assert "5 calls in a row failed, the last with: a planted server_error" in end.reason
+    assert max(judge.asked.values()) == 5
+    assert judge.asked.total() <= 5 * (8 + 5)
+    assert end.failed == end.done <= 8 + 5
+
+
+def test_a_text_that_is_too_long_does_not_stop_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(call: Call, _: int) -> Reply:
+        return failed("context_overflow", retryable=False) if call.items == (1,) else Reply(text="3")
+
+    judge = ScriptedJudge(script)
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan(3)))
+    assert (end.state, end.done, end.failed) == ("finished", 60, 20)
+    assert set(judge.asked.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [(Reply(text=""), "0 of 20 replies"), (failed("context_overflow", retryable=False), "a planted context_overflow")],
+)
+def test_a_run_in_which_nothing_was_parsed_has_failed(
+    store: Store, monkeypatch: pytest.MonkeyPatch, reply: Reply, says: str
+) -> None:
+    use(monkeypatch, ScriptedJudge(lambda *_: reply))
+    end = ended(Run(store, small_plan(1)))
+    assert (end.state, end.done, end.failed) == ("failed", 20, 20)
+    assert end.reason.startswith("0 of 20 replies could be parsed")
+    assert says in end.reason
+    assert store.run(end.run).state == "failed"
+
+
+def test_a_judge_that_cannot_be_asked_does_not_stop_another(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge(), other=ScriptedJudge(lambda *_: failed("auth", retryable=False)))
+    made = small_plan(4, judges=(OTHER, API))
+    end = ended(Run(store, made))
+    assert (end.state, end.done) == ("paused", 80)
+    assert end.reason.startswith("other: a planted auth")
+    assert end.reason.endswith("The other judges went on.")
+    assert list(end.waiting) == ["other"]
+    mended = ScriptedJudge()
+    use(monkeypatch, mended)
+    again = ended(Run(store, made))
+    assert (again.state, again.done, mended.asked.total()) == ("finished", 160, 80)
+
+
+def test_a_judge_that_cannot_be_opened_does_not_stop_another(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge(), other=LabError("no weights here; fetch them"))
+    end = ended(Run(store, small_plan(2, judges=(API, OTHER))))
+    assert (end.state, end.done) == ("paused", 40)
+    assert end.reason == "other: no weights here; fetch them The other judges went on."
+
+
+def test_a_study_whose_only_judge_cannot_be_opened_leaves_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, LabError("give a base URL"))
+    with pytest.raises(LabError, match="give a base URL"):
+        Run(store, small_plan())
+    assert store.runs() == []
+
+
+def test_a_judge_that_breaks_in_the_middle_pauses_with_its_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(*_: object) -> Reply:
+        raise LabError("out of memory; choose a smaller model")
+
+    use(monkeypatch, ScriptedJudge(script))
+    end = ended(Run(store, small_plan()))
+    assert (end.state, end.reason) == ("paused", "api: out of memory; choose a smaller model")
+
+
+def test_a_bug_becomes_a_reason(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(*_: object) -> Reply:
+        raise ZeroDivisionError("planted")
+
+    use(monkeypatch, ScriptedJudge(script))
+    end = ended(Run(store, small_plan()))
+    assert (end.state, end.reason) == ("paused", "The lab failed: ZeroDivisionError: planted")
+
+
+def test_faults_that_pass_are_asked_again_and_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    hopeless = next(small_plan(2).calls()).key
+
+    def script(call: Call, nth: int) -> Reply:
+        return failed("reset") if call.key == hopeless or nth == 0 else Reply(text="3")
+
+    judge = ScriptedJudge(script)
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan(2)))
+    assert (end.state, end.done, end.failed) == ("finished", 40, 1)
+    assert judge.asked[hopeless] == asking.ATTEMPTS
+    calls = store.calls(end.run).set_index("key")
+    assert (calls.loc[hopeless, "attempt"], calls.loc[hopeless, "kind"]) == (5, "reset")
+    assert sorted(calls["attempt"]) == [2] * 39 + [5]
+
+
+def test_failed_calls_are_asked_again_where_that_is_wanted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = {call.key for call in small_plan(3).calls() if call.ordering.shown[0] == 2}
+
+    def script(call: Call, nth: int) -> Reply:
+        return failed("too_large", retryable=False) if call.key in lost and nth == 0 else Reply(text="3")
+
+    judge = ScriptedJudge(script)
+    use(monkeypatch, judge)
+    first = ended(Run(store, small_plan(3)))
+    assert (first.done, first.failed) == (60, len(lost))
+    end = ended(Run(store, small_plan(3), retry_failed=True))
+    assert (end.state, end.asked, end.done, end.failed) == ("finished", len(lost), 60, 0)
+    assert {key for key, n in judge.asked.items() if n == 2} == lost
+    assert len(store.table(end.run).rows) == 60
+
+
+def test_a_server_that_never_was_there_pauses_after_five_attempts(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = ScriptedJudge(lambda *_: failed("connect"))
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan()))
+    assert (end.state, end.done) == ("paused", 0)  # no call is said to have failed
+    assert "it does not answer" in end.reason
+    assert max(judge.asked.values()) == 5
+
+
+def test_an_outage_of_a_server_that_answered_costs_no_attempts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def script(_: Call, nth: int) -> Reply:
+        return failed("connect") if len(judge.calls) > 10 and nth < 9 else Reply(text="3")
+
+    judge = ScriptedJudge(script)
+    use(monkeypatch, judge)
+    end = ended(Run(store, small_plan(2)))
+    assert (end.state, end.failed) == ("finished", 0)
+    assert max(judge.asked.values()) == 10
+    assert set(store.calls(end.run)["attempt"]) == {1}
+
+
+def test_a_server_that_asks_for_too_long_a_rest_pauses_and_says_how_long(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ScriptedJudge(lambda *_: failed("rate_limit", retry_after=86_400.0)))
+    end = ended(Run(store, small_plan()))
+    assert (end.state, end.done) == ("paused", 0)
+    assert "left alone for 86,400 s" in end.reason
+
+
+def test_a_short_rest_is_kept_and_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge(lambda _, nth: failed("rate_limit", retry_after=1.4) if nth == 0 else Reply(text="3"))
+    use(monkeypatch, judge)
+    run = Run(store, small_plan(1, strategies=["fixed"])).start()
+    stages = set()
+    while run.snapshot().active:
+        stages.add(run.snapshot().stage[:31])
+        time.sleep(0.05)
+    assert run.wait(WAIT).state == "finished"
+    assert "api asks to be left alone for 1" in stages
+
+
+def test_a_full_disk_pauses_and_nothing_is_asked_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ScriptedJudge(latency=0.002)
+    use(monkeypatch, judge)
+    commit, full = RunWriter._commit, threading.Event()
+    full.set()
+
+    def no_room(self: RunWriter, batch: object) -> None:
+        if full.is_set():
+            raise LabError("The disk is full: make room, then resume.")
+        commit(self, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RunWriter, "_commit", no_room)
+    end = ended(Run(store, small_plan(40)))
+    assert end.state == "paused"
+    assert "The disk is full" in end.reason
+    received = judge.asked.total()
+    assert 0 < received < 800
+    full.clear()
+    again = ended(Run(store, small_plan(40)))
+    assert (again.state, again.done, again.asked) == ("finished", 800, 800 - received)
+    assert set(judge.asked.values()) == {1}
+
+
+def test_stopped_again_and_again_nothing_is_lost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    judge = ScriptedJudge(latency=0.003)
+    use(monkeypatch, judge)
+    for _ in range(6):
+        run = Run(store, small_plan(20)).start()
+        while run.snapshot().active and run.snapshot().asked < rng.randint(1, 40):
+            time.sleep(0.001)
+        run.pause()
+        assert len(store.final_keys(run.wait(WAIT).run)) == judge.asked.total()
+    end = ended(Run(store, small_plan(20)))
+    assert (end.state, end.done) == ("finished", 400)
+    assert set(judge.asked.values()) == {1}
+
+
+def test_criteria_are_kept_one_row_each(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge(lambda *_: Reply(text="[b] 4\n[a] 2\n[c] five")))
+    made = small_plan(2, criteria=(criterion("a"), criterion("b"), criterion("c")), reorder="criteria")
+    end = ended(Run(store, made))
+    assert (end.state, end.done, end.failed) == ("finished", 24, 0)
+    rows = store.table(end.run).rows
+    assert len(rows) == 72
+    assert dict(rows.groupby("slot")["status"].max()) == {0: 0, 1: 0, 2: 1}
+    assert end.early[0].counts == (16, 16, 16)  # 24 calls x 2 criteria, over three positions
+    assert end.early[0].means[0] == 3.0
+
+
+def test_progress_is_heard_until_the_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, ScriptedJudge(latency=0.2))
+    seen: list[str] = []
+    ended(Run(store, small_plan(1), progress=lambda snapshot: seen.append(snapshot.state)))
+    assert seen[0] == "running"
+    assert seen[-1] == "finished"
+
+
+def test_the_pace_grows_and_is_halved_when_a_server_is_strained() -> None:
+    async def go() -> list[int]:
+        pace = asking.Pace(API.model_copy(update={"concurrency": 64}))
+        limits = []
+        for _ in range(30):
+            assert await pace.enter()
+            while pace.active < int(pace.limit):
+                assert await pace.enter()
+            pace.succeeded()
+            pace.leave()
+        limits.append(int(pace.limit))
+        pace.failed(failed("rate_limit"))
+        pace.failed(failed("rate_limit"))  # of the same moment: halved once
+        limits.append(int(pace.limit))
+        return limits
+
+    # 8, one more for each of 30 answers that found it full: 38; then 19.
+    assert asyncio.run(go()) == [38, 19]
+
+
+def test_calls_a_minute_are_kept() -> None:
+    async def go() -> bool:
+        pace = asking.Pace(API.model_copy(update={"rpm": 1.0}))
+        assert await pace.enter()
+        second = asyncio.create_task(pace.enter())
+        await asyncio.sleep(0.05)
+        assert not second.done()
+        pace.stop()
+        return await second
+
+    assert asyncio.run(go()) is False
+
+
+def test_backoff_doubles_up_to_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(random, "uniform", lambda _, high: high)
+    assert [asking.backoff(attempt) for attempt in (1, 2, 3, 4, 5, 50)] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
