@@ -21,6 +21,24 @@ HERE = Path(__file__).parent
 PAGES = HERE.parents[1] / "pages"
 
 
+# What Streamlit's theme cannot say.
+STYLE = """
+.stMainBlockContainer { max-width: 1180px; margin: 0 auto; padding-top: 4.4rem; padding-bottom: 3rem; }
+.stSegmentedControl button, .stButtonGroup button { min-height: 40px; }
+.stDataFrame [data-testid="stElementToolbarButton"]:has(button[aria-label="Download as CSV"]) { display: none; }
+[class*="st-key-step"] h2 { font-size: 1.0625rem; padding: 0; }
+.step-number { display: inline-flex; width: 1.7rem; height: 1.7rem; border-radius: 50%; align-items: center;
+  justify-content: center; font-weight: 650; font-size: 0.9rem; border: 1px solid rgba(128, 140, 155, 0.6); }
+.step-open { background: #1D5FBF; border-color: #1D5FBF; color: #FFFFFF; }
+.step-ready { background: rgba(27, 122, 72, 0.16); border-color: transparent; color: #1B7A48; }
+.st-key-launch { position: sticky; top: 4.4rem; }
+:focus-visible { outline: 2px solid #2E73CC; outline-offset: 2px; }
+[data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
+@media (max-width: 640px) { .st-key-launch { position: static; } }
+@media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; } }
+"""
+
+
 class Entry(NamedTuple):
     """One page: its file in ``pages/``, module here and address in one; its title in the bar; its icon."""
 
@@ -46,7 +64,7 @@ def run() -> None:
     """Called by app.py on every visit: the bar, then the page that the address names."""
     st.set_page_config(page_title="rubriclab", page_icon=str(HERE / "mark.svg"), layout="wide")
     st.logo(str(HERE / "logo.svg"), size="large")
-    st.html(HERE / "style.css")
+    st.html(f"<style>{STYLE}</style>")
     page = st.navigation(
         [
             st.Page(entry.file, title=entry.title, icon=entry.icon, url_path=entry.name, default=entry.name == "home")

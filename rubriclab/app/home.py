@@ -2,9 +2,108 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
+
+from rubriclab.app import runs, state
+from rubriclab.app.charts import chart
+from rubriclab.app.frame import announce, faults, go, safe
+from rubriclab.model.text import count
+
+if TYPE_CHECKING:
+    from rubriclab.store.store import RunInfo
 
 
 def page() -> None:
     """Draws the page."""
     st.title("Does your judge read the rubric, or the order it is in?", anchor=False)
+    st.markdown(
+        "An LLM judge picks a score from a list. List the same descriptions in another order, and the score may "
+        "change.  \nThat is **position bias**. rubriclab measures it on your texts, your rubric and your judge."
+    )
+    st.space("small")
+    left, right = st.columns([1.06, 1], gap="large")
+    with left:
+        _ways_in()
+    with right, st.container(border=True, key="home-latest"):
+        _latest()
+
+
+def _ways_in() -> None:
+    with st.container(border=True):
+        st.markdown("**Measure your judge**")
+        st.markdown("Your file, your rubric, five short steps.")
+        if st.button("Set up a run", icon=":material/tune:", type="primary", width="stretch"):
+            go("setup")
+    with st.container(border=True):
+        st.markdown("**Start with the sample**")
+        st.markdown("Sixty answers that come with the lab, judged by a small model on this machine.")
+        run_sample(width="stretch")
+
+
+def run_sample(*, width: str = "content") -> None:
+    """The button that judges the lab's own sample with its small model."""
+    pressed = st.button(
+        "Run the sample",
+        icon=":material/play_arrow:",
+        width=width,  # type: ignore[arg-type]
+        key="run-sample",
+        help="Downloads a model of 93 MB on its first use, then runs on this machine: no key, no graphics card. A few "
+        "minutes on two cores; you can watch it on Runs.",
+    )
+    if pressed:
+        with faults():
+            run_id = state.launch(state.sample_plan())
+            announce("The sample is being judged.")
+            go("runs", run=run_id)
+
+
+def _latest() -> None:
+    """The running run, else the latest one with what it says, else the recorded example."""
+    active = state.active()
+    if active:
+        runs.progress_card(active[0].id, buttons=False, key="home")
+        if st.button("Open progress", icon=":material/arrow_forward:", type="tertiary"):
+            go("runs")
+        return
+    own = state.store().runs()
+    latest = max(own, key=lambda info: info.changed, default=None)
+    if latest is not None and latest.state in ("interrupted", "failed", "paused"):
+        _stopped(latest)
+    elif latest is not None and latest.state == "finished":
+        _finished(latest, f"Latest run · {safe(latest.name, 60)} · {latest.created:%-d %b %Y}")
+    else:
+        with faults():
+            info = state.run_info(state.recorded())
+            _finished(info, "Example run, recorded with a small model. Your latest run will stand here.")
+
+
+def _stopped(info: RunInfo) -> None:
+    st.caption(f"Latest run · {safe(info.name, 60)} · {info.created:%-d %b %Y}")
+    reason = f": {safe(info.reason, 200)}" if info.reason else "."
+    st.markdown(f"**{safe(info.name, 80)}** stopped after {info.done:,} of {count(info.planned, 'call')}{reason}")
+    with faults():
+        if st.button("Resume", icon=":material/play_arrow:", type="primary"):
+            state.manager().resume(info.id)
+            go("runs", run=info.id)
+
+
+def _finished(info: RunInfo, caption: str) -> None:
+    from rubriclab.sinks.answer import answer, facts_of
+    from rubriclab.sinks.pictures import share_bars, target_cells
+
+    st.caption(caption)
+    findings = state.findings(info.id)
+    condition = findings.conditions[0]
+    said = answer(findings, condition.judge)
+    simulated = " :gray-badge[simulated]" if said.simulated else ""
+    st.subheader(f"{safe(said.headline)}{simulated}", anchor=False)
+    st.markdown(state.line(said.line, said.strong))
+    facts = facts_of(findings, condition.judge)
+    picture = share_bars(findings, facts) if condition.reorder == "options" else target_cells(findings, facts.condition)
+    if picture is not None:
+        chart(picture, key="home-chart", height=260)
+    with st.container(horizontal_alignment="center"):
+        if st.button("Open this run", icon=":material/arrow_forward:", type="tertiary", key="home-open"):
+            go("results", run=info.id)

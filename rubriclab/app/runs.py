@@ -1,10 +1,246 @@
-"""Runs: how far they are, and which there are."""
+"""Runs: how far they are, and which there are; paused, resumed, renamed, downloaded and deleted here."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
+
+from rubriclab.app import state
+from rubriclab.app.charts import chart
+from rubriclab.app.frame import announce, duration, faults, go, safe
+from rubriclab.model.text import count, file_name, look_alike
+from rubriclab.sinks.marks import Bars, Point
+from rubriclab.sinks.text import number
+
+if TYPE_CHECKING:
+    from rubriclab.runs.runner import Run
+    from rubriclab.store.store import RunInfo
+
+PAGE = 20
+STOPPED = {
+    "paused": "paused",
+    "cancelled": "cancelled",
+    "interrupted": "stopped",
+    "failed": "nothing could be read",
+    "planned": "not started",
+}
 
 
 def page() -> None:
     """Draws the page."""
     st.title("Runs", anchor=False)
+    active = {run.id for run in state.active()}
+    for run_id in active:
+        with st.container(border=True, key=f"running-{run_id}"):
+            progress_card(run_id, key="runs")
+    with faults():
+        _list([info for info in state.store().runs() if info.id not in active], bool(active))
+    _store()
+
+
+# ---------------------------------------------------------------- running
+
+
+def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
+    """A running run: refreshed each second by itself; the page is drawn anew once it has ended."""
+    _live(run_id, key, buttons)
+
+
+@st.fragment(run_every=1.0)
+def _live(run_id: str, key: str, buttons: bool) -> None:
+    run = next((run for run in state.active() if run.id == run_id), None)
+    if run is None:
+        st.rerun()  # it has ended: the whole page says how
+        return
+    info, now, counts = state.run_info(run_id), run.snapshot(), early_counts(run)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(safe(info.name, 80), anchor=False, width="stretch")
+        if buttons and st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run_id}"):
+            run.pause()
+        if buttons and st.button("Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"):
+            run.cancel()
+    left = f" · about {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
+    stage = safe(now.stage, 120) if now.stage else f"{now.done:,} of {count(now.planned, 'call')}{left}"
+    st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=stage)
+    words, drawing = st.columns([1, 1], gap="large") if buttons else (st.container(), st.container())
+    with words:
+        sentence = early_sentence(counts)
+        if sentence:
+            st.markdown("**Early estimate**")
+            st.markdown(sentence)
+        rate = f" · {now.rate:.1f} calls/s" if now.rate else ""
+        price = f" · {now.money:,.2f} so far" if now.money else ""
+        st.caption(f"{safe(', '.join(info.judges), 120)}{rate} · {now.failed:,} failed{price}")
+        if now.reason:
+            st.caption(f":orange[{safe(now.reason, 300)}]")
+        if buttons:
+            st.caption("You can close this tab. The run goes on, and no call is asked twice.")
+    picture = early_bars(counts)
+    if picture is not None:
+        with drawing:
+            chart(picture, key=f"{key}-early-{run_id}", height=240)
+
+
+def early_counts(run: Run) -> tuple[int, ...]:
+    """How often each position was chosen so far, under the first condition whose orders are shown equally often.
+
+    Empty where there is none: under one order alone a position's share is that of its score.
+    """
+    kinds = {strategy.name: strategy.kind for strategy in run.plan.study.design.plans()}
+    for early in run.snapshot().early:
+        condition = run.plan.conditions[early.condition]
+        if condition.reorder == "options" and kinds[condition.strategy] in ("balanced", "williams", "all", "random"):
+            return early.counts
+    return ()
+
+
+def early_sentence(counts: tuple[int, ...]) -> str:
+    """What the positions chosen so far say, without a verdict; empty before the first score."""
+    total = sum(counts)
+    if not total or len(counts) < 2:
+        return ""
+    top = max(range(len(counts)), key=counts.__getitem__)
+    return (
+        f"Position {top + 1} leads so far with **{_percent(counts[top] / total)}** of {count(total, 'score')}; "
+        f"{_percent(1 / len(counts))} would be even. The answer comes at the end."
+    )
+
+
+def early_bars(counts: tuple[int, ...]) -> Bars | None:
+    """The same as bars: no intervals and no colour of an effect, since nothing is decided yet."""
+    total = sum(counts)
+    if not total or len(counts) < 2:
+        return None
+    points = tuple(
+        Point(
+            str(position),
+            given / total,
+            _percent(given / total),
+            expected=1 / len(counts),
+            hover=(f"Position {position}: {given:,} of {count(total, 'score')} so far",),
+        )
+        for position, given in enumerate(counts, 1)
+    )
+    said = ", ".join(point.text for point in points)
+    alt = f"Bar chart of the positions chosen so far: {said} of {count(total, 'score')}. Nothing is decided yet."
+    return Bars(points, "Position in the list", alt, f"no bias: {_percent(1 / len(counts))}")
+
+
+def _percent(share: float) -> str:
+    return number(share, ".0%")
+
+
+# ---------------------------------------------------------------- the list
+
+
+def _list(infos: list[RunInfo], running: bool) -> None:
+    if not infos:
+        if not running:
+            from rubriclab.app.home import run_sample
+
+            st.markdown("No runs yet.")
+            with st.container(horizontal=True):
+                if st.button("Set up a run", icon=":material/tune:", type="primary"):
+                    go("setup")
+                run_sample()
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        wanted = st.text_input(
+            "Search runs", placeholder="Search runs", icon=":material/search:", label_visibility="collapsed",
+            key="runs-search", max_chars=200, persist_state="session", width=340,
+        )  # fmt: skip
+        if st.button("New run", icon=":material/add:", type="primary"):
+            go("setup")
+    infos = sorted(infos, key=lambda info: info.created, reverse=True)
+    if wanted:
+        infos = [info for info in infos if look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))]
+        if not infos:
+            st.markdown(f"No run is called “{safe(wanted, 60)}”.")
+    pages = max(1, -(-len(infos) // PAGE))
+    first = 0
+    if pages > 1:
+        first = PAGE * (st.pagination(pages, key="runs-page") - 1)
+    for info in infos[first : first + PAGE]:
+        _row(info)
+
+
+def _row(info: RunInfo) -> None:
+    with st.container(border=True, key=f"run-{info.id}"):
+        left, middle, right = st.columns([1.5, 1.5, 1], vertical_alignment="center")
+        changed = "score order" if info.reorder == "options" else "criterion order"
+        simulated = " :gray-badge[simulated]" if info.simulated else ""
+        left.markdown(f"**{safe(info.name, 70)}**{simulated}  \n:gray[{safe(', '.join(info.judges), 70)} · {changed}]")
+        stopped = f" · {STOPPED[info.state]}" if info.state in STOPPED else ""
+        reason = f"  \n:orange[{safe(info.reason, 200)}]" if info.reason and stopped else ""
+        middle.markdown(
+            f"**{state.headline(info)}**  \n:gray[{info.done:,} of {count(info.planned, 'call')} · "
+            f"{info.created:%-d %b %Y}{stopped}]{reason}"
+        )
+        with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
+            if info.state in ("paused", "interrupted", "cancelled", "planned", "failed") and info.planned > 0:
+                with faults():
+                    if st.button("Resume", icon=":material/play_arrow:", key=f"resume-{info.id}"):
+                        state.manager().resume(info.id)
+                        st.rerun()
+            elif st.button("Open results", icon=":material/grid_on:", key=f"open-{info.id}"):
+                go("results", run=info.id)
+            _menu(info)
+
+
+def _menu(info: RunInfo) -> None:
+    menu = st.popover(":material/more_horiz:", type="tertiary", key=f"menu-{info.id}", on_change="rerun")
+    with menu:
+        if not menu.open:
+            return
+        if info.done and info.state != "finished" and st.button("Open results so far", key=f"menu-open-{info.id}"):
+            go("results", run=info.id)
+        typed = st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
+        if st.button(
+            "Rename", icon=":material/edit:", key=f"menu-rename-{info.id}", disabled=not (typed or "").strip()
+        ):
+            with faults():
+                state.store().rename(info.id, (typed or "").strip())
+                st.rerun()
+        st.download_button(
+            "Download the run",
+            lambda: state.bundle(info.id),
+            file_name(info.name, ".zip"),
+            "application/zip",
+            on_click="ignore",
+            icon=":material/download:",
+            key=f"menu-download-{info.id}",
+        )
+        if st.button("Delete", icon=":material/delete:", key=f"menu-delete-{info.id}"):
+            _delete(info)
+
+
+@st.dialog("Delete this run?")
+def _delete(info: RunInfo) -> None:
+    st.markdown(f"Delete **{safe(info.name, 80)}** and its {count(info.done, 'judgment')}? This cannot be undone.")
+    with st.container(horizontal=True), faults():
+        if st.button("Delete", type="primary", icon=":material/delete:", key="delete-yes"):
+            state.store().delete(info.id)
+            announce(f"Deleted: {safe(info.name, 60)}.")
+            st.rerun()
+        if st.button("Keep", key="delete-no"):
+            st.rerun()
+
+
+def _store() -> None:
+    fold = st.expander("Store", icon=":material/database:", key="runs-store", on_change="rerun")
+    if not fold.open:
+        return
+    with fold, faults():
+        path = state.store_path()
+        size = path.stat().st_size if path.exists() else 0
+        st.markdown(f"**{safe(path.name)}** · {size / 1e6:,.1f} MB")
+        st.caption("One file holds all runs of this lab. Keys are never in it.")
+        st.download_button(
+            "Back up",
+            state.backup,
+            f"{path.stem}-backup.duckdb",
+            "application/octet-stream",
+            on_click="ignore",
+            icon=":material/download:",
+        )

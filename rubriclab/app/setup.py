@@ -1,10 +1,180 @@
-"""Set up: data, rubric, judge and orders in; a checked study and a launched run out."""
+"""Set up: five steps in; a checked study and a launched run out."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
+from rubriclab.app.draft import Draft, draft, study_toml
+from rubriclab.app.forms import opened_step, preset, step
+from rubriclab.app.frame import announce, duration, faults, go, safe, verbatim
+from rubriclab.model.study import Study, study_from_toml
+from rubriclab.model.text import LabError, count, file_name, shorten
+from rubriclab.study.plan import Plan
+
+STEPS = {1: ("Data", setup_data), 2: ("Rubric", setup_rubric), 3: ("Judge", setup_judge), 4: ("Orders", setup_orders)}
+
 
 def page() -> None:
     """Draws the page."""
     st.title("Set up a run", anchor=False)
+    st.markdown("Five steps. Every step has a default; change what you need.")
+    held = draft()
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        for number, (title, part) in STEPS.items():
+            ready = held.dataset is not None if number == 1 else number not in held.problems
+            step(
+                number, title, part.summary(), opened=opened_step() == number, ready=ready, body=part.body
+            )  # fmt: skip
+    with right, st.container(border=True, key="launch"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="step-5"):
+            blocked = _blocked(held)
+            state_class = "" if blocked else "step-open"
+            st.html(f'<span class="step-number {state_class}" aria-hidden="true">5</span>', width="content")
+            st.header("Check and launch", anchor=False, width="content")
+        _check(held, blocked)
+
+
+def _blocked(held: Draft) -> str:
+    """Why nothing can be launched yet; empty: it can."""
+    if held.dataset is None:
+        if held.table is not None and opened_step() == 1:
+            return "First confirm the columns in step 1."
+        return "First add your answers in step 1."
+    for number in sorted(held.problems):
+        return held.problems[number]
+    try:
+        held.plan()
+    except LabError as fault:
+        return str(fault)
+    return ""
+
+
+def _check(held: Draft, blocked: str) -> None:
+    """Step 5: what it costs, what it can find, its name, and the launch."""
+    _name(held)
+    plan = None if blocked else held.plan()
+    if plan is not None:
+        _numbers(plan)
+    held.name = st.text_input("Name of the run", key="launch-name", max_chars=200, persist_state="session") or ""
+    calls = sum(plan.planned) if plan else 0
+    label = f"Launch: {count(calls, 'call')}" if plan else "Launch"
+    pressed = st.button(
+        label, icon=":material/rocket_launch:", type="primary", disabled=plan is None, width="stretch", key="launch-go"
+    )
+    if blocked:
+        st.caption(safe(blocked, 400))
+    elif pressed and plan is not None:
+        with faults():
+            run_id = state.launch(held.plan())
+            announce(f"Launched: {safe(held.name, 60)}.")
+            go("runs", run=run_id)
+    _prompt(plan)
+    _study_file(held)
+    st.caption("Nothing is sent before you launch. Your file stays here; the judge's server sees the prompts.")
+
+
+def _name(held: Draft) -> None:
+    """A name from the data and what is reordered, until the user types another one."""
+    source = "Sample" if held.sample or held.dataset is None else held.dataset.name
+    automatic = f"{shorten(source, 60)}, {'score' if held.design.reorder == 'options' else 'criterion'} order"
+    if st.session_state.get("launch-name", "") in ("", st.session_state.get("setup name", "")):
+        st.session_state["launch-name"] = automatic
+    st.session_state["setup name"] = automatic
+    held.name = st.session_state["launch-name"]
+
+
+def _numbers(plan: Plan) -> None:
+    """Calls, time, price, and the smallest change that the run can find."""
+    from rubriclab.runs.estimate import estimate
+
+    made = estimate(plan)
+    calls, time, price = st.columns(3)
+    calls.metric("calls", f"{sum(plan.planned):,}")
+    time.metric("about", duration(made.seconds))
+    local = all(judge.kind != "openai" for judge in plan.study.judges)
+    if made.price is not None:
+        price.metric("about, of your prices", f"{made.price:,.2f}")
+    else:
+        price.metric("on this machine" if local else "no price given", "free" if local else "?")
+    st.markdown(safe(made.sentence))
+    for note in plan.notes:
+        st.caption(safe(note, 400))
+
+
+def _prompt(plan: Plan | None) -> None:
+    """The messages of a call as they are sent."""
+    fold = st.expander("The prompt, exactly as sent", icon=":material/chat:", key="launch-prompt", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
+        if plan is None:
+            st.caption("First add your answers in step 1.")
+            return
+        left, right = st.columns(2)
+        item = left.number_input("Answer", 1, len(plan.items), key=preset("prompt-item", 1)) - 1
+        orders = plan.orders(int(item))
+        order = right.selectbox(
+            "Order", range(len(orders)), format_func=lambda k: _order(orders[k].shown), key="prompt-order"
+        )
+        with faults():
+            call = plan.preview(int(item), int(order))
+            for message in call.messages:
+                st.caption(safe(message["role"]))
+                verbatim(message["content"], height=320)
+
+
+def _order(shown: tuple[int | str, ...]) -> str:
+    """An order in a list: scores with blanks, criteria with bars."""
+    return shorten((" " if isinstance(shown[0], int) else " | ").join(map(str, shown)), 80)
+
+
+def _study_file(held: Draft) -> None:
+    """study.toml: to read, to take along, to load."""
+    fold = st.expander("study.toml", icon=":material/code:", key="launch-toml", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
+        if held.dataset is not None and not held.problems:
+            with faults():
+                text = study_toml(held.study())
+                st.code(text, language="toml", height=240)
+                st.download_button(
+                    "Download study.toml",
+                    text,
+                    file_name(held.name, ".toml"),
+                    "application/toml",
+                    on_click="ignore",
+                    icon=":material/download:",
+                )
+        file = st.file_uploader(
+            "Load a study.toml", type=["toml"], key=f"toml-upload-{st.session_state.get('setup toml count', 0)}"
+        )
+        if file is not None:
+            with faults():
+                load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
+                st.session_state["setup toml count"] = st.session_state.get("setup toml count", 0) + 1
+                announce("Loaded. Its data file has to be uploaded in step 1, unless it is the sample.")
+                st.rerun()
+
+
+def load(study: Study) -> None:
+    """Let a study file fill the steps. Its data and rubric files are not read: they are on the user's machine."""
+    from rubriclab.data.rubrics import rubric_of
+    from rubriclab.data.sample import sample
+
+    held = draft()
+    if study.rubric is not None and study.rubric.criteria:
+        held.rubric = rubric_of({"name": study.rubric.name or study.name, "criteria": study.rubric.criteria})
+        setup_rubric.fill(held.rubric)
+    setup_judge.fill(study.judges)
+    setup_orders.fill(study.design)
+    held.problems.clear()
+    st.session_state["launch-name"] = study.name
+    held.sample = study.data[0].sample
+    if held.sample:
+        held.dataset, held.columns = sample(), {}
+        st.session_state["setup step"] = 0
+    elif held.table is None:
+        st.session_state["setup step"] = 1

@@ -15,7 +15,10 @@ from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.core.topic import Findings
+    from rubriclab.runs.manager import RunManager
+    from rubriclab.runs.runner import Run
     from rubriclab.store.store import RunInfo, Store
+    from rubriclab.study.plan import Plan
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 EXAMPLES = Path(__file__).resolve().parents[2] / "data"
@@ -97,6 +100,7 @@ def _table(run_id: str, revision: int) -> JudgmentTable:  # noqa: ARG001 - a new
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _findings(run_id: str, revision: int, reading: str) -> Findings:
+    import rubriclab.topics  # noqa: F401 - registers what findings are made of
     from rubriclab.core.judgments import Judgments
     from rubriclab.core.topic import Findings
 
@@ -117,3 +121,79 @@ def findings(run_id: str, reading: ReadingPart | None = None) -> Findings:
     revision = run_info(run_id).revision
     part = reading or ReadingPart.model_validate(dict(_table(run_id, revision).reading))
     return _findings(run_id, revision, part.model_dump_json())
+
+
+# ---------------------------------------------------------------- runs of this server
+
+
+@st.cache_resource(show_spinner=False)
+def _manager(path: str) -> RunManager:
+    from rubriclab.runs.manager import RunManager
+
+    return RunManager(_store(path))
+
+
+def manager() -> RunManager:
+    """The runs that were started in this process: every visitor sees the same."""
+    return _manager(str(store_path()))
+
+
+def active() -> list[Run]:
+    """The runs that are going now, in the order in which they were started."""
+    return manager().running()
+
+
+def launch(plan: Plan) -> str:
+    """Start the run of a plan, or go on with it where there is one already; returns its id. Raises LabError."""
+    return manager().start(plan).id
+
+
+def sample_plan() -> Plan:
+    """The lab's own sample, judged by its small model."""
+    from rubriclab.runs.loading import plan_of_file
+
+    return plan_of_file("demo")
+
+
+def bundle(run_id: str) -> bytes:
+    """A run as a zip, with its rows, to take along."""
+    from rubriclab.data.outfiles import csv_text
+    from rubriclab.sinks.table import frame
+    from rubriclab.store.bundle import bundle_bytes
+
+    return bundle_bytes(table(run_id), store_of(run_id), run_id, csv_text(frame(findings(run_id))))
+
+
+def backup() -> bytes:
+    """The whole store as a file."""
+    with TemporaryDirectory(prefix="rubriclab-") as folder:
+        return store().backup(Path(folder) / "backup.duckdb").read_bytes()
+
+
+@st.cache_data(show_spinner=False, max_entries=500)
+def _headline(run_id: str, revision: int) -> str:
+    import rubriclab.topics  # noqa: F401 - registers what rows are made of
+    from rubriclab.core.judgments import Judgments
+    from rubriclab.core.topic import TOPICS, Row
+    from rubriclab.sinks.text import value_text
+
+    made = _table(run_id, revision)
+    if not len(made.rows):
+        return "No estimate yet"
+    arm = Judgments(made).arms[0]
+    topic, measure = (
+        ("position", "position_share") if arm.condition.reorder == "options" else ("joint", "first_minus_last")
+    )
+    rows = [row for row in TOPICS[topic].rows(arm) if isinstance(row, Row) and row.measure == measure]
+    rows = [row for row in rows if row.value == row.value]
+    if not rows:
+        return "No estimate yet"
+    top = max(rows, key=lambda row: abs(row.value))
+    if measure == "position_share":
+        return f"Position {top.of['position']} chosen in {value_text(top)}"
+    return f"First against last: {value_text(top)}"
+
+
+def headline(info: RunInfo) -> str:
+    """The one number that the list of runs shows of a run, in words: no markup of strangers in it."""
+    return _headline(info.id, info.revision) if info.done else "No estimate yet"

@@ -1,0 +1,262 @@
+"""Step 1 of Set up: a file, the sample or finished judgments in; a data set (or a run of judgments) out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import state
+from rubriclab.app.draft import draft
+from rubriclab.app.forms import column_select, open_step, preset, segments
+from rubriclab.app.frame import announce, faults, go, safe
+from rubriclab.model.data import DataSet
+from rubriclab.model.text import count, digest, shorten
+
+if TYPE_CHECKING:
+    from rubriclab.data.tables import Table
+
+KINDS = {"file": "Upload a file", "sample": "Sample", "judgments": "Judgments made elsewhere"}
+ENDINGS = ["csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet"]
+MORE = {
+    "reference": "Reference answer",
+    "criterion": "Criterion",
+    "candidate": "Candidate (who wrote the answer)",
+    "rater": "Rater",
+    "prompt": "Group",
+    "item_id": "Id",
+}
+JUDGMENT_KINDS = {"scores": "Scores, options reordered", "criteria": "Scores, criteria reordered"}
+JUDGMENT_COLUMNS = {
+    "scores": {
+        "item_id": ("Id of the answer", True),
+        "ordering": ("Order shown", True),
+        "score": ("Score given", True),
+        "judge": ("Judge", False),
+        "dataset": ("Data set", False),
+        "criterion": ("Criterion", False),
+        "prompt": ("Group", False),
+        "repeat": ("Repeat", False),
+        "human": ("Human score", False),
+    },
+    "criteria": {
+        "text_id": ("Id of the answer", True),
+        "ordering": ("Order shown", True),
+        "criterion": ("Criterion", True),
+        "score": ("Score given", True),
+        "judge": ("Judge", False),
+        "dataset": ("Data set", False),
+        "repeat": ("Repeat", False),
+    },
+}
+
+
+def summary() -> str:
+    """What the closed step says."""
+    held = draft()
+    if held.dataset is None:
+        return "no answers yet"
+    groups = len({item.prompt or item.item_id for item in held.dataset.items})
+    answers = count(len(held.dataset.items), "answer")
+    name = "Sample" if held.sample else shorten(held.file, 40)
+    return f"{name} · {answers}" + (f", {count(groups, 'group')}" if groups < len(held.dataset.items) else "")
+
+
+def body() -> None:
+    """The open step."""
+    kind = segments("Where from?", KINDS, key="data-kind")
+    if kind == "sample":
+        _sample()
+    elif kind == "file":
+        table = _upload("data", "One answer per row: CSV, TSV, Excel, JSON or Parquet, up to 100 MB")
+        draft().table = table
+        if table is not None:
+            _columns(table)
+    else:
+        table = _upload("judged", "One judgment per row: CSV, TSV, Excel, JSON or Parquet, up to 100 MB")
+        if table is not None:
+            _judgments(table)
+
+
+def _upload(name: str, label: str) -> Table | None:
+    """An uploader, or the file that was uploaded with its size and ``Replace``; None: no file that can be read."""
+    kept = st.session_state.get(f"setup {name} table")
+    if kept is None:
+        file = st.file_uploader(
+            label, type=ENDINGS, key=f"{name}-upload-{st.session_state.get(f'setup {name} count', 0)}"
+        )
+        if file is None:
+            return None
+        with st.spinner(f"Reading {safe(file.name, 60)} …"), faults():
+            from rubriclab.data.tables import read_table
+
+            st.session_state[f"setup {name} table"] = read_table(file.getvalue(), file.name)
+            st.session_state[f"setup {name} file"] = file.name
+            st.rerun()
+        return None
+    table: Table = kept
+    with st.container(horizontal=True, vertical_alignment="center"):
+        separated = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(table.separator or "", "")
+        about = f"{count(len(table.rows), 'row')}, {count(len(table.columns), 'column')}" + (
+            f", separated by {separated}" if separated else ""
+        )
+        st.markdown(
+            f":material/draft: **{safe(st.session_state[f'setup {name} file'], 60)}** · {about}", width="content"
+        )
+        st.button(
+            "Replace", icon=":material/upload:", type="tertiary", key=f"{name}-replace", on_click=_replace, args=(name,)
+        )
+    if table.note:
+        st.caption(safe(table.note, 300))
+    first = pd.DataFrame([list(row) for row in table.rows[:2]], columns=list(table.columns))
+    st.dataframe(first, hide_index=True, key=f"{name}-rows", alt="The first two rows of the file")
+    return table
+
+
+def _replace(name: str) -> None:
+    st.session_state[f"setup {name} table"] = None
+    st.session_state[f"setup {name} count"] = st.session_state.get(f"setup {name} count", 0) + 1
+    if name == "data":
+        held = draft()
+        held.table = None
+        if not held.sample:
+            held.dataset = None
+
+
+def _columns(table: Table) -> None:
+    from rubriclab.data.items import guess_columns
+
+    held = draft()
+    guess = guess_columns(table, held.rubric)
+    mark = digest(list(table.columns), len(table.rows))[:8]
+    columns = list(table.columns)
+    human = _several(guess.columns.get("human"))
+    if not guess.matched:
+        st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
+    left, middle, right = st.columns(3)
+    chosen: dict[str, Any] = {}
+    with left:
+        chosen["response"] = column_select(
+            "Answer to score", columns, _single(guess.columns.get("response")), key=f"data-response-{mark}",
+            why=guess.reasons.get("response", ""), optional=False,
+        )  # fmt: skip
+    with middle:
+        chosen["instruction"] = column_select(
+            "Instruction (optional)", columns, _single(guess.columns.get("instruction")),
+            key=f"data-instruction-{mark}", why=guess.reasons.get("instruction", ""),
+        )  # fmt: skip
+    with right:
+        first = column_select(
+            "Human score (optional)", columns, human[0] if human else None, key=f"data-human-{mark}",
+            why=guess.reasons.get("human", ""),
+        )  # fmt: skip
+    confirm = st.container()
+    with confirm, st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
+        with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
+            for role, label in MORE.items():
+                chosen[role] = column_select(
+                    label, columns, _single(guess.columns.get(role)), key=f"data-{role}-{mark}",
+                    why=guess.reasons.get(role, ""),
+                )  # fmt: skip
+            further = st.multiselect(
+                "Further human scores",
+                columns,
+                format_func=lambda name: shorten(name, 60),
+                key=preset(f"data-humans-{mark}", human[1:]),
+                persist_state="session",
+            )
+    chosen["human"] = [name for name in dict.fromkeys([first, *further]) if name]
+    mapped = {role: value for role, value in chosen.items() if value}
+    with faults():
+        name = st.session_state["setup data file"].rsplit(".", 1)[0]
+        dataset = _dataset(table, mapped, name)
+        with confirm:
+            st.caption(groups_sentence(dataset))
+        if pressed:
+            held.dataset, held.columns, held.sample = dataset, mapped, False
+            held.file = st.session_state["setup data file"]
+            open_step(0)
+            st.rerun()
+
+
+def _dataset(table: Table, columns: dict[str, Any], name: str) -> DataSet:
+    """The items of a table by these columns; made once for each choice of columns."""
+    from rubriclab.data.items import items_of
+
+    key = (id(table), repr(columns))
+    if st.session_state.get("setup data made", (None,))[0] != key:
+        st.session_state["setup data made"] = key, items_of(table, columns, name=name)
+    made: DataSet = st.session_state["setup data made"][1]
+    return made
+
+
+def groups_sentence(dataset: DataSet) -> str:
+    """How many answers there are to how many instructions, and what that means."""
+    prompts = [item.prompt or "" for item in dataset.items]
+    groups = len(set(prompts))
+    if not any(prompts):
+        return f"{count(len(prompts), 'answer')}. No instruction repeats, so each answer counts by itself."
+    if groups < len(prompts):
+        return (
+            f"{count(len(prompts), 'answer')} to {count(groups, 'instruction')}. Answers to one instruction count as "
+            "one group."
+        )
+    return f"{count(len(prompts), 'answer')}, each to an instruction of its own."
+
+
+def _sample() -> None:
+    from rubriclab.data.sample import sample
+
+    dataset = sample()
+    st.markdown(
+        f"{count(len(dataset.items), 'short answer')} to everyday tasks, of varied quality, that come with the lab."
+    )
+    rows = [{"Instruction": item.instruction, "Answer": item.response} for item in dataset.items[:2]]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, alt="The first two answers of the sample")
+    st.caption(groups_sentence(dataset))
+    if st.button("Use the sample", icon=":material/check:", type="primary"):
+        held = draft()
+        held.dataset, held.sample, held.columns, held.file = dataset, True, {}, ""
+        open_step(0)
+        st.rerun()
+
+
+def _judgments(table: Table) -> None:
+    """Finished judgments: the columns, then straight to Results."""
+    from rubriclab.data.scores import read_judgments
+
+    columns = list(table.columns)
+    guessed = "criteria" if {"text_id", "criterion"} <= {name.casefold() for name in columns} else "scores"
+    mark = digest(columns, len(table.rows))[:8]
+    kind = segments("What was reordered?", JUDGMENT_KINDS, key=preset(f"judged-kind-{mark}", guessed), hidden=False)
+    st.caption("Order shown: the scores (or the criteria, with | between) as the prompt listed them, as 3 1 2 5 4.")
+    chosen: dict[str, str] = {}
+    parts = st.columns(3)
+    for number, (role, (label, needed)) in enumerate(JUDGMENT_COLUMNS[kind].items()):
+        same = next((name for name in columns if name.strip().casefold() == role), None)
+        with parts[number % 3]:
+            name = column_select(
+                label if needed else f"{label} (optional)", columns, same, key=f"judged-{kind}-{role}-{mark}"
+            )
+        if name:
+            chosen[role] = name
+    missing = [label for role, (label, needed) in JUDGMENT_COLUMNS[kind].items() if needed and role not in chosen]
+    ready = not missing
+    if st.button("Open results", icon=":material/grid_on:", type="primary", disabled=not ready, key="judged-open"):
+        with faults(), st.spinner("Reading the judgments …"):
+            made = read_judgments(table, kind, chosen)
+            run_id = state.store().add_table(made)
+            announce(f"Kept as a run: {count(len(made.rows), 'judgment')}.")
+            go("results", run=run_id)
+    if missing:
+        st.caption(f"First choose: {', '.join(missing)}.")
+
+
+def _single(value: str | list[str] | None) -> str | None:
+    return value if isinstance(value, str) else (value[0] if value else None)
+
+
+def _several(value: str | list[str] | None) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or [])

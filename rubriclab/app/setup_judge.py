@@ -1,0 +1,350 @@
+"""Step 3 of Set up: where the judge runs and how it is asked in; one or several judges' settings out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import streamlit as st
+from pydantic import ValidationError
+
+from rubriclab.app import guard, state
+from rubriclab.app.draft import draft
+from rubriclab.app.forms import preset, segments
+from rubriclab.app.frame import faults, safe, verbatim
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.study import problems
+from rubriclab.model.text import LabError, shorten
+
+WHERE = {"machine": "On this machine", "api": "API or server", "simulated": "Simulated"}
+HERE = {"embedded": "The lab's small model", "vllm": "vLLM"}
+PROVIDERS = {
+    "OpenAI-compatible server": ("http://localhost:8000/v1", ""),
+    "OpenAI": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "OpenRouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "Ollama": ("http://localhost:11434/v1", ""),
+}
+EMBEDDED = {
+    "smollm2-135m": "smollm2-135m · 93 MB · fast, does not tell good from bad",
+    "qwen2.5-coder-0.5b": "qwen2.5-coder-0.5b · 491 MB · a weak sense of quality",
+}
+EFFORTS = ["", "none", "minimal", "low", "medium", "high"]
+SHAPES = {"options": "Leans to the first option", "criteria": "Leans to the first criterion"}
+
+
+def summary() -> str:
+    """What the closed step says."""
+    held = draft()
+    if 3 in held.problems:
+        return held.problems[3]
+    where = {"embedded": "on this machine", "vllm": "vLLM", "openai": "API or server", "simulated": "simulated"}
+    if len(held.judges) == 1:
+        return f"{shorten(held.judges[0].name, 50)} · {where[held.judges[0].kind]}"
+    return ", ".join(shorten(judge.name, 30) for judge in held.judges)
+
+
+def body() -> None:
+    """The open step: the judges that were added, then the form of one more."""
+    held = draft()
+    held.problems.pop(3, None)
+    kept: list[JudgeSettings] = st.session_state.setdefault("setup judges", [])
+    for number, judge in enumerate(kept):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{safe(judge.name, 60)}** :gray[{safe(judge.model, 60)}]", width="stretch")
+            st.button("Remove", key=f"judge-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
+    form = not kept or st.session_state.get("setup another", False)
+    judges = list(kept)
+    if form:
+        try:
+            judge = _form({other.name for other in kept})
+        except LabError as fault:
+            held.problems[3] = str(fault)
+            st.caption(f":orange[{safe(str(fault))}]")
+        else:
+            judges.append(judge)
+            _test(judge)
+    if judges:
+        held.judges = tuple(judges)
+    with st.container(horizontal=True):
+        st.button(
+            "Add another judge",
+            icon=":material/add:",
+            type="tertiary",
+            disabled=3 in held.problems,
+            on_click=_add,
+            args=(judges,),
+        )
+        if form and kept:
+            st.button("Leave this one out", type="tertiary", on_click=_leave_out)
+
+
+def fill(judges: tuple[JudgeSettings, ...]) -> None:
+    """Put the judges of a study file in place of what was chosen."""
+    st.session_state["setup judges"], st.session_state["setup another"] = list(judges), False
+    draft().judges = judges
+
+
+def _add(judges: list[JudgeSettings]) -> None:
+    st.session_state["setup judges"], st.session_state["setup another"] = judges, True
+    taken = {judge.model for judge in judges}
+    st.session_state["judge-embedded"] = next((name for name in EMBEDDED if name not in taken), "smollm2-135m")
+    st.session_state["judge-name"] = ""
+
+
+def _remove(number: int) -> None:
+    kept = st.session_state["setup judges"]
+    st.session_state["setup judges"] = kept[:number] + kept[number + 1 :]
+    st.session_state["setup another"] = st.session_state.get("setup another", False) and len(kept) > 1
+
+
+def _leave_out() -> None:
+    st.session_state["setup another"] = False
+
+
+def _form(names: set[str]) -> JudgeSettings:
+    """The fields of one judge. Raises LabError for settings that cannot be."""
+    where = segments("Where does the judge run?", WHERE, key="judge-where")
+    if where == "machine":
+        kind = segments("Which model?", HERE, key="judge-here")
+        values = _embedded() if kind == "embedded" else _vllm()
+    elif where == "api":
+        values = _server()
+    else:
+        values = _simulated()
+    if not values.get("model"):
+        raise LabError("First choose the judge's model in step 3.")
+    values = _fold(values["model"], names) | values
+    try:
+        return JudgeSettings(**values)
+    except ValidationError as fault:
+        raise LabError(problems(fault)) from None
+
+
+def _embedded() -> dict[str, Any]:
+    model = st.selectbox(
+        "Model",
+        list(EMBEDDED),
+        format_func=lambda name: EMBEDDED[name],
+        key="judge-embedded",
+        persist_state="session",
+        help="Downloaded once, on the first call. No key, no server, no graphics card.",
+    )
+    return {"kind": "embedded", "model": model, "concurrency": 1}
+
+
+def _server() -> dict[str, Any]:
+    left, right = st.columns(2)
+    left.selectbox(
+        "Provider", list(PROVIDERS), key="judge-provider", on_change=_provider_chosen, persist_state="session"
+    )
+    address = right.text_input(
+        "Base URL",
+        key=preset("judge-url", PROVIDERS["OpenAI-compatible server"][0]),
+        max_chars=500,
+        persist_state="session",
+    )
+    left, right = st.columns(2)
+    variable = right.text_input(
+        "Environment variable with the key (optional)",
+        key=preset("judge-key", ""),
+        max_chars=100,
+        placeholder="OPENAI_API_KEY",
+        help="The variable's name, never the key itself. It is read where the lab runs.",
+        persist_state="session",
+    )
+    with left:
+        model = _model_of(address or "", variable or "", key="judge-model")
+    if variable and variable not in os.environ:
+        raise LabError(
+            f"Environment variable {shorten(variable)} is not set where rubriclab runs. Set it and restart, or choose "
+            "another judge."
+        )
+    return {"kind": "openai", "model": model, "base_urls": (address,), "key_env": variable or None}
+
+
+def _provider_chosen() -> None:
+    address, variable = PROVIDERS[st.session_state["judge-provider"]]
+    st.session_state["judge-url"], st.session_state["judge-key"] = address, variable
+
+
+@st.cache_data(ttl=60, max_entries=20, show_spinner="Asking the server for its models …")
+def _models(address: str, variable: str) -> list[str]:
+    """The models that a server names; none where it does not answer."""
+    from rubriclab.judges.probe import models_of
+
+    try:
+        return list(models_of(address, key_env=variable or None))
+    except LabError:
+        return []
+
+
+def _model_of(address: str, variable: str, *, key: str) -> str:
+    """A model read from the server, or typed."""
+    known = _models(address, variable) if address.startswith(("http://", "https://")) else []
+    chosen = st.selectbox(
+        "Model",
+        known,
+        index=0 if len(known) == 1 else None,
+        key=key,
+        accept_new_options=True,
+        placeholder="Choose or type a model",
+        persist_state="session",
+        help="Read from the server." if known else "The server named no models; type the name.",
+    )
+    return chosen or ""
+
+
+def _vllm() -> dict[str, Any]:
+    """vLLM: found where it runs, or started here."""
+    if guard.served():
+        raise LabError(
+            "Finding or starting vLLM is for whoever sits at the machine: this lab is served to others. Give the "
+            "server's address under API or server."
+        )
+    with st.container(horizontal=True):
+        if st.button("Find running servers", icon=":material/search:", key="judge-find"):
+            with st.spinner("Looking for servers on this machine …"):
+                from rubriclab.judges.probe import find_servers
+
+                st.session_state["setup servers"] = find_servers()
+    servers = st.session_state.get("setup servers")
+    started = state.vllm()
+    if started is not None:
+        return _started(started)
+    if servers:
+        server = st.selectbox("Server", servers, format_func=lambda server: server.base_url, key="judge-server")
+        model = st.selectbox("Model", list(server.models), key="judge-server-model")
+        return {"kind": "vllm", "model": model, "base_urls": (server.base_url,)}
+    if servers is not None:
+        st.caption("No server answers on this machine.")
+    model = st.text_input(
+        "Model", key=preset("judge-vllm-model", ""), placeholder="Qwen/Qwen3-8B", max_chars=300, persist_state="session"
+    )
+    from rubriclab.judges.vllm import why_not
+
+    reason = why_not()
+    if st.button("Start vLLM", icon=":material/play_arrow:", disabled=bool(reason) or not model, key="judge-start"):
+        with faults():
+            state.start_vllm(model or "")
+            st.rerun()
+    if reason:
+        st.caption(safe(reason))
+    raise LabError("First find a running server, or start one." if reason else "First start vLLM, or find a server.")
+
+
+def _started(server: Any) -> dict[str, Any]:
+    """The server that this lab started: its last log lines while it loads, and ``Stop``."""
+    _log(server)
+    if st.button("Stop", icon=":material/stop:", key="judge-stop"):
+        state.stop_vllm()
+        st.rerun()
+    if not server.ready:
+        raise LabError("vLLM is loading the model.")
+    return {"kind": "vllm", "model": server.model, "base_urls": (server.base_url,)}
+
+
+@st.fragment(run_every=1.0)
+def _log(server: Any) -> None:
+    before = st.session_state.get("setup vllm ready")
+    now = (server.ready, server.failed)
+    st.session_state["setup vllm ready"] = now
+    if before is not None and before != now:
+        st.rerun()  # the form behind it has to follow
+    if server.ready:
+        st.success(f"vLLM serves {safe(server.model, 80)}.", icon=":material/check:")
+        return
+    st.caption(
+        "vLLM ended before it was ready. Its last lines:" if server.failed else "vLLM is loading. Its last lines:"
+    )
+    verbatim("\n".join(server.log[-12:]) or "…", height=220)
+
+
+def _simulated() -> dict[str, Any]:
+    st.caption("No model: answers are made up with the effects that you plant. Every result of it is labelled.")
+    left, middle, right = st.columns(3)
+    first = left.number_input(
+        "Lean to the first position", -5.0, 5.0, step=0.1, key=preset("judge-first", 1.0), persist_state="session",
+        help="Log-odds that the option listed first gets on top.",
+    )  # fmt: skip
+    quality = middle.number_input(
+        "Sense of quality", 0.0, 5.0, step=0.1, key=preset("judge-quality", 1.0), persist_state="session"
+    )
+    noise = right.number_input("Noise", 0.0, 5.0, step=0.1, key=preset("judge-noise", 0.5), persist_state="session")
+    return {"kind": "simulated", "model": "simulated", "options": {"first": first, "quality": quality, "noise": noise}}
+
+
+def _fold(model: str, names: set[str]) -> dict[str, Any]:
+    """Name, temperature, length, effort, pace and prices."""
+    name = shorten(model.rsplit("/", 1)[-1], 80)
+    while name in names:
+        name = f"{name} (2)"
+    with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
+        left, middle, right = st.columns(3)
+        typed = left.text_input(
+            "Name in results", key=preset("judge-name", ""), placeholder=name, max_chars=100, persist_state="session"
+        )
+        temperature = middle.number_input(
+            "Temperature", 0.0, 2.0, step=0.1, key=preset("judge-temperature", 0.0), persist_state="session",
+            help="Leave empty for the server's own.",
+        )  # fmt: skip
+        tokens = right.number_input(
+            "Longest answer, tokens", 1, 100_000, value=None, key="judge-tokens", persist_state="session",
+            placeholder="as needed",
+        )  # fmt: skip
+        effort = left.selectbox(
+            "Reasoning effort", EFFORTS, format_func=lambda word: word or "server's own", key="judge-effort",
+            persist_state="session",
+        )  # fmt: skip
+        concurrency = middle.number_input(
+            "Calls at once, at most", 1, 2_048, key=preset("judge-concurrency", 8), persist_state="session"
+        )
+        rpm = right.number_input(
+            "Calls a minute, at most", 1.0, value=None, key="judge-rpm", persist_state="session", placeholder="no limit"
+        )
+        timeout = left.number_input(
+            "Seconds a call, at most", 1.0, 3_600.0, key=preset("judge-timeout", 120.0), persist_state="session"
+        )
+        price_in = middle.number_input(
+            "Price of a million tokens sent", 0.0, value=None, key="judge-price-in", persist_state="session"
+        )
+        price_out = right.number_input(
+            "Price of a million tokens received", 0.0, value=None, key="judge-price-out", persist_state="session"
+        )
+    return {
+        "name": (typed or "").strip() or name,
+        "temperature": temperature,
+        "max_tokens": tokens,
+        "reasoning_effort": effort or None,
+        "concurrency": concurrency,
+        "rpm": rpm,
+        "timeout": timeout,
+        "price_input": price_in,
+        "price_output": price_out,
+    }
+
+
+def _test(judge: JudgeSettings) -> None:
+    """``Test with one call``, and what came back."""
+    label = "Test with one call"
+    key = f"setup test {judge.model_dump_json()}"
+    if st.button(label, icon=":material/bolt:", key="judge-test"):
+        with st.spinner("Asking once …"), faults():
+            from rubriclab.judges.probe import test_judge
+
+            st.session_state[key] = test_judge(judge)
+    report = st.session_state.get(key)
+    if report is None:
+        return
+    if report.error:
+        st.error(safe(report.error, 500), icon=":material/error:")
+    else:
+        st.success(
+            f"It answered in {report.seconds:.1f} s: “{safe(report.text, 200)}”"
+            + (f" Score read: {report.score:g}." if report.score is not None else ""),
+            icon=":material/check:",
+        )
+        if report.score is None:
+            st.warning(
+                "The judge answered, but no score could be read. Change the answer format, or the prompt.",
+                icon=":material/warning:",
+            )
