@@ -1,0 +1,140 @@
+"""kill -9 at random moments: nothing that was committed is lost, nothing is kept twice, little is asked again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from rubriclab.runs.loading import plan_of_file
+from rubriclab.store.store import Store
+from tests.servers import CALL_HEADER, FakeServer, running
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = int(os.environ.get("RUBRICLAB_KILLS", "20"))
+AT_ONCE = 16
+SETTLED = 3.0
+"""Seconds after which an answer is committed on any machine: the store commits every 0.2 s."""
+
+
+class TimedServer(FakeServer):
+    """Also keeps when each call was answered last."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.times: dict[str, float] = {}
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        response = await super()._chat(request)
+        self.times[request.headers[CALL_HEADER]] = time.monotonic()
+        return response
+
+
+def write_study(folder: Path, *, url: str, items: int, at_once: int = AT_ONCE) -> Path:
+    lines = [
+        json.dumps({"id": f"i{n}", "instruction": f"question {n}", "response": f"answer {n}, quality {n % 5 + 1}"})
+        for n in range(items)
+    ]
+    (folder / "items.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    options = "".join(f"  - score: {score}\n    description: level {score}\n" for score in range(1, 6))
+    (folder / "rubric.yaml").write_text(
+        f"name: quality\ncriteria:\n- name: quality\n  options:\n{options}", encoding="utf-8"
+    )
+    study = folder / "study.toml"
+    study.write_text(
+        f"""
+name = "kill"
+[[data]]
+file = "items.jsonl"
+columns = {{ item_id = "id", instruction = "instruction", response = "response" }}
+[rubric]
+file = "rubric.yaml"
+[[judges]]
+name = "server"
+kind = "openai"
+model = "test-model"
+base_urls = ["{url}"]
+concurrency = {at_once}
+""",
+        encoding="utf-8",
+    )
+    return study
+
+
+def command(study: Path, store: Path) -> list[str]:
+    return [sys.executable, "-m", "rubriclab", "run", str(study), "--store", str(store), "--json"]
+
+
+def started(study: Path, store: Path, **options: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command(study, store), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        **options,
+    )  # fmt: skip
+
+
+def asked_first(server: FakeServer, process: subprocess.Popen[bytes], before: int) -> None:
+    """Wait until the process has asked for something."""
+    until = time.monotonic() + 120
+    while len(server.keys) == before and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+    assert len(server.keys) > before, "the run asked nothing"
+
+
+def check_rows(store: Path, planned: set[str]) -> None:
+    """Every call has exactly one final answer and one judgment."""
+    with Store.open(store) as opened:
+        (info,) = opened.runs()
+        calls, rows = opened.calls(info.id), opened.table(info.id).rows
+    assert (info.state, info.done) == ("finished", len(planned))
+    assert calls["key"].is_unique
+    assert set(calls["key"]) == planned
+    assert len(rows) == len(planned)
+    assert rows["call"].is_unique
+
+
+def test_killed_again_and_again_then_finished(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    with running(TimedServer(latency=0.05)) as server:
+        study = write_study(tmp_path, url=server.base_url, items=KILLS * 12 + 40)
+        planned = {call.key for call in plan_of_file(study).calls()}
+        store, committed = tmp_path / "kill.duckdb", set[str]()
+        again: list[float] = []  # of answers that a kill cost: how long before it they had come
+        for kill in range(KILLS):
+            before = len(server.keys)
+            server.times.clear()
+            with started(study, store) as process:
+                asked_first(server, process, before)
+                time.sleep(rng.uniform(0.0, 0.8))
+                assert process.poll() is None, f"the run ended before kill {kill}"
+                killed = time.monotonic()
+                os.killpg(process.pid, signal.SIGKILL)
+            with Store.open(store) as opened:
+                (info,) = opened.runs()
+                keys = opened.final_keys(info.id)
+            assert info.state == "interrupted"
+            assert committed <= keys, "a committed answer was lost"
+            committed = keys
+            again += [killed - moment for key, moment in server.times.items() if key not in keys]
+        assert len(committed) < len(planned), "the kills came after the end"
+        ended = subprocess.run(command(study, store), cwd=ROOT, capture_output=True, timeout=600, check=False)
+        assert ended.returncode == 0, ended.stderr.decode()
+        assert json.loads(ended.stdout)["state"] == "finished"
+        asked = Counter(server.keys)
+    check_rows(store, planned)
+    assert set(asked) == planned
+    # What was answered well before a kill is committed, so it is not asked again.
+    assert max(again, default=0.0) < SETTLED
+    # Asked again: calls in flight at a kill, and answers that were not committed yet.
+    assert asked.total() - len(planned) <= KILLS * AT_ONCE + len(again)

@@ -1,0 +1,124 @@
+"""What a plan takes and can find: arithmetic in comments."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy.stats import t as student
+
+from rubriclab.model.data import DataSet, Item
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.runs.estimate import calls_per_second, duration, estimate, units_needed
+from tests.study.kit import API, EMBEDDED, criterion, small_plan
+
+ABC = (criterion("a"), criterion("b"), criterion("c"))
+
+
+def test_time_is_the_slowest_judges() -> None:
+    fast = API.model_copy(update={"concurrency": 100})
+    made = estimate(small_plan(12, judges=(fast, EMBEDDED)))
+    # 240 calls of the API; 10 items x 20 and 2 x 10 of the embedded model at 3.2 calls a second.
+    assert made.by_condition == (240, 220)
+    assert made.seconds == pytest.approx(220 / 3.2)
+    assert not made.measured
+
+
+def test_measured_seconds_take_the_place_of_guesses() -> None:
+    made = estimate(small_plan(10), seconds_a_call={"api": 0.4})
+    assert made.seconds == pytest.approx(200 * 0.4 / API.concurrency)
+    assert made.measured
+
+
+@pytest.mark.parametrize(
+    ("judge", "long_answer", "rate"),
+    [
+        (API.model_copy(update={"concurrency": 16}), False, 16.0),
+        (API.model_copy(update={"concurrency": 16}), True, 2.0),
+        (API.model_copy(update={"rpm": 30.0}), False, 0.5),
+        (EMBEDDED, True, 0.32),
+        (JudgeSettings(name="s", kind="simulated"), False, 1_000.0),
+    ],
+)
+def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) -> None:
+    assert calls_per_second(judge, long_answer=long_answer) == pytest.approx(rate)
+
+
+def test_price_is_of_signs_and_answers() -> None:
+    paid = API.model_copy(update={"price_input": 4.0, "price_output": 1_000.0})
+    plan = small_plan(1, judges=(paid,))
+    made = estimate(plan)
+    signs = len(plan.preview().messages[0]["content"])
+    assert made.tokens_in == round(20 * signs / 4)
+    assert made.tokens_out == 60
+    assert made.price == pytest.approx(20 * (signs / 4 * 4.0 + 3 * 1_000.0) / 1e6)
+    assert estimate(small_plan(1)).price is None
+
+
+def test_the_smallest_change_of_a_balanced_study() -> None:
+    """n = 5: of the five rotations and their reverses the correlations of score with position have squares that sum to
+    3 (1, 0, -.5, -.5, 0 and their negatives: 2 x 1.5); every order twice 6. So an item's noise is 4 x .64 / 6 = .42667,
+    the effect's own spread .25, and 60 items have the standard error sqrt(.67667 / 60)."""
+    made = estimate(small_plan(60))
+    reach = student.ppf(0.975, 59) + student.ppf(0.8, 59)
+    assert made.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 6 + 0.25) / 60))
+    assert made.sentence == (
+        "With 60 answers in 60 groups, this run can find a change of the mean of 0.3 points or more. "
+        "No can be answered from 31 groups on."
+    )
+
+
+def test_default_and_reversed_order_are_held_against_each_other() -> None:
+    """Two strategies of one order each, twice: correlations 1, 1, -1, -1, whose squares sum to 4."""
+    made = estimate(small_plan(20, strategies=["fixed", "descending"]))
+    reach = student.ppf(0.975, 19) + student.ppf(0.8, 19)
+    assert made.smallest == pytest.approx(reach * math.sqrt((4 * 0.64 / 4 + 0.25) / 20))
+
+
+def test_one_order_finds_nothing() -> None:
+    made = estimate(small_plan(20, strategies=["fixed"]))
+    assert made.smallest is None
+    assert "one order only" in made.sentence
+
+
+def test_answers_to_one_instruction_are_one_group() -> None:
+    items = tuple(Item(f"i{k}", f"response {k}", f"instruction {k % 5}", prompt=f"p{k % 5}") for k in range(20))
+    made = estimate(small_plan(dataset=DataSet("d", items)))
+    assert (made.answers, made.groups) == (20, 5)
+    assert made.sentence == ("5 groups are too few for an interval: add answers to at least 3 more instructions.")
+
+
+def test_criteria_in_one_call() -> None:
+    made = estimate(small_plan(10, criteria=ABC, reorder="criteria"))
+    assert (made.calls, made.answers, made.groups) == (120, 10, 10)
+    assert made.tokens_out == 120 * 21
+    assert made.smallest is not None
+
+
+@pytest.mark.parametrize(
+    ("smallest", "reach", "units"),
+    [
+        # verdicts, sections 3 and 10: positions 14 and 23 for n = 2 and 5, single scores 29; a mean at a tenth of a
+        # step in two orders of n = 2, 3, 5, 7, 10: 14, 29, 59, 89, 134.
+        (0.05, 1 / 2, 14),
+        (0.05, 4 / 5, 23),
+        (0.05, 1.0, 29),
+        *((0.1, n - 1.0, units) for n, units in ((2, 14), (3, 29), (5, 59), (7, 89), (10, 134))),
+        (0.1, 16 / 3, 79),
+        (0.25, 16 / 3, 31),
+    ],
+)
+def test_groups_from_which_no_can_be_said(smallest: float, reach: float, units: int) -> None:
+    assert units_needed(smallest, reach) == units
+
+
+def test_durations() -> None:
+    assert [duration(seconds) for seconds in (0, 40, 300, 8_000)] == ["1 s", "40 s", "5 min", "2.2 h"]
+
+
+def test_the_document_is_json_and_says_the_same() -> None:
+    made = estimate(small_plan(20))
+    document = made.document()
+    assert document["calls"] == 400
+    assert document["smallest"] == made.smallest
+    assert made.sentences()[-1] == document["sentence"]
