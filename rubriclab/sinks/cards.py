@@ -1,0 +1,99 @@
+"""One call's list as it was shown, with what was chosen, as a card; and the pair of one answer under two orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.arm import Arm
+from rubriclab.sinks.text import number
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a shown list: its position from 1, the score or criterion there, what is said of it, was it chosen."""
+
+    position: int
+    label: str
+    text: str
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Card:
+    """``title``: the order shown; ``foot``: where the chosen option stood; ``score``: “Score 4”."""
+
+    title: str
+    lines: tuple[Line, ...]
+    foot: str
+    score: str
+
+
+def order_title(shown: list[Any]) -> str:
+    """“1 to 5”, “5 to 1”, “4 3 2 1 5”; criteria with commas."""
+    if not all(isinstance(part, int | float) for part in shown):
+        return ", ".join(str(part) for part in shown)
+    steps = set(np.sign(np.diff(shown)))
+    if len(shown) > 2 and len(steps) == 1:
+        return f"{shown[0]:g} to {shown[-1]:g}"
+    return " ".join(f"{part:g}" for part in shown)
+
+
+def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> Card | None:
+    """The card of one call; None where the arm has no such call, or its order shows something else."""
+    rows = np.flatnonzero(arm.call == call)
+    if not len(rows) or bool((arm.shown[arm.order[rows[0]]] < 0).any()):
+        return None
+    descriptions = descriptions or {}
+    names = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]]
+    title = f"Listed {order_title(names)}"
+    if arm.condition.reorder == "criteria":
+        scores = {int(arm.target[arm.item[row]]): float(arm.value[row]) for row in rows}
+        lines = tuple(
+            Line(p + 1, str(arm.names[code]), number(scores.get(int(code), float("nan")), "g"))
+            for p, code in enumerate(arm.shown[arm.order[rows[0]]])
+        )
+        known = [score for score in scores.values() if np.isfinite(score)]
+        mean = f"Mean {number(float(np.mean(known)), '.2f')}" if known else "No score"
+        return Card(title, lines, f"{len(known)} of {len(names)} scored", mean)
+    row = rows[0]
+    chosen = int(arm.position[row]) if arm.ok[row] else -1
+    lines = tuple(
+        Line(p + 1, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names)
+    )
+    if chosen < 0:
+        return Card(title, lines, "", "No score")
+    return Card(title, lines, f"position {chosen + 1}", f"Score {number(float(arm.value[row]), 'g')}")
+
+
+def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
+    """The card of a call and of the same answer in another order: the reverse where it was asked, else the next one."""
+    rows = np.flatnonzero(arm.call == call)
+    if not len(rows):
+        return ()
+    text, order = arm.text[arm.item[rows[0]]], arm.order[rows[0]]
+    beside = np.flatnonzero((arm.text[arm.item] == text) & (arm.order != order) & arm.ok)
+    backwards = arm.shown[order][::-1]
+    reverse = [row for row in beside if (arm.shown[arm.order[row]] == backwards).all()]
+    other = reverse[0] if reverse else beside[0] if len(beside) else None
+    calls = [call] if other is None else [call, arm.call[other]]
+    return tuple(card for chosen in calls if (card := card_of(arm, chosen, descriptions)) is not None)
+
+
+def example_of(arm: Arm, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
+    """An answer in ascending and in descending order: the first whose score differs, else the first of all."""
+    same = arm.shown == np.arange(arm.positions)
+    upwards = np.flatnonzero(same.all(axis=1))
+    if not len(upwards):
+        return pair_of(arm, arm.call[0], descriptions) if len(arm.call) else ()
+    rows = np.flatnonzero((arm.order == upwards[0]) & arm.ok)
+    pairs = (pair_of(arm, arm.call[row], descriptions) for row in rows[:200])
+    kept: tuple[Card, ...] = ()
+    for pair in pairs:
+        if len(pair) == 2 and pair[0].score != pair[1].score:
+            return pair
+        kept = kept or pair
+    return kept

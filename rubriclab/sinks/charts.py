@@ -1,0 +1,250 @@
+"""Pictures in, Plotly figures with hover and click data out: the one module that knows Plotly.
+
+Every text that comes from outside passes ``escape``; no figure has a toolbar, and each stands beside its alt text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import plotly.graph_objects as go
+
+from rubriclab.model.text import printable, shorten
+from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Forest, Palette, Picture, Point, Slopes, ink
+from rubriclab.sinks.text import NBSP, number
+
+__all__ = ["DARK", "KINDS", "LIGHT", "draw", "escape"]
+
+FONT = '"Source Sans", "Source Sans 3", sans-serif'
+ROW = 52
+"""Height of a line of cells or of a forest, px."""
+
+
+def escape(text: str, most: int = 60) -> str:
+    """Text of unknown origin in a figure: Plotly reads tags and entities, so none are left."""
+    shown = printable(shorten(text, most))
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
+    """The figure of a picture in one theme's colours."""
+    return KINDS[type(picture)](picture, palette)
+
+
+def _hover(point: Point) -> str:
+    lines = [escape(line, 120) for line in point.hover]
+    return "<br>".join([f"<b>{lines[0]}</b>", *lines[1:]]) if lines else ""
+
+
+def _of(point: Point) -> dict[str, Any]:
+    """What a click hands to Judgments."""
+    return dict(point.of)
+
+
+def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
+    figure = go.Figure()
+    figure.update_layout(
+        height=height,
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": FONT, "size": 13, "color": palette.text},
+        margin={"l": 46, "r": 12, "t": 26, "b": 48} | margin,
+        showlegend=False,
+        dragmode=False,
+        hoverlabel={"bgcolor": palette.surface, "bordercolor": palette.border, "font": {"color": palette.text, "size": 13}},
+        modebar={"remove": ["select2d", "lasso2d"]},
+    )
+    figure.update_xaxes(showgrid=False, zeroline=False, fixedrange=True, color=palette.muted, title_font={"size": 13})
+    figure.update_yaxes(
+        gridcolor=palette.grid, zeroline=False, fixedrange=True, color=palette.muted, title_font={"size": 13}
+    )
+    return figure
+
+
+def _whiskers(points: tuple[Point, ...], palette: Palette) -> dict[str, Any]:
+    up = [point.high - point.value if point.has_interval else 0.0 for point in points]
+    down = [point.value - point.low if point.has_interval else 0.0 for point in points]
+    return {
+        "type": "data", "symmetric": False, "array": up, "arrayminus": down,
+        "color": palette.muted, "thickness": 1.4, "width": 5,
+    }  # fmt: skip
+
+
+def bars(picture: Bars, palette: Palette) -> go.Figure:
+    """Shares by position: orange only where the interval decides; where each would be without bias, dotted."""
+    figure = _figure(palette, 390, r=84)
+    points = picture.points
+    slots = list(range(len(points)))
+    figure.add_bar(
+        x=slots,
+        y=[point.value for point in points],
+        width=0.62,
+        marker={"color": [palette.effect if point.decided else palette.neutral for point in points], "cornerradius": 3},
+        error_y=_whiskers(points, palette),
+        hovertext=[_hover(point) for point in points],
+        hoverinfo="text",
+        customdata=[_of(point) for point in points],
+    )
+    top = max([0.75, *(max(point.value, point.high if point.has_interval else 0) for point in points)])
+    for k, point in enumerate(points):
+        above = max(point.value, point.high if point.has_interval else 0)
+        figure.add_annotation(
+            x=k, y=above, text=escape(point.text), showarrow=False, yshift=11,
+            font={"size": 15 if point.decided else 13, "weight": 700 if point.decided else 400},
+        )  # fmt: skip
+    dotted = {"color": palette.reference, "width": 1.5, "dash": "dot"}
+    if picture.reference and points:
+        level = points[0].expected
+        figure.add_shape(type="line", xref="paper", x0=0, x1=1, y0=level, y1=level, line=dotted)
+        label = escape(picture.reference).replace(": ", ":<br>")
+        figure.add_annotation(
+            xref="paper", x=1.02, y=level, text=label, showarrow=False, xanchor="left", align="left",
+            font={"color": palette.muted, "size": 13},
+        )  # fmt: skip
+    else:
+        for k, point in enumerate(points):
+            figure.add_shape(type="line", x0=k - 0.42, x1=k + 0.42, y0=point.expected, y1=point.expected, line=dotted)
+    figure.update_xaxes(
+        tickvals=slots, ticktext=[escape(point.label) for point in points], title_text=escape(picture.axis),
+        range=[-0.5, len(points) - 0.5],
+    )  # fmt: skip
+    ticks = [k / 5 for k in range(6) if k / 5 <= top]
+    figure.update_yaxes(
+        range=[0, top * 1.08], tickvals=ticks, ticktext=[number(tick, ".0%").replace(NBSP, " ") for tick in ticks]
+    )
+    return figure
+
+
+def cells(picture: Cells, palette: Palette) -> go.Figure:
+    """A heatmap centred on what each cell would be without an effect; invisible squares over it take hover and clicks."""
+    longest = max((len(line) for line in picture.lines), default=1)
+    figure = _figure(palette, 76 + ROW * max(3, len(picture.lines)), l=min(150, 34 + 7 * longest), t=10)
+    heat = [[picture.heat(point) if point else None for point in line] for line in picture.points]
+    scale = [[0.0, palette.low], [0.5, palette.middle], [1.0, palette.high]]
+    figure.add_heatmap(z=heat, zmin=-1, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip")
+    at = [(x, y, point) for y, line in enumerate(picture.points) for x, point in enumerate(line) if point]
+    for x, y, point in at:
+        figure.add_annotation(
+            x=x, y=y, text=escape(point.text), showarrow=False, font={"size": 13, "color": ink(palette, picture.heat(point))}
+        )
+    hidden = {"marker": {"opacity": 0}}
+    figure.add_scatter(
+        x=[x for x, _, _ in at],
+        y=[y for _, y, _ in at],
+        mode="markers",
+        marker={"symbol": "square", "size": 42, "opacity": 0},
+        selected=hidden,
+        unselected=hidden,
+        hovertext=[_hover(point) for _, _, point in at],
+        hoverinfo="text",
+        customdata=[_of(point) for _, _, point in at],
+    )
+    figure.update_xaxes(
+        tickvals=list(range(len(picture.columns))), ticktext=[escape(name) for name in picture.columns],
+        title_text=escape(picture.axes[0]), range=[-0.5, len(picture.columns) - 0.5],
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=list(range(len(picture.lines))), ticktext=[escape(name, 22) for name in picture.lines],
+        title_text=escape(picture.axes[1]), range=[-0.5, len(picture.lines) - 0.5], showgrid=False,
+    )  # fmt: skip
+    return figure.update_layout(clickmode="event+select")
+
+
+def slopes(picture: Slopes, palette: Palette) -> go.Figure:
+    """One thin line an answer between two orders, the mean thick; beside it the difference with its interval."""
+    figure = _figure(palette, 340, t=10)
+    step = (picture.scale[1] - picture.scale[0]) / 16
+    kinds = (
+        (palette.reference, lambda change: abs(change) <= step),
+        (palette.rising, lambda change: change > step),
+        (palette.effect, lambda change: change < -step),
+    )
+    for colour, belongs in kinds:
+        mine = [item for item in picture.items if belongs(item[2] - item[1])]
+        if mine:
+            words = [f"{escape(label)}<br>{number(a, '.2f')} → {number(b, '.2f')}" for label, a, b in mine]
+            figure.add_scatter(
+                x=[x for _ in mine for x in (0, 1, None)], y=[y for _, a, b in mine for y in (a, b, None)],
+                mode="lines+markers", line={"color": colour, "width": 1}, marker={"size": 4}, opacity=0.75,
+                hovertext=[text for word in words for text in (word, word, "")], hoverinfo="text",
+            )  # fmt: skip
+    figure.add_scatter(
+        x=[0, 1], y=list(picture.mean), mode="lines+markers", line={"color": palette.text, "width": 3.5},
+        marker={"size": 10}, hovertext=[f"Mean {number(mean, '.2f')}" for mean in picture.mean], hoverinfo="text",
+    )  # fmt: skip
+    width = 0.68 if picture.difference else 1.0
+    figure.update_xaxes(
+        tickvals=[0, 1], ticktext=[escape(end) for end in picture.ends], range=[-0.15, 1.15], domain=[0, width]
+    )
+    pad = 0.04 * (picture.scale[1] - picture.scale[0])
+    figure.update_yaxes(range=[picture.scale[0] - pad, picture.scale[1] + pad], title_text="Score")
+    if picture.difference:
+        _difference(figure, picture, palette)
+    return figure
+
+
+def _difference(figure: go.Figure, picture: Slopes, palette: Palette) -> None:
+    """The right panel: the mean difference, its interval, the band of small effects."""
+    point = picture.difference
+    assert point is not None
+    known = [point.value, *((point.low, point.high) if point.has_interval else ())]
+    reach = 1.25 * max([*(abs(value) for value in known), picture.smallest, 0.1])
+    figure.add_shape(
+        type="rect", xref="x2", yref="y2", x0=-1, x1=1, y0=-picture.smallest, y1=picture.smallest,
+        fillcolor=palette.band, line_width=0, layer="below",
+    )  # fmt: skip
+    figure.add_shape(
+        type="line", xref="x2", yref="y2", x0=-1, x1=1, y0=0, y1=0,
+        line={"color": palette.reference, "width": 1.5, "dash": "dot"},
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[0], y=[point.value], xaxis="x2", yaxis="y2", mode="markers", marker={"size": 11, "color": palette.text},
+        error_y=_whiskers((point,), palette) | {"color": palette.text, "thickness": 2.5, "width": 0},
+        hovertext=[_hover(point)], hoverinfo="text",
+    )  # fmt: skip
+    figure.add_annotation(
+        xref="x2", yref="y2", x=0.12, y=point.value, text=escape(point.text), showarrow=False, xanchor="left",
+        font={"size": 14, "weight": 700},
+    )  # fmt: skip
+    figure.update_layout(
+        xaxis2={
+            "domain": [0.8, 1], "anchor": "y2", "range": [-1, 1], "tickvals": [0], "ticktext": [escape(point.label)],
+            "fixedrange": True, "color": palette.muted, "showgrid": False, "zeroline": False,
+        },
+        yaxis2={
+            "anchor": "x2", "range": [-reach, reach], "fixedrange": True, "color": palette.muted, "nticks": 6,
+            "gridcolor": palette.grid, "zeroline": False, "tickformat": "+.2f",
+        },
+    )  # fmt: skip
+
+
+def forest(picture: Forest, palette: Palette) -> go.Figure:
+    """Numbers with intervals under each other: a dot, a line, the value above, dotted 0, a green band of small effects."""
+    points = picture.points[::-1]
+    longest = max((len(point.label) for point in points), default=1)
+    figure = _figure(palette, 70 + ROW * max(2, len(points)), l=min(190, 30 + 7 * longest), t=12)
+    lines = list(range(len(points)))
+    if picture.smallest == picture.smallest:
+        figure.add_vrect(
+            x0=-picture.smallest, x1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below"
+        )
+    figure.add_vline(x=0, line={"color": palette.reference, "width": 1.5, "dash": "dot"})
+    for k, point in enumerate(points):
+        colour = palette.effect if point.decided else palette.reference
+        figure.add_scatter(
+            x=[point.value], y=[k], mode="markers", marker={"size": 11, "color": colour}, hovertext=[_hover(point)],
+            error_x=_whiskers((point,), palette) | {"color": colour, "thickness": 2.5, "width": 0}, hoverinfo="text",
+            customdata=[_of(point)],
+        )  # fmt: skip
+        figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
+    figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid)
+    figure.update_yaxes(
+        tickvals=lines, ticktext=[escape(point.label, 26) for point in points], showgrid=False,
+        range=[-0.6, len(points) - 0.4],
+    )  # fmt: skip
+    return figure
+
+
+KINDS: dict[type, Callable[..., go.Figure]] = {Bars: bars, Cells: cells, Slopes: slopes, Forest: forest}
+"""One function a kind of picture; a new kind is a class in marks.py and its function here."""

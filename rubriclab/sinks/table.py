@@ -1,0 +1,159 @@
+"""Findings in; the same rows as a frame, as JSON version 2, as CSV and as LaTeX out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.core.topic import Findings, Row
+from rubriclab.model.judgment import Status
+from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
+
+FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
+FORMAT = 2
+LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    MINUS: "$-$", NBSP: "~", "<": "$<$", ">": "$>$",
+}  # fmt: skip
+
+
+def plain(value: float | None) -> float | None:
+    """A JSON number, or None where there is none."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def row_document(row: Row) -> dict[str, Any]:
+    """One row of JSON version 2: shares as fractions, points as points, null with ``why`` where there is no number."""
+    low, high = row.interval
+    counts = {str(key): _value(value) for key, value in row.counts.items()}
+    return {
+        "topic": row.topic,
+        "measure": row.measure,
+        "condition": row.condition,
+        "of": {str(key): _value(value) for key, value in row.of.items()},
+        "value": plain(row.value),
+        "low": plain(low),
+        "high": plain(high),
+        "level": row.level,
+        "units": row.estimate.units or counts.pop("units", None) or 0,
+        "unit": row.unit or None,
+        "n": counts.pop("n", None),
+        "test": row.test[0] if row.test else None,
+        "p": plain(row.p),
+        "verdict": row.verdict or None,
+        "smallest": plain(row.smallest) if row.verdict else None,
+        "why": row.why or None,
+        "from": counts.pop("from", None),
+        **({"counts": counts} if counts else {}),
+    }
+
+
+def _value(value: Any) -> Any:
+    """A value of numpy or of a tuple as JSON has it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_value(part) for part in value]
+    if isinstance(value, dict):
+        return {str(key): _value(part) for key, part in value.items()}
+    return plain(value) if isinstance(value, float) else value
+
+
+def frame(findings: Findings) -> pd.DataFrame:
+    """One row a number, ``of`` and the condition spread into columns: what notebooks, exports and the oracle read."""
+    records = []
+    for row in findings.rows:
+        entry = row_document(row)
+        of, counts = entry.pop("of"), entry.pop("counts", {})
+        condition = findings.conditions[row.condition]
+        beside = {"judge": condition.judge, "dataset": condition.dataset, "strategy": condition.strategy}
+        beside |= {f"variant_{key}": value for key, value in condition.variant.items()}
+        spread = {key: of.get(key) for key in (*FACETS, *(key for key in of if key not in FACETS))}
+        kept = {f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)}
+        head = {key: entry.pop(key) for key in ("topic", "measure", "condition")}
+        records.append(head | beside | spread | entry | kept)
+    table = pd.DataFrame(records)
+    empty = [key for key in FACETS if key in table and table[key].isna().all()]
+    return table.drop(columns=empty)
+
+
+def conditions_document(findings: Findings) -> list[dict[str, Any]]:
+    """What was asked: judge, data set, strategy, and how the calls ended, by condition."""
+    out = []
+    for arm in findings.judgments.arms:
+        condition = arm.condition
+        call = np.unique(arm.call)
+        ended = np.full(len(call), int(Status.ERROR))
+        np.minimum.at(ended, np.searchsorted(call, arm.call), arm.status.astype(int))
+        out.append(
+            {
+                "condition": arm.code,
+                "judge": condition.judge,
+                "dataset": condition.dataset,
+                "strategy": condition.strategy,
+                "variant": {str(key): _value(value) for key, value in condition.variant.items()},
+                "reorder": condition.reorder,
+                "positions": condition.positions,
+                "scores": [_value(score) for score in condition.scores],
+                "calls": len(call),
+                "status": {status.name.lower(): int((ended == status).sum()) for status in Status},
+            }
+        )
+    return out
+
+
+def document(findings: Findings) -> dict[str, Any]:
+    """JSON version 2 of a run: what ``results --json`` prints."""
+    table = findings.judgments.table
+    conditions = conditions_document(findings)
+    return {
+        "format": FORMAT,
+        "run": {
+            "id": table.run,
+            "name": table.name,
+            "state": table.state,
+            "planned": int(sum(table.planned)),
+            "done": int(sum(condition["calls"] for condition in conditions)),
+            "simulated": table.simulated,
+            "made_with": _value(dict(table.made_with)),
+        },
+        "reading": findings.reading.model_dump(mode="json"),
+        "conditions": conditions,
+        "rows": [row_document(row) for row in findings.rows],
+        "cautions": [
+            {"condition": caution.condition, "kind": caution.kind} | {str(k): _value(v) for k, v in caution.of.items()}
+            for caution in findings.cautions
+        ],
+    }
+
+
+def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
+    """Rows as they are read: condition, measure, number with its interval as text."""
+    conditions = findings.conditions
+    return pd.DataFrame(
+        [
+            {
+                "Condition": condition_name(conditions[row.condition], conditions),
+                "Measure": name(row),
+                "Estimate": row_text(row),
+            }
+            for row in (findings.rows if rows is None else rows)
+        ],
+        columns=["Condition", "Measure", "Estimate"],
+    )
+
+
+def latex(findings: Findings, rows: list[Row] | None = None) -> str:
+    """A tabular of rows (booktabs), every sign of names and numbers escaped."""
+    table = spoken(findings, rows)
+    lines = [r"\begin{tabular}{lll}", r"\toprule", " & ".join(table.columns) + r" \\", r"\midrule"]
+    for record in table.itertuples(index=False):
+        lines.append(" & ".join(_escaped(str(cell)) for cell in record) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _escaped(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in text)
