@@ -74,8 +74,8 @@ def _without_score(reply: Reply) -> Status:
 
 _SPACE_MARKS = "▁Ġ \t\r\n"
 """What tokenizers put before a word: a space, or the sign of SentencePiece or GPT-2 for one."""
-_LONGEST_KEPT, _MOST_KEPT = 40, 2_000
-"""Signs of a token that is remembered (a longer one is no token of a tokenizer), and how many are."""
+LONGEST_TOKEN = 40
+"""Signs: what is longer is no token of a tokenizer."""
 _ENGLISH_WORDS = frozenset({"a", "A", "i", "I"})
 
 
@@ -94,14 +94,14 @@ def label_probabilities(
     tokenizer that writes such a label in pieces lets its first piece stand for several labels; one that shows it
     whole does not, since it would never write the pieces.
     """
-    reader = _reader(tuple(labels))
-    mass = [0.0] * len(labels)
+    names = _plain_labels(tuple(labels))
+    mass = [0.0] * len(names)
     pieces: set[str] = set()
     seen: set[int] = set()
     for text, logprob in top:
-        if logprob is None or math.isnan(logprob):
+        if logprob is None or math.isnan(logprob) or len(text) > LONGEST_TOKEN:
             continue
-        index, piece = reader.known.get(text) or reader.read(text)
+        index, piece = _token(text, names)
         if index is not None:
             mass[index] += math.exp(min(logprob, 0.0))
             seen.add(index)
@@ -110,41 +110,30 @@ def label_probabilities(
     total = sum(mass)
     if total <= 0.0:
         return None, 0.0
-    if _ambiguous(reader.names, seen, pieces):
+    if _ambiguous(names, seen, pieces):
         return None, min(total, 1.0)
     return tuple(part / total for part in mass), min(total, 1.0)
 
 
-class _Reader:
-    """Which label (by shown position) a token is, and its text as the beginning of one; the common ones remembered."""
-
-    def __init__(self, labels: tuple[str, ...]) -> None:
-        self.names = tuple(_plain(label) for label in labels)
-        self.known: dict[str, tuple[int | None, str]] = {}
-
-    def read(self, text: str) -> tuple[int | None, str]:
-        token = _plain(text)
-        result = _label_index(token, self.names), token.casefold()
-        if len(text) <= _LONGEST_KEPT and len(self.known) < _MOST_KEPT:
-            self.known[text] = result
-        return result
+@lru_cache(maxsize=256)
+def _plain_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_plain(label) for label in labels)
 
 
-_reader = lru_cache(maxsize=256)(_Reader)
+@lru_cache(maxsize=4_096)
+def _token(text: str, names: tuple[str, ...]) -> tuple[int | None, str]:
+    """Which label (by shown position) a token is, and its text as the beginning of one."""
+    token = _plain(text)
+    if token in names:
+        return names.index(token), token.casefold()
+    folded = [name.casefold() for name in names]
+    key = token.casefold()
+    single = token not in _ENGLISH_WORDS and folded.count(key) == 1
+    return folded.index(key) if single else None, key
 
 
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text.strip(_SPACE_MARKS)).strip(_SPACE_MARKS)
-
-
-def _label_index(token: str, names: Sequence[str]) -> int | None:
-    if token in names:
-        return names.index(token)
-    if token in _ENGLISH_WORDS:
-        return None
-    folded = [name.casefold() for name in names]
-    key = token.casefold()
-    return folded.index(key) if folded.count(key) == 1 else None
 
 
 def _ambiguous(names: Sequence[str], seen: set[int], pieces: set[str]) -> bool:

@@ -37,7 +37,10 @@ MAX_REPEAT = 2**15 - 1
 
 @dataclass(frozen=True)
 class Plan:
-    """Every call of a study. ``conditions[c]`` has ``planned[c]`` calls; ``notes`` say what was left out or changed."""
+    """Every call of a study. ``conditions[c]`` has ``planned[c]`` calls; ``notes`` say what was left out or changed.
+
+    ``subjects``: what one order is about, in the order in which they are asked about.
+    """
 
     study: Study
     dataset: DataSet
@@ -47,8 +50,8 @@ class Plan:
     planned: tuple[int, ...]
     notes: tuple[str, ...]
     identity: str
+    subjects: tuple[Subject, ...]
     _sources: tuple[int, ...]
-    _subjects: tuple[Subject, ...]
 
     def __len__(self) -> int:
         return sum(self.planned)
@@ -58,16 +61,11 @@ class Plan:
         """What one call asks about."""
         return PROTOCOLS[self.study.design.reorder]
 
-    @property
-    def subjects(self) -> int:
-        """What one order is about: items, or texts with all their criteria."""
-        return len(self._subjects)
-
     def calls(self, judge: str | None = None) -> Iterator[Call]:
         """All calls, or those of one judge by its name: by judge, then by item; never more than one item's at once."""
         for settings in self.study.judges:
             if judge in (None, settings.name):
-                for number, subject in enumerate(self._subjects):
+                for number, subject in enumerate(self.subjects):
                     yield from self._subject_calls(settings, number, subject)
 
     def items_frame(self) -> pd.DataFrame:
@@ -105,7 +103,7 @@ class Plan:
 
     def orders_of_first_item(self) -> list[Call]:
         """As ``previews`` for the first item that is asked about."""
-        return self.previews(self._subjects[0].items[0])
+        return self.previews(self.subjects[0].items[0])
 
     def preview(self, item: int = 0, order: int = 0) -> Call:
         """One of ``previews(item)``. Raises LabError for an item or an order that there is not."""
@@ -118,27 +116,24 @@ class Plan:
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
         """What was sent about an item (by its code) in an order under a condition (by its code)."""
-        judge = self._judge(self.conditions[condition].judge)
+        name = self.conditions[condition].judge
+        judge = next(judge for judge in self.study.judges if judge.name == name)
         return self._rendered(judge, self._subject_of(item), ordering)
 
     # ------------------------------------------------------------ how calls are made
 
     @cached_property
     def _of_item(self) -> dict[int, Subject]:
-        return {code: subject for subject in self._subjects for code in subject.items}
+        return {code: subject for subject in self.subjects for code in subject.items}
 
     def _subject_of(self, item: int) -> Subject:
         if item not in self._of_item:
             raise LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
         return self._of_item[item]
 
-    def _judge(self, name: str) -> JudgeSettings:
-        return next(judge for judge in self.study.judges if judge.name == name)
-
     def _rendered(self, judge: JudgeSettings, subject: Subject, ordering: Ordering) -> Messages:
-        answer = self.study.design.answer
-        messages = self.protocol.messages(subject, ordering, answer)
-        if answer == "score" and answer_is_begun(judge):
+        messages = self.protocol.messages(subject, ordering, self.study.design.answer)
+        if self.study.design.answer == "score" and answer_is_begun(judge):
             begun = self.protocol.begun.replace("{first}", str(ordering.shown[0]))
             messages = (*messages, {"role": "assistant", "content": begun})
         return messages
@@ -187,8 +182,7 @@ class Plan:
         by_name = {strategy.name: strategy for strategy in self.study.design.plans()}
         out: dict[tuple[str, Shape], list[tuple[int, Strategy]]] = {}
         for code, condition in enumerate(self.conditions):
-            scores = tuple(int(score) for score in condition.scores)
-            shape = Shape(scores, condition.targets, condition.positions)
+            shape = Shape(tuple(map(int, condition.scores)), condition.targets, condition.positions)
             out.setdefault((condition.judge, shape), []).append((code, by_name[condition.strategy]))
         return out
 
@@ -257,8 +251,8 @@ def plan(study: Study, dataset: DataSet, rubric: Rubric) -> Plan:
         planned=tuple(planned),
         notes=tuple(notes),
         identity=study.identity(dataset.id, rubric.id),
+        subjects=tuple(subjects),
         _sources=sources,
-        _subjects=tuple(subjects),
     )
 
 
