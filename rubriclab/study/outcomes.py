@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -23,12 +24,14 @@ def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     """
     labels = call.ordering.labels
     p, mass = label_probabilities(reply.top, labels) if reply.top else (None, None)
-    status = failure_of(reply)
-    position = None
-    if status is None:
+    status, position = failure_of(reply), None
+    text = reply.text if status is None else _whole_sentence(call, reply)
+    if text:
         answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
-        position = parse_label(reply.text, labels, answer).label
-        status = Status.OK if position is not None else _without_score(reply)
+        position = parse_label(text, labels, answer).label
+    if position is not None:
+        status = Status.OK
+    status = _without_score(reply) if status is None else status
     if position is None:
         return (Outcome(call.items[0], 0, status, mass=mass),)
     scores = [float(score) for score in call.ordering.shown]
@@ -64,6 +67,18 @@ def failure_of(reply: Reply) -> Status | None:
     if reply.finish == "length":
         return Status.TRUNCATED  # whatever it says: "1" may have become 10
     return None
+
+
+def _whole_sentence(call: Call, reply: Reply) -> str:
+    """What can be read of an answer that the lab began and cut: up to a sign that ends its label, else nothing.
+
+    An embedded model goes on and on; “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may
+    have become 50 and 4.5.
+    """
+    if call.messages[-1]["role"] != "assistant" or reply.error or reply.finish != "length":
+        return ""
+    whole = re.sub(r"\S*\Z", "", reply.text[-1_000:]).rstrip(" ")
+    return "" if not whole or whole[-1].isalnum() else whole
 
 
 def _without_score(reply: Reply) -> Status:

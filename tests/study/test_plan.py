@@ -183,6 +183,26 @@ def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
     assert (outcome.score is None) == (outcome.position is None) == (status != Status.OK)
 
 
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("The score is 5, and", 5.0),
+        ("The score is 4. The", 4.0),
+        ("The score is 3.\n\nThis", 3.0),
+        ("The score is 5", None),
+        ("The score is 4.", None),
+        ("The score is 3 or", None),
+        ("The score is 555", None),
+    ],
+)
+def test_an_answer_that_was_begun_and_cut_counts_up_to_its_label(text: str, score: float | None) -> None:
+    """An embedded model never ends by itself; what anybody else's server cuts is truncated, whatever it says."""
+    small, api = small_plan(1, judges=(EMBEDDED,)), small_plan(1)
+    (outcome,) = small.parse(small.preview(), Reply(text, finish="length"))
+    assert (outcome.score, outcome.status) == (score, Status.TRUNCATED if score is None else Status.OK)
+    assert api.parse(api.preview(), Reply(text, finish="length"))[0].status == Status.TRUNCATED
+
+
 def test_previews_show_the_default_order_first() -> None:
     made = small_plan(2, strategies=["descending", "balanced"])
     assert made.preview().ordering.shown == (1, 2, 3, 4, 5)
@@ -223,6 +243,7 @@ def test_answers_may_be_as_long_as_their_form() -> None:
     assert small_plan(1, answer="feedback").preview().max_tokens == 1_024
     own = JudgeSettings(name="api", kind="openai", model="m", max_tokens=77, base_urls=API.base_urls)
     assert small_plan(1, judges=(own,)).preview().max_tokens == 77
+    assert small_plan(1, judges=(EMBEDDED,)).preview().max_tokens == 3
 
 
 def test_a_large_plan_holds_one_item_at_a_time() -> None:
