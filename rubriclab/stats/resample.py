@@ -92,7 +92,7 @@ def degrees_of_freedom(residual: Floats) -> float:
 
 def sum_by(code: Ints, values: Floats, n: int) -> Floats:
     """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...)."""
-    rows = values.reshape(len(values), -1)
+    rows = values.reshape(len(values), int(np.prod(values.shape[1:])))
     columns = [np.bincount(code, weights=rows[:, j], minlength=n) for j in range(rows.shape[1])]
     return np.stack(columns, axis=1).reshape((n, *values.shape[1:])) if columns else np.zeros((n, *values.shape[1:]))
 

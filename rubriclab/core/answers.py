@@ -1,0 +1,367 @@
+"""Calls of one judge in; what each order did to each item out: cells (item x order), leans, contrasts, agreements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
+
+if TYPE_CHECKING:
+    from rubriclab.core.arm import Arm
+
+FLAT = 1e-9
+SEED = 20240607
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The calls of one judge about a set of items.
+
+    ``item``, ``order`` (calls,): codes. ``code`` (calls, k): what was given, as indexes into ``points`` (ascending, in
+    points of the scale), -1 unparsed. k = 1: the option chosen. k = n: what each of n criteria got in one call.
+    ``orders`` (m, n): which option (or criterion) stands at each position. ``unit`` (items,): what is independent.
+    ``drawn``: orders were drawn at random for each item, not set by a design.
+    """
+
+    item: Ints
+    order: Ints
+    code: Ints
+    orders: Ints
+    unit: Ints
+    points: Floats
+    drawn: bool = False
+    criteria: bool = False
+    unit_kind: str = "item"
+    condition: int = 0
+
+    @property
+    def parsed(self) -> Bools:
+        """(calls,): a call of several criteria counts where all of them were scored."""
+        return np.asarray((self.code >= 0).all(axis=1))
+
+
+def choices(
+    score: ArrayLike,
+    order: ArrayLike,
+    orders: ArrayLike,
+    unit: ArrayLike | None = None,
+    points: ArrayLike | None = None,
+    drawn: bool = False,
+) -> Answers:
+    """Answers from a table of codes into ``points``, NaN unparsed: (items, slots) of options chosen, or (texts, slots,
+    criteria) of what criteria got.
+
+    ``order`` (items, slots) or (slots,): indexes into ``orders`` (m, n). ``points``: 1..n where left out.
+    """
+    code = np.nan_to_num(np.asarray(score, dtype=np.float64), nan=-1.0).astype(np.int64)
+    items, slots = code.shape[:2]
+    shown = np.asarray(orders, dtype=np.int64)
+    return Answers(
+        item=np.repeat(np.arange(items), slots),
+        order=np.broadcast_to(np.asarray(order, dtype=np.int64), (items, slots)).ravel(),
+        code=code.reshape(items * slots, -1),
+        orders=shown,
+        unit=np.arange(items) if unit is None else np.unique(np.asarray(unit), return_inverse=True)[1],
+        points=np.arange(1.0, shown.shape[1] + 1) if points is None else np.asarray(points, dtype=np.float64),
+        drawn=drawn,
+        criteria=code.ndim == 3,
+    )
+
+
+def from_arms(arms: Sequence[Arm]) -> Answers:
+    """The calls of one judge, data set and variant: its arms, which differ in their ordering strategy alone.
+
+    Arms of random orders take part only where no others show an item in two orders. Where an arm shows every option
+    at every position equally often, its orders answer, and calls of other arms in these orders add to them.
+    """
+    fixed = [arm for arm in arms if not arm.condition.drawn]
+    drawn = [arm for arm in arms if arm.condition.drawn]
+    chosen = fixed if len({row for arm in fixed for row in map(tuple, arm.shown.tolist())}) > 1 or not drawn else drawn
+    calls = [
+        _calls_of_options(arm) if arm.condition.reorder == "options" else _calls_of_criteria(arm) for arm in chosen
+    ]
+    offsets = np.cumsum([0, *(len(arm.shown) for arm in chosen)])
+    item = np.concatenate([part[0] for part in calls])
+    order = np.concatenate([part[1] + offset for part, offset in zip(calls, offsets[:-1], strict=True)])
+    code = np.concatenate([part[2] for part in calls])
+    orders = np.concatenate([arm.shown for arm in chosen])
+    full = {
+        row
+        for arm in chosen
+        if is_full(arm.shown) and not arm.condition.drawn
+        for row in map(tuple, arm.shown.tolist())
+    }
+    wanted = np.array([row[0] >= 0 and (not full or tuple(row) in full) for row in orders.tolist()], dtype=bool)
+    kept = wanted[order]
+    run = chosen[0].run
+    items, item = distinct(item[kept], len(run.items))
+    widest = max(chosen, key=lambda arm: (len(arm.shown), -arm.code))
+    return Answers(
+        item=item,
+        order=(np.cumsum(wanted) - 1)[order[kept]],
+        code=code[kept],
+        orders=orders[wanted],
+        unit=distinct(run.unit_of_item[items], len(run.unit_names))[1],
+        points=widest.scores,
+        drawn=widest.condition.drawn,
+        criteria=widest.condition.reorder == "criteria",
+        unit_kind=widest.unit_kind,
+        condition=widest.code,
+    )
+
+
+def _calls_of_options(arm: Arm) -> tuple[Ints, Ints, Ints]:
+    """(item of the run, order, code (calls, 1)) of each call."""
+    return arm.item_code[arm.item], arm.order, np.where(arm.ok, arm.score, -1)[:, None]
+
+
+def _calls_of_criteria(arm: Arm) -> tuple[Ints, Ints, Ints]:
+    """(first item of the text in the run, order, codes (calls, criteria)) of each call."""
+    first, call = np.unique(arm.call, return_index=True, return_inverse=True)[1:]
+    code = np.full((len(first), arm.positions), -1)
+    code[call[arm.ok], arm.target[arm.item[arm.ok]]] = arm.score[arm.ok]
+    return arm.run.text_of_item[arm.item_code[arm.item[first]]], arm.order[first], code
+
+
+def is_full(orders: Ints) -> bool:
+    """Does each option stand at each position equally often over ``orders`` (m, n)?"""
+    counts = np.stack([(orders == option).sum(axis=0) for option in range(orders.shape[1])])
+    return bool(len(orders) and (counts * orders.shape[1] == len(orders)).all())
+
+
+# ---------------------------------------------------------------------------------------------- directions of an order
+def line(orders: Ints) -> Floats:
+    """(m,): how far each order ascends: 1 ascending, -1 descending, linear in between."""
+    middle = (orders.shape[1] - 1) / 2
+    centred = np.arange(orders.shape[1]) - middle
+    slope = ((orders - middle) * centred).sum(axis=1) / np.square(centred).sum()
+    return np.asarray(np.round(slope, 12))
+
+
+def turn(orders: Ints) -> Floats:
+    """(m,): 1 where each option is followed by the next higher one (cyclically), -1 by the next lower one, else 0."""
+    n = orders.shape[1]
+    if n == 2:
+        return np.asarray(np.sign(line(orders)), dtype=np.float64)
+    step = np.diff(orders, axis=1) % n
+    return np.asarray((step == 1).all(axis=1) * 1.0 - (step == n - 1).all(axis=1) * 1.0)
+
+
+# ------------------------------------------------------------------------------------------------------------ the cells
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Each item in each order it was asked in, sorted by content alone: nothing hangs on names or on the order of rows.
+
+    An answer is a vector (n,): 1 at the option chosen; or what n criteria got, in points. Of each cell: ``item``,
+    ``shown`` (cells, n), ``count`` of parsed calls, their ``mean`` (cells, n), ``same``: agreement of two different
+    calls of the cell (0 where asked once), ``kept``: takes part in deals, with ``dealt`` (cells, n): the mean of as
+    many calls as every kept cell of its item has. Of each item: ``unit``, ``cross``: agreement of calls in two
+    different orders (NaN where there is one order). ``weights`` (n,): score = answer . weights, in points.
+    """
+
+    item: Ints
+    shown: Ints
+    count: Ints
+    mean: Floats
+    same: Floats
+    kept: Bools
+    dealt: Floats
+    unit: Ints
+    cross: Floats
+    weights: Floats
+    drawn: bool
+    criteria: bool
+
+    @property
+    def n(self) -> int:
+        return int(self.shown.shape[1])
+
+    @property
+    def items(self) -> int:
+        return len(self.unit)
+
+    def by_item(self, values: Floats) -> Floats:
+        """Sums of ``values`` (cells, ...) over the cells of each item."""
+        return sum_by(self.item, values, self.items)
+
+    @cached_property
+    def orders(self) -> Floats:
+        """(items,): distinct orders that an item was asked in."""
+        return self.by_item(np.ones(len(self.item)))
+
+    @cached_property
+    def one_order_an_item(self) -> bool:
+        """Orders drawn at random, and each item asked in one of them: only items can be held against each other."""
+        return self.drawn and self.items > 1 and bool((self.orders == 1).all())
+
+    def at_position(self, answers: Floats) -> Floats:
+        """``answers`` (cells, n) by position instead of by option."""
+        return np.take_along_axis(answers, self.shown, axis=1)
+
+    @cached_property
+    def share(self) -> Floats:
+        """(items, n): mean answer at each position; every order counts once, however often it was asked."""
+        return self.by_item(self.at_position(self.mean)) / self.orders[:, None]
+
+    @cached_property
+    def lean(self) -> Floats:
+        """(items, n): share of each position less what the item's own scores give there without an order effect.
+
+        For criteria: the score at a position less the criterion's own mean, in points. 0 of a constant judge, whatever
+        was not parsed. Drawn orders are each held against the item's other orders; a single one against 1/n (or the
+        criterion's mean over items).
+        """
+        if self.one_order_an_item:
+            return self.at_position(self.mean - (self.mean.mean(axis=0) if self.criteria else 1 / self.n))
+        own = self.by_item(self.mean) / self.orders[:, None]
+        others = np.maximum(self.orders - 1, 1) if self.drawn else self.orders
+        return self.by_item(self.at_position(self.mean - own[self.item])) / others[:, None]
+
+    @cached_property
+    def contrasts(self) -> dict[str, Floats]:
+        """Contrasts of the mean score, each (cells,), centred within the item.
+
+        ``line``: ascending against descending; ``turn``: upwards against downwards from wherever a list begins. One that
+        no item has is left out, and so is one of two that are the same in these orders (the shorter).
+        """
+        directions = (
+            {"turn": turn(self.shown)} if self.criteria else {"line": line(self.shown), "turn": turn(self.shown)}
+        )
+        if self.one_order_an_item:
+            centred = {name: values - values.mean() for name, values in directions.items()}
+        else:
+            centred = {
+                name: values - (self.by_item(values) / self.orders)[self.item] for name, values in directions.items()
+            }
+        size = {name: float(np.square(values).sum()) for name, values in centred.items()}
+        if min(size.values()) > FLAT and len(size) == 2:
+            overlap = float((centred["line"] * centred["turn"]).sum()) ** 2
+            if overlap > (1 - FLAT) * size["line"] * size["turn"]:
+                size["line" if size["line"] < size["turn"] - FLAT else "turn"] = 0.0
+        return {name: values for name, values in centred.items() if size[name] > FLAT}
+
+    @property
+    def score(self) -> Floats:
+        """(cells,): mean score, in points."""
+        return np.asarray((self.mean * self.weights).sum(axis=1))
+
+    @cached_property
+    def noise(self) -> Floats:
+        """(cells,): share of scores that change when the same order is asked again; 0 where it was asked once."""
+        return np.where(self.count > 1, 1 - self.same, 0.0)
+
+    @cached_property
+    def repeated(self) -> Floats:
+        """(items,): orders asked twice or more."""
+        return self.by_item((self.count > 1).astype(np.float64))
+
+
+def cells(answers: Answers) -> Cells:
+    """The cells of the parsed calls, in an order that hangs on content alone."""
+    shown, rank = np.unique(answers.orders, axis=0, return_inverse=True)
+    parsed = answers.parsed
+    order, code = rank.ravel()[answers.order[parsed]], answers.code[parsed]
+    mark = fingerprints(np.column_stack([order, code]))
+    item, unit = sorted_items(answers.item[parsed], mark, answers.unit)
+    row = np.lexsort((mark, item * len(shown) + order))
+    item, order, code = item[row], order[row], code[row]
+    fresh = (np.diff(item, prepend=-1) != 0) | (np.diff(order, prepend=-1) != 0)
+    cell, cell_item = np.cumsum(fresh) - 1, item[fresh]
+    count = np.bincount(cell, minlength=len(cell_item))
+    n = shown.shape[1]
+
+    def means(calls: Ints | slice, number: Ints) -> Floats:
+        if answers.criteria:
+            sums = [np.bincount(cell[calls], answers.points[column[calls]], len(number)) for column in code.T]
+        else:
+            sums = list(np.bincount(cell[calls] * n + code[calls, 0], minlength=len(number) * n).reshape(-1, n).T)
+        return np.asarray(np.stack(sums, axis=1) / number[:, None])
+
+    mean = means(slice(None), count)
+    same, cross = _agreements(cell, code, count, cell_item, len(unit), len(answers.points))
+    number = _calls_to_deal(cell_item, count, len(unit))[cell_item]
+    kept = count >= number
+    dealt = mean if (count[kept] == number[kept]).all() else means(_picked(cell, number), number)
+    weights = np.full(n, 1 / n) if answers.criteria else answers.points
+    return Cells(
+        cell_item,
+        shown[order[fresh]],
+        count,
+        mean,
+        same,
+        kept,
+        dealt,
+        unit,
+        cross,
+        weights,
+        answers.drawn,
+        answers.criteria,
+    )
+
+
+def fingerprints(columns: NDArray[Any]) -> NDArray[np.uint64]:
+    """(rows,): a 64-bit hash of each row of integers (splitmix64; Steele, Lea and Flood 2014)."""
+    mark = np.zeros(len(columns), dtype=np.uint64)
+    for column in columns.T:
+        mark = (mark ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        mark = (mark ^ (mark >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mark = (mark ^ (mark >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mark = mark ^ (mark >> np.uint64(31))
+    return mark
+
+
+def sorted_items(item: Ints, mark: NDArray[np.uint64], unit: Ints) -> tuple[Ints, Ints]:
+    """(item of each call, unit of each item): the items that have a call, sorted by a hash of all their calls.
+
+    Equal hashes are equal contents, and items of equal content are exchangeable.
+    """
+    content = np.zeros(len(unit), dtype=np.uint64)
+    np.add.at(content, item, mark)
+    present = np.flatnonzero(np.bincount(item, minlength=len(unit)))
+    present = present[np.argsort(content[present], kind="stable")]
+    rank = np.zeros(len(unit), dtype=np.int64)
+    rank[present] = np.arange(len(present))
+    return rank[item], unit[present]
+
+
+def _agreements(cell: Ints, code: Ints, count: Ints, item: Ints, items: int, levels: int) -> tuple[Floats, Floats]:
+    """Share of columns of ``code`` that are equal in two calls: (cells,) of one cell, (items,) of two orders.
+
+    Every order, and every pair of orders, of an item counts once.
+    """
+    orders = np.bincount(item, minlength=items)
+    same, cross = np.zeros(len(count)), np.zeros(items)
+    for column in code.T:
+        tally = np.bincount(cell * levels + column, minlength=len(count) * levels).reshape(-1, levels)
+        same += np.square(tally).sum(axis=1) - count
+        share = tally / count[:, None]
+        cross += np.square(sum_by(item, share, items)).sum(axis=1) - sum_by(item, np.square(share).sum(axis=1), items)
+    pairs, pairs_of_orders = count * (count - 1) * code.shape[1], orders * (orders - 1) * code.shape[1]
+    return same / np.maximum(pairs, 1), np.where(orders > 1, cross / np.maximum(pairs_of_orders, 1), np.nan)
+
+
+def _calls_to_deal(item: Ints, count: Ints, items: int) -> Ints:
+    """(items,): how many calls of an order are averaged and dealt, as many in each order, or the deals are not fair.
+
+    Of the numbers k, the one with most k x (orders asked at least k times - 1): every order twice gives 2, a balanced
+    set beside ten more calls of the default order gives 1, and an order that lost a call to parsing does not cost the
+    other orders theirs.
+    """
+    best, most = np.ones(items, dtype=np.int64), np.zeros(items)
+    for number in np.unique(count):
+        gain = (np.bincount(item, count >= number, items) - 1) * number
+        best, most = np.where(gain > most, number, best), np.maximum(gain, most)
+    return best
+
+
+def _picked(cell: Ints, number: Ints) -> Ints:
+    """Indexes of ``number`` (cells,) calls of each cell, drawn at random where it has more; ``cell`` is sorted."""
+    row = np.lexsort((np.random.default_rng([SEED, 1]).random(len(cell)), cell))
+    rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
+    return row[rank < number[cell]]

@@ -1,0 +1,385 @@
+"""Arms of one judge in; what may be said of it out: a gate, three questions, one interval and one word each.
+
+Does it favour positions, does the order move its mean score, does it change single scores beyond noise? A question is
+an *effect* if its test rejects behind the gate, *equivalent* if its 95 % interval ends below the smallest effect that
+matters, else *undecided*. An interval leaves out 0 exactly where the test rejects, so word and interval cannot
+contradict each other. An unbiased judge is accused of anything in at most 5 % of runs: whatever is said stands behind
+the exact test of ``core/gate.py``, and behind it the two means are a closed test by Holm's rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
+from rubriclab.core.estimate import Estimate, ratio
+from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
+from rubriclab.core.intervals import Reach
+from rubriclab.model.study import Smallest
+from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, sum_by
+
+if TYPE_CHECKING:
+    from rubriclab.core.arm import Arm
+
+Word = Literal["effect", "equivalent", "undecided"]
+MIN_UNITS = 8
+"""Fewer independent units have no interval and no test of a mean; the gate is exact at any number."""
+QUESTIONS = ("positions", "mean", "single")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question: ``value``, the size seen (>= 0; a share, or points), with the ends ``low``, ``high`` of its interval.
+
+    ``above_zero``: the test rejects, though the interval's own end may touch 0. ``p``: of the test. ``smallest``: the
+    smallest effect that matters, in the unit of value. ``why``: a key of the reasons, where something cannot be said.
+    ``more``: what sentences need beside it (see ``verdicts``).
+    """
+
+    question: str
+    value: float
+    low: float
+    high: float
+    above_zero: bool
+    verdict: Word
+    p: float
+    smallest: float
+    why: str = ""
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What may be said of one judge on one data set under one variant. ``condition``: the one with the most orders."""
+
+    gate: Gate
+    questions: dict[str, Answer]
+    unparsed_p: float
+    condition: int
+    units: int
+    unit_kind: str
+    items: int
+
+
+def verdicts(
+    arms: Sequence[Arm], smallest: Smallest, *, finished: bool = True, progress: Callable[[float], None] | None = None
+) -> Verdicts:
+    """The verdicts of one judge, data set and variant. ``progress`` is called with the share done, 0 to 1.
+
+    Reasons in ``why``: ``nothing_parsed``, ``no_orders`` (all in one order), ``no_two_orders`` (no item in two),
+    ``one_order_an_item``, ``too_few_units``, ``few_deals`` (no result could have shown an effect),
+    ``unparsed_by_order``, ``no_contrast`` (the orders hold neither direction), ``noise_included``,
+    ``noise_partly_included``, ``any_prompt`` (scores change with the prompt, but no position or direction explains it,
+    so that any small change of it may do the same), ``unfinished``.
+
+    In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would decide (None where
+    decided or not known). positions: ``position`` (0-based, of the largest lean), ``lean`` (signed), ``leans``,
+    ``bands`` (simultaneous), ``intervals`` (single, 95 %), ``shares``, ``expected``, ``outside`` (positions whose band
+    leaves out 0; only where the question's test rejects), ``v``, ``v_without_noise``. mean: ``larger`` (name of the
+    contrast), ``signed``, ``contrasts``: name -> (value, low, high), ``bands``. single: ``flips``, ``own_noise``,
+    ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice; ``beyond_noise``: value and its own ends.
+    """
+    return decide(from_arms(arms), smallest, finished=finished, progress=progress)
+
+
+def decide(
+    answers: Answers, smallest: Smallest, *, finished: bool = True, progress: Callable[[float], None] | None = None
+) -> Verdicts:
+    """As ``verdicts``, of calls as arrays."""
+    table = cells(answers)
+    passed = gate(table, progress)
+    unparsed_p = unparsed(answers)
+    usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
+    units = len(np.unique(table.unit[usable]))
+    step = float(np.median(np.diff(answers.points))) if len(answers.points) > 1 else 1.0
+    span = float(np.ptp(answers.points))
+
+    lack = _lack(table, usable)
+    if lack:
+        sizes = {name: Size(why=lack) for name in QUESTIONS}
+    else:
+        sizes = {
+            "positions": _positions(table, usable, span),
+            "mean": _mean(table, span),
+            "single": Size(p=passed.p, why="one_order_an_item")
+            if table.one_order_an_item
+            else _single(table, passed.p),
+        }
+    limits = {"positions": smallest.mean * step if table.criteria else smallest.share}
+    limits |= {"mean": smallest.mean * step, "single": smallest.single}
+    blocked = "unfinished" if not finished else "unparsed_by_order" if unparsed_p <= ALPHA else ""
+    rejected: set[str] = set()
+    if passed.p <= ALPHA and not blocked:
+        rejected = {"single"} | holm({name: sizes[name].p for name in ("positions", "mean")})
+    few_deals = passed.deals > 1 and passed.least > ALPHA
+    answered = {
+        name: _answer(name, size, name in rejected, limits[name], units, blocked=blocked, few_deals=few_deals)
+        for name, size in sizes.items()
+    }
+    return Verdicts(passed, answered, unparsed_p, answers.condition, units, answers.unit_kind, int(usable.sum()))
+
+
+def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
+    """Why nothing can be said of any question, or nothing."""
+    if not table.items:
+        return "nothing_parsed"
+    if (table.shown == table.shown[0]).all():
+        return "no_orders"
+    return "" if usable.any() else "no_two_orders"
+
+
+def holm(p: dict[str, float]) -> set[str]:
+    """Which of the hypotheses are rejected at 5 % (Holm 1979); one without a p is none."""
+    ranked = sorted((value, name) for name, value in p.items() if np.isfinite(value))
+    rejected: set[str] = set()
+    for k, (value, name) in enumerate(ranked):
+        if value > ALPHA / (len(ranked) - k):
+            break
+        rejected.add(name)
+    return rejected
+
+
+def _answer(
+    question: str, size: Size, rejected: bool, smallest: float, units: int, *, blocked: str, few_deals: bool
+) -> Answer:
+    """One interval and one word, never against each other.
+
+    The upper end is at least half of what units that were not met could carry: reach x (1 - 0.05^(1/units)) / 2. Without
+    it rare units that move by all they can are called equivalent in up to 29 % of studies.
+    """
+    verdict: Word = "undecided"
+    low = high = float("nan")
+    if np.isfinite(size.high):
+        low = max(size.low, 0.0) if rejected else 0.0
+        high = max(min(size.high, size.most), size.reach * (1 - ALPHA ** (1 / units)) / 2)
+        if high < smallest and not blocked:
+            verdict = "equivalent"
+    if rejected and verdict == "undecided" and size.why != "one_order_an_item":
+        verdict = "effect"
+    more = dict(size.more)
+    more["units_needed"] = units_needed(smallest, size.reach)
+    more["more_units"] = _more_units(size, smallest, units, more["units_needed"]) if verdict == "undecided" else None
+    if question == "positions" and not rejected:
+        more["outside"] = []
+    if verdict == "undecided" or not np.isfinite(high):
+        few = "too_few_units" if not np.isfinite(high) else "few_deals" if few_deals else ""
+        any_prompt = "any_prompt" if more.get("noise") == "all" and size.low > 0 and not rejected else ""
+        reasons = blocked, size.why, few, any_prompt, NOISE[more.get("noise", "all")]
+    else:
+        reasons = ("", "", "", "", NOISE[more.get("noise", "all")])
+    why = next((reason for reason in reasons if reason), "")
+    return Answer(question, size.value, low, high, rejected, verdict, size.p, smallest, why, more)
+
+
+def units_needed(smallest: float, reach: float) -> int:
+    """Fewest units at which "equivalent" can be said.
+
+    So many that a judge of twice the smallest effect, made by units that move by all they can, shows one in 95 %.
+    """
+    share = 2 * smallest / reach if reach > 0 else 1.0
+    return 1 if share >= 1 else int(np.ceil(np.log(ALPHA) / np.log1p(-share)))
+
+
+def _more_units(size: Size, smallest: float, units: int, needed: int) -> int | None:
+    """About how many more units would decide, if the size stays and intervals shrink with their root."""
+    if not np.isfinite(size.high):
+        return max(MIN_UNITS, needed) - units if units < max(MIN_UNITS, needed) else None
+    times = []
+    if size.value > 0 and np.isfinite(size.low):
+        times.append(((size.value - size.low) / size.value) ** 2)
+    if size.value < smallest:
+        times.append(max(((size.high - size.value) / (smallest - max(size.value, 0.0))) ** 2, needed / units))
+    return max(1, int(np.ceil(units * (max(min(times), 1.1) - 1)))) if times else None
+
+
+# ---------------------------------------------------------------------------------------------------- the three questions
+NOISE = {"all": "", "some": "noise_partly_included", "none": "noise_included"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large something is: ``value`` >= 0 with the ends of its magnitude before the question is decided.
+
+    ``low`` may be below 0. ``reach``: the most a unit can be; ``most``: the most the value can be.
+    """
+
+    value: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    p: float = float("nan")
+    reach: float = 1.0
+    most: float = float("inf")
+    why: str = ""
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Size:
+    """Question 1: the lean of each position; its test is V squared over what noise makes of it."""
+    n = table.n
+    reach, most = (span, span) if table.criteria else (1.0, 1 - 1 / n)
+    top, bottom = _unit_sums(table.unit[usable], table.lean[usable], np.ones((int(usable.sum()), 1)))
+    leans = [_estimate(column, bottom[:, 0], reach) for column in top.T]
+    bands, intervals, low, high = _magnitude(leans, n if n > 2 else 1)
+    largest = _largest([e.value for e in leans])
+    share = table.share[usable].mean(axis=0)
+    value = np.array([e.value for e in leans])
+    v, v_without_noise = (np.sqrt(n / (n - 1) * part) for part in _squared_length(top / bottom.mean()))
+    more = {
+        "position": largest,
+        "lean": leans[largest].value,
+        "leans": value.tolist(),
+        "bands": bands,
+        "intervals": intervals,
+        "shares": share.tolist(),
+        "expected": (share - value).tolist(),
+        "outside": [p for p, (below, above) in enumerate(bands) if below > 0 or above < 0],
+        "v": v,
+        "v_without_noise": v_without_noise,
+    }
+    return Size(abs(leans[largest].value), low, high, lean_test(top, bottom[:, 0]), most, most, more=more)
+
+
+def lean_test(top: Floats, bottom: Floats) -> float:
+    """p of "no position gains or loses": the squared length of the mean lean over what noise alone makes of it.
+
+    F = N |mean|^2 / trace S on (h, h (N - 1)) degrees of freedom, h = trace(S)^2 / trace(S^2) (ANOVA-type statistic:
+    Brunner, Dette and Munk 1997). No inverse, so any number of units will do. All units equal: 2^(1 - N), if not 0.
+    ``top`` (units, n): sums of leans, ``bottom`` (units,): of items. NaN below 8 units.
+    """
+    units = len(top)
+    if units < MIN_UNITS:
+        return float("nan")
+    mean = top.sum(axis=0) / bottom.sum()
+    rest = (top - mean * bottom[:, None]) / bottom.mean()
+    covariance = (rest[:, :, None] * rest[:, None, :]).sum(axis=0) / (units - 1)
+    trace, length = float(np.trace(covariance)), float(np.square(mean).sum())
+    if trace < FLAT:
+        return 1.0 if length < FLAT else float(2.0 ** (1 - units))
+    h = trace**2 / float(np.square(covariance).sum())
+    f = units * length / trace
+    return float(special.betainc(h * (units - 1) / 2, h / 2, 1 / (1 + f / (units - 1))))
+
+
+def _squared_length(parts: Floats) -> tuple[float, float]:
+    """Squared length of the mean of ``parts`` (units, n), and without noise: products of two different units only."""
+    units = len(parts)
+    total, own = float(np.square(parts.sum(axis=0)).sum()), float(np.square(parts).sum())
+    return total / units**2, max(0.0, (total - own) / (units * (units - 1))) if units > 1 else float("nan")
+
+
+def _mean(table: Cells, span: float) -> Size:
+    """Question 2: the contrasts of the mean score, each by its t test, the smallest p by Sidak's rule."""
+    estimates, reach = {}, span
+    for name, contrast in table.contrasts.items():
+        if table.one_order_an_item:
+            estimates[name] = _slope_over_items(table, contrast, span)
+            continue
+        bottom = table.by_item(np.square(contrast)) / table.orders / 2
+        held = bottom > FLAT
+        width = table.by_item(np.abs(contrast)) / table.orders
+        reach = max(reach, span * float((width[held] / bottom[held]).max()) / 2)
+        top = table.by_item(contrast * table.score) / table.orders
+        sums, weights = _unit_sums(table.unit[held], top[held, None], bottom[held, None])
+        estimates[name] = _estimate(sums[:, 0], weights[:, 0], reach)
+    if not estimates:
+        return Size(why="no_contrast", reach=reach)
+    bands, intervals, low, high = _magnitude(list(estimates.values()), len(estimates))
+    values = [e.value for e in estimates.values()]
+    larger = list(estimates)[_largest(values)]
+    p = np.array([t_test(e) for e in estimates.values()])
+    more = {
+        "larger": larger,
+        "signed": estimates[larger].value,
+        "contrasts": {name: (e.value, *ends) for (name, e), ends in zip(estimates.items(), intervals, strict=True)},
+        "bands": dict(zip(estimates, bands, strict=True)),
+    }
+    return Size(abs(estimates[larger].value), low, high, float(1 - (1 - p.min()) ** len(p)), reach, span, more=more)
+
+
+def _slope_over_items(table: Cells, contrast: Floats, span: float) -> Estimate:
+    """One drawn order an item: twice the least-squares slope of the score on the contrast, with HC3 influence.
+
+    (MacKinnon and White 1985: residuals over one less their leverage.)
+    """
+    square, items = float(np.square(contrast).sum()), table.items
+    score = table.score - table.score.mean()
+    slope = float((contrast * score).sum()) / square
+    rest = (score - slope * contrast) / np.maximum(1 - 1 / items - np.square(contrast) / square, FLAT)
+    influence, _ = _unit_sums(table.unit, (2 * contrast * rest / square)[:, None], np.ones((items, 1)))
+    units = len(influence)
+    moves = influence[:, 0] * units
+    rule = Reach(span * float(np.abs(contrast).max()) * items / square, moves)
+    return Estimate(2 * slope, moves - moves.mean(), np.arange(units), rule)
+
+
+def _single(table: Cells, p: float) -> Size:
+    """Question 3: scores that change between two orders, less those that change in the same order asked again.
+
+    At least 0 in truth where every order was asked twice (the energy distance between orders; Szekely and Rizzo 2013).
+    The noise of an order asked once is unknown and counts as none: then the number is an upper one only.
+    """
+    several = table.orders > 1
+    noise = table.by_item(table.noise)
+    flips = 1 - table.cross
+    beyond = (flips - noise / table.orders)[several]
+    top, bottom = _unit_sums(table.unit[several], beyond[:, None], np.ones((len(beyond), 1)))
+    estimate = _estimate(top[:, 0], bottom[:, 0], 1.0)
+    again = several & (table.repeated > 0)
+    every = bool((table.repeated == table.orders)[several].all())
+    low, high = estimate.interval()
+    more = {
+        "flips": float(flips[several].mean()),
+        "own_noise": float((noise[again] / table.repeated[again]).mean()) if again.any() else float("nan"),
+        "noise": "all" if every else "some" if again.any() else "none",
+        "beyond_noise": (estimate.value, low, high),
+    }
+    return Size(estimate.value, low if every else -np.inf, high, p, 1.0, 1.0, more=more)
+
+
+# --------------------------------------------------------------------------------------------------------- means over units
+def _unit_sums(unit: Ints, top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
+    """Sums of ``top`` (items, k) and ``bottom`` (items, 1) over units, sorted by their values alone."""
+    _, code = np.unique(unit, return_inverse=True)
+    units = int(code.max(initial=-1)) + 1
+    sums = sum_by(code, np.concatenate([top, bottom], axis=1), units)
+    sums = sums[np.lexsort(sums.T)]
+    return sums[:, :-1], sums[:, -1:]
+
+
+def _estimate(top: Floats, bottom: Floats, reach: float) -> Estimate:
+    return ratio(top, bottom, np.arange(len(top)), lambda moves: Reach(reach, moves, MIN_UNITS))
+
+
+def t_test(e: Estimate) -> float:
+    """Two-sided p of "the mean over units is 0", on degrees of freedom for the units' kurtosis; NaN below 8 units."""
+    if e.units < MIN_UNITS:
+        return float("nan")
+    if e.error < FLAT:
+        return 1.0 if abs(e.value) < FLAT else float(2.0 ** (1 - e.units))
+    return float(2 * special.stdtr(degrees_of_freedom(e.influence), -abs(e.value) / e.error))
+
+
+Ends = list[tuple[float, float]]
+
+
+def _magnitude(estimates: list[Estimate], comparisons: int) -> tuple[Ends, Ends, float, float]:
+    """(simultaneous bands, single intervals, low, high of the magnitude).
+
+    Low: the furthest from 0 of the bands (Sidak). High: the furthest end of the single 95 % intervals: to be equivalent
+    each must be inside, and an intersection-union test needs no correction (Berger 1982).
+    """
+    bands = [e.interval((1 - ALPHA) ** (1 / comparisons)) for e in estimates]
+    intervals = [e.interval(1 - ALPHA) for e in estimates]
+    low = max(max(below, -above) for below, above in bands)
+    return bands, intervals, low, max(max(-below, above) for below, above in intervals)
+
+
+def _largest(values: Sequence[float]) -> int:
+    """The index of the value furthest from 0; of ties (1e-9) the first."""
+    return int(np.argmax(np.round(np.abs(values), 9)))
