@@ -97,7 +97,9 @@ class Run:
         retry_failed: bool = False,
         progress: Callable[[Snapshot], None] | None = None,
     ) -> None:
-        check_judges(plan, secrets)
+        known = next((info for info in store.runs() if info.identity == plan.identity), None)
+        if retry_failed or known is None or known.done < known.planned:
+            check_judges(plan, secrets)  # a run that is over needs no judge
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._progress = retry_failed, progress
