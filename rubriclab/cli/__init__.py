@@ -1,0 +1,1 @@
+"""The command line: words in, one answer and one exit code out."""

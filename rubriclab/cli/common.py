@@ -1,0 +1,72 @@
+"""What commands share: the store that is meant, a run by name, progress on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from rubriclab.model.text import LabError
+
+if TYPE_CHECKING:
+    from rubriclab.notebook import Lab, Run
+    from rubriclab.runs.runner import Snapshot
+
+StorePath = Annotated[Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")]
+Json = Annotated[bool, Parameter(help="Print one JSON document.", negative="")]
+
+
+def store_path(store: Path | None) -> Path:
+    """The store's file: the option, else the environment's, else lab.duckdb here."""
+    return store or Path(os.environ.get("RUBRICLAB_STORE") or "lab.duckdb")
+
+
+@contextmanager
+def opened(store: Path | None, *, must_exist: bool = True) -> Iterator[Lab]:
+    """The lab at ``store``, closed at the end. Raises LabError where a store is needed and none is there."""
+    from rubriclab.notebook import open_lab
+
+    path = store_path(store)
+    if must_exist and not path.is_file():
+        raise LabError(f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store.")
+    lab = open_lab(path)
+    try:
+        yield lab
+    finally:
+        lab.close()
+
+
+@contextmanager
+def run_of(name: str, store: Path | None) -> Iterator[Run]:
+    """A run of the store by id, beginning or name; else the run that a file holds (a table of judgments, a run's zip)."""
+    from rubriclab.notebook import read
+
+    path = Path(name)
+    if path.suffix and path.is_file():
+        yield read(path)
+        return
+    with opened(store) as lab:
+        yield lab.run(name)
+
+
+def progress_line() -> Callable[[Snapshot], None]:
+    """A function that keeps one line of progress on standard error where that is a terminal."""
+    shown = sys.stderr.isatty()
+
+    def show(snapshot: Snapshot) -> None:
+        if not shown:
+            return
+        left = "" if snapshot.seconds_left is None else f", about {snapshot.seconds_left:,.0f} s left"
+        stage = f" · {snapshot.stage}" if snapshot.stage else ""
+        print(
+            f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} calls{left}{stage}", end="", file=sys.stderr, flush=True
+        )
+        if snapshot.state not in ("planned", "running", "pausing"):
+            print(file=sys.stderr)
+
+    return show

@@ -1,0 +1,90 @@
+"""Commands that carry in and out: import judgments or runs, export reports, tables and runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from rubriclab.cli.common import Json, StorePath, opened, run_of
+from rubriclab.cli.main import Outcome
+from rubriclab.model.text import LabError, count
+
+
+def import_file(
+    *files: Path,
+    kind: Annotated[
+        Literal["scores", "criteria"] | None, Parameter(help="What the table holds, where its columns do not tell.")
+    ] = None,
+    columns: Annotated[list[str] | None, Parameter(help="ours=theirs, again and again.", negative="")] = None,
+    name: Annotated[str | None, Parameter(help="The run's name.")] = None,
+    store: StorePath = None,
+    json: Json = False,
+) -> Outcome:
+    """Bring in judgments made elsewhere (CSV, TSV, JSON, JSONL, Parquet, Excel) or a run's zip.
+
+    Parameters
+    ----------
+    files
+        One run each.
+    """
+    from rubriclab.notebook import read
+
+    if not files:
+        raise LabError("Name at least one file, as: rubriclab import judgments.csv")
+    mapping = dict(_pair(text) for text in columns or [])
+    # All are read before any is kept: a refused file leaves no run and no store behind.
+    made = [
+        (path, None if path.suffix == ".zip" else read(path, kind, columns=mapping, name=name or path.stem))
+        for path in files
+    ]
+    imported = []
+    with opened(store, must_exist=False) as lab:
+        for path, run in made:
+            if run is None:
+                from rubriclab.store.bundle import import_bundle
+
+                info = lab.store.run(import_bundle(lab.store, path))
+            else:
+                info = lab.store.run(lab.store.add_table(run.table))
+            imported.append({"run": info.id, "name": info.name, "judgments": info.done})
+    if json:
+        document: dict[str, Any] = dict(imported[0])
+        return Outcome(document if len(imported) == 1 else document | {"runs": imported})
+    lines = [
+        f"{entry['name']}: {count(int(str(entry['judgments'])), 'call')} · rubriclab results {entry['run']}"
+        for entry in imported
+    ]
+    return Outcome("\n".join(lines))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    ours, sign, theirs = text.partition("=")
+    if not sign or not ours.strip() or not theirs.strip():
+        raise LabError(f"--columns {text}: expected ours=theirs, as --columns score=rating.")
+    return ours.strip(), theirs.strip()
+
+
+def export(
+    run: str,
+    *,
+    out: Annotated[
+        Path, Parameter(help="The file; its ending decides: .html report, .zip run, .csv judgments, .tex table.")
+    ],
+    texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.", negative="")] = False,
+    title: str | None = None,
+    store: StorePath = None,
+    json: Json = False,
+) -> Outcome:
+    """Carry a run out as a file.
+
+    Parameters
+    ----------
+    run
+        A run (id, a beginning of it, name) or a file.
+    """
+    with run_of(run, store) as chosen:
+        path = chosen.export(out, texts=texts, title=title)
+        said = {"run": chosen.id or "", "name": chosen.table.name, "file": str(path)}
+    return Outcome(said if json else f"Wrote {path} ({path.stat().st_size:,} bytes).")

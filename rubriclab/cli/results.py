@@ -1,0 +1,139 @@
+"""Commands that show: results, judgments, the list of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from rubriclab.cli.common import Json, StorePath, opened, run_of
+from rubriclab.cli.main import DONE, MEND, STOPPED, Outcome
+from rubriclab.model.text import LabError, count, shorten
+
+Unit = Literal["auto", "item", "block", "prompt"]
+
+
+def results(
+    run: str,
+    *,
+    against: Annotated[str | None, Parameter(help="A run, or a condition's number: rows A - B are added.")] = None,
+    topic: Annotated[str | None, Parameter(help="Only this topic's numbers.")] = None,
+    unit: Annotated[Unit | None, Parameter(help="What counts as independent.")] = None,
+    smallest: Annotated[
+        float | None, Parameter(help="The smallest change of the mean that matters, in steps of the scale.")
+    ] = None,
+    store: StorePath = None,
+    json: Json = False,
+) -> Outcome:
+    """Is the judge biased by order, by how much, and what to do: the answer, then every number.
+
+    Parameters
+    ----------
+    run
+        A run (id, a beginning of it, name) or a file: a table of judgments or a run's zip.
+    """
+    from rubriclab.cli.against import contrast_rows
+    from rubriclab.sinks.table import document
+    from rubriclab.sinks.text import findings_text, rows_text
+
+    with run_of(run, store) as chosen:
+        if unit is not None or smallest is not None:
+            chosen = chosen.read_as(unit=unit, smallest=smallest)
+        extra = [] if against is None else contrast_rows(chosen, against)
+        code = {"finished": DONE, "failed": MEND}.get(chosen.table.state, STOPPED)
+        if json:
+            said: dict[str, Any] = document(chosen.findings, extra=extra)
+            if topic is not None:
+                said["rows"] = [row for row in said["rows"] if row["topic"] == topic]
+            return Outcome(said, DONE if code == STOPPED else code)
+        text = findings_text(chosen.findings, topic=topic)
+        if extra:
+            text += "\n\nDifferences (A - B)\n" + rows_text(extra)
+        return Outcome(text, DONE if code == STOPPED else code)
+
+
+def judgments(
+    run: str,
+    *,
+    condition: int | None = None,
+    item: str | None = None,
+    position: int | None = None,
+    score: float | None = None,
+    status: Literal["ok", "unparsed", "refused", "truncated", "error"] | None = None,
+    limit: Annotated[int, Parameter(help="At most so many.")] = 50,
+    store: StorePath = None,
+    json: Json = False,
+) -> Outcome:
+    """Single judgments: what was shown, what came back.
+
+    Parameters
+    ----------
+    run
+        A run (id, a beginning of it, name) or a file.
+    """
+    with run_of(run, store) as chosen:
+        frame = chosen.judgments(
+            condition=condition, item=item, position=position, score=score, status=status, limit=limit
+        )
+    rows = [{key: _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+    if json:
+        return Outcome({"judgments": rows})
+    lines = []
+    for row in rows:
+        score_text = row["status"] if row["score"] is None else f"score {row['score']:g}"
+        reply = f" · {shorten(str(row['reply']), 80)}" if row.get("reply") else ""
+        lines.append(f"{row['item_id']} · listed {row['ordering']} · {score_text}{reply}")
+    return Outcome("\n".join(lines) if lines else "No judgment matches.")
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON knows it: NaN and NA are null."""
+    if value is None or value != value:
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def runs(
+    run: Annotated[str | None, Parameter(help="A run: id, a beginning of it, or name.")] = None,
+    *,
+    rename: Annotated[str | None, Parameter(help="Give the run another name.")] = None,
+    delete: Annotated[bool, Parameter(help="Delete the run and its judgments.", negative="")] = False,
+    backup: Annotated[Path | None, Parameter(help="Copy the whole store to a new file.")] = None,
+    store: StorePath = None,
+    json: Json = False,
+) -> Outcome:
+    """The runs of the store; rename or delete one, or back the store up."""
+    if (rename is not None or delete) and run is None:
+        raise LabError("Name the run that is meant, as: rubriclab runs RUN --rename NAME.")
+    with opened(store) as lab:
+        if backup is not None:
+            lab.store.backup(backup)
+            return Outcome({"backup": str(backup)} if json else f"The store was copied to {backup}.")
+        if run is not None:
+            info = lab.store.run(run)
+            if delete:
+                lab.store.delete(info.id)
+                return Outcome(
+                    {"deleted": info.id} if json else f"Deleted {info.name} and its {count(info.done, 'call')}."
+                )
+            if rename is not None:
+                lab.store.rename(info.id, rename)
+            listed = [lab.store.run(info.id)]
+        else:
+            listed = lab.store.runs()
+    if json:
+        fields = ("id", "name", "state", "reason", "planned", "done", "reorder")
+        return Outcome(
+            {
+                "runs": [
+                    {name: getattr(info, name) for name in fields} | {"created": str(info.created)} for info in listed
+                ]
+            }
+        )
+    lines = [
+        f"{info.id} · {info.name} · {info.state} · {info.done:,} of {count(info.planned, 'call')}"
+        + (f" · {info.reason}" if info.reason else "")
+        for info in listed
+    ]
+    return Outcome("\n".join(lines) if lines else "No runs yet. Try: rubriclab run demo --items 20")

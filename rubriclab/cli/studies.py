@@ -1,0 +1,156 @@
+"""Commands that ask: the lab's pages, a plan, a run, the judges of this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from rubriclab.cli.common import Json, StorePath, progress_line, store_path
+from rubriclab.cli.main import DONE, MEND, STOPPED, Outcome
+from rubriclab.model.text import LabError, count
+
+
+def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
+    """Start the lab's pages on this machine.
+
+    Parameters
+    ----------
+    port
+        The port on 127.0.0.1.
+    """
+    import rubriclab
+
+    package = Path(rubriclab.__file__).parent
+    home = package.parent if (package.parent / "app.py").is_file() else package / "lab"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    environment = os.environ | {"RUBRICLAB_STORE": str(store_path(store).absolute())}
+    code = subprocess.call(command, cwd=home, env=environment)
+    return Outcome("The lab has ended.", DONE if code in (0, -2, 130) else MEND)
+
+
+def plan(
+    study: str,
+    *,
+    show: Annotated[int, Parameter(help="Print the prompts of the first N orders.")] = 0,
+    json: Json = False,
+) -> Outcome:
+    """What a study would ask: calls, time, price, what it can find, and the prompts.
+
+    Parameters
+    ----------
+    study
+        A study file (TOML), or demo.
+    """
+    from rubriclab.runs.estimate import estimate
+    from rubriclab.runs.loading import plan_of_file
+
+    planned = plan_of_file(study)
+    shown = [
+        {"order": list(call.ordering.labels), "messages": [dict(message) for message in call.messages]}
+        for call in planned.orders_of_first_item()[:show]
+    ]
+    about = estimate(planned)
+    if json:
+        conditions = [
+            {"judge": c.judge, "strategy": c.strategy, "reorder": c.reorder, "calls": calls}
+            for c, calls in zip(planned.conditions, planned.planned, strict=True)
+        ]
+        document: dict[str, Any] = about.document() | {
+            "name": planned.study.name,
+            "conditions": conditions,
+            "notes": list(planned.notes),
+        }
+        return Outcome(document | ({"shown": shown} if show else {}))
+    lines = [planned.study.name, *about.sentences(), *planned.notes]
+    for number, prompt in enumerate(shown, 1):
+        lines += ["", f"Order {number}: {' · '.join(prompt['order'])}"]
+        lines += [f"[{message['role']}]\n{message['content']}" for message in prompt["messages"]]
+    return Outcome("\n".join(lines))
+
+
+def run(
+    study: str,
+    *,
+    items: Annotated[int | None, Parameter(help="Judge only the first N items.")] = None,
+    max_calls: Annotated[int | None, Parameter(help="Pause after so many calls.")] = None,
+    max_money: Annotated[float | None, Parameter(help="Pause at this price.")] = None,
+    retry_failed: Annotated[bool, Parameter(help="Ask again what ended in an error.", negative="")] = False,
+    drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
+    store: StorePath = None,
+    json: Json = False,
+) -> Outcome:
+    """Ask what a study has not asked yet; the same command goes on with a stopped run.
+
+    Parameters
+    ----------
+    study
+        A study file (TOML), or demo: the lab's sample and its small judge.
+    """
+    from rubriclab.notebook import run as run_study
+
+    if items is not None and items < 1:
+        raise LabError(f"--items is {items}; expected 1 or more.")
+    made = run_study(
+        study, store_path(store), items=items, drop=tuple(drop or ()), max_calls=max_calls, max_money=max_money,
+        retry_failed=retry_failed, progress=progress_line(),
+    )  # fmt: skip
+    info = made.info()
+    code = {"finished": DONE, "failed": MEND}.get(info.state, STOPPED)
+    if json:
+        said: str | dict[str, Any] = {
+            "run": info.id, "name": info.name, "state": info.state, "reason": info.reason, "planned": info.planned, "done": info.done,
+        }  # fmt: skip
+    else:
+        ending = f": {info.reason}" if info.reason else ""
+        lines = [f"{info.name}: {info.state}{ending} · {info.done:,} of {count(info.planned, 'call')}"]
+        if info.state == "finished":
+            lines += ["", made.text()]
+        elif info.state != "failed":
+            lines.append("The same command goes on where it stopped.")
+        said = "\n".join(lines)
+    made.close()
+    return Outcome(said, code)
+
+
+def judges(
+    *,
+    local: Annotated[bool, Parameter(help="Look for servers on this machine.", negative="")] = False,
+    test: Annotated[str | None, Parameter(help="Ask one call of a judge: a model of the lab, or a base URL.")] = None,
+    model: Annotated[str | None, Parameter(help="The model to ask for at a base URL.")] = None,
+    key_env: Annotated[str | None, Parameter(help="The environment variable with the key.")] = None,
+    json: Json = False,
+) -> Outcome:
+    """The judges that this machine offers; with --test, whether one answers."""
+    from rubriclab.judges.probe import find_servers, test_judge
+    from rubriclab.judges.weights import CATALOGUE
+    from rubriclab.model.judge import JudgeSettings
+
+    if test is not None:
+        address = test.startswith(("http://", "https://"))
+        settings = JudgeSettings(
+            name=model or test[:100], kind="openai" if address else "embedded", model=model or test,
+            base_urls=(test,) if address else (), key_env=key_env,
+        )  # fmt: skip
+        report = test_judge(settings)
+        return Outcome(report.document() if json else report.sentence(), DONE if report.ok else MEND)
+    embedded = [
+        {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()} for entry in CATALOGUE.values()
+    ]
+    servers = (
+        [{"base_url": server.base_url, "models": list(server.models)} for server in find_servers()] if local else []
+    )
+    if json:
+        return Outcome({"embedded": embedded, "servers": servers})
+    lines = [
+        f"{e['name']}: {e['megabytes']} MB, {'on this machine' if e['here'] else 'fetched on first use'}"
+        for e in embedded
+    ]
+    lines += [f"{s['base_url']}: {', '.join(s['models']) or 'no models named'}" for s in servers]
+    if local and not servers:
+        lines.append("No server answers on the ports that vLLM, llama.cpp, Ollama and others use.")
+    return Outcome("\n".join(lines))

@@ -1,0 +1,286 @@
+"""The lab in Python: a file, a frame, a study or a store in; runs with their rows, sentences, charts and exports out.
+
+``import rubriclab as rl`` gives ``rl.read``, ``rl.open`` and ``rl.run``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.operations import contrast
+from rubriclab.core.topic import Findings, Row
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.study import ReadingPart, Smallest
+from rubriclab.model.text import LabError
+
+if TYPE_CHECKING:
+    from rubriclab.runs.runner import Snapshot
+    from rubriclab.store.store import RunInfo, Store
+
+Kind = Literal["scores", "criteria"]
+
+
+class Run:
+    """A run's judgments and all that they say. ``store`` and ``id`` are None for a run that is in no store."""
+
+    def __init__(
+        self,
+        table: JudgmentTable,
+        reading: ReadingPart | None = None,
+        *,
+        store: Store | None = None,
+        id: str | None = None,
+    ) -> None:
+        self.table, self.store, self.id = table, store, id
+        self.reading = reading or ReadingPart.model_validate(dict(table.reading))
+
+    def __repr__(self) -> str:
+        return f"Run({self.table.name!r}, {len(self.table.rows):,} judgments, {self.table.state})"
+
+    def info(self) -> RunInfo:
+        """Name, state and counts as the store has them. Raises LabError for a run that is in no store."""
+        if self.store is None or self.id is None:
+            raise LabError(f"“{self.table.name}” is in no store: it was read from a file.")
+        return self.store.run(self.id)
+
+    def close(self) -> None:
+        """Let go of the store, so that another process can open it."""
+        if self.store is not None:
+            self.store.close()
+
+    @cached_property
+    def findings(self) -> Findings:
+        """Every number of the run, computed once."""
+        return Findings(Judgments(self.table, self.reading.unit), self.reading)
+
+    def rows(self, topic: str | None = None, measure: str | None = None, condition: int | None = None) -> pd.DataFrame:
+        """One row a number: topic, measure, condition, what it is about, value, low, high, level, units, n, p, verdict."""
+        from rubriclab.sinks.table import frame
+
+        rows = frame(self.findings)
+        for column, wanted in (("topic", topic), ("measure", measure), ("condition", condition)):
+            if wanted is not None:
+                rows = rows[rows[column] == wanted]
+        return rows.reset_index(drop=True)
+
+    def text(self) -> str:
+        """The answer in words, then every number: what ``results`` prints."""
+        from rubriclab.sinks.text import findings_text
+
+        return findings_text(self.findings)
+
+    def document(self) -> dict[str, Any]:
+        """What ``results --json`` prints (format 2)."""
+        from rubriclab.sinks.table import document
+
+        return document(self.findings)
+
+    def chart(self, measure: str, *, judge: str | None = None) -> Any:
+        """A Plotly figure of one measure. Raises LabError for a measure that no chart shows here."""
+        from rubriclab.sinks.charts import chart_of
+
+        return chart_of(self.findings, measure, judge=judge)
+
+    def judgments(self, **filters: Any) -> pd.DataFrame:
+        """One row a judgment: item_id, condition, ordering, score, expected, position, status (and the reply, from a store).
+
+        ``filters``: condition, item (an item_id), position, score, status, limit.
+        """
+        from rubriclab.sinks.table import judgments_frame
+
+        if self.store is not None and self.id is not None:
+            return self.store.judgments(self.id, **filters)
+        return judgments_frame(self.table, **filters)
+
+    def read_as(
+        self,
+        unit: str | None = None,
+        smallest: float | None = None,
+        *,
+        share: float | None = None,
+        single: float | None = None,
+    ) -> Run:
+        """The same judgments under another unit or other smallest effects (mean in steps of the scale)."""
+        changes = {"mean": smallest, "share": share, "single": single}
+        sizes = self.reading.smallest.model_dump() | {key: value for key, value in changes.items() if value is not None}
+        reading = ReadingPart.model_validate(
+            {"unit": unit or self.reading.unit, "smallest": Smallest.model_validate(sizes)}
+        )
+        return Run(self.table, reading, store=self.store, id=self.id)
+
+    def minus(self, other: Run) -> Contrast:
+        """A - B, number by number, paired on the units that both have."""
+        return Contrast(contrast(self.findings.rows, other.findings.rows))
+
+    def export(self, path: str | Path, *, texts: bool = False, title: str | None = None) -> Path:
+        """Write the run to a file; the ending decides: .html report, .zip run, .csv judgments, .tex table of numbers.
+
+        ``texts``: the report shows one answer word for word. A file that was there stays whole until the new one is.
+        """
+        from rubriclab.data.outfiles import csv_text, write_atomically
+
+        path = Path(path)
+        if path.suffix == ".html":
+            from rubriclab.sinks.report import report_html
+
+            content = report_html(self.findings, title=title or self.table.name, texts=texts).encode()
+        elif path.suffix == ".zip":
+            from rubriclab.sinks.table import frame
+            from rubriclab.store.bundle import bundle_bytes
+
+            content = bundle_bytes(self.table, self.store, self.id, csv_text(frame(self.findings)))
+        elif path.suffix == ".csv":
+            content = csv_text(self.judgments(limit=None)).encode()
+        elif path.suffix == ".tex":
+            from rubriclab.sinks.table import latex
+
+            content = latex(self.findings).encode()
+        else:
+            raise LabError(f"{path.name} ends in “{path.suffix}”; expected .html, .zip, .csv or .tex.")
+        write_atomically(path, content)
+        return path
+
+
+class Contrast:
+    """The differences of two runs (or of two conditions): rows as a frame."""
+
+    def __init__(self, differences: list[Row]) -> None:
+        self.differences = differences
+
+    def rows(self) -> pd.DataFrame:
+        from rubriclab.sinks.table import frame_of_rows
+
+        return frame_of_rows(self.differences)
+
+
+class Lab:
+    """A store of runs. Use it in a ``with`` block, or call ``close``: one process has a store at a time."""
+
+    def __init__(self, path: str | Path) -> None:
+        from rubriclab.store.store import Store
+
+        self.store = Store.open(Path(path))
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    def runs(self) -> pd.DataFrame:
+        """One row a run: id, name, state, judges, planned and done calls, when."""
+        columns = ("id", "name", "state", "reorder", "judges", "planned", "done", "created", "reason")
+        return pd.DataFrame(
+            [{name: getattr(run, name) for name in columns} for run in self.store.runs()], columns=columns
+        )
+
+    def run(self, name: str) -> Run:
+        """A run by its id, a unique beginning of it, or its name. Raises LabError where there is none."""
+        info = self.store.run(name)
+        return Run(self.store.table(info.id), store=self.store, id=info.id)
+
+
+def open_lab(path: str | Path = "lab.duckdb") -> Lab:
+    """The store at ``path``, made where there is none."""
+    return Lab(path)
+
+
+def read(
+    source: str | Path | pd.DataFrame,
+    kind: Kind | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Run:
+    """A run from judgments made elsewhere (a table of scores or criteria, or a frame) or from a run's zip.
+
+    ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
+    """
+    from rubriclab.data.scores import read_judgments
+    from rubriclab.data.tables import read_table, table_of_frame
+    from rubriclab.store.bundle import read_bundle
+
+    if isinstance(source, pd.DataFrame):
+        table = table_of_frame(source, name or "frame")
+    else:
+        path = Path(source)
+        if path.suffix == ".zip":
+            return Run(read_bundle(path))
+        table = read_table(path, path.name)
+    judged = read_judgments(table, kind=kind, columns=dict(columns or {}))
+    return Run(judged if name is None else replace(judged, name=name))
+
+
+def run(
+    study: str | Path,
+    store: str | Path = "lab.duckdb",
+    *,
+    items: int | None = None,
+    drop: tuple[str, ...] = (),
+    max_calls: int | None = None,
+    max_money: float | None = None,
+    retry_failed: bool = False,
+    secrets: Mapping[str, str] | None = None,
+    progress: Callable[[Snapshot], None] | None = None,
+) -> Run:
+    """Ask what a study has not asked yet, and come back with the run; its store stays open until ``Run.close``.
+
+    ``study``: a TOML file, or ``demo`` for the sample with the embedded judge. ``progress`` is called twice a second.
+    Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
+    """
+    from rubriclab.runs.loading import plan_of_file
+    from rubriclab.store.store import Store
+
+    plan = plan_of_file(study, items=items, drop=drop)
+    opened = Store.open(Path(store))
+    try:
+        info = asked(
+            opened,
+            plan,
+            max_calls=max_calls,
+            max_money=max_money,
+            retry_failed=retry_failed,
+            secrets=secrets,
+            progress=progress,
+        )
+        return Run(opened.table(info), store=opened, id=info)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def asked(store: Store, plan: Any, *, progress: Callable[[Snapshot], None] | None = None, **limits: Any) -> str:
+    """Run a plan in this thread until it ends or pauses; the run's id. A KeyboardInterrupt pauses it first."""
+    from rubriclab.runs.runner import Run as Running
+
+    running = Running(store, plan, **limits).start()
+    try:
+        for _ in _ticks():
+            snapshot = running.wait(0.5)
+            if progress is not None:
+                progress(snapshot)
+            if snapshot.state not in ("planned", "running", "pausing"):
+                return str(running.id)
+    except KeyboardInterrupt:
+        running.pause("stopped by Ctrl-C")
+        with contextlib.suppress(KeyboardInterrupt):
+            running.wait(60)
+        raise
+    return str(running.id)
+
+
+def _ticks() -> Iterator[float]:
+    while True:
+        yield time.monotonic()

@@ -1,0 +1,91 @@
+"""A study file in, its plan out: data and rubric are read from beside the file (or are the lab's own sample)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rubriclab.data.items import guess_columns, items_of
+from rubriclab.data.rubrics import read_rubric, rubric_of
+from rubriclab.data.sample import sample, sample_rubric
+from rubriclab.data.tables import read_table
+from rubriclab.model.data import DataSet, Rubric
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.study import DataPart, DesignPart, Study, read_study
+from rubriclab.model.text import LabError
+from rubriclab.study.plan import Plan, plan
+
+
+def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:
+    """The plan of a study file, or of the lab's own sample for ``demo``.
+
+    ``items``: only the first so many items; ``drop``: judges that are left out. Raises LabError for whatever the file,
+    its data or its rubric cannot be.
+    """
+    if str(path) == "demo":
+        study = demo_study(items)
+        folder = Path.cwd()
+    else:
+        path = Path(path)
+        study, folder = read_study(path), path.parent
+    unknown = set(drop) - {judge.name for judge in study.judges}
+    if unknown:
+        known = ", ".join(judge.name for judge in study.judges)
+        raise LabError(f"--drop {sorted(unknown)[0]}: the study has no such judge; it has {known}.")
+    judges = tuple(judge for judge in study.judges if judge.name not in drop)
+    if not judges:
+        raise LabError("--drop leaves no judge: keep at least one.")
+    study = study.model_copy(update={"judges": judges})
+    rubric = rubric_of_study(study, folder)
+    dataset = dataset_of(study.data[0], folder, rubric)
+    if items is not None:
+        dataset = DataSet(dataset.name, dataset.items[: max(items, 1)], dataset.origin)
+    return plan(study, dataset, rubric)
+
+
+def demo_study(items: int | None = None) -> Study:
+    """The sample's answers judged by the small embedded model, options in every balanced order."""
+    return Study(
+        name="Sample" if items is None else f"Sample, {items} answers",
+        data=(DataPart(sample=True, take=items),),
+        design=DesignPart(),
+        judges=(JudgeSettings(name="smollm2-135m", kind="embedded", model="smollm2-135m"),),
+    )
+
+
+def dataset_of(part: DataPart, folder: Path, rubric: Rubric) -> DataSet:
+    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them."""
+    if part.sample:
+        dataset = sample()
+    else:
+        path = folder / part.file
+        table = read_table(path, path.name)
+        columns = guess_columns(table, rubric).columns | part.columns
+        dataset = items_of(table, columns, name=part.name or path.stem)
+    return dataset if part.take is None else taken(dataset, part.take, part.seed)
+
+
+def taken(dataset: DataSet, take: int, seed: int) -> DataSet:
+    """At most ``take`` items, drawn by the seed; those of one prompt stay together, in the data's own order."""
+    import random
+
+    groups: dict[str, list[int]] = {}
+    for code, item in enumerate(dataset.items):
+        groups.setdefault(item.prompt or item.block or f"item {item.item_id}", []).append(code)
+    kept: list[int] = []
+    for name in random.Random(seed).sample(sorted(groups), len(groups)):
+        if len(kept) + len(groups[name]) <= take or not kept:
+            kept += groups[name]
+    return DataSet(dataset.name, tuple(dataset.items[code] for code in sorted(kept[:take])), dataset.origin)
+
+
+def rubric_of_study(study: Study, folder: Path) -> Rubric:
+    """The rubric of ``[rubric]``; the lab's own for the sample where the study names none."""
+    part = study.rubric
+    if part is None:
+        if not study.data[0].sample:
+            raise LabError('The study has no [rubric]; give one, as file = "rubric.yaml".')
+        return sample_rubric("writing" if study.design.reorder == "criteria" else "helpfulness")
+    if part.file:
+        path = folder / part.file
+        return read_rubric(path, path.name)
+    return rubric_of({"name": part.name or study.name, "criteria": part.criteria})
