@@ -118,6 +118,17 @@ def _items(database: Database, run: int) -> pd.DataFrame:
     return frame
 
 
+def texts(database: Database, run: RunInfo, names: Sequence[str]) -> pd.DataFrame:
+    """The named texts of a run's items in their order, empty where none is kept."""
+    rows = database.rows(
+        "SELECT t.texts FROM run_items i LEFT JOIN items t ON t.dataset = ? AND t.item = i.source WHERE i.run = ? "
+        "ORDER BY i.item",
+        [run.dataset, run.number],
+    )
+    kept = [json.loads(text or "{}") for (text,) in rows]
+    return pd.DataFrame({name: [body.get(name, "") for body in kept] for name in names}, dtype=object)
+
+
 def calls(database: Database, run: int) -> pd.DataFrame:
     """CALL_COLUMNS of the final calls in the order of their numbers."""
     return database.frame(f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE run = ? AND final ORDER BY call", [run])

@@ -25,6 +25,7 @@ from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
 TEXTS = ("response", "instruction", "reference")
+NAMES = ("item_id", "criterion", "block", "prompt", "candidate", "task")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,35 +119,19 @@ class Store:
                     cursor.execute("UPDATE datasets SET listed = true WHERE dataset = ?", [key])
             return key
         items = dataset.items
-        texts = [
-            _json({name: getattr(item, name) for name in (*TEXTS, "columns") if getattr(item, name)}) for item in items
-        ]
-        columns: dict[str, Any] = {
-            name: pa.array([_clean(getattr(item, name)) for item in items], pa.string())
-            for name in ("item_id", "criterion", "block", "prompt", "candidate", "task")
-        }
-        columns |= {"dataset": [key] * len(items), "item": list(range(len(items))), "texts": texts}
+        texts = [{name: getattr(item, name) for name in (*TEXTS, "columns") if getattr(item, name)} for item in items]
+        names = pd.DataFrame({name: [getattr(item, name) for item in items] for name in NAMES}, dtype=object)
         with self._db.transaction() as cursor:
-            cursor.execute(
-                "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?)",
-                [key, storable(dataset.name), storable(dataset.origin), len(items), listed, now()],
-            )
-            insert(cursor, "items", columns)
+            _insert_dataset(cursor, key, dataset.name, dataset.origin, listed, names, texts)
             given = [(k, rater, score) for k, item in enumerate(items) for rater, score in item.ratings.items()]
             if given:
                 numbers, raters, scores = zip(*given, strict=True)
-                insert(
-                    cursor,
-                    "ratings",
-                    {
-                        "dataset": [key] * len(given),
-                        "item": list(numbers),
-                        "rater": [storable(rater) for rater in raters],
-                        "criterion": pa.array([_clean(items[k].criterion) for k in numbers], pa.string()),
-                        "score": pa.array(scores, pa.float64()),
-                        "source": ["data"] * len(given),
-                    },
-                )
+                columns = {
+                    "dataset": [key] * len(given), "item": list(numbers), "rater": [storable(name) for name in raters],
+                    "criterion": pa.array([_clean(items[k].criterion) for k in numbers], pa.string()),
+                    "score": pa.array(scores, pa.float64()), "source": ["data"] * len(given),
+                }  # fmt: skip
+                insert(cursor, "ratings", columns)
         return key
 
     def dataset(self, key: str) -> DataSet:
@@ -253,20 +238,10 @@ class Store:
                     _json(made_with or {}), state, reason, int(sum(planned)), now(), now(),
                 ],
             )  # fmt: skip
-            insert(
-                cursor,
-                "conditions",
-                {
-                    "run": [number] * len(conditions),
-                    "condition": list(range(len(conditions))),
-                    "body": [_json(asdict(condition)) for condition in conditions],
-                    "planned": [int(calls) for calls in planned],
-                },
-            )
-            columns: dict[str, Any] = {
-                column: pa.array([_clean(value) for value in items[column]], pa.string())
-                for column in (*ITEM_COLUMNS[:-1], "unit_text")
-            }
+            bodies = [_json(asdict(condition)) for condition in conditions]
+            numbered = {"run": [number] * len(bodies), "condition": list(range(len(bodies)))}
+            insert(cursor, "conditions", numbered | {"body": bodies, "planned": [int(calls) for calls in planned]})
+            columns = _text_columns(items, (*ITEM_COLUMNS[:-1], "unit_text"))
             columns |= {
                 "run": np.full(len(items), number),
                 "item": np.arange(len(items)),
@@ -416,6 +391,10 @@ class Store:
         """All judgments of a run as columns; 2,000,000 take a second or two. Callers cache it by ``revision``."""
         return read.table(self._db, self.run(id))
 
+    def texts(self, id: str) -> pd.DataFrame:
+        """TEXTS of a run's items, one row an item, empty where none is kept."""
+        return read.texts(self._db, self.run(id), TEXTS)
+
     def calls(self, id: str) -> pd.DataFrame:
         """One row a final call: key, condition, status, text, tokens, seconds, error, ... for exports."""
         return read.calls(self._db, self.run(id).number)
@@ -432,19 +411,25 @@ class Store:
         """Texts and names of an item of a run: see ``read.item``."""
         return read.item(self._db, self.run(id), item)
 
-    def add_table(self, table: JudgmentTable, calls: pd.DataFrame | None = None, origin: str = "imported") -> str:
+    def add_table(
+        self,
+        table: JudgmentTable,
+        calls: pd.DataFrame | None = None,
+        study: Mapping[str, Any] | None = None,
+        origin: str = "imported",
+    ) -> str:
         """Keep a table of judgments as a run of its own. The same table again returns the run there is.
 
         ``calls``: what is known of its calls, as ``calls`` gives it. Texts in ``table.items`` (response, instruction,
         reference) are kept as an unlisted data set.
         """
-        hashed = pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64)
+        hashed = int(pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64))
         identity = digest(
-            "table", int(hashed), len(table.rows), [asdict(condition) for condition in table.conditions],
+            "table", hashed, len(table.rows), [asdict(condition) for condition in table.conditions],
             list(table.items["item_id"]), [ordering.shown for ordering in table.orderings],
         )[:32]  # fmt: skip
-        study = {"name": table.name, "reading": dict(table.reading)} | dict(table.made_with.get("study", {}))
-        made_with = {key: value for key, value in table.made_with.items() if key != "study"}
+        study = dict(study or {"name": table.name})
+        study["reading"] = dict(table.reading) or study.get("reading", {})
         with self._db.transaction() as cursor:
             known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
             if known:
@@ -453,11 +438,16 @@ class Store:
             key = self.create_run(
                 name=table.name, study=study, identity=identity, conditions=table.conditions, items=table.items,
                 planned=table.planned or _calls_of(table), dataset_id=identity if with_texts else "",
-                made_with=made_with, state=table.state, id=table.run,
+                made_with=table.made_with, state=table.state, id=table.run,
                 source=range(len(table.items)) if with_texts else None,
             )  # fmt: skip
             if with_texts:
-                self._keep_texts(cursor, identity, table, origin)
+                kept = [name for name in TEXTS if name in table.items]
+                texts = [
+                    {name: text for name, text in zip(kept, row, strict=True) if isinstance(text, str)}
+                    for row in table.items[kept].itertuples(index=False)
+                ]
+                _insert_dataset(cursor, identity, table.name, origin, False, table.items, texts)
             ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
             insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
             insert(cursor, "judgments", read.judgment_columns(number, table))
@@ -466,23 +456,26 @@ class Store:
         self.checkpoint()
         return key
 
-    def _keep_texts(self, cursor: duckdb.DuckDBPyConnection, key: str, table: JudgmentTable, origin: str) -> None:
-        """The texts of an import as an unlisted data set, item by item as in the run."""
-        frame, names = table.items, [name for name in TEXTS if name in table.items]
-        cursor.execute(
-            "INSERT INTO datasets VALUES (?, ?, ?, ?, false, ?)", [key, table.name, origin, len(frame), now()]
-        )
-        columns: dict[str, Any] = {
-            name: pa.array([_clean(value) for value in frame[name]], pa.string())
-            for name in ("item_id", "criterion", "block", "prompt", "candidate", "task")
-        }
-        texts = zip(*(frame[name] for name in names), strict=True)
-        columns |= {
-            "dataset": [key] * len(frame),
-            "item": list(range(len(frame))),
-            "texts": [_json({n: t for n, t in zip(names, row, strict=True) if isinstance(t, str)}) for row in texts],
-        }
-        insert(cursor, "items", columns)
+
+def _insert_dataset(
+    cursor: duckdb.DuckDBPyConnection,
+    key: str,
+    name: str,
+    origin: str,
+    listed: bool,
+    names: pd.DataFrame,
+    texts: Sequence[Mapping[str, Any]],
+) -> None:
+    """A data set and its items: ``names`` has the columns NAMES, ``texts`` what stands in each item."""
+    head = [key, storable(name), storable(origin), len(names), listed, now()]
+    cursor.execute("INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?)", head)
+    columns = _text_columns(names, NAMES)
+    columns |= {"dataset": [key] * len(names), "item": list(range(len(names))), "texts": [_json(t) for t in texts]}
+    insert(cursor, "items", columns)
+
+
+def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+    return {name: pa.array([_clean(value) for value in frame[name]], pa.string()) for name in names}
 
 
 def _calls_of(table: JudgmentTable) -> list[int]:

@@ -1,0 +1,1 @@
+"""Files that others wrote, read within bounds: answers, rubrics, judgments; and files written safely."""

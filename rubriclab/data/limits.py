@@ -1,0 +1,60 @@
+"""How much a file that others wrote may hold: one table of limits, checked before what they bound is built."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from rubriclab.model.data import MAX_ID as MAX_ID
+from rubriclab.model.text import LabError, shorten
+
+MB = 1_000_000
+MAX_FILE = 100 * MB
+MAX_UNPACKED = 500 * MB
+MAX_PLAIN = 2 * MB
+"""A rubric: what people write by hand."""
+MAX_ROWS = 2_000_000
+MAX_JUDGMENTS = 20_000_000
+MAX_COLUMNS = 4_000
+MAX_CELLS = 20_000_000
+MAX_JUDGMENT_CELLS = 200_000_000
+MAX_NAME = 1_000
+"""Signs of a column's name."""
+MAX_DEPTH = 64
+MAX_DIGITS = 300
+MAX_NODES = 100_000
+"""Values in a YAML file."""
+MAX_RATING = 1e9
+WORKER_MEMORY = 2_000 * MB
+WORKER_SECONDS = 10.0
+LARGE, LARGE_SECONDS = 10 * MB, 30.0
+"""A file of more than LARGE bytes may take LARGE_SECONDS."""
+
+
+def checked_file(path: str | Path, most: int = MAX_FILE) -> Path:
+    """``path`` where it is an ordinary file of at most ``most`` bytes; a pipe or a device is never waited for."""
+    path = Path(path).expanduser()
+    try:
+        known = path.stat()
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", None) or str(fault)
+        raise LabError(f"“{shorten(str(path))}” cannot be read: {why}. Check the name.") from None
+    if not stat.S_ISREG(known.st_mode):
+        kind = "a folder" if stat.S_ISDIR(known.st_mode) else "a pipe or a device"
+        raise LabError(f"“{shorten(str(path))}” cannot be read: it is {kind}, not a file. Name a file.")
+    if not os.access(path, os.R_OK):
+        raise LabError(f"“{shorten(str(path))}” cannot be read: permission denied.")
+    refuse_size(path.name, known.st_size, most)
+    return path
+
+
+def refuse_size(name: str, size: int, most: int = MAX_FILE) -> None:
+    """Raises LabError for nothing at all and for more than is read."""
+    if size > most:
+        raise LabError(
+            f"“{shorten(name)}” has {size / MB:,.1f} MB; at most {most / MB:,.0f} MB are read. Split it, or save it as "
+            "Parquet or .gz."
+        )
+    if size == 0:
+        raise LabError(f"“{shorten(name)}” is empty: it has no header and no rows. Check the export.")

@@ -1,0 +1,560 @@
+"""A file of any known kind in, a table of texts out: whole or not at all, no row bent, every fault with its line.
+
+CSV and its kin by ``csv.reader(strict=True)``, JSON by ``json.loads`` with its hooks, Parquet by DuckDB, Excel by
+openpyxl, each in the bounded worker; ``.gz`` may follow.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any, overload
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as compute
+
+from rubriclab.data import limits
+from rubriclab.data.limits import MB
+from rubriclab.data.outfiles import SHIELDED
+from rubriclab.data.worker import WORKER
+from rubriclab.model.text import LabError, look_alike, shorten, storable
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx", ".xlsm")
+SNIFFED_ROWS = 50
+CHUNK = 50_000
+OTHER_KINDS = {
+    b"\x89PNG": "a picture (PNG)", b"\xff\xd8\xff": "a picture (JPEG)", b"GIF8": "a picture (GIF)",
+    b"%PDF-": "a PDF document", b"PK\x03\x04": "a zip archive or an Office file", b"\x1f\x8b": "a gzip file",
+    b"7z\xbc\xaf": "an archive (7z)", b"PAR1": "a Parquet file", b"\xd0\xcf\x11\xe0": "an old Office file (.xls)",
+    b"SQLite format 3\0": "a database (SQLite)",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of texts. ``data``: Arrow strings, missing cells null; ``note``: what a reader should know.
+
+    ``separator``: of delimited text; ``first_line``: the line of the first row where each row is one line of the file.
+    """
+
+    name: str
+    data: pa.Table
+    note: str = ""
+    separator: str | None = None
+    first_line: int | None = None
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.data.column_names)
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(self.data)
+
+    def column(self, name: str) -> list[str]:
+        """The cells of a column, missing ones empty. Raises LabError for a column that is not there."""
+        values: list[str] = compute.fill_null(self._arrow(name), "").to_pylist()
+        return values
+
+    def coded(self, name: str) -> tuple[Any, list[str]]:
+        """(code of each row as an array, the distinct cells), missing cells as empty ones: for millions of rows."""
+        column = compute.fill_null(self._arrow(name), "").combine_chunks()
+        codes = column.dictionary_encode()
+        codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+        return codes.indices.to_numpy(zero_copy_only=False), codes.dictionary.to_pylist()
+
+    def _arrow(self, name: str) -> Any:
+        if name not in self.columns:
+            known = ", ".join(f"“{shorten(column, 30)}”" for column in self.columns[:12])
+            raise LabError(f"“{shorten(self.name)}” has no column “{shorten(name)}”; it has {known}.")
+        column = self.data.column(name)
+        return column.cast(pa.large_string()) if pa.types.is_dictionary(column.type) else column
+
+    def where(self, row: int, column: str = "") -> str:
+        """Where a cell stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
+        line = f"row {row + 1:,}" if self.first_line is None else f"line {row + self.first_line:,}"
+        return f"“{shorten(self.name)}”, {line}" + (f", column “{shorten(column)}”" if column else "")
+
+
+class Rows(Sequence[list[str]]):
+    """The rows of a table as lists of texts, made when asked for."""
+
+    def __init__(self, data: pa.Table) -> None:
+        self._data = data
+
+    def __len__(self) -> int:
+        return int(self._data.num_rows)
+
+    @overload
+    def __getitem__(self, k: int) -> list[str]: ...
+    @overload
+    def __getitem__(self, k: slice) -> list[list[str]]: ...
+    def __getitem__(self, k: int | slice) -> list[str] | list[list[str]]:
+        if isinstance(k, int):
+            if not -len(self) <= k < len(self):
+                raise IndexError(k)
+            return self[k : k + 1 or None][0]
+        start, stop, step = k.indices(len(self))
+        part = self._data.slice(start, max(stop - start, 0))
+        cells = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in part.columns]
+        return [list(row) for row in zip(*cells, strict=True)][::step]
+
+
+def read_table(source: str | Path | bytes, name: str = "", *, separator: str | None = None) -> Table:
+    """The table in a file or in the bytes of one; the ending of ``name`` says how it is read.
+
+    Raises LabError naming file, line, value and cure; nothing is padded, dropped or renamed.
+    """
+    name = name or (PurePath(str(source)).name if not isinstance(source, bytes) else "table.csv")
+    with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
+        file = as_file(source, name, Path(folder))
+        result = Path(folder, "result.arrow")
+        about = WORKER.run("table", file, name, separator=separator, result=str(result))
+        with pa.OSFile(str(result)) as arrow, pa.ipc.open_stream(arrow) as reader:
+            data = reader.read_all()
+    return Table(name, data, about["note"], about["separator"], about["first_line"])
+
+
+def as_file(source: str | Path | bytes, name: str, folder: Path, most: int = limits.MAX_FILE) -> Path:
+    """The path of a checked file; bytes are written to ``folder`` for the worker."""
+    if not isinstance(source, bytes):
+        return limits.checked_file(source, most)
+    limits.refuse_size(name, len(source), most)
+    file = folder / "upload"
+    file.write_bytes(source)
+    return file
+
+
+def table_of_frame(frame: pd.DataFrame, name: str = "frame") -> Table:
+    """A pandas frame as a table of texts, for notebooks. Raises LabError for columns that look alike."""
+    names = checked_names(name, [str(column) for column in frame.columns])
+    cells = [_array(_text(value) for value in frame.iloc[:, k].astype(object)) for k in range(frame.shape[1])]
+    if not len(frame):
+        raise LabError(f"“{shorten(name)}” has no rows.")
+    return Table(name, pa.Table.from_arrays(cells, names=names))
+
+
+# ---- in the worker
+
+
+def table_task(file: str, name: str, separator: str | None, result: str) -> dict[str, Any]:
+    """Reads ``file`` and writes Arrow to ``result``; returns note, separator and first_line."""
+    plain, path = name, Path(file)
+    if name.lower().endswith(".gz"):
+        plain, path = name[:-3], _unpacked(path, name, Path(result).with_name("unpacked"))
+    ending = PurePath(plain.lower()).suffix
+    if ending == ".parquet":
+        table = _parquet(path, name)
+    elif ending in (".xlsx", ".xlsm"):
+        table = _excel(path, name)
+    elif ending in (".json", ".jsonl", ".ndjson"):
+        text, note = _text_of(path.read_bytes(), name)
+        table = _json(text, name, ending == ".json", note)
+    elif ending in (".csv", ".tsv", ".txt"):
+        table = _delimited(path.read_bytes(), name, separator or ("\t" if ending == ".tsv" else None))
+    else:
+        raise LabError(
+            f"“{shorten(name)}” ends in “{shorten(ending)}”, which is no known kind of table. Use one of "
+            f"{', '.join(ENDINGS)}, each also with .gz."
+        )
+    if not table.data.num_rows:
+        raise LabError(f"“{shorten(name)}” has a header but no rows. Check the export.")
+    with pa.OSFile(result, "wb") as sink, pa.ipc.new_stream(sink, table.data.schema) as writer:
+        writer.write_table(table.data)
+    return {"note": table.note, "separator": table.separator, "first_line": table.first_line}
+
+
+def _unpacked(path: Path, name: str, target: Path) -> Path:
+    size = 0
+    try:
+        with gzip.open(path) as packed, target.open("wb") as out:
+            while chunk := packed.read(MB):
+                size += len(chunk)
+                if size > limits.MAX_UNPACKED:
+                    raise LabError(
+                        f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB; that much is read. "
+                        "Split it, or save it as Parquet."
+                    )
+                out.write(chunk)
+    except (OSError, EOFError) as fault:
+        raise LabError(
+            f"“{shorten(name)}” is not a whole gzip file: {shorten(str(fault), 100)}. Pack it again."
+        ) from None
+    limits.refuse_size(name, size, limits.MAX_UNPACKED)
+    return target
+
+
+def _text_of(content: bytes, name: str) -> tuple[str, str]:
+    """(the text, a note on its encoding); refuses what is no text."""
+    kind = next((words for mark, words in OTHER_KINDS.items() if content.startswith(mark)), "")
+    if kind:
+        raise LabError(f"“{shorten(name)}” is {kind}, whatever its name ends in. Give the table itself, as CSV.")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16"), "Read as UTF-16."
+    if b"\0" in content:
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        raise LabError(f"“{shorten(name)}”, line {line:,}: a NUL byte, which no text holds. Save it as UTF-8.")
+    try:
+        return content.decode("utf-8-sig"), ""
+    except UnicodeDecodeError as fault:
+        line = content.count(b"\n", 0, fault.start) + 1
+        return content.decode("latin-1"), f"Line {line:,} is not UTF-8: read as Latin-1. Check accents and quotes."
+
+
+def _array(cells: Iterable[str | None]) -> pa.Array:
+    return pa.array(cells, pa.large_string())
+
+
+def checked_names(name: str, names: Sequence[str]) -> list[str]:
+    """Names of columns, blank ones numbered. Raises LabError for names that look alike, that are texts, or too many."""
+    out = [storable(column).strip() or f"column {k + 1}" for k, column in enumerate(names)]
+    if len(out) > limits.MAX_COLUMNS:
+        raise LabError(f"“{shorten(name)}” has {len(out):,} columns; {limits.MAX_COLUMNS:,} are read. Leave some out.")
+    seen: dict[str, int] = {}
+    for k, column in enumerate(out):
+        if len(column) > limits.MAX_NAME:
+            raise LabError(
+                f"“{shorten(name)}”: the name of column {k + 1:,} has {len(column):,} signs (“{shorten(column, 40)}”); "
+                f"{limits.MAX_NAME:,} are read. Is the first row a header?"
+            )
+        first = seen.setdefault(look_alike(column), k)
+        if first != k:
+            raise LabError(
+                f"“{shorten(name)}”: columns {first + 1} and {k + 1} are named “{shorten(out[first])}” and "
+                f"“{shorten(column)}”; names must differ in more than case and blanks. Rename one."
+            )
+    return out
+
+
+# ---- delimited text
+
+
+def _delimited(content: bytes, name: str, separator: str | None) -> Table:
+    text, note = _text_of(content, name)
+    if not text.strip():
+        raise LabError(f"“{shorten(name)}” is empty: it has no header and no rows. Check the export.")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # line ends of old Macs
+    csv.field_size_limit(50 * MB)
+    used = separator or _sniffed(text, name)
+    try:
+        data, width = _columns_of(text, name, used)
+    except csv.Error:
+        _refuse_row(text, name, used)
+        raise
+    shielded, data = _unshielded(data)
+    notes = [note]
+    if shielded:
+        notes.append(f"The apostrophe before {shielded:,} cells that look like formulas was taken off.")
+    if width == 1:
+        notes.append("The file has one column. Is it separated by another sign than a comma?")
+    lines = text.count("\n", 0, len(text.rstrip("\r\n"))) + 1
+    return Table(name, data, " ".join(filter(None, notes)), used, 2 if lines == data.num_rows + 1 else None)
+
+
+def _sniffed(text: str, name: str) -> str:
+    """The separator that cuts the first rows into the same number of cells, the widest; a comma where none does."""
+    lines = text[:MB].splitlines(keepends=True)[: SNIFFED_ROWS * 4]
+    best, rank = ",", (0.0, 0)
+    for separator in SEPARATORS:
+        widths = []
+        try:
+            widths.extend(len(row) for row in csv.reader(lines, delimiter=separator) if row)
+        except csv.Error:
+            continue
+        widths = widths[:SNIFFED_ROWS]
+        if widths and widths[0] > 1:
+            score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
+            best, rank = (separator, score) if score > rank else (best, rank)
+    if rank[1] < 2:
+        heads = [line for line in lines if line.strip()][:SNIFFED_ROWS]
+        for sign in "^~:#":
+            if len(heads) > 1 and len({line.count(sign) for line in heads}) == 1 and sign in heads[0]:
+                raise LabError(
+                    f"“{shorten(name)}” looks separated by “{sign}”. Save it with commas, semicolons or tabs."
+                )
+    return best
+
+
+def _columns_of(text: str, name: str, separator: str) -> tuple[pa.Table, int]:
+    """Rows counted cell by cell, in parts of CHUNK rows that become Arrow columns."""
+    reader = (row for row in csv.reader(_lines(text), delimiter=separator, strict=True) if row)
+    names = checked_names(name, next(reader, []))
+    width, parts, rows = len(names), [], 0
+    while chunk := list(itertools.islice(reader, CHUNK)):
+        rows += len(chunk)
+        if set(map(len, chunk)) != {width}:
+            _refuse_row(text, name, separator)
+        _refuse_amount(name, rows, width)
+        parts.append(pa.Table.from_arrays([_array(cells) for cells in zip(*chunk, strict=True)], names=names))
+    return (pa.concat_tables(parts) if parts else pa.table({column: _array([]) for column in names})), width
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines with their ends, one by one: a StringIO would hold four bytes a sign."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def _refuse_amount(name: str, rows: int, columns: int) -> None:
+    if rows > limits.MAX_JUDGMENTS or rows * columns > limits.MAX_JUDGMENT_CELLS:
+        raise LabError(
+            f"“{shorten(name)}” has {rows:,} rows of {columns:,} columns or more; {limits.MAX_JUDGMENTS:,} rows and "
+            f"{limits.MAX_JUDGMENT_CELLS:,} cells are read. Split it, or leave columns out."
+        )
+
+
+def _refuse_row(text: str, name: str, separator: str) -> None:
+    """Raises LabError for the first row of another width than the header's, or with a broken quote."""
+    reader = csv.reader(_lines(text), delimiter=separator, strict=True)
+    start, width = 1, 0
+    try:
+        for row in reader:
+            width = width or len(row)
+            if row and len(row) != width:
+                raise LabError(
+                    f"“{shorten(name)}”, line {start:,}: {len(row)} cells, but the header names {width} columns. Put "
+                    f"double quotes around cells that hold {SEPARATORS.get(separator, 'the separator')}."
+                )
+            start = reader.line_num + 1
+    except csv.Error as fault:
+        raise LabError(
+            f"“{shorten(name)}”, line {start:,}: {fault}. A quote opened there is not closed as CSV asks."
+        ) from None
+
+
+def _unshielded(data: pa.Table) -> tuple[int, pa.Table]:
+    """(how many cells lost the apostrophe that kept a spreadsheet from computing them, the table without)."""
+    changed = 0
+    for k, name in enumerate(data.column_names):
+        column = data.column(k)
+        shielded = compute.match_substring_regex(column, SHIELDED)
+        if hits := compute.sum(shielded).as_py():
+            changed += hits
+            plain = compute.if_else(shielded, compute.utf8_slice_codeunits(column, 1), column)
+            data = data.set_column(k, name, plain)
+    return changed, data
+
+
+# ---- JSON
+
+
+def json_value(text: str, name: str) -> Any:
+    """The value of a JSON text: no key twice, no NaN, at most 300 digits a number, 64 levels and 20 million values.
+
+    Raises LabError naming line and column where the text is no JSON.
+    """
+    brackets = text.count("[") + text.count("{")
+    if brackets + text.count(",") > limits.MAX_CELLS:
+        raise LabError(f"“{shorten(name)}” holds more than {limits.MAX_CELLS:,} values; that many are read. Split it.")
+
+    def pairs(given: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(given)
+        if len(value) < len(given):
+            keys = [key for key, _ in given]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise LabError(
+                f"“{shorten(name)}”: the key “{shorten(twice)}” stands twice in one object. Keep one of them."
+            )
+        return value
+
+    def constant(word: str) -> Any:
+        raise LabError(f"“{shorten(name)}” holds {word}, which is no number. Leave the cell out, or write null.")
+
+    def whole(digits: str) -> int:
+        if len(digits) > limits.MAX_DIGITS:
+            raise LabError(
+                f"“{shorten(name)}” has a number of {len(digits):,} digits ({digits[:12]}…); {limits.MAX_DIGITS} are "
+                "read. Put it in quotes if it is an id."
+            )
+        return int(digits)
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=whole)
+    except json.JSONDecodeError as fault:
+        where = f"line {fault.lineno:,}, column {fault.colno:,}"
+        raise LabError(f"“{shorten(name)}”, {where}: not JSON ({fault.msg}). Check the export.") from None
+    except RecursionError:
+        raise LabError(f"“{shorten(name)}” is nested deeper than {limits.MAX_DEPTH} levels. Flatten it.") from None
+    if brackets > limits.MAX_DEPTH:
+        refuse_depth(value, name)
+    return value
+
+
+def refuse_depth(value: Any, name: str) -> None:
+    """Raises LabError where lists and objects stand in each other beyond 64 levels."""
+    level = [value]
+    for _ in range(limits.MAX_DEPTH + 1):
+        level = [
+            part
+            for outer in level
+            if isinstance(outer, dict | list)
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(part, dict | list)
+        ]
+        if not level:
+            return
+    raise LabError(
+        f"“{shorten(name)}” is nested deeper than {limits.MAX_DEPTH} levels; that many are read. Flatten it."
+    )
+
+
+def _json(text: str, name: str, whole: bool, note: str) -> Table:
+    """A list of records, ``{"data": [...]}``, or a record a line."""
+    heads = [line.strip() for line in text[:MB].split("\n") if line.strip()][:2]
+    by_line = len(heads) == 2 and all(line.startswith("{") and line.endswith("}") for line in heads)
+    if whole and not by_line:
+        value = json_value(text, name)
+        if isinstance(value, dict) and isinstance(value.get("data"), list):
+            value = value["data"]
+        places: Callable[[int], str] = lambda k: f"record {k + 1:,}"  # noqa: E731
+    else:
+        lines = [(k, line) for k, line in enumerate(text.split("\n"), 1) if line.strip()]
+        value = [json_value(line, f"{name}, line {number:,}") for number, line in lines]
+        places = lambda k: f"line {lines[k][0]:,}"  # noqa: E731
+    if not isinstance(value, list):
+        raise LabError(f"“{shorten(name)}” holds a JSON {_kind(value)}; expected a list of records.")
+    columns: dict[str, None] = {}
+    for k, record in enumerate(value):
+        if not isinstance(record, dict):
+            raise LabError(f"“{shorten(name)}”, {places(k)}: a JSON {_kind(record)}; expected an object of columns.")
+        columns |= dict.fromkeys(record)
+        if len(columns) > limits.MAX_COLUMNS:
+            break
+    names = checked_names(name, list(columns))
+    _refuse_amount(name, len(value), len(names))
+    cells = [_array(_text(record.get(column)) for record in value) for column in columns]
+    data = pa.Table.from_arrays(cells, names=names) if value else pa.table({})
+    return Table(name, data, note)
+
+
+def _kind(value: Any) -> str:
+    kinds = {dict: "object", list: "list", str: "text", bool: "truth value", type(None): "null"}
+    return kinds.get(type(value), "number")
+
+
+def _text(value: Any) -> str | None:
+    """A cell of JSON, Excel or a frame as text: whole numbers without a point, lists and objects as JSON."""
+    if value is None or value is pd.NaT or value is pd.NA:
+        return None
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list | tuple):
+        return storable(json.dumps(value, ensure_ascii=False, default=str))
+    if isinstance(value, float) and value != value:
+        return None  # a frame's sign for a missing cell; files cannot bring it
+    return str(value)
+
+
+# ---- Parquet
+
+
+def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
+    """A Parquet file through DuckDB with 500 MB, no other file and no network; ``texts`` casts every column.
+
+    Raises LabError for what is too large unpacked, and for bytes that are no UTF-8.
+    """
+    import duckdb
+
+    db = duckdb.connect(":memory:", config={"memory_limit": "500MB", "threads": 1, "temp_directory": ""})
+    try:
+        db.execute(f"""SET allowed_paths = [{_quoted(str(path), "'")}]""")
+        db.execute("SET enable_external_access = false")
+        file = db.read_parquet(str(path))
+        names = checked_names(name, file.columns)
+        ((rows,),) = file.aggregate("count(*)").fetchall()
+        _refuse_amount(name, rows, len(names))
+        quoted = [_quoted(column, '"') for column in file.columns]
+        if texts:
+            quoted = [
+                f"decode({column})" if str(kind) == "BLOB" else f"{column}::VARCHAR"
+                for column, kind in zip(quoted, file.types, strict=True)
+            ]
+        batches, size = [], 0
+        for batch in file.project(", ".join(quoted)).to_arrow_reader(10_000):
+            size += batch.nbytes
+            if size > limits.MAX_UNPACKED:
+                raise LabError(
+                    f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB; that much is read. Split it."
+                )
+            batches.append(batch.rename_columns(names))
+        return pa.Table.from_batches(batches) if batches else pa.table({column: [] for column in names})
+    except (duckdb.Error, OSError) as fault:
+        if "Out of Memory" in str(fault):
+            raise LabError(
+                f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it."
+            ) from None
+        words = shorten(str(fault).splitlines()[0], 160)
+        raise LabError(f"“{shorten(name)}” is not a Parquet file that can be read: {words}. Write it again.") from None
+    finally:
+        db.close()
+
+
+def _quoted(text: str, sign: str) -> str:
+    return sign + text.replace(sign, sign * 2) + sign
+
+
+def _parquet(path: Path, name: str) -> Table:
+    data = parquet_table(path, name, texts=True)
+    return Table(name, data.cast(pa.schema([(column, pa.large_string()) for column in data.column_names])))
+
+
+# ---- Excel
+
+
+def _excel(path: Path, name: str) -> Table:
+    """The first sheet, whatever its dimensions claim; its first row is the header."""
+    import zipfile
+
+    import openpyxl
+
+    try:
+        with zipfile.ZipFile(path) as book:
+            if sum(part.file_size for part in book.infolist()) > 2 * limits.MAX_FILE:
+                raise LabError(
+                    f"“{shorten(name)}” unpacks to more than {2 * limits.MAX_FILE // MB} MB. Save it as CSV."
+                )
+        # From bytes: the worker's file has no ending, which openpyxl asks for.
+        sheets = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
+        sheet = sheets.worksheets[0]
+        sheet.reset_dimensions()  # without it every row is as wide as the sheet claims
+        rows: list[list[Any]] = []
+        width = 0
+        for row in sheet.iter_rows(values_only=True):
+            last = next((k for k in range(len(row), 0, -1) if row[k - 1] is not None), 0)
+            width = max(width, last)
+            rows.append(list(row[:last]))
+            if width * len(rows) > limits.MAX_CELLS or width > limits.MAX_COLUMNS:
+                raise LabError(
+                    f"“{shorten(name)}” spreads over {width:,} columns and more rows than are read. Save as CSV."
+                )
+    except LabError:
+        raise
+    except Exception as fault:
+        words = shorten(f"{type(fault).__name__}: {fault}", 120)
+        raise LabError(
+            f"“{shorten(name)}” is not an Excel workbook that can be read ({words}). Save it as CSV."
+        ) from None
+    while rows and not rows[-1]:
+        rows.pop()
+    header = rows.pop(0) if rows else []
+    names = checked_names(name, [_text(cell) or "" for cell in [*header, *[None] * (width - len(header))]])
+    cells = [_array(_text(row[k]) if k < len(row) else None for row in rows) for k in range(width)]
+    others = sheets.sheetnames[1:]
+    note = f"Read the first sheet, “{sheets.sheetnames[0]}”; not read: {', '.join(others)[:200]}." if others else ""
+    return Table(name, pa.Table.from_arrays(cells, names=names) if names else pa.table({}), note, None, 2)

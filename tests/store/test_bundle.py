@@ -1,0 +1,199 @@
+"""Runs as zip files: written and read back, kept in a store, and refused where a hostile hand has been at them."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.model.text import LabError
+from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle, write_bundle
+from rubriclab.store.store import Store
+from tests.store.test_store import judgment, new_run
+
+CASES = sorted((Path(__file__).parents[1] / "oracle" / "cases").glob("*.zip"))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of three judgments, one of them an error."""
+    folder = tmp_path_factory.mktemp("bundle")
+    with Store.open(folder / "lab.duckdb") as store:
+        run = new_run(store)
+        with store.writer(run) as writer:
+            writer.add(judgment(1))
+            writer.add(judgment(2, item=1, order=1))
+            writer.add(judgment(3, condition=1, kind="timeout", error="no answer"))
+        store.set_state(run, "finished")
+        return write_bundle(store, run, folder / "run.zip", "topic,measure\r\n")
+
+
+def same(one: JudgmentTable, other: JudgmentTable) -> None:
+    pd.testing.assert_frame_equal(one.rows, other.rows, check_dtype=False)
+    pd.testing.assert_frame_equal(one.items, other.items, check_dtype=False)
+    assert (one.conditions, one.orderings, one.state) == (other.conditions, other.orderings, other.state)
+    if one.probabilities is None:
+        assert other.probabilities is None
+    else:
+        np.testing.assert_allclose(one.probabilities, other.probabilities, rtol=1e-6)
+
+
+def test_a_bundle_is_read_without_a_store(recorded: Path) -> None:
+    table = read_bundle(recorded)
+    assert table.rows["score"].tolist()[:2] == [2.0, 2.0]
+    assert table.rows["status"].tolist() == [0, 0, 4]
+    assert table.probabilities[0].tolist() == [0.25, 0.5, 0.25]
+    assert table.items["response"].tolist() == ["Hello there", "Go away"]
+    assert table.items["ratings"].tolist() == [{"ann": 2.0, "bo": 3.0}, {}]
+    assert (table.name, table.state, table.planned) == ("First", "finished", (4, 4))
+    assert table.reading == {"unit": "item"}
+
+
+def test_an_import_keeps_replies_texts_and_probabilities(recorded: Path, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "other.duckdb") as store:
+        run = import_bundle(store, recorded)
+        assert import_bundle(store, recorded) == run
+        assert store.call(run, 2)["error"] == "no answer"
+        assert store.call(run, 0)["item"]["response"] == "Hello there"
+        assert store.study(run)["name"] == "First"
+        again = write_bundle(store, run, tmp_path / "again.zip")
+        same(read_bundle(again), read_bundle(recorded))
+        assert store.datasets().empty  # texts of an import are no data set of the user's
+
+
+def test_the_same_run_is_the_same_file(recorded: Path) -> None:
+    table = read_bundle(recorded)
+    assert bundle_bytes(table) == bundle_bytes(table)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_recorded_cases_pass_through_bytes(path: Path, tmp_path: Path) -> None:
+    table = read_bundle(path)
+    assert len(table.rows)
+    copy = tmp_path / "copy.zip"
+    copy.write_bytes(bundle_bytes(table))
+    same(read_bundle(copy), table)
+
+
+def test_a_recorded_case_passes_through_a_store(tmp_path: Path) -> None:
+    path = next(path for path in CASES if path.stem == "criteria_balanced_4")
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        kept = store.table(import_bundle(store, path))
+    table = read_bundle(path)
+    pd.testing.assert_frame_equal(kept.rows, table.rows, check_dtype=False)
+    assert kept.items["criterion"].tolist() == table.items["criterion"].tolist()
+    assert kept.conditions == table.conditions
+
+
+# ---- hostile
+
+
+def repacked(path: Path, target: Path, **changes: Callable[[Any], Any]) -> Path:
+    """A copy whose parts went through ``changes``: study.json as a dict, the others as frames."""
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(target, "w") as out:
+        for name in archive.namelist():
+            content, change = archive.read(name), changes.get(name.partition(".")[0])
+            if change is not None and name == "study.json":
+                head = json.loads(content)
+                change(head)
+                content = json.dumps(head).encode()
+            elif change is not None:
+                frame = pd.read_parquet(io.BytesIO(content))
+                content = change(frame).to_parquet()
+            out.writestr(name, content)
+    return target
+
+
+def cell(column: str, value: Any, row: int = 0) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame = frame.astype({column: object})
+        frame.loc[row, column] = value
+        return frame.infer_objects() if not isinstance(value, str) else frame
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"judgments": cell("score", np.inf)}, r"judgments.parquet, row 1, column score: inf is not a number"),
+        ({"judgments": cell("position", 99)}, r"row 1, column position: 99 is not a position in the list shown"),
+        ({"judgments": cell("position", -1)}, r"column position: -1 is not a whole number from 0"),
+        ({"judgments": cell("repeat", 10**9)}, r"column repeat: 1000000000 is not"),
+        ({"judgments": cell("item", 7)}, r"column item: 7 is not"),
+        ({"judgments": cell("status", 5)}, r"column status"),
+        ({"judgments": lambda rows: pd.concat([rows, rows[:1].assign(item=1, condition=1)])}, r"a call of one condition"),
+        ({"judgments": lambda frame: pd.concat([frame, frame[:1]])}, r"row 4, column call: 0 is not a call that stands"),
+        ({"judgments": cell("score", 3.0)}, r"call 0 has the score 3 at position 2, but its reply is “2”"),
+        ({"judgments": lambda frame: frame.drop(columns="mass")}, r"lacks the columns mass"),
+        ({"calls": cell("call", 77)}, r"calls.parquet, row 1, column call: 77 is not a call that the judgments know"),
+        ({"calls": cell("text", "1")}, r"its reply is “1”"),
+        ({"items": cell("ratings", '{"ann": 1e400}')}, r"no ratings of people"),
+        ({"items": cell("ratings", "[" * 100_000)}, r"items.parquet.*nested deeper"),
+        ({"study": lambda head: head.update(format=3)}, r"not the format 2"),
+        ({"study": lambda head: head.update(conditions=[1])}, r"another form"),
+        ({"study": lambda head: head["conditions"][0].update(positions=10**9)}, r"not of numbers"),
+        ({"study": lambda head: head["orderings"][0].update(shown=[[1]])}, r"no ordering"),
+        ({"study": lambda head: head.update(orderings=[])}, r"column ordering"),
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be_are_refused(recorded: Path, tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    path = repacked(recorded, tmp_path / "bad.zip", **changes)
+    with pytest.raises(LabError, match=words):
+        read_bundle(path)
+    with Store.open(tmp_path / "lab.duckdb") as store, pytest.raises(LabError):
+        import_bundle(store, path)
+    assert not (tmp_path / "lab.duckdb").exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "..\\x", "/x", "study.json", "C:x"])
+def test_members_that_lead_out_or_stand_twice_are_refused(recorded: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "bad.zip"
+    path.write_bytes(recorded.read_bytes())
+    with zipfile.ZipFile(path, "a") as archive:
+        if name == "study.json":
+            with pytest.warns(UserWarning, match="Duplicate"):
+                archive.writestr(name, "{}")
+        else:
+            archive.writestr(name, "{}")
+    with pytest.raises(LabError, match=r"stands twice|leads out"):
+        read_bundle(path)
+
+
+def test_links_bombs_and_cut_files_are_refused(recorded: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.zip"
+    with zipfile.ZipFile(link, "w") as archive:
+        member = zipfile.ZipInfo("study.json")
+        member.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(member, "/etc/passwd")
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("study.json", b" " * 30_000_000)
+    deep = tmp_path / "deep.zip"
+    with zipfile.ZipFile(deep, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("study.json", b"[" * 200_000)
+    cut, empty, foreign = tmp_path / "cut.zip", tmp_path / "empty.zip", tmp_path / "foreign.zip"
+    cut.write_bytes(recorded.read_bytes()[:-200])
+    with zipfile.ZipFile(empty, "w"):
+        pass
+    foreign.write_bytes(b"PK\x03\x04 no zip")
+    for path, words in (
+        (link, "is a link"),
+        (bomb, "unpacks to more than 20 MB"),
+        (deep, "nested deeper"),
+        (cut, "not a whole bundle"),
+        (empty, "has no study.json"),
+        (foreign, "not a whole bundle"),
+        (tmp_path / "none.zip", "not a whole bundle"),
+    ):
+        with pytest.raises(LabError, match=words):
+            read_bundle(path)
