@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 class Draft:
     """What the steps hold. ``problems``: by step, why it cannot be launched as it stands; empty steps are fine.
 
-    ``table``: an upload whose columns are not confirmed yet; ``columns``: what was confirmed, by role.
+    ``table``: an upload; ``columns``: which of its columns are what, by role; ``dataset``: its items by these
+    columns, ``confirmed`` once the user said that they are right.
     """
 
     table: Table | None = None
     file: str = ""
     columns: dict[str, str | list[str]] = field(default_factory=dict)
     dataset: DataSet | None = None
+    confirmed: bool = False
     sample: bool = False
     rubric: Rubric | None = None
     judges: tuple[JudgeSettings, ...] = (JudgeSettings(name="smollm2-135m"),)
@@ -78,7 +80,8 @@ class Draft:
         from rubriclab.study.plan import plan
 
         study = self.study()
-        assert self.dataset is not None and self.rubric is not None
+        assert self.dataset is not None
+        assert self.rubric is not None
         key = study.identity(self.dataset.id, self.rubric.id) + study.name
         if self.planned is None or self.planned[0] != key:
             self.planned = key, plan(study, self.dataset, self.rubric)

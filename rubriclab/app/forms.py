@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 import streamlit as st
@@ -31,7 +31,6 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
                     type="tertiary",
                     on_click=open_step,
                     args=(number,),
-                    help=f"Change step {number}, {title}",
                 )
         if opened:
             body()
@@ -42,6 +41,19 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
 def open_step(number: int) -> None:
     """Open this step of Set up and close the others; 0 closes all."""
     st.session_state["setup step"] = number
+
+
+def later(work: Callable[..., None], *arguments: Any) -> NoReturn:
+    """Run the page again, and ``work`` before it draws anything: fields that are drawn already cannot be filled."""
+    st.session_state["setup later"] = (work, arguments)
+    st.rerun()
+
+
+def do_later() -> None:
+    """Called before the page draws: what ``later`` was told."""
+    work, arguments = st.session_state.pop("setup later", (None, ()))
+    if work is not None:
+        work(*arguments)
 
 
 def opened_step() -> int:

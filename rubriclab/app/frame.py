@@ -31,10 +31,15 @@ STYLE = """
   justify-content: center; font-weight: 650; font-size: 0.9rem; border: 1px solid rgba(128, 140, 155, 0.6); }
 .step-open { background: #1D5FBF; border-color: #1D5FBF; color: #FFFFFF; }
 .step-ready { background: rgba(27, 122, 72, 0.16); border-color: transparent; color: #1B7A48; }
+.figures { display: flex; flex-wrap: wrap; gap: 0.25rem 1.9rem; }
+.figures strong { display: block; font-size: 1.5rem; font-weight: 650; line-height: 1.2; }
+.figures span { opacity: 0.75; font-size: 0.875rem; }
 .st-key-launch { position: sticky; top: 4.4rem; }
 :focus-visible { outline: 2px solid #2E73CC; outline-offset: 2px; }
-[data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
-@media (max-width: 640px) { .st-key-launch { position: static; } }
+@media (max-width: 640px) { .figures { display: flex; flex-wrap: wrap; gap: 0.25rem 1.9rem; }
+.figures strong { display: block; font-size: 1.5rem; font-weight: 650; line-height: 1.2; }
+.figures span { opacity: 0.75; font-size: 0.875rem; }
+.st-key-launch { position: static; } }
 @media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; } }
 """
 
@@ -63,7 +68,7 @@ ENTRIES = (
 def run() -> None:
     """Called by app.py on every visit: the bar, then the page that the address names."""
     st.set_page_config(page_title="rubriclab", page_icon=str(HERE / "mark.svg"), layout="wide")
-    st.logo(str(HERE / "logo.svg"), size="large")
+    st.logo(str(HERE / "logo.svg"), size="medium")
     st.html(f"<style>{STYLE}</style>")
     page = st.navigation(
         [
@@ -98,7 +103,7 @@ def show(name: str) -> None:
     except LabError as fault:
         st.error(safe(str(fault)), icon=":material/error:")
     except Exception as fault:
-        if type(fault).__module__.startswith("streamlit"):
+        if type(fault).__module__.startswith("streamlit.runtime.scriptrunner"):
             raise  # reruns, stops and changes of page travel as exceptions
         log.exception("page %s failed", name)
         st.error(

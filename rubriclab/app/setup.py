@@ -6,7 +6,7 @@ import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
 from rubriclab.app.draft import Draft, draft, study_toml
-from rubriclab.app.forms import opened_step, preset, step
+from rubriclab.app.forms import do_later, later, opened_step, preset, step
 from rubriclab.app.frame import announce, duration, faults, go, safe, verbatim
 from rubriclab.model.study import Study, study_from_toml
 from rubriclab.model.text import LabError, count, file_name, shorten
@@ -17,51 +17,49 @@ STEPS = {1: ("Data", setup_data), 2: ("Rubric", setup_rubric), 3: ("Judge", setu
 
 def page() -> None:
     """Draws the page."""
+    do_later()
     st.title("Set up a run", anchor=False)
     st.markdown("Five steps. Every step has a default; change what you need.")
     held = draft()
     left, right = st.columns([2, 1], gap="large")
     with left:
         for number, (title, part) in STEPS.items():
-            ready = held.dataset is not None if number == 1 else number not in held.problems
+            ready = held.confirmed if number == 1 else number not in held.problems
             step(
                 number, title, part.summary(), opened=opened_step() == number, ready=ready, body=part.body
             )  # fmt: skip
     with right, st.container(border=True, key="launch"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="step-5"):
-            blocked = _blocked(held)
+            plan, blocked = _planned(held)
             state_class = "" if blocked else "step-open"
             st.html(f'<span class="step-number {state_class}" aria-hidden="true">5</span>', width="content")
             st.header("Check and launch", anchor=False, width="content")
-        _check(held, blocked)
+        _check(held, plan, blocked)
 
 
-def _blocked(held: Draft) -> str:
-    """Why nothing can be launched yet; empty: it can."""
-    if held.dataset is None:
-        if held.table is not None and opened_step() == 1:
-            return "First confirm the columns in step 1."
-        return "First add your answers in step 1."
-    for number in sorted(held.problems):
-        return held.problems[number]
-    try:
-        held.plan()
-    except LabError as fault:
-        return str(fault)
-    return ""
-
-
-def _check(held: Draft, blocked: str) -> None:
-    """Step 5: what it costs, what it can find, its name, and the launch."""
+def _planned(held: Draft) -> tuple[Plan | None, str]:
+    """The plan of the draft as far as there is one, and why it cannot be launched yet (empty: it can)."""
     _name(held)
-    plan = None if blocked else held.plan()
+    if held.dataset is None:
+        return None, "First add your answers in step 1."
+    for number in sorted(held.problems):
+        return None, held.problems[number]
+    try:
+        plan = held.plan()
+    except LabError as fault:
+        return None, str(fault)
+    return plan, "" if held.confirmed else "First confirm the columns in step 1."
+
+
+def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
+    """Step 5: what it costs, what it can find, its name, and the launch."""
     if plan is not None:
         _numbers(plan)
     held.name = st.text_input("Name of the run", key="launch-name", max_chars=200, persist_state="session") or ""
     calls = sum(plan.planned) if plan else 0
     label = f"Launch: {count(calls, 'call')}" if plan else "Launch"
     pressed = st.button(
-        label, icon=":material/rocket_launch:", type="primary", disabled=plan is None, width="stretch", key="launch-go"
+        label, icon=":material/rocket_launch:", type="primary", disabled=bool(blocked), width="stretch", key="launch-go"
     )
     if blocked:
         st.caption(safe(blocked, 400))
@@ -77,8 +75,8 @@ def _check(held: Draft, blocked: str) -> None:
 
 def _name(held: Draft) -> None:
     """A name from the data and what is reordered, until the user types another one."""
-    source = "Sample" if held.sample or held.dataset is None else held.dataset.name
-    automatic = f"{shorten(source, 60)}, {'score' if held.design.reorder == 'options' else 'criterion'} order"
+    what = "score order" if held.design.reorder == "options" else "criterion order"
+    automatic = f"{shorten(held.dataset.name, 60)}, {what}" if held.dataset else ""
     if st.session_state.get("launch-name", "") in ("", st.session_state.get("setup name", "")):
         st.session_state["launch-name"] = automatic
     st.session_state["setup name"] = automatic
@@ -90,14 +88,14 @@ def _numbers(plan: Plan) -> None:
     from rubriclab.runs.estimate import estimate
 
     made = estimate(plan)
-    calls, time, price = st.columns(3)
-    calls.metric("calls", f"{sum(plan.planned):,}")
-    time.metric("about", duration(made.seconds))
     local = all(judge.kind != "openai" for judge in plan.study.judges)
     if made.price is not None:
-        price.metric("about, of your prices", f"{made.price:,.2f}")
+        price = (f"{made.price:,.2f}", "at your prices")
     else:
-        price.metric("on this machine" if local else "no price given", "free" if local else "?")
+        price = ("free", "on this machine") if local else ("–", "no prices given")
+    figures = ((f"{made.calls:,}", "calls"), (duration(made.seconds), "about"), price)
+    parts = "".join(f"<div><strong>{value}</strong><span>{label}</span></div>" for value, label in figures)
+    st.html(f'<div class="figures">{parts}</div>')
     st.markdown(safe(made.sentence))
     for note in plan.notes:
         st.caption(safe(note, 400))
@@ -153,10 +151,10 @@ def _study_file(held: Draft) -> None:
         )
         if file is not None:
             with faults():
-                load(study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml"))
+                study = study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml")
                 st.session_state["setup toml count"] = st.session_state.get("setup toml count", 0) + 1
                 announce("Loaded. Its data file has to be uploaded in step 1, unless it is the sample.")
-                st.rerun()
+                later(load, study)
 
 
 def load(study: Study) -> None:
@@ -174,7 +172,7 @@ def load(study: Study) -> None:
     st.session_state["launch-name"] = study.name
     held.sample = study.data[0].sample
     if held.sample:
-        held.dataset, held.columns = sample(), {}
+        held.dataset, held.columns, held.confirmed = sample(), {}, True
         st.session_state["setup step"] = 0
     elif held.table is None:
         st.session_state["setup step"] = 1

@@ -55,8 +55,8 @@ JUDGMENT_COLUMNS = {
 def summary() -> str:
     """What the closed step says."""
     held = draft()
-    if held.dataset is None:
-        return "no answers yet"
+    if held.dataset is None or not held.confirmed:
+        return "no answers yet" if held.dataset is None else "columns not confirmed yet"
     groups = len({item.prompt or item.item_id for item in held.dataset.items})
     answers = count(len(held.dataset.items), "answer")
     name = "Sample" if held.sample else shorten(held.file, 40)
@@ -109,9 +109,18 @@ def _upload(name: str, label: str) -> Table | None:
         )
     if table.note:
         st.caption(safe(table.note, 300))
-    first = pd.DataFrame([list(row) for row in table.rows[:2]], columns=list(table.columns))
+    first = _first_rows(table)
     st.dataframe(first, hide_index=True, key=f"{name}-rows", alt="The first two rows of the file")
     return table
+
+
+def _first_rows(table: Table) -> pd.DataFrame:
+    """Two rows to recognise the file by: long cells are cut, so that as many columns as can be stand side by side."""
+    rows = [[str(cell) for cell in row] for row in table.rows[:2]]
+    short = [max((len(row[k]) for row in rows), default=0) <= 16 for k in range(len(table.columns))]
+    most = max(14, (84 - 16 * sum(short)) // max(1, len(short) - sum(short)))
+    names = [f"{shorten(name, 30)} ({k + 1})" if len(name) > 30 else name for k, name in enumerate(table.columns)]
+    return pd.DataFrame([[shorten(cell, most) for cell in row] for row in rows], columns=names)
 
 
 def _replace(name: str) -> None:
@@ -121,7 +130,7 @@ def _replace(name: str) -> None:
         held = draft()
         held.table = None
         if not held.sample:
-            held.dataset = None
+            held.dataset, held.confirmed = None, False
 
 
 def _columns(table: Table) -> None:
@@ -151,8 +160,8 @@ def _columns(table: Table) -> None:
             "Human score (optional)", columns, human[0] if human else None, key=f"data-human-{mark}",
             why=guess.reasons.get("human", ""),
         )  # fmt: skip
-    confirm = st.container()
-    with confirm, st.container(horizontal=True, vertical_alignment="center"):
+    groups = st.container()
+    with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
         with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
             for role, label in MORE.items():
@@ -169,14 +178,15 @@ def _columns(table: Table) -> None:
             )
     chosen["human"] = [name for name in dict.fromkeys([first, *further]) if name]
     mapped = {role: value for role, value in chosen.items() if value}
-    with faults():
-        name = st.session_state["setup data file"].rsplit(".", 1)[0]
-        dataset = _dataset(table, mapped, name)
-        with confirm:
-            st.caption(groups_sentence(dataset))
+    file = st.session_state["setup data file"]
+    with groups, faults():
+        held.confirmed = held.confirmed and not held.sample and mapped == held.columns
+        held.dataset = None
+        held.dataset = _dataset(table, mapped, file.rsplit(".", 1)[0])
+        held.columns, held.sample, held.file = mapped, False, file
+        st.caption(groups_sentence(held.dataset))
         if pressed:
-            held.dataset, held.columns, held.sample = dataset, mapped, False
-            held.file = st.session_state["setup data file"]
+            held.confirmed = True
             open_step(0)
             st.rerun()
 
@@ -218,7 +228,7 @@ def _sample() -> None:
     st.caption(groups_sentence(dataset))
     if st.button("Use the sample", icon=":material/check:", type="primary"):
         held = draft()
-        held.dataset, held.sample, held.columns, held.file = dataset, True, {}, ""
+        held.dataset, held.sample, held.columns, held.file, held.confirmed = dataset, True, {}, "", True
         open_step(0)
         st.rerun()
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from rubriclab.app.draft import draft
-from rubriclab.app.forms import editor, fill_editor, preset, segments
+from rubriclab.app.forms import editor, fill_editor, later, preset, segments
 from rubriclab.app.frame import faults, safe
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
@@ -45,8 +45,8 @@ def body() -> None:
             _shown(criterion, titled=len(held.rubric.criteria) > 1)
         st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=fill, args=(held.rubric,))
         return
-    if "rubric-name" not in st.session_state and held.rubric is not None:
-        fill(held.rubric)
+    if "setup criteria" not in st.session_state and held.rubric is not None:
+        later(fill, held.rubric)
     _file()
     try:
         held.rubric = _typed()
@@ -90,9 +90,9 @@ def _file() -> None:
             with faults():
                 from rubriclab.data.rubrics import read_rubric
 
-                fill(read_rubric(file.getvalue(), file.name))
+                rubric = read_rubric(file.getvalue(), file.name)
                 st.session_state["setup rubric count"] = st.session_state.get("setup rubric count", 0) + 1
-                st.rerun()
+                later(fill, rubric)
 
 
 def _typed() -> Rubric:
