@@ -48,7 +48,9 @@ def completion(text: str | None, *, model: str = "test-model", finish: Any = "st
 
 def token_entry(token: str, top: Mapping[str, float]) -> dict[str, Any]:
     """One token's entry of ``logprobs.content``; ``top``: token to log-probability."""
-    listed = [{"token": name, "logprob": value, "bytes": list(name.encode())} for name, value in top.items()]
+    listed = [
+        {"token": name, "logprob": value, "bytes": list(name.encode("utf-8", "replace"))} for name, value in top.items()
+    ]
     return {"token": token, "logprob": top.get(token, -1.0), "bytes": [], "top_logprobs": listed}
 
 
@@ -166,10 +168,10 @@ class FakeServer:
         if not listed:
             return "3", {"3": 0.9, "1": 0.05, "2": 0.05}
         right = re.search(r"quality (\d+)", prompt)
-        utilities = [self.lean if place == 0 else 0.0 for place in range(len(listed))]
-        for place, label in enumerate(listed):
+        utilities = [self.lean if position == 0 else 0.0 for position in range(len(listed))]
+        for position, label in enumerate(listed):
             if right and label.isdecimal():
-                utilities[place] -= self.quality * (int(label) - int(right[1])) ** 2
+                utilities[position] -= self.quality * (int(label) - int(right[1])) ** 2
         weights = [math.exp(value) for value in utilities]
         draw = random.Random(hashlib.sha256(prompt.encode("utf-8", "replace")).digest())
         text = draw.choices(listed, weights)[0]

@@ -1,0 +1,252 @@
+"""A call in, one Reply out, through the openai client: the judge of every kind that speaks the chat protocol.
+
+The client is asked by its raw ``post`` over a transport of ours (see ``transport``), with no retries of its own: the
+runner decides about those. Differences between servers are handled here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from rubriclab.judges.faults import CallFault, Fault, fault
+from rubriclab.judges.keys import mask_reply, read_key
+from rubriclab.judges.reply import read_completion
+from rubriclab.judges.transport import Transport, served
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Reply
+from rubriclab.model.text import LabError, shorten
+
+CALL_HEADER = "X-Rubriclab-Call"
+"""Names the call to whoever keeps a log on the server's side; servers ignore it."""
+TOP_LOGPROBS = 20
+"""The most alternatives that OpenAI and vLLM give."""
+FEW_LOGPROBS = 5
+"""What is asked for where a server refuses more."""
+RESERVED = frozenset({"model", "messages", "stream", "n"})
+"""Fields of a request that ``extra`` may not replace: they would make another study of it."""
+DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
+REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)
+DATED = re.compile(r"[-@:]v?(\d{3,}[\d.-]*|\d\d-\d{4})")
+"""A date or build after a model's name; a single digit would be another version of it."""
+
+
+class ChatClient:
+    """A judge behind ``POST {base_url}/chat/completions``; make it inside the event loop that asks it.
+
+    ``base_urls`` replaces the judge's own (a server started for the occasion), ``key`` the one that the judge names.
+    ``top_logprobs``: alternatives asked for, 0 for none. ``options.served_model`` names the model that a server
+    answers as where that differs ("*": any); ``options.constrain = true`` lets vLLM answer with labels only.
+
+    All calls of an item go to one server, whose prefix cache holds it, and to the next while that one is down.
+    Raises LabError for settings that can never work; a fault of a call is a Reply.
+    """
+
+    def __init__(
+        self,
+        settings: JudgeSettings,
+        *,
+        secrets: Mapping[str, str] | None = None,
+        base_urls: Sequence[str] = (),
+        key: str | None = None,
+        top_logprobs: int = TOP_LOGPROBS,
+    ) -> None:
+        import httpx2
+        import openai
+
+        self.settings = settings
+        own = bool(base_urls)
+        self._servers = [Server(f"{base_url(url)}/chat/completions") for url in base_urls or settings.base_urls]
+        if not self._servers:
+            raise LabError(f"Judge “{settings.name}” has no address: give a base URL, as http://127.0.0.1:8000/v1.")
+        refused = RESERVED & set(settings.extra)
+        if refused:
+            raise LabError(
+                f"extra of judge “{settings.name}” has the field “{min(refused)}”, which the lab fills in itself; "
+                "leave it out."
+            )
+        key = key or read_key(settings, secrets)
+        self._secrets = (key,) if key else ()
+        self._top_logprobs = top_logprobs
+        self._limit_field = "max_completion_tokens" if REASONING_MODEL.match(settings.model) else "max_tokens"
+        self._kept_form: Any = httpx2.Response
+        self._client = openai.AsyncOpenAI(
+            api_key=key or "none",
+            base_url=base_url((base_urls or settings.base_urls)[0]),
+            max_retries=0,
+            timeout=None,
+            http_client=httpx2.AsyncClient(
+                transport=Transport(
+                    timeout=settings.timeout,
+                    ca_file=settings.ca_file,
+                    secrets=self._secrets,
+                    inward=own or not served(),
+                ),
+                trust_env=False,
+                follow_redirects=False,
+                timeout=None,
+            ),
+        )
+        self._authorization = {"Authorization": f"Bearer {key}"} if key else {"Authorization": ""}
+
+    async def ask(self, call: Call) -> Reply:
+        """One call, one Reply, fit to be kept. Only a cancellation comes out as an exception.
+
+        The request is sent again by itself only where no server has worked on it: nobody could be connected to (the
+        next server is tried), or a field was refused by name. ``max_tokens`` then becomes ``max_completion_tokens``,
+        and log-probabilities are asked for with fewer alternatives or not at all, from there on.
+        """
+        started = time.perf_counter()
+        while True:
+            fields = (self._limit_field, self._top_logprobs)
+            result = await self._ask_servers(call, self._body(call))
+            if not isinstance(result, Fault) or not self._adapts(result, fields):
+                break
+        if isinstance(result, Fault):
+            reply = result.reply(seconds=time.perf_counter() - started)
+        else:
+            body, headers = result
+            seconds = time.perf_counter() - started
+            read = read_completion(body, headers, seconds=seconds, is_meant=self._is_meant, secrets=self._secrets)
+            reply = read.reply(seconds=seconds) if isinstance(read, Fault) else read
+        return mask_reply(reply, self._secrets)
+
+    async def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        await self._client.close()
+
+    # ------------------------------------------------------------ the request
+
+    def _body(self, call: Call) -> bytes:
+        return msgspec.json.encode(
+            request_body(self.settings, call, limit_field=self._limit_field, top_logprobs=self._top_logprobs)
+        )
+
+    def _adapts(self, refusal: Fault, used: tuple[str, int]) -> bool:
+        """Whether the server refused a field that can be sent otherwise; it is, from the next request on."""
+        if refusal.kind not in ("bad_setting", "bad_request"):
+            return False
+        if used != (self._limit_field, self._top_logprobs):
+            return True  # another call has learned it in the meantime
+        limit, alternatives = used
+        if "max_tokens" in refusal.message and "max_completion_tokens" in refusal.message and limit == "max_tokens":
+            self._limit_field = "max_completion_tokens"
+            return True
+        if "logprob" in refusal.message and alternatives and "logprobs" not in self.settings.extra:
+            self._top_logprobs = FEW_LOGPROBS if alternatives > FEW_LOGPROBS else 0
+            return True
+        return False
+
+    def _is_meant(self, name: str) -> bool:
+        """Whether a server that calls itself ``name`` is the model that was asked for."""
+        own = self.settings.kind == "embedded"
+        return own or self.settings.options.get("served_model") in ("*", name) or same_model(self.settings.model, name)
+
+    async def _ask_servers(self, call: Call, body: bytes) -> tuple[bytes, Mapping[str, str]] | Fault:
+        """The first answer from the item's own server or, while that is down, the next."""
+        home = (call.items[0] if call.items else 0) % len(self._servers)
+        now = time.monotonic()
+        ordered = sorted(self._servers[home:] + self._servers[:home], key=lambda server: server.down_until > now)
+        result: tuple[bytes, Mapping[str, str]] | Fault = fault("connect", "No server has an address")
+        for server in ordered:
+            result = await self._post(server, call.key, body)
+            if not isinstance(result, Fault):
+                server.down_until = server.pause = 0.0
+                return result
+            if result.kind in DOWN:
+                server.rest(result.retry_after)
+            if result.kind != "connect":
+                return result
+        return result
+
+    async def _post(self, server: Server, key: str, body: bytes) -> tuple[bytes, Mapping[str, str]] | Fault:
+        import openai
+
+        try:
+            response = await self._client.post(
+                server.url,
+                cast_to=self._kept_form,
+                content=body,
+                options={"headers": {CALL_HEADER: key, "Content-Type": "application/json", **self._authorization}},
+            )
+        except CallFault as error:
+            return error.fault
+        except openai.OpenAIError as error:
+            return fault("reset", f"The connection broke: {type(error).__name__}")
+        return response.content, response.headers
+
+
+@dataclass(slots=True)
+class Server:
+    """One address and until when it is left alone; seconds of the monotonic clock."""
+
+    url: str
+    down_until: float = 0.0
+    pause: float = 0.0
+
+    def rest(self, asked: float | None) -> None:
+        """Leave this server alone for 1 s, then 2, 4 ... 30, or as long as it asked."""
+        now = time.monotonic()
+        if self.down_until <= now:
+            self.pause = min(30.0, max(1.0, self.pause * 2))
+            self.down_until = now + (self.pause if asked is None else min(asked, 30.0))
+
+
+def request_body(
+    settings: JudgeSettings, call: Call, *, limit_field: str = "max_tokens", top_logprobs: int = TOP_LOGPROBS
+) -> dict[str, Any]:
+    """What is posted for a call. Holds no key. The judge's ``extra`` comes last, so it can overrule our own fields."""
+    body: dict[str, Any] = {"model": settings.model, "messages": call.messages, limit_field: call.max_tokens}
+    optional = {
+        "temperature": call.temperature,
+        "top_p": settings.top_p,
+        "seed": call.seed,
+        "reasoning_effort": call.reasoning_effort,
+    }
+    body.update({name: value for name, value in optional.items() if value is not None})
+    if top_logprobs and wants_probabilities(call):
+        body.update(logprobs=True, top_logprobs=top_logprobs)
+    if settings.kind == "vllm":
+        if call.messages and call.messages[-1].get("role") == "assistant":
+            # The judge goes on with the words that are put into its mouth.
+            body.update(continue_final_message=True, add_generation_prompt=False)
+        if settings.options.get("constrain") and wants_probabilities(call):
+            body["structured_outputs"] = {"choice": list(call.ordering.labels)}
+    return {**body, **settings.extra}
+
+
+def wants_probabilities(call: Call) -> bool:
+    """Whether the first answer token is the whole judgment: one score, without feedback before it."""
+    options = not call.ordering.shown or not isinstance(call.ordering.shown[0], str)
+    return options and not call.template.startswith(("prometheus", "feedback"))
+
+
+def base_url(url: str) -> str:
+    """A base URL in one form: no trailing slash, no ``/chat/completions``."""
+    text = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+    if not re.match(r"https?://[^\s/?#@]+[^\s?#]*$", text):
+        raise LabError(
+            f"“{shorten(text.partition('?')[0], 80)}” is no base URL; expected http://HOST:PORT/v1 or https://…, "
+            "without a key or a query in it."
+        )
+    return text
+
+
+def same_model(asked: str, answered: str) -> bool:
+    """Whether two model names mean one model: equal but for case, path, date or file ending.
+
+    ``gpt-4.1-mini`` and ``gpt-4.1-mini-2025-04-14`` do; ``gpt-4.1`` and ``gpt-4.1-mini`` do not.
+    """
+    short, long = sorted((bare_name(asked), bare_name(answered)), key=len)
+    rest = long.removeprefix(short)
+    return short == long or (bool(short) and rest != long and DATED.fullmatch(rest) is not None)
+
+
+def bare_name(model: str) -> str:
+    name = model.strip().lower().replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    return name.removesuffix(".gguf").removesuffix(":latest").removesuffix("-latest")

@@ -1,0 +1,110 @@
+"""A judge's settings in, its key out; and any text in, the same text without keys out."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Reply
+from rubriclab.model.text import LabError
+
+MASK = "***"
+MIN_SECRET = 8
+"""Signs from which on a key is looked for inside words and in replies. A shorter one could be a word or a score; it is
+only taken out of error messages, where it stands alone."""
+
+KEY_FORMS = (
+    (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\r\n,}]+"), r"\1***"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), r"\1 ***"),
+    (re.compile(r"\b(sk|pk|hf|gsk|xai|r8|AIza)[-_][A-Za-z0-9*._-]{6,}"), r"\1-***"),
+    (re.compile(r"(?i)\b(api[-_]?key|token|secret|password)(['\"]?\s*[=:]\s*['\"]?)[^\s'\"&,}]{4,}"), r"\1\2***"),
+    (re.compile(r"(?i)\b(https?://)[^/\s@]+@"), r"\1***@"),
+)
+"""What looks like a key, whoever's it is."""
+
+
+def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) -> str | None:
+    """The judge's key, from ``secrets`` or the environment; None where the judge names no variable.
+
+    Raises LabError, naming the variable and never its value, where it is not set or cannot be a header.
+    """
+    name = settings.key_env
+    if not name:
+        return None
+    key = (secrets[name] if secrets and name in secrets else os.environ.get(name, "")).strip()
+    if not key:
+        raise LabError(
+            f"Environment variable {name} is not set where rubriclab runs, and judge “{settings.name}” takes its key "
+            "from it. Set it and restart, or choose another judge."
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise LabError(
+            f"The key in {name} holds signs that no key has (blanks, line breaks or letters beyond ASCII); copy it again."
+        )
+    return key
+
+
+def mask(text: str, secrets: Iterable[str] = ()) -> str:
+    """``text`` of an error or a log without the given keys and without anything that looks like a key."""
+    secrets = tuple(filter(None, secrets))
+    text = mask_secrets(text, secrets)
+    for secret in secrets:
+        if len(secret) < MIN_SECRET:
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", MASK, text)
+    for form, replacement in KEY_FORMS:
+        text = form.sub(replacement, text)
+    return text
+
+
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
+    """``text`` without the keys themselves, however they are written; a text that holds none stays as it is."""
+    for secret in secrets:
+        if len(secret) >= MIN_SECRET:
+            text = written_forms(secret).sub(MASK, text)
+    return text
+
+
+def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
+    """``reply`` as it may be kept: a server that repeats its key must not get it stored. ``note`` says so."""
+    if not secrets:
+        return reply
+    # What holds a key nowhere in all its words holds none in one of them: one look for most replies.
+    together = "\n".join((reply.text, reply.finish, reply.model or "", reply.error, *(token for token, _ in reply.top)))
+    if mask_secrets(together, secrets) == together:
+        return reply
+    changes: dict[str, Any] = {}
+    for name in ("text", "finish", "model", "error"):
+        value = getattr(reply, name)
+        if value and (kept := mask_secrets(value, secrets)) != value:
+            changes[name] = kept
+    top = tuple((mask_secrets(token, secrets), value) for token, value in reply.top)
+    words = "the judge's key stood in the answer and was masked"
+    return replace(reply, **changes, top=top, note=f"{reply.note}; {words}" if reply.note else words)
+
+
+@lru_cache(maxsize=64)
+def written_forms(secret: str) -> re.Pattern[str]:
+    """Every way in which a key may be written, the longest first: plain, %, base64, escaped for JSON or HTML."""
+    escaped = json.dumps(secret)[1:-1]
+    raw = secret.encode()
+    forms = {
+        secret,
+        quote(secret, safe=""),
+        "".join(f"%{byte:02x}" for byte in raw),
+        escaped,
+        escaped.replace("/", "\\/"),
+        "".join(f"\\u{ord(sign):04x}" for sign in secret),
+        html.escape(secret),
+        base64.b64encode(raw).decode().rstrip("="),
+        base64.urlsafe_b64encode(raw).decode().rstrip("="),
+    }
+    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), re.IGNORECASE)

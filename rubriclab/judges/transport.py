@@ -1,0 +1,306 @@
+"""One request in, its whole body out, bounded: bytes, time, address. Nothing is followed, unpacked or asked twice.
+
+``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside the protocol.
+A served lab (RUBRICLAB_SERVED=1) refuses inward addresses at the connection, by what a name resolves to just then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import socket
+import ssl
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import httpx2
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+
+from rubriclab.judges.faults import CallFault, Fault, fault, from_response
+from rubriclab.judges.keys import mask
+from rubriclab.model.text import LabError, shorten
+
+MAX_REPLY_BYTES = 16 * 2**20
+"""Bytes of one answer. Twenty alternatives at each of 7,000 tokens of reasoning are some 15 MB; a plain answer 1 kB."""
+MAX_ERROR_BYTES = 2**16
+FREE_BYTES = 2**16
+"""What every answer may hold while it is read; beyond that only LARGE_AT_ONCE do so at a time."""
+LARGE_AT_ONCE = 2
+CONNECT_SECONDS = 10.0
+KEEPALIVE_SECONDS = 4.0
+"""Below the 5 s after which uvicorn, and so vLLM, closes an idle connection."""
+MAX_CA_BYTES = 4 * 2**20
+SENT = ("authorization", "content-type", "x-rubriclab-call")
+"""Headers that leave this machine; what the openai client reads from the environment (organization, project) is not."""
+
+
+class Transport(httpx2.AsyncBaseTransport):
+    """Sends through aiohttp and reads the whole answer within the bounds; make it inside the event loop.
+
+    ``timeout``: seconds of a call as a whole, from the connection to the last byte. ``inward``: whether addresses of
+    this machine and its network may be asked. Raises CallFault for whatever is no answer of status 200 to 299: the
+    openai client passes it on.
+    """
+
+    def __init__(
+        self, *, timeout: float, ca_file: str | None = None, secrets: tuple[str, ...] = (), inward: bool = True
+    ) -> None:
+        self.timeout, self.secrets, self._inward = timeout, secrets, inward
+        self._proxies: dict[str, str | None] = {}
+        self._room = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._session = aiohttp.ClientSession(
+            connector=Connector(
+                limit=0,
+                keepalive_timeout=KEEPALIVE_SECONDS,
+                ttl_dns_cache=300,
+                ssl=trust(ca_file),
+                resolver=None if inward else PublicResolver(),
+            ),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
+            headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "rubriclab"},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = str(request.url)
+        if not self._inward:
+            check_address(url)
+        headers = {name: value for name, value in request.headers.items() if name in SENT}
+        answering = False
+        clock = asyncio.timeout(self.timeout)
+        try:
+            async with (
+                clock,
+                self._session.request(
+                    request.method,
+                    url,
+                    data=request.content or None,
+                    headers=headers,
+                    allow_redirects=False,
+                    proxy=self._proxy(url),
+                ) as response,
+            ):
+                answering = True
+                good = 200 <= response.status < 300
+                body = await self._body(response, clock, MAX_REPLY_BYTES if good else MAX_ERROR_BYTES, cut=not good)
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            if clock.expired():
+                raise CallFault(timed_out(url, self.timeout, answering=answering)) from error
+            raise CallFault(from_exception(error, secrets=self.secrets)) from error
+        if not good:
+            raise CallFault(from_response(response.status, response.headers, body, secrets=self.secrets))
+        return httpx2.Response(response.status, headers=response.raw_headers, content=body, request=request)
+
+    async def _body(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout, limit: int, *, cut: bool) -> bytes:
+        """At most ``limit`` bytes of the answer; with ``cut`` the rest is left unread, else it is a fault."""
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            response.close()
+            raise CallFault(fault("bad_json", f"The answer's content encoding “{encoding[:40]}” was not asked for"))
+        length = response.content_length
+        if length is not None and length <= FREE_BYTES and "Transfer-Encoding" not in response.headers:
+            return await response.content.read()
+        body, held = bytearray(), False
+        try:
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > limit:
+                    response.close()
+                    if cut:
+                        return bytes(body[:limit])
+                    raise CallFault(
+                        fault("too_large", f"The answer is larger than {limit / 2**20:g} MB, the most that is read")
+                    )
+                if not held and len(body) > FREE_BYTES:
+                    # A queue of ours is no fault of the server: the call's clock stands still meanwhile.
+                    ends, began = clock.when() or 0.0, asyncio.get_running_loop().time()
+                    clock.reschedule(None)
+                    await self._room.acquire()
+                    held = True
+                    clock.reschedule(ends + asyncio.get_running_loop().time() - began)
+            return bytes(body)
+        finally:
+            if held:
+                self._room.release()
+
+    def _proxy(self, url: str) -> str | None:
+        """The environment's proxy for an address, looked up once a host instead of at every request."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if host not in self._proxies:
+            own = host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host)
+            self._proxies[host] = None if own else getproxies().get(parts.scheme)
+        return self._proxies[host]
+
+    async def aclose(self) -> None:
+        await self._session.close()
+
+
+class Connector(aiohttp.TCPConnector):
+    """Drops an idle connection on which bytes arrived that nobody had asked for.
+
+    A server that delivers an answer twice would otherwise have the second copy taken for the answer to the next call.
+    """
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        connection = await super()._get(key, traces)
+        while connection is not None and getattr(connection.protocol, "should_close", True):
+            connection.close()
+            connection = await super()._get(key, traces)
+        return connection
+
+
+async def fetch(
+    url: str, *, key: str | None = None, timeout: float = 5.0, ca_file: str | None = None, inward: bool = True
+) -> bytes:
+    """The body of a GET within ``timeout`` seconds in all. Raises CallFault, and LabError for the ``ca_file``."""
+    transport = Transport(timeout=timeout, ca_file=ca_file, secrets=(key,) if key else (), inward=inward)
+    try:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        response = await transport.handle_async_request(httpx2.Request("GET", url, headers=headers))
+        return response.content
+    finally:
+        await transport.aclose()
+
+
+# ---------------------------------------------------------------- what an exception means
+
+
+def timed_out(url: str, timeout: float, *, answering: bool = False) -> Fault:
+    """The fault of a call that its clock has ended."""
+    if answering:
+        return fault("slow", f"The answer had begun but was not complete after {timeout:g} s")
+    return fault("timeout", f"No answer from {host_of(url)} within {timeout:g} s")
+
+
+def host_of(url: str) -> str:
+    """Host and port, for messages."""
+    return mask(urlsplit(url).netloc)
+
+
+def from_exception(error: BaseException, *, secrets: Iterable[str] = ()) -> Fault:
+    """The fault behind an exception of aiohttp."""
+    text = mask(str(error) or type(error).__name__, secrets)
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, InwardAddress):
+        return fault("inward", str(error.os_error))
+    if refusal := tls_refusal(error):
+        return fault("certificate", mask(refusal, secrets))
+    if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError):
+        return fault("connect", f"No connection: {text}")
+    if isinstance(error, TimeoutError):
+        return fault("timeout", f"No answer: {text}")
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
+        return fault("reset", f"The server closed the connection before its answer ended: {text}")
+    if isinstance(error, aiohttp.ClientResponseError):
+        return fault("bad_gateway", f"The server does not speak HTTP here: {text}")
+    return fault("reset", f"The connection broke: {text}")
+
+
+def tls_refusal(error: BaseException) -> str:
+    """Why TLS will not come about however often it is tried; empty where that is not the fault."""
+    cause: BaseException = error
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        cause = error.certificate_error
+    elif isinstance(error, aiohttp.ClientConnectorSSLError):
+        cause = error.os_error
+    if isinstance(cause, ssl.SSLCertVerificationError | ssl.CertificateError):
+        detail = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else ""
+        return f"The server's certificate is not trusted: {detail or cause}"
+    passing = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    if not isinstance(cause, ssl.SSLError) or isinstance(cause, passing):
+        return ""
+    return f"No TLS at this https:// address: {(cause.reason or str(cause)).replace('_', ' ').lower()}"
+
+
+def trust(ca_file: str | None) -> ssl.SSLContext | bool:
+    """What certificates are checked against: the system's authorities, and those of the file if there is one.
+
+    Raises LabError naming the file where it is missing, no regular file, or holds no certificate.
+    """
+    if not ca_file:
+        return True
+    cure = "Give the path of a PEM file with the certificate of the server or of its authority."
+    path = Path(ca_file).expanduser()
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_CA_BYTES:
+            raise LabError(f"The ca_file “{shorten(ca_file)}” is no file of at most {MAX_CA_BYTES:,} bytes. {cure}")
+        context = ssl.create_default_context()
+        context.load_verify_locations(cafile=str(path))
+    except (OSError, ValueError) as error:
+        if isinstance(error, LabError):
+            raise
+        raise LabError(f"The ca_file “{shorten(ca_file)}” holds no certificate that can be read. {cure}") from error
+    return context
+
+
+# ---------------------------------------------------------------- a lab that is served to others
+
+
+def served() -> bool:
+    """Whether other people use this lab: RUBRICLAB_SERVED=1, or left out where the lab has a host of its own name."""
+    setting = os.environ.get("RUBRICLAB_SERVED", "").strip()
+    return setting == "1" or (not setting and bool(os.environ.get("RUBRICLAB_HOSTS", "").strip()))
+
+
+class InwardAddress(OSError):
+    """A served lab was asked to send something to its own machine or network."""
+
+
+def check_address(url: str) -> None:
+    """Raises CallFault where the host is an inward address in figures: those are connected to without resolving."""
+    host = urlsplit(url).hostname or ""
+    if host.replace(".", "").isdigit() or host.lower().startswith("0x"):  # 127.1, 2130706433, 0x7f.1 to a socket
+        try:
+            host = socket.inet_ntoa(socket.inet_aton(host))
+        except OSError:
+            return
+    try:
+        refuse_inward(host, [host])
+    except InwardAddress as error:
+        raise CallFault(fault("inward", str(error))) from error
+
+
+def refuse_inward(host: str, resolved: list[str]) -> None:
+    """Raises InwardAddress where any of the addresses that ``host`` stands for is not one of the open net."""
+    for text in resolved:
+        try:
+            address = ipaddress.ip_address(text.partition("%")[0])
+        except ValueError:
+            continue
+        if not is_public(address):
+            raise InwardAddress(f"{host} is an address of this machine or of its inner network ({text})")
+
+
+def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether an address is one of the open net, also where it wraps another one."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if address in ipaddress.ip_network("64:ff9b::/96"):
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(inner)
+    return address.is_global and not address.is_multicast
+
+
+class PublicResolver(AbstractResolver):
+    """aiohttp's own resolver; the addresses that it returns, and is connected to, are looked at first."""
+
+    def __init__(self) -> None:
+        self._resolver = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        results = await self._resolver.resolve(host, port, family)
+        refuse_inward(host, [result["host"] for result in results])
+        return results
+
+    async def close(self) -> None:
+        await self._resolver.close()
