@@ -25,21 +25,18 @@ PAGES = HERE.parents[1] / "pages"
 STYLE = """
 .stMainBlockContainer { max-width: 1180px; margin: 0 auto; padding-top: 4.4rem; padding-bottom: 3rem; }
 .stSegmentedControl button, .stButtonGroup button { min-height: 40px; }
-.stDataFrame [data-testid="stElementToolbarButton"]:has(button[aria-label="Download as CSV"]) { display: none; }
+.stDataFrame [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
 [class*="st-key-step"] h2 { font-size: 1.0625rem; padding: 0; }
 .step-number { display: inline-flex; width: 1.7rem; height: 1.7rem; border-radius: 50%; align-items: center;
   justify-content: center; font-weight: 650; font-size: 0.9rem; border: 1px solid rgba(128, 140, 155, 0.6); }
 .step-open { background: #1D5FBF; border-color: #1D5FBF; color: #FFFFFF; }
-.step-ready { background: rgba(27, 122, 72, 0.16); border-color: transparent; color: #1B7A48; }
+.step-ready { background: rgba(27, 122, 72, 0.16); border-color: transparent; color: inherit; }
 .figures { display: flex; flex-wrap: wrap; gap: 0.25rem 1.9rem; }
 .figures strong { display: block; font-size: 1.5rem; font-weight: 650; line-height: 1.2; }
 .figures span { opacity: 0.75; font-size: 0.875rem; }
-.st-key-launch { position: sticky; top: 4.4rem; }
+[data-testid="stColumn"]:has(.st-key-launch) { position: sticky; top: 4.4rem; align-self: flex-start; }
 :focus-visible { outline: 2px solid #2E73CC; outline-offset: 2px; }
-@media (max-width: 640px) { .figures { display: flex; flex-wrap: wrap; gap: 0.25rem 1.9rem; }
-.figures strong { display: block; font-size: 1.5rem; font-weight: 650; line-height: 1.2; }
-.figures span { opacity: 0.75; font-size: 0.875rem; }
-.st-key-launch { position: static; } }
+@media (max-width: 640px) { [data-testid="stColumn"]:has(.st-key-launch) { position: static; } }
 @media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; } }
 """
 

@@ -62,10 +62,11 @@ def body() -> None:
             st.caption(f":orange[{safe(str(fault))}]")
         else:
             judges.append(judge)
-            _test(judge)
     if judges:
         held.judges = tuple(judges)
     with st.container(horizontal=True):
+        if form and 3 not in held.problems:
+            _test(judges[-1])
         st.button(
             "Add another judge",
             icon=":material/add:",
@@ -76,6 +77,8 @@ def body() -> None:
         )
         if form and kept:
             st.button("Leave this one out", type="tertiary", on_click=_leave_out)
+    if form and 3 not in held.problems:
+        _report(judges[-1])
 
 
 def fill(judges: tuple[JudgeSettings, ...]) -> None:
@@ -324,16 +327,17 @@ def _fold(model: str, names: set[str]) -> dict[str, Any]:
 
 
 def _test(judge: JudgeSettings) -> None:
-    """``Test with one call``, and what came back."""
-    label = "Test with one call"
-    key = f"setup test {judge.model_dump_json()}"
-    if st.button(label, icon=":material/bolt:", key="judge-test"):
+    if st.button("Test with one call", icon=":material/bolt:", key="judge-test"):
         with st.spinner("Asking once …"), faults():
             from rubriclab.judges.probe import test_judge
 
-            st.session_state[key] = test_judge(judge)
-    report = st.session_state.get(key)
-    if report is None:
+            st.session_state["setup test"] = judge, test_judge(judge)
+
+
+def _report(judge: JudgeSettings) -> None:
+    """What came back from the last test of this judge."""
+    tested, report = st.session_state.get("setup test", (None, None))
+    if tested != judge or report is None:
         return
     if report.error:
         st.error(safe(report.error, 500), icon=":material/error:")

@@ -90,7 +90,8 @@ def _reorder(held: Draft, rubric: Rubric) -> str:
     reason = "All criteria in one call." if possible else "Needs two or more criteria: add one in step 2."
     scores = [option.score for option in rubric.criteria[0].options]
     if not possible:
-        st.html("<style>.st-key-orders-reorder label:nth-of-type(2) { opacity: 0.5; pointer-events: none; }</style>")
+        second = '.st-key-orders-reorder [data-testid="stRadioGroup"] > div:nth-child(2) label'
+        st.html(f"<style>{second} {{ opacity: 0.5; pointer-events: none; }}</style>")
         if st.session_state.get("orders-reorder") == "criteria":
             st.session_state["orders-reorder"] = "options"
     chosen = st.radio(
@@ -106,7 +107,7 @@ def _reorder(held: Draft, rubric: Rubric) -> str:
 
 def _strategies(rubric: Rubric, reorder: str, repeats: int) -> tuple[StrategyPart, ...]:
     """The chosen strategies, each with its calls beside it. Raises LabError for orders that are none."""
-    st.markdown("Ordering strategies")
+    st.markdown(":small[Ordering strategies]")
     shown = [o.score for o in rubric.criteria[0].options] if reorder == "options" else [c.name for c in rubric.criteria]
     parts, fault = [], ""
     for kind, about in STRATEGIES.items():
