@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from rubriclab.core.topic import Findings, Row
-from rubriclab.model.judgment import Condition, Status
-from rubriclab.model.text import count, shorten
+import numpy as np
+
+from rubriclab.core.topic import REASONS, Findings, Row
+from rubriclab.model.judgment import Condition
+from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.text import NBSP, beside, ends, number
 
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
@@ -32,7 +35,6 @@ TITLES = {
         "single": "Does it change single scores, beyond noise?",
     },
 }
-GAP = "Between the two orders that differ most: {gap} points ({interval})."
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """``strong``: the part of ``line`` in bold. ``early``: the sentence above the headline of an unfinished run."""
+    """``strong``: the part of ``line`` in bold. ``early``: the sentence above the headline of an unfinished run.
+
+    ``note``: the largest gap between two orders, which has no verdict.
+    """
 
     judge: str
     condition: int
@@ -133,6 +138,7 @@ class Answer:
     line: str
     strong: str = ""
     questions: tuple[Question, ...] = ()
+    note: str = ""
     advice: str = ""
     cautions: tuple[str, ...] = ()
     early: str = ""
@@ -143,8 +149,142 @@ class Answer:
         out = [self.early] if self.early else []
         out += [self.headline + (" (simulated judge)" if self.simulated else ""), self.line]
         out += [f"  {asked.badge:<9}  {asked.title} {asked.sentence}" for asked in self.questions]
+        out += [self.note] if self.note else []
         out += [f"What to do: {self.advice}"] if self.advice else []
         return out + [f"Caution: {caution}" for caution in self.cautions]
+
+
+def answers(findings: Findings) -> list[Answer]:
+    """The answer of every judge, on each data set and variant."""
+    return [judged(findings, facts) for facts in every_facts(findings)]
+
+
+def answer(
+    findings: Findings, judge: str, dataset: str | None = None, variant: Mapping[str, Any] | None = None
+) -> Answer:
+    """What page, report and command line say of a judge. Raises LabError for a judge that the run does not have."""
+    return judged(findings, facts_of(findings, judge, dataset, variant))
+
+
+def judged(findings: Findings, facts: Facts) -> Answer:
+    """The answer of facts that were read before, with the cautions of their conditions."""
+    return compose(facts, _cautions(findings, facts))
+
+
+def facts_of(
+    findings: Findings, judge: str, dataset: str | None = None, variant: Mapping[str, Any] | None = None
+) -> Facts:
+    """What the sentences of a judge are made of, read off its rows. Raises LabError for one that is not there."""
+    every = every_facts(findings, judge, dataset, variant)
+    if every:
+        return every[0]
+    known = ", ".join(dict.fromkeys(shorten(condition.judge, 40) for condition in findings.conditions))
+    raise LabError(f"This run has no judge “{shorten(judge)}”; it has {known}.")
+
+
+def every_facts(
+    findings: Findings, judge: str | None = None, dataset: str | None = None, variant: Mapping[str, Any] | None = None
+) -> list[Facts]:
+    """Facts of every setting (judge, data set, variant) that is asked for."""
+    settings: dict[tuple[Any, ...], list[int]] = {}
+    for code, condition in enumerate(findings.conditions):
+        same = judge in (None, condition.judge) and dataset in (None, condition.dataset)
+        if same and (variant is None or dict(condition.variant) == dict(variant)):
+            settings.setdefault(condition.setting, []).append(code)
+    return [_facts(findings, codes) for codes in settings.values()]
+
+
+def _facts(findings: Findings, codes: list[int]) -> Facts:
+    arms = [findings.judgments.arms[code] for code in codes]
+    rows = [row for row in findings.rows if row.condition in codes]
+    verdicts = {row.measure: row for row in rows if row.topic == "verdict"}
+    most = max(codes, key=lambda code: len(findings.judgments.arms[code].shown))
+    chosen = next((row.condition for row in verdicts.values()), most)
+    arm = findings.judgments.arms[chosen]
+    condition, table = arm.condition, findings.judgments.table
+    positions = verdicts.get("favours_positions")
+    mean = verdicts.get("moves_mean")
+    single = verdicts.get("changes_single")
+    gate = verdicts.get("gate")
+    shares, expected, leans = _shares(rows, condition, chosen, positions.counts if positions else {})
+    outside = set(positions.counts.get("outside", ())) if positions else set()
+    contrasts = mean.counts.get("contrasts", {}) if mean else {}
+    gap = next((row for row in rows if row.measure == "largest_gap" and row.condition == chosen), None)
+    excess = next((row for row in rows if row.measure == "order_excess" and row.condition == chosen), None)
+    planned = table.planned or tuple(len(np.unique(arm.call)) for arm in findings.judgments.arms)
+    beside_single = single.counts if single else {}
+    return Facts(
+        judge=condition.judge,
+        condition=chosen,
+        reorder=condition.reorder,
+        scores=tuple(condition.scores),
+        calls=len(np.unique(arm.call[arm.ok])),
+        asked=sum(len(np.unique(one.call)) for one in arms),
+        planned=sum(planned[code] for code in codes),
+        finished=findings.judgments.finished,
+        stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
+        simulated=condition.simulated,
+        items=arm.texts,
+        units=int(positions.counts.get("units", arm.units)) if positions else arm.units,
+        unit=arm.unit_kind,
+        gate=gate.p if gate else math.nan,
+        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if measure in verdicts},
+        shares=shares,
+        expected=expected,
+        leans=leans,
+        decided=tuple(p in outside for p in range(len(leans))),
+        line=float(contrasts["line"][0]) if "line" in contrasts else math.nan,
+        turn=float(contrasts["turn"][0]) if "turn" in contrasts else math.nan,
+        gap=(gap.value, *gap.interval) if gap and all(map(math.isfinite, gap.interval)) else None,
+        flips=float(beside_single.get("flips", math.nan)),
+        noise=float(beside_single.get("own_noise", math.nan)),
+        repeated=beside_single.get("noise") == "all",
+        typical=excess.value if excess else math.nan,
+    )
+
+
+def _shares(
+    rows: list[Row], condition: Condition, code: int, counts: Mapping[str, Any]
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """(shares, expected shares, leans) by position; of criteria: (shifts, zeros, shifts) in points, over all criteria."""
+    n = condition.positions
+    leans = tuple(map(float, counts.get("leans", ())))
+    if condition.reorder == "criteria":
+        if not leans:
+            by_position = [
+                [row.value for row in rows if row.measure == "position_shift" and row.of["position"] == p + 1]
+                for p in range(n)
+            ]
+            known = all(by_position)
+            leans = tuple(float(np.nanmean(values)) for values in by_position) if known else ()
+        return leans, (0.0,) * len(leans), leans
+    shares = tuple(row.value for row in rows if row.measure == "position_share" and row.condition == code)
+    if len(leans) != len(shares):
+        leans = tuple(share - 1 / n for share in shares)
+    expected = tuple(map(float, counts.get("expected", ())))
+    if len(expected) != len(shares):
+        expected = (1 / n,) * len(shares) if n else ()
+    return shares, expected, leans
+
+
+def _verdict(row: Row) -> Verdict:
+    """A verdict row as sentences need it."""
+    low, high = row.interval
+    more = row.counts.get("more_units")
+    times = 1 + more / row.estimate.units if more and row.estimate.units else math.nan
+    above = bool(row.counts.get("above_zero", row.verdict == EFFECT))
+    return Verdict(row.verdict, row.value, low, high, row.smallest, above, row.estimate.why, times)
+
+
+def _cautions(findings: Findings, facts: Facts) -> tuple[str, ...]:
+    """The cautions of a judge's conditions, each sentence once."""
+    setting = findings.conditions[facts.condition].setting
+    mine = [
+        caution.sentence
+        for caution in findings.cautions
+        if caution.condition < 0 or findings.conditions[caution.condition].setting == setting
+    ]
+    return tuple(dict.fromkeys(mine))
 
 
 def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
@@ -152,21 +292,23 @@ def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
     judge = shorten(facts.judge, 100)
     if not facts.calls:
         line = f"0 of {count(facts.asked, 'reply', 'replies')} could be parsed. The replies stand in Judgments."
-        if not facts.asked:
-            line = "No call has ended yet."
-        return Answer(judge, facts.condition, f"No score of {judge} could be read", line, simulated=facts.simulated)
+        headline = f"No score of {judge} could be read"
+        return Answer(judge, facts.condition, headline, line, cautions=cautions, simulated=facts.simulated)
     position, line, strong = _line(facts)
-    shared = {"line": line, "strong": strong, "cautions": cautions, "simulated": facts.simulated}
+    seen = Answer(judge, facts.condition, "", line, strong, cautions=cautions, simulated=facts.simulated)
     if not facts.finished or not facts.questions:
-        return Answer(judge, facts.condition, _so_far(facts, judge, position), early=_early(facts), **shared)
-    return Answer(
-        judge,
-        facts.condition,
-        _headline(facts, judge),
-        questions=tuple(_question(facts, key) for key in QUESTIONS if key in facts.questions),
-        advice=_advice(facts),
-        **shared,
-    )
+        return replace(seen, headline=_so_far(facts, judge, position), early=_early(facts))
+    questions = tuple(_question(facts, key) for key in QUESTIONS if key in facts.questions)
+    headline = _headline(facts, judge)
+    return replace(seen, headline=headline, questions=questions, note=_note(facts), advice=_advice(facts))
+
+
+def _note(facts: Facts) -> str:
+    """Behind the gate, the two orders that differ most: beside the questions, for no verdict speaks of them."""
+    if not facts.gate_open or facts.gap is None or facts.reorder != "options":
+        return ""
+    value, low, high = facts.gap
+    return f"Between the two orders that differ most, the mean differs by {_points(value)} ({ends(low, high, '.2f')})."
 
 
 def _listed(position: int, positions: int) -> str:
@@ -227,7 +369,11 @@ def _line(facts: Facts) -> tuple[int, str, str]:
         lean = facts.leans[position]
         strong = _points(abs(lean))
         way = "higher" if lean > 0 else "lower"
-        return position, f"At position {position + 1}, criteria score {strong} {way} than their own mean, in {calls}.", strong
+        return (
+            position,
+            f"At position {position + 1}, criteria score {strong} {way} than their own mean, in {calls}.",
+            strong,
+        )
     if not facts.shares:
         return position, f"{calls} were parsed.", ""
     share, even = _percent(facts.shares[position]), facts.expected[position] if facts.expected else math.nan
@@ -289,7 +435,7 @@ def _headline(facts: Facts, judge: str) -> str:
         return f"{nothing}, but the order changes single scores" if facts.is_(EFFECT, "single") else nothing
     if facts.is_(EFFECT, "mean"):
         return f"{judge}: reversing the list changes the mean score"
-    if facts.gate_open and not _blocked(facts):
+    if (facts.gate_open or facts.is_(EFFECT, "single")) and not _blocked(facts):
         return f"{judge}: the order matters; how is not settled"
     if _too_few(facts) and facts.reorder == "options" and facts.shares:
         position = facts.largest or 0
@@ -304,7 +450,7 @@ def _headline(facts: Facts, judge: str) -> str:
 
 def _blocked(facts: Facts) -> bool:
     """Unparsed replies may go with the order: nothing is said."""
-    return any("unparsed" in verdict.why for verdict in facts.questions.values())
+    return any(verdict.why == "unparsed_by_order" for verdict in facts.questions.values())
 
 
 def _question(facts: Facts, question: str) -> Question:
@@ -317,12 +463,12 @@ def _question(facts: Facts, question: str) -> Question:
 def _undecided(facts: Facts, question: str) -> str:
     """“Up to {high} are possible; {s} would matter”, or why nothing can be said."""
     verdict = facts.questions[question]
-    if "unparsed" in verdict.why:
+    if verdict.why == "unparsed_by_order":
         return "Unparsed replies may go with the order, so nothing can be said."
     if not math.isfinite(verdict.high):
-        if _too_few(facts):
+        if verdict.why in ("too_few_units", "few_deals", "") and _too_few(facts):
             return f"Too few groups for a confidence interval: {facts.units}, {FEWEST_UNITS} are needed."
-        return f"{verdict.why[:1].upper()}{verdict.why[1:]}." if verdict.why else "There is no interval."
+        return REASONS.get(verdict.why, "There is no interval.")
     _, _, upper, smallest = _shown(facts, question)
     unit = _unit(facts, question)[0]
     noise = ", noise included" if question == "single" and not facts.repeated else ""
@@ -339,7 +485,9 @@ def _about_positions(facts: Facts, verdict: Verdict) -> str:
             unit = _unit(facts, "positions")[0]
             return f"A lean is there, at most {upper}{NBSP}{unit}: smaller than matters ({smallest})."
         if criteria:
-            return f"No position raises or lowers the criteria taken together by {smallest} (largest: {value}, {inside})."
+            return (
+                f"No position raises or lowers the criteria taken together by {smallest} (largest: {value}, {inside})."
+            )
         return f"No position differs from even by {smallest} or more (largest: {value}, {inside})."
     if facts.lead is None or facts.lead != facts.largest:
         where = "The furthest position"
@@ -408,7 +556,7 @@ def _about_single(facts: Facts, verdict: Verdict) -> str:
 def beyond_noise_without_order(facts: Facts) -> bool:
     """Other orders differ more than the same order does, though no test ties it to the order (verdicts, section 0, 2)."""
     verdict = facts.questions["single"]
-    return bool(verdict.word == UNDECIDED and not facts.gate_open and facts.repeated and verdict.low > 0)
+    return verdict.word == UNDECIDED and verdict.why == "any_prompt"
 
 
 def _advice(facts: Facts) -> str:

@@ -26,6 +26,7 @@ class Line:
 class Card:
     """``title``: the order shown; ``foot``: where the chosen option stood; ``score``: “Score 4”."""
 
+    call: int
     title: str
     lines: tuple[Line, ...]
     foot: str
@@ -58,15 +59,13 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
         )
         known = [score for score in scores.values() if np.isfinite(score)]
         mean = f"Mean {number(float(np.mean(known)), '.2f')}" if known else "No score"
-        return Card(title, lines, f"{len(known)} of {len(names)} scored", mean)
+        return Card(call, title, lines, f"{len(known)} of {len(names)} scored", mean)
     row = rows[0]
     chosen = int(arm.position[row]) if arm.ok[row] else -1
-    lines = tuple(
-        Line(p + 1, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names)
-    )
+    lines = tuple(Line(p + 1, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names))
     if chosen < 0:
-        return Card(title, lines, "", "No score")
-    return Card(title, lines, f"position {chosen + 1}", f"Score {number(float(arm.value[row]), 'g')}")
+        return Card(call, title, lines, "", "No score")
+    return Card(call, title, lines, f"position {chosen + 1}", f"Score {number(float(arm.value[row]), 'g')}")
 
 
 def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:

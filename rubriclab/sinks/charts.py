@@ -5,16 +5,19 @@ Every text that comes from outside passes ``escape``; no figure has a toolbar, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import plotly.graph_objects as go
 
-from rubriclab.model.text import printable, shorten
+from rubriclab.core.topic import Findings
+from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Forest, Palette, Picture, Point, Slopes, ink
+from rubriclab.sinks.pictures import picture_of
 from rubriclab.sinks.text import NBSP, number
 
-__all__ = ["DARK", "KINDS", "LIGHT", "draw", "escape"]
+__all__ = ["DARK", "KINDS", "LIGHT", "chart_of", "draw", "escape"]
 
 FONT = '"Source Sans", "Source Sans 3", sans-serif'
 ROW = 52
@@ -30,6 +33,23 @@ def escape(text: str, most: int = 60) -> str:
 def draw(picture: Picture, palette: Palette = LIGHT) -> go.Figure:
     """The figure of a picture in one theme's colours."""
     return KINDS[type(picture)](picture, palette)
+
+
+def chart_of(findings: Findings, measure: str, *, judge: str | None = None, palette: Palette = LIGHT) -> go.Figure:
+    """A measure's picture for one judge (the first where none is named). Raises LabError where nothing shows it."""
+    known = [code for code, condition in enumerate(findings.conditions) if judge in (None, condition.judge)]
+    for code in known:
+        picture = picture_of(findings, measure, code)
+        if picture is not None:
+            return draw(picture, palette)
+    drawn = sorted(
+        {
+            row.measure
+            for row in findings.rows
+            if row.condition in known and picture_of(findings, row.measure, row.condition)
+        }
+    )
+    raise LabError(f"No chart shows “{shorten(measure)}” here; there are charts of {', '.join(drawn) or 'nothing'}.")
 
 
 def _hover(point: Point) -> str:
@@ -52,7 +72,11 @@ def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
         margin={"l": 46, "r": 12, "t": 26, "b": 48} | margin,
         showlegend=False,
         dragmode=False,
-        hoverlabel={"bgcolor": palette.surface, "bordercolor": palette.border, "font": {"color": palette.text, "size": 13}},
+        hoverlabel={
+            "bgcolor": palette.surface,
+            "bordercolor": palette.border,
+            "font": {"color": palette.text, "size": 13},
+        },
         modebar={"remove": ["select2d", "lasso2d"]},
     )
     figure.update_xaxes(showgrid=False, zeroline=False, fixedrange=True, color=palette.muted, title_font={"size": 13})
@@ -86,11 +110,10 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
         hoverinfo="text",
         customdata=[_of(point) for point in points],
     )
-    top = max([0.75, *(max(point.value, point.high if point.has_interval else 0) for point in points)])
+    top = picture.most
     for k, point in enumerate(points):
-        above = max(point.value, point.high if point.has_interval else 0)
         figure.add_annotation(
-            x=k, y=above, text=escape(point.text), showarrow=False, yshift=11,
+            x=k, y=point.top, text=escape(point.text), showarrow=False, yshift=11,
             font={"size": 15 if point.decided else 13, "weight": 700 if point.decided else 400},
         )  # fmt: skip
     dotted = {"color": palette.reference, "width": 1.5, "dash": "dot"}
@@ -104,12 +127,14 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
         )  # fmt: skip
     else:
         for k, point in enumerate(points):
+            if not math.isfinite(point.expected):
+                continue
             figure.add_shape(type="line", x0=k - 0.42, x1=k + 0.42, y0=point.expected, y1=point.expected, line=dotted)
     figure.update_xaxes(
         tickvals=slots, ticktext=[escape(point.label) for point in points], title_text=escape(picture.axis),
         range=[-0.5, len(points) - 0.5],
     )  # fmt: skip
-    ticks = [k / 5 for k in range(6) if k / 5 <= top]
+    ticks = picture.ticks
     figure.update_yaxes(
         range=[0, top * 1.08], tickvals=ticks, ticktext=[number(tick, ".0%").replace(NBSP, " ") for tick in ticks]
     )
@@ -126,7 +151,11 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
     at = [(x, y, point) for y, line in enumerate(picture.points) for x, point in enumerate(line) if point]
     for x, y, point in at:
         figure.add_annotation(
-            x=x, y=y, text=escape(point.text), showarrow=False, font={"size": 13, "color": ink(palette, picture.heat(point))}
+            x=x,
+            y=y,
+            text=escape(point.text),
+            showarrow=False,
+            font={"size": 13, "color": ink(palette, picture.heat(point))},
         )
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
@@ -226,9 +255,7 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
     figure = _figure(palette, 70 + ROW * max(2, len(points)), l=min(190, 30 + 7 * longest), t=12)
     lines = list(range(len(points)))
     if picture.smallest == picture.smallest:
-        figure.add_vrect(
-            x0=-picture.smallest, x1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below"
-        )
+        figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below")
     figure.add_vline(x=0, line={"color": palette.reference, "width": 1.5, "dash": "dot"})
     for k, point in enumerate(points):
         colour = palette.effect if point.decided else palette.reference

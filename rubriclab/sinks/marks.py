@@ -63,6 +63,11 @@ class Point:
     def has_interval(self) -> bool:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
+    @property
+    def top(self) -> float:
+        """The upper end of the mark with its interval."""
+        return max(self.value, self.high) if self.has_interval else self.value
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -73,6 +78,15 @@ class Bars:
     alt: str
     reference: str = ""
     """What stands at the right end of the dotted line; empty where every bar has a mark of its own."""
+
+    @property
+    def most(self) -> float:
+        """The top of the axis."""
+        return max([0.75, *(point.top for point in self.points)])
+
+    @property
+    def ticks(self) -> list[float]:
+        return [k / 5 for k in range(6) if k / 5 <= self.most]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from rubriclab.core.arm import Arm
-from rubriclab.core.topic import Chart, Findings, Row
+from rubriclab.core.topic import TOPICS, Chart, Findings, Row
 from rubriclab.model.text import count
-from rubriclab.sinks.answer import Facts
+from rubriclab.sinks.answer import Facts, facts_of
 from rubriclab.sinks.cards import order_title
 from rubriclab.sinks.marks import Bars, Cells, Forest, Picture, Point, Slopes
 from rubriclab.sinks.text import NBSP, ends, interval, name, number, reason, value_text
@@ -23,27 +23,36 @@ def _share(value: float) -> str:
     return number(value, ".0%")
 
 
-def share_bars(findings: Findings, facts: Facts) -> Bars | None:
-    """How often each position was chosen, with the interval of each share and where it would be without an effect."""
-    rows = findings.select("position_share", condition=facts.condition)
+def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Bars | None:
+    """How often each position was chosen, with the interval of each share and where it would be without an effect.
+
+    ``condition``: another strategy of the same judge than the one that the verdicts are about; nothing is decided there.
+    """
+    chosen = facts.condition if condition is None else condition
+    rows = findings.select("position_share", condition=chosen)
     if not rows or not facts.shares:
         return None
+    expected_of, decided_of = facts.expected, facts.decided
+    if chosen != facts.condition:
+        expected_of, decided_of = (math.nan,) * len(rows), (False,) * len(rows)
     points = []
-    for row, expected, decided in zip(rows, facts.expected, facts.decided, strict=True):
+    for row, expected, decided in zip(rows, expected_of, decided_of, strict=True):
         low, high = row.interval
         inside = ends(low, high, ".0%", row.level) or reason(row)
         hover = (
             f"Position {row.of['position']}: {_share(row.value)} of calls",
             inside,
-            f"without position bias: {_share(expected)}",
+            f"without position bias: {_share(expected)}" if math.isfinite(expected) else "",
         )
         label = str(row.of["position"])
-        points.append(Point(label, row.value, _share(row.value), low, high, expected, decided, row.of, hover))
-    even = {_share(expected) for expected in facts.expected}
+        points.append(Point(label, row.value, _share(row.value), low, high, expected, decided, row.of, tuple(line for line in hover if line)))
+    even = {_share(expected) for expected in expected_of if math.isfinite(expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
     said = ", ".join(number(100 * point.value, ".0f") for point in points)
     intervals = "with 95 % intervals" if points[0].has_interval else "without intervals"
-    where = f"A dotted line marks {reference.removeprefix('no bias: ')}." if reference else "Dotted marks: without bias."
+    where = (
+        f"A dotted line marks {reference.removeprefix('no bias: ')}." if reference else "Dotted marks: without bias."
+    )
     alt = f"Bar chart of the share of calls that chose each position: {said} per cent, {intervals}. {where}"
     return Bars(tuple(points), "Position in the list", alt, reference)
 
@@ -94,7 +103,7 @@ def _score_cell(row: Row, score: float, position: int, given: int, expected: flo
     return Point(str(position), value, text, low, high, expected, False, row.of, tuple(line for line in hover if line))
 
 
-def criterion_cells(findings: Findings, condition: int, smallest: float) -> Cells | None:
+def target_cells(findings: Findings, condition: int) -> Cells | None:
     """Criterion x position: the mean score at a position less the criterion's own mean, points."""
     rows = findings.select("position_shift", condition=condition)
     if not rows:
@@ -111,6 +120,7 @@ def criterion_cells(findings: Findings, condition: int, smallest: float) -> Cell
             f"Heatmap, criterion by position, in points from the criterion's own mean: the largest cell is "
             f"{top.of['target']} at position {top.of['position']} with {top.text}."
         )
+    smallest = findings.reading.smallest.mean * findings.judgments.arms[condition].step
     # Full colour at twice the smallest effect that matters, or at the largest cell where that is further.
     span = max([2 * smallest, *(abs(point.value) for point in known)])
     axes = ("Position in the list", "")
@@ -130,9 +140,10 @@ def _criterion_cell(row: Row) -> Point:
     return Point(str(row.of["position"]), row.value, text, low, high, 0.0, False, row.of, hover)
 
 
-def score_slopes(findings: Findings, facts: Facts) -> Slopes | None:
+def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Slopes | None:
     """Each answer's mean score in ascending and in descending order; None where the run did not ask both."""
-    arm = findings.judgments.arms[facts.condition]
+    code = facts.condition if condition is None else condition
+    arm = findings.judgments.arms[code]
     if arm.condition.reorder != "options":
         return None
     upwards, downwards = _order(arm, range(arm.positions)), _order(arm, range(arm.positions)[::-1])
@@ -147,7 +158,7 @@ def score_slopes(findings: Findings, facts: Facts) -> Slopes | None:
     items = tuple((str(ids[k]), float(left[k]), float(right[k])) for k in shown)
     labels = [order_title([arm.names[code] for code in arm.shown[order]]) for order in (downwards, upwards)]
     scale = float(arm.scores[0]), float(arm.scores[-1])
-    line = next(iter(findings.select("line", condition=facts.condition)), None)
+    line = next(iter(findings.select("line", condition=code)), None)
     difference = _line_point(line) if line else None
     mean = float(left[both].mean()), float(right[both].mean())
     alt = (
@@ -186,8 +197,11 @@ def _item_means(arm: Arm, order: int) -> np.ndarray:
     return np.where(calls > 0, total / np.maximum(calls, 1), np.nan)
 
 
-def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan) -> Forest | None:
-    """Rows with their intervals under each other; coloured nowhere, for such rows carry no verdict."""
+def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = "") -> Forest | None:
+    """Rows with their intervals under each other; coloured nowhere, for such rows carry no verdict.
+
+    ``by``: the part of ``of`` that names a row where all else is the same.
+    """
     known = [row for row in rows if math.isfinite(row.value)]
     if not known:
         return None
@@ -195,9 +209,28 @@ def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan) -> Fo
     for row in known:
         low, high = row.interval
         hover = (name(row), value_text(row), interval(row) or reason(row))
-        points.append(Point(name(row), row.value, number(row.value, row.about.form), low, high, 0.0, False, row.of, hover))
+        points.append(
+            Point(name(row), row.value, number(row.value, row.about.form), low, high, 0.0, False, row.of, hover)
+        )
     said = "; ".join(f"{point.label} {point.text}{_inside(point)}" for point in points[:20])
     return Forest(tuple(points), axis, f"Intervals: {said}.", smallest)
+
+
+def picture_of(findings: Findings, measure: str, condition: int) -> Picture | None:
+    """The picture of one measure in one condition: its own where it has one, else what its topic declares, else a forest."""
+    named = findings.conditions[condition]
+    if measure == "position_share":
+        return share_bars(findings, facts_of(findings, named.judge, named.dataset, named.variant))
+    if measure == "position_given_score":
+        return score_cells(findings, condition)
+    if measure == "position_shift":
+        return target_cells(findings, condition)
+    for topic in TOPICS.values():
+        for chart in topic.charts:
+            if chart.measure == measure and named.reorder in topic.axes:
+                return generic(chart, findings, condition)
+    rows = findings.select(measure, condition=condition)
+    return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
 
 
 def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
@@ -207,7 +240,9 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
         return None
     if chart.kind == "forest" or not chart.by:
         return row_forest(rows, rows[0].about.unit or rows[0].about.name)
-    points = {(str(row.of.get(chart.across, "")), str(row.of.get(chart.by, ""))): _generic_point(row, chart) for row in rows}
+    points = {
+        (str(row.of.get(chart.across, "")), str(row.of.get(chart.by, ""))): _generic_point(row, chart) for row in rows
+    }
     columns = tuple(dict.fromkeys(key[1] for key in points))
     said = "; ".join(f"{point.hover[0]} {point.text}" for point in list(points.values())[:20])
     alt = f"{rows[0].about.name}: {said}."

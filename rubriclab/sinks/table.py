@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.judgment import Status
+from rubriclab.model.judgment import Condition, JudgmentTable, Status
+from rubriclab.model.text import LabError
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
@@ -64,17 +66,26 @@ def _value(value: Any) -> Any:
 
 def frame(findings: Findings) -> pd.DataFrame:
     """One row a number, ``of`` and the condition spread into columns: what notebooks, exports and the oracle read."""
+    return frame_of_rows(findings.rows, findings.conditions)
+
+
+def frame_of_rows(rows: Sequence[Row], conditions: Sequence[Condition] = ()) -> pd.DataFrame:
+    """As ``frame``, of any rows; judge, data set and strategy stand beside them where ``conditions`` are given."""
     records = []
-    for row in findings.rows:
+    for row in rows:
         entry = row_document(row)
         of, counts = entry.pop("of"), entry.pop("counts", {})
-        condition = findings.conditions[row.condition]
-        beside = {"judge": condition.judge, "dataset": condition.dataset, "strategy": condition.strategy}
-        beside |= {f"variant_{key}": value for key, value in condition.variant.items()}
+        beside: dict[str, Any] = {}
+        if conditions:
+            condition = conditions[row.condition]
+            beside |= {"judge": condition.judge, "dataset": condition.dataset, "strategy": condition.strategy}
+            beside |= {f"variant_{key}": value for key, value in condition.variant.items()}
         spread = {key: of.get(key) for key in (*FACETS, *(key for key in of if key not in FACETS))}
         kept = {f"count_{key}": value for key, value in counts.items() if not isinstance(value, list | dict)}
         head = {key: entry.pop(key) for key in ("topic", "measure", "condition")}
         records.append(head | beside | spread | entry | kept)
+    if not records:
+        return pd.DataFrame(columns=["topic", "measure", "condition", "value", "low", "high", "level"])
     table = pd.DataFrame(records)
     empty = [key for key in FACETS if key in table and table[key].isna().all()]
     return table.drop(columns=empty)
@@ -105,8 +116,8 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
     return out
 
 
-def document(findings: Findings) -> dict[str, Any]:
-    """JSON version 2 of a run: what ``results --json`` prints."""
+def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
+    """JSON version 2 of a run: what ``results --json`` prints. ``extra``: further rows, contrasts."""
     table = findings.judgments.table
     conditions = conditions_document(findings)
     return {
@@ -122,12 +133,55 @@ def document(findings: Findings) -> dict[str, Any]:
         },
         "reading": findings.reading.model_dump(mode="json"),
         "conditions": conditions,
-        "rows": [row_document(row) for row in findings.rows],
+        "rows": [row_document(row) for row in (*findings.rows, *extra)],
         "cautions": [
             {"condition": caution.condition, "kind": caution.kind} | {str(k): _value(v) for k, v in caution.of.items()}
             for caution in findings.cautions
         ],
     }
+
+
+def judgments_frame(
+    table: JudgmentTable,
+    *,
+    condition: int | None = None,
+    item: str | None = None,
+    position: int | None = None,
+    score: float | None = None,
+    status: str | None = None,
+    limit: int | None = 200,
+) -> pd.DataFrame:
+    """One row a judgment of a run that is in no store: the store's own columns, as far as a table has them."""
+    rows = table.rows
+    kept = np.ones(len(rows), dtype=bool)
+    for column, wanted in (("condition", condition), ("position", position), ("score", score)):
+        if wanted is not None:
+            kept &= rows[column].to_numpy() == wanted
+    if status is not None:
+        names = [value.name.lower() for value in Status]
+        if status not in names:
+            raise LabError(f"“{status}” is no status; expected one of {', '.join(names)}.")
+        kept &= rows["status"].to_numpy() == names.index(status)
+    if item is not None:
+        ids = table.items["item_id"].astype(str).to_numpy()
+        kept &= ids[rows["item"].to_numpy()] == item
+    chosen = rows[kept] if limit is None else rows[kept].head(limit)
+    orders = [order_text(ordering.shown) for ordering in table.orderings]
+    out = chosen[["call", "condition", "item"]].reset_index(drop=True)
+    out["item_id"] = table.items["item_id"].to_numpy()[chosen["item"]]
+    out["criterion"] = table.items["criterion"].to_numpy()[chosen["item"]]
+    out["ordering"] = [orders[code] for code in chosen["ordering"]]
+    for column in ("slot", "repeat", "score", "position", "expected", "mass"):
+        out[column] = chosen[column].to_numpy()
+    out.insert(8, "status", [Status(code).name.lower() for code in chosen["status"]])
+    return out
+
+
+def order_text(shown: Sequence[Any]) -> str:
+    """An order as files have it: “3 1 2” for scores, “Clarity|Depth” for criteria."""
+    if all(isinstance(part, int | float) for part in shown):
+        return " ".join(f"{part:g}" for part in shown)
+    return "|".join(map(str, shown))
 
 
 def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
@@ -146,12 +200,32 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
     )
 
 
+def paper_table(findings: Findings, measure: str) -> pd.DataFrame:
+    """A measure of every judge (rows) on every data set and variant (columns), as papers print it."""
+    cells: dict[str, dict[str, str]] = {}
+    several = len({one.strategy for one in findings.conditions}) > 1
+    for row in findings.select(measure):
+        if row.of:
+            continue
+        condition = findings.conditions[row.condition]
+        column = " · ".join([condition.dataset, *(f"{key} = {value}" for key, value in condition.variant.items())])
+        head = f"{condition.judge} · {condition.strategy}" if several else condition.judge
+        cells.setdefault(head, {})[column] = row_text(row)
+    return pd.DataFrame.from_dict(cells, orient="index").rename_axis("Judge").reset_index()
+
+
 def latex(findings: Findings, rows: list[Row] | None = None) -> str:
-    """A tabular of rows (booktabs), every sign of names and numbers escaped."""
-    table = spoken(findings, rows)
-    lines = [r"\begin{tabular}{lll}", r"\toprule", " & ".join(table.columns) + r" \\", r"\midrule"]
-    for record in table.itertuples(index=False):
+    """Rows as a LaTeX tabular: condition, measure, number with its interval."""
+    return latex_table(spoken(findings, rows))
+
+
+def latex_table(table: pd.DataFrame) -> str:
+    """Any frame as a tabular (booktabs), every sign of its names and cells escaped."""
+    lines = [rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule"]
+    records = [list(table.columns), *table.itertuples(index=False)]
+    for k, record in enumerate(records):
         lines.append(" & ".join(_escaped(str(cell)) for cell in record) + r" \\")
+        lines += [r"\midrule"] if k == 0 else []
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 

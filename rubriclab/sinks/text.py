@@ -104,18 +104,23 @@ def condition_name(condition: Condition, beside: Iterable[Condition] = ()) -> st
     return " · ".join(shorten(part, MOST_SHOWN) for part in parts)
 
 
-def findings_text(findings: Findings) -> str:
-    """A run's findings for a terminal: the answer for each judge, then every row by topic; control signs escaped."""
+def findings_text(findings: Findings, topic: str | None = None) -> str:
+    """A run's findings for a terminal: the answer for each judge, then the rows by topic; control signs escaped.
+
+    ``topic``: only the rows of this one.
+    """
     from rubriclab.sinks.answer import answers
 
-    lines: list[str] = []
-    for answer in answers(findings):
-        lines += answer.lines() + [""]
-    conditions = findings.judgments.conditions
-    last: tuple[str, int] | None = None
-    for row in findings.rows:
-        if (row.topic, row.condition) != last:
-            last = row.topic, row.condition
-            lines += ["", f"{row.topic} · {condition_name(conditions[row.condition], conditions)}"]
-        lines.append(f"  {name(row)}: {row_text(row)}")
-    return printable("\n".join(lines).strip() + "\n")
+    blocks = ["\n".join(answer.lines()) for answer in answers(findings)]
+    rows = [row for row in findings.rows if topic in (None, row.topic)]
+    kinds = dict.fromkeys((row.topic, row.condition) for row in rows)
+    for kind in kinds:
+        head = f"{kind[0].capitalize()} · {condition_name(findings.conditions[kind[1]], findings.conditions)}"
+        mine = [row for row in rows if (row.topic, row.condition) == kind]
+        blocks.append(f"{head}\n{rows_text(mine)}")
+    return printable("\n\n".join(blocks) + "\n")
+
+
+def rows_text(rows: Iterable[Row]) -> str:
+    """One line a row, for a terminal: its name, its number, its interval."""
+    return printable("\n".join(f"  {name(row)}: {row_text(row)}" for row in rows))

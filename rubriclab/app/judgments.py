@@ -1,0 +1,242 @@
+"""Single judgments: filtered, one chosen; its reply, prompt and probabilities, and the same answer in another order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import state
+from rubriclab.app.frame import safe, verbatim
+from rubriclab.core.arm import Arm
+from rubriclab.core.topic import Findings
+from rubriclab.model.data import Rubric
+from rubriclab.model.judgment import Ordering
+from rubriclab.model.text import LabError, count, digest
+from rubriclab.sinks.cards import Card, order_title, pair_of
+from rubriclab.sinks.text import NBSP, number
+
+if TYPE_CHECKING:
+    from rubriclab.store.store import RunInfo
+    from rubriclab.study.plan import Plan
+
+ANY = "any"
+STATUSES = (ANY, "ok", "failed", "unparsed", "refused", "truncated", "error")
+VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
+LIMIT = 200
+
+
+def tab(info: RunInfo, findings: Findings, condition: int) -> None:
+    """Filters and the list left, the chosen call right."""
+    arm = findings.judgments.arms[condition]
+    left, right = st.columns([1, 1.25], gap="large")
+    with left:
+        frame = _filtered(info, arm)
+        chosen = _list(frame, arm)
+    if chosen is None:
+        return
+    with right:
+        _call(info, arm, chosen)
+
+
+def _filtered(info: RunInfo, arm: Arm) -> pd.DataFrame:
+    """The judgments that the filters leave; every filter stands in the address."""
+    criteria = arm.condition.reorder == "criteria"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        score = _filter("Score", "score", [f"{score:g}" for score in arm.condition.scores])
+        position = _filter("Position", "position", [str(p + 1) for p in range(arm.positions)])
+        status = _filter("Status", "status", list(STATUSES[1:]))
+        criterion = _filter("Criterion", "criterion", [str(name) for name in arm.names], 160) if criteria else ANY
+        text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=150)
+    return state.store_of(info.id).judgments(
+        info.id,
+        condition=arm.code,
+        score=None if score == ANY else float(score),
+        position=None if position == ANY else int(position),
+        status=None if status == ANY else status,
+        criterion=None if criterion == ANY else criterion,
+        text=text or None,
+        limit=LIMIT,
+    )
+
+
+def _filter(label: str, key: str, options: list[str], width: int = 105) -> str:
+    options = [ANY, *options]
+    if st.session_state.get(key, ANY) not in options:
+        st.session_state.pop(key)
+    return str(st.selectbox(label, options, key=key, bind="query-params", width=width))
+
+
+def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
+    """The table; the call of the chosen row, the first where none is. J and K go on and back."""
+    if frame.empty:
+        st.caption("No judgment matches these filters.")
+        return None
+    shown = pd.DataFrame({"Answer": frame["item_id"], "Order": frame["ordering"]})
+    if arm.condition.reorder == "criteria":
+        shown["Criterion"] = frame["criterion"]
+    shown["Score"] = frame["score"]
+    shown["Position"] = [None if position <= 0 else position for position in frame["position"].fillna(0)]
+    if frame["status"].nunique() > 1 or frame["status"].iloc[0] != "ok":
+        shown["Status"] = frame["status"]
+    # Which list it is: a chosen row of another one means nothing here.
+    listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
+    at = min(st.session_state.get(f"row-{listed}", 0), len(frame) - 1)
+    event = st.dataframe(
+        shown, hide_index=True, width="stretch", height=360, on_select="rerun", selection_mode="single-row",
+        key=f"judgments-{listed}-{st.session_state.get(f'moved-{listed}', 0)}",
+        selection_default={"selection": {"rows": [at]}},
+    )  # fmt: skip
+    rows = event.selection.rows
+    if rows:
+        at = rows[0]
+        st.session_state[f"row-{listed}"] = at
+
+    def move(by: int) -> None:
+        st.session_state[f"row-{listed}"] = max(0, min(len(frame) - 1, at + by))
+        st.session_state[f"moved-{listed}"] = st.session_state.get(f"moved-{listed}", 0) + 1
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Next", on_click=move, args=(1,), shortcut="J", key="next-call", type="tertiary")
+        st.button("Previous", on_click=move, args=(-1,), shortcut="K", key="previous-call", type="tertiary")
+        calls = len(set(arm.call.tolist()))
+        first = f"the first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
+        st.caption(f"{first} of {count(len(arm.call), 'judgment')} in {count(calls, 'call')}")
+    return int(frame["call"].iloc[at])
+
+
+def _call(info: RunInfo, arm: Arm, call: int) -> None:
+    facts = state.store_of(info.id).call(info.id, call)
+    outcome = facts["outcomes"][0]
+    title = f"**{safe(str(facts['item']['item_id']), 60)}** · order {safe(order_title(facts['shown']), 80)}"
+    if arm.condition.reorder == "options" and outcome["score"] is not None:
+        title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"
+    elif facts["status"] != "ok":
+        title += f" · {facts['status']}"
+    st.markdown(title)
+    view = st.segmented_control(
+        "View", VIEWS, default=VIEWS[-1], key="view", bind="query-params", label_visibility="collapsed", required=True
+    )
+    if view == "Reply":
+        _reply(facts)
+    elif view == "Prompt as sent":
+        _prompt(info, facts)
+    elif view == "Probabilities":
+        _probabilities(facts)
+    else:
+        cards = pair_of(arm, call, descriptions(info, facts["item"].get("criterion")))
+        show_cards(cards)
+        if len(cards) == 1:
+            st.caption("This answer was not judged in another order.")
+    response = facts["item"].get("response")
+    if response and view != "Prompt as sent":
+        with st.expander("The answer that was judged"):
+            verbatim(response)
+
+
+def _reply(facts: dict[str, Any]) -> None:
+    if facts.get("error"):
+        st.markdown(f":orange[{safe(str(facts['error']), 300)}]")
+    if facts["status"] == "unparsed":
+        st.markdown("No score could be read from this reply:")
+    if facts.get("reply"):
+        verbatim(facts["reply"])
+    elif facts.get("reply") is None:
+        st.caption("The replies of this run were not kept: its judgments came from a file.")
+    else:
+        st.caption("The reply is empty.")
+    parts = []
+    if facts.get("tokens_in") is not None:
+        parts.append(f"{count(int(facts['tokens_in']), 'token')} in, {facts['tokens_out'] or 0:,} out")
+    if facts.get("seconds") is not None:
+        parts.append(f"{facts['seconds']:.2f} s")
+    parts += [safe(str(facts[name]), 80) for name in ("model", "note") if facts.get(name)]
+    st.caption(" · ".join(parts))
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _plan(run_id: str, revision: int) -> Plan:  # noqa: ARG001 - a new revision is another plan
+    from rubriclab.runs.manager import plan_of_run
+
+    return plan_of_run(state.store_of(run_id), run_id)
+
+
+def plan_of(info: RunInfo) -> Plan | None:
+    """The plan that a run was made from; None for judgments made elsewhere and where it cannot be made again."""
+    try:
+        return _plan(info.id, info.revision)
+    except LabError:
+        return None
+
+
+def rubric_of(info: RunInfo) -> Rubric | None:
+    plan = plan_of(info)
+    return plan.rubric if plan else None
+
+
+def descriptions(info: RunInfo, criterion: str | None = None) -> dict[Any, str]:
+    """What each score stands for in the run's rubric; empty where that is not known."""
+    rubric = rubric_of(info)
+    if rubric is None:
+        return {}
+    try:
+        chosen = rubric.criterion(criterion if len(rubric.criteria) > 1 else None)
+    except LabError:
+        return {}
+    return {option.score: option.description for option in chosen.options}
+
+
+def _prompt(info: RunInfo, facts: dict[str, Any]) -> None:
+    """The messages, made again from the plan, and shown only where they are those that were sent."""
+    plan = plan_of(info)
+    if plan is None:
+        st.caption("The prompts of this run are not known here: its judgments came from a file.")
+        return
+    ordering = Ordering(tuple(facts["shown"]), tuple(facts["labels"]))
+    messages = plan.messages(facts["condition"], facts["outcomes"][0]["item"], ordering)
+    if facts.get("sent") and facts["sent"] != digest([dict(message) for message in messages]):
+        st.caption("This version of the lab words the prompt differently, so what was sent cannot be shown again.")
+        return
+    for message in messages:
+        st.caption(safe(message["role"]))
+        verbatim(message["content"])
+
+
+def _probabilities(facts: dict[str, Any]) -> None:
+    outcome = facts["outcomes"][0]
+    given = outcome.get("p")
+    if not given:
+        st.caption("The judge gave no probabilities for this call.")
+        return
+    frame = pd.DataFrame(
+        {
+            "Position": range(1, len(given) + 1),
+            "Score": [str(shown) for shown in facts["shown"]][: len(given)],
+            "Label": [str(label) for label in facts["labels"]][: len(given)],
+            "Probability": [100 * p for p in given],
+        }
+    )
+    column = st.column_config.ProgressColumn("Probability", format="%.0f %%", min_value=0, max_value=100)
+    st.dataframe(frame, hide_index=True, width="stretch", column_config={"Probability": column})
+    parts = []
+    if outcome.get("expected") is not None:
+        parts.append(f"Probability-weighted score {number(outcome['expected'])}")
+    if outcome.get("mass") is not None:
+        parts.append(f"{number(outcome['mass'], '.0%')} of the probability was on the labels")
+    st.caption(". ".join(parts) + ("." if parts else ""))
+
+
+def show_cards(cards: tuple[Card, ...]) -> None:
+    """Cards side by side: position grey, score bold, the chosen line tinted."""
+    if not cards:
+        return
+    for column, card in zip(st.columns(len(cards), gap="small"), cards, strict=True):
+        with column, st.container(border=True):
+            st.markdown(f"**{safe(card.title, 80)}**")
+            for line in card.lines:
+                words = f":gray[{line.position}]{NBSP}{NBSP}**{safe(line.label, 60)}**{NBSP} {safe(line.text, 200)}"
+                st.markdown(f":orange-background[{words}]" if line.chosen else words)
+            with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+                st.markdown(f":gray[{card.foot}]")
+                st.markdown(f"### {card.score}")

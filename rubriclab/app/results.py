@@ -1,0 +1,376 @@
+"""Results: is this judge biased by order, by how much, and what to do; the answer first, its picture beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from rubriclab.app import judgments, state
+from rubriclab.app.charts import chart
+from rubriclab.app.frame import go, safe
+from rubriclab.core.topic import DEFINITIONS, TOPICS, Findings, Row
+from rubriclab.model.study import ReadingPart
+from rubriclab.model.text import count
+from rubriclab.sinks.answer import Answer, Facts, facts_of, judged
+from rubriclab.sinks.pictures import generic, row_forest, score_cells, score_slopes, share_bars, target_cells
+from rubriclab.sinks.report import method_lines
+from rubriclab.sinks.table import latex_table, paper_table, spoken
+from rubriclab.sinks.text import NBSP
+
+if TYPE_CHECKING:
+    from rubriclab.store.store import RunInfo
+
+BADGES = {"effect": "orange", "equivalent": "green", "undecided": "gray"}
+FILTERS = ("score", "position", "criterion", "status", "find")
+STYLE = """<style>
+[class*="st-key-question-"] { border-top: 1px solid rgba(128, 140, 155, 0.35); padding-top: 0.6rem; }
+.st-key-questions { border-bottom: 1px solid rgba(128, 140, 155, 0.35); padding-bottom: 0.6rem; gap: 0.6rem; }
+.st-key-questions h2 { font-size: 1rem; padding: 0; }
+.st-key-questions .stMarkdownBadge { display: inline-block; min-width: 5.2rem; text-align: center; font-weight: 600; }
+.st-key-questions p { font-variant-numeric: tabular-nums; }
+.st-key-pictures h2 { font-size: 1rem; padding: 0; }
+</style>"""
+MOST_CAUTIONS = 2
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the header row says: a run, read in one way, and one judge of it."""
+
+    info: RunInfo
+    findings: Findings
+    facts: Facts
+    condition: int
+
+
+def page() -> None:
+    """Draws the page."""
+    info = state.run_choice()
+    if info is None:
+        nothing()
+        return
+    st.html(STYLE)
+    chosen = _header(info)
+    answer = judged(chosen.findings, chosen.facts)
+    left, right = st.columns([1.12, 1], gap="large")
+    with left:
+        show_answer(answer)
+    with right, st.container(key="pictures"):
+        _picture(chosen)
+    bias, single = st.tabs(["Bias", "Judgments"], key="tab", on_change="rerun", bind="query-params")
+    if bias.open:
+        with bias:
+            _bias(chosen, answer)
+    if single.open:
+        with single:
+            judgments.tab(info, chosen.findings, chosen.condition)
+
+
+def nothing(title: str = "Results") -> None:
+    """What the page shows where there is no run at all."""
+    from rubriclab.app.home import run_sample
+
+    st.title(title, anchor=False)
+    st.markdown("No finished run yet.")
+    with st.container(horizontal=True):
+        if st.button("Set up a run", icon=":material/tune:", type="primary"):
+            go("setup")
+        run_sample()
+
+
+# ---------------------------------------------------------------- the header row
+
+
+def choose_run(info: RunInfo, page: str) -> None:
+    """The list of runs; the one that is chosen stands in the address, and with it the page is drawn anew."""
+    infos = {one.id: one for one in state.listed()}
+    key = f"{page}-run"
+    st.session_state[key] = info.id
+
+    def choose() -> None:
+        st.query_params.clear()
+        st.query_params["run"] = st.session_state[key]
+        for name in (*FILTERS, "tab", "smallest", "share", "unit"):
+            st.session_state.pop(name, None)
+
+    st.selectbox(
+        "Run",
+        list(infos),
+        format_func=lambda one: safe_name(infos[one].name),
+        key=key,
+        on_change=choose,
+        width=330,
+        help="Runs with judgments, the newest first, then the recorded examples.",
+    )
+
+
+def safe_name(name: str) -> str:
+    """A name in a list of choices, which shows text as it is: one line, at most 80 signs."""
+    return " ".join(name.split())[:80]
+
+
+def _header(info: RunInfo) -> Chosen:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choose_run(info, "results")
+        judges = list(dict.fromkeys(info.judges))
+        judge = _choice("Judge", judges, "judge")
+        datasets = list(dict.fromkeys(info.datasets))
+        dataset = _choice("Data set", datasets, "dataset")
+        with st.popover("Options", icon=":material/tune:"):
+            reading = _reading(info)
+            strategy = st.container()
+        with st.spinner("Computing …", show_time=True, width="content"):
+            findings = state.findings(info.id, reading)
+            facts = facts_of(findings, judge, dataset)
+    setting = findings.conditions[facts.condition].setting
+    codes = {one.strategy: code for code, one in enumerate(findings.conditions) if one.setting == setting}
+    condition = facts.condition
+    if len(codes) > 1:
+        default = findings.conditions[condition].strategy
+        with strategy:
+            picked = st.selectbox(
+                "Ordering strategy", list(codes), index=list(codes).index(default), key=f"strategy-{info.id}",
+                help="Of the pictures and single judgments. The three questions use all strategies together.",
+            )  # fmt: skip
+        condition = codes[picked]
+    return Chosen(info, findings, facts, condition)
+
+
+def _choice(label: str, options: list[str], name: str) -> str:
+    """One of a few names, kept in the address; nothing is shown where there is only one."""
+    wanted = st.query_params.get(name, "")
+    if len(options) < 2:
+        return options[0]
+    key = f"results-{name}"
+    st.session_state[key] = wanted if wanted in options else options[0]
+
+    def choose() -> None:
+        st.query_params[name] = st.session_state[key]
+
+    arguments: dict[str, Any] = {"key": key, "on_change": choose}
+    if len(options) <= 4:
+        st.segmented_control(label, options, required=True, format_func=lambda one: safe(one, 30), **arguments)
+    else:
+        st.selectbox(label, options, format_func=safe_name, width=260, **arguments)
+    return str(st.session_state[key])
+
+
+def _reading(info: RunInfo) -> ReadingPart:
+    """The run's own reading, with what the options change in it."""
+    table = state.table(info.id)
+    own = ReadingPart.model_validate(dict(table.reading))
+    scores = table.conditions[0].scores
+    step = float(pd.Series(scores).diff().median()) if len(scores) > 1 else 1.0
+    mean = st.number_input(
+        "Smallest effect that matters, points", 0.01, 10.0 * step, own.smallest.mean * step, 0.05, key="smallest",
+        bind="query-params", help="Of a mean score. A change that surely is smaller is said to be none.",
+    )  # fmt: skip
+    share = st.number_input(
+        "Smallest share that matters, percentage points", 0.5, 50.0, 100 * own.smallest.share, 0.5, key="share",
+        bind="query-params", help="Of a position's share, and of single scores that change.",
+    )  # fmt: skip
+    units = ["auto", "item", *(kind for kind in ("prompt", "block") if table.items[kind].notna().any())]
+    unit = own.unit
+    if len(units) > 2:
+        unit = st.selectbox(
+            "Independent groups", units, index=units.index(own.unit) if own.unit in units else 0, key="unit",
+            bind="query-params", help="auto: answers to one instruction count as one group.",
+        )  # fmt: skip
+    smallest = {"mean": mean / step, "share": share / 100, "single": share / 100, "r": own.smallest.r}
+    return ReadingPart.model_validate({"unit": unit, "smallest": smallest})
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def emphasised(line: str, strong: str) -> str:
+    """A line of an answer as markdown, its number in bold."""
+    before, bold, after = line.partition(strong) if strong else (line, "", "")
+    return f"{safe(before)}**{safe(bold)}**{safe(after)}" if bold else safe(line)
+
+
+def show_answer(answer: Answer) -> None:
+    """Headline, line, three questions with their badges, what to do, cautions."""
+    if answer.early:
+        st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
+    simulated = "  :gray-badge[simulated]" if answer.simulated else ""
+    st.title(safe(answer.headline) + simulated, anchor=False)
+    st.markdown(emphasised(answer.line, answer.strong))
+    if answer.questions:
+        with st.container(key="questions"):
+            for number, asked in enumerate(answer.questions):
+                with st.container(key=f"question-{number}"):
+                    badge, words = st.columns([1, 3.6], gap="small")
+                    badge.markdown(f":{BADGES[asked.verdict]}-badge[{asked.badge}]")
+                    words.header(asked.title, anchor=False)
+                    words.markdown(f":gray[{safe(asked.sentence)}]")
+    if answer.note:
+        st.markdown(safe(answer.note))
+    if answer.advice:
+        st.markdown(f"**What to do:** {safe(answer.advice)}")
+    for caution in answer.cautions[:MOST_CAUTIONS]:
+        st.caption(f":material/info: {safe(caution)}")
+
+
+def _picture(chosen: Chosen) -> None:
+    findings, facts = chosen.findings, chosen.facts
+    arm = findings.judgments.arms[chosen.condition]
+    rests = (
+        f"{count(facts.calls, 'call')}: {count(arm.texts, 'answer')} in {count(len(arm.shown), 'order')} "
+        f"({safe(arm.condition.strategy, 40)})."
+    )
+    if facts.reorder == "criteria":
+        st.header("Criterion by position", anchor=False)
+        cells = target_cells(findings, chosen.condition)
+        if cells is not None:
+            chart(cells, key=f"criteria-{chosen.condition}", on_select=lambda: _clicked(f"criteria-{chosen.condition}"))
+            st.caption(f"Points from the criterion's own mean. Orange: higher. Blue: lower. {rests}")
+        return
+    st.header("How often each position was chosen", anchor=False)
+    bars = share_bars(findings, facts, chosen.condition)
+    if bars is not None:
+        chart(bars, key=f"shares-{chosen.condition}")
+        lines = f"Lines on bars: 95{NBSP}% CI." if bars.points[0].has_interval else "Too few groups for intervals."
+        st.caption(f"{rests} {lines}")
+
+
+# ---------------------------------------------------------------- the tab Bias
+
+
+def _bias(chosen: Chosen, answer: Answer) -> None:
+    with st.container(key="pictures-bias"):
+        if chosen.facts.reorder == "criteria":
+            _criteria_in_turn(chosen)
+        else:
+            _scores_and_slopes(chosen)
+    more = st.expander(
+        "More numbers: strength, tests, order by order", icon=":material/table_rows:", key="more", on_change="rerun"
+    )
+    if more.open:
+        with more:
+            for caution in answer.cautions[MOST_CAUTIONS:]:
+                st.caption(f":material/info: {safe(caution)}")
+            _several(chosen.findings)
+            _more(chosen)
+    how = st.expander(
+        "How this was computed, and what it assumes", icon=":material/rule:", key="how", on_change="rerun"
+    )
+    if how.open:
+        with how:
+            _how(chosen)
+
+
+def _scores_and_slopes(chosen: Chosen) -> None:
+    left, right = st.columns(2, gap="large")
+    cells = score_cells(chosen.findings, chosen.condition)
+    if cells is not None:
+        key = f"scores-{chosen.condition}"
+        with left:
+            st.markdown("**Score by position** · click a cell to read its calls")
+            chart(cells, key=key, on_select=lambda: _clicked(key))
+            even = next((point for line in cells.points for point in line if point), None)
+            level = f" No bias: {100 * even.expected:.0f}{NBSP}% everywhere." if even else ""
+            st.caption(
+                f"Of the calls that gave a score, the share given at each position.{level} Orange: more; blue: less."
+            )
+    slopes = score_slopes(chosen.findings, chosen.facts, chosen.condition)
+    if slopes is not None:
+        with right:
+            st.markdown("**Each answer in two orders** · and the mean difference")
+            chart(slopes, key=f"slopes-{chosen.condition}")
+            cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
+            st.caption(
+                f"Orange lines fall, blue lines rise.{cut} Right: mean difference over all orders with its "
+                f"95{NBSP}% interval; green: too small to matter."
+            )
+
+
+def _criteria_in_turn(chosen: Chosen) -> None:
+    rows = chosen.findings.select("first_minus_last", condition=chosen.condition)
+    mean = chosen.facts.questions.get("mean")
+    forest = row_forest(
+        rows, "Points, listed first - listed last", mean.smallest if mean else float("nan"), by="target"
+    )
+    if forest is not None:
+        st.markdown("**First against last, each criterion** · green: too small to matter")
+        chart(forest, key=f"first-{chosen.condition}")
+        st.caption("Single criteria have intervals and no verdict: the three questions take them together.")
+
+
+def _clicked(key: str) -> None:
+    """A click on a cell: the tab Judgments, filtered to what the cell is about."""
+    points = st.session_state[key].selection.points
+    if not points:
+        return
+    of = points[0].get("customdata") or {}
+    of = of[0] if isinstance(of, list) else of
+    for name in FILTERS:
+        st.session_state.pop(name, None)
+    for name, part in (("score", "score"), ("position", "position"), ("criterion", "target")):
+        if part in of:
+            st.session_state[name] = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
+    st.session_state["tab"] = "Judgments"
+
+
+# ---------------------------------------------------------------- the folds
+
+
+def _table(frame: pd.DataFrame) -> None:
+    st.dataframe(frame, hide_index=True, width="stretch")
+
+
+def _several(findings: Findings) -> None:
+    """Several judges or data sets: one measure of all, as the papers print it."""
+    if len({(one.judge, one.dataset) for one in findings.conditions}) < 2:
+        return
+    measures = {row.measure: row.about.name for row in findings.rows if not row.of and row.topic != "verdict"}
+    measure = st.selectbox("Measure", list(measures), format_func=measures.get, key="measure", width=420)
+    frame = paper_table(findings, measure)
+    _table(frame)
+    from rubriclab.data.outfiles import csv_text
+
+    with st.container(horizontal=True):
+        st.download_button("CSV", csv_text(frame), f"{measure}.csv", "text/csv", icon=":material/download:")
+        st.download_button("LaTeX", latex_table(frame), f"{measure}.tex", "text/x-tex", icon=":material/download:")
+
+
+def _more(chosen: Chosen) -> None:
+    """Every row of the judge's setting by topic, and the charts that topics declare beside the pictures above."""
+    setting = chosen.findings.conditions[chosen.condition].setting
+    codes = {code for code, one in enumerate(chosen.findings.conditions) if one.setting == setting}
+    rows = [row for row in chosen.findings.rows if row.condition in codes]
+    for topic in dict.fromkeys(row.topic for row in rows):
+        mine = [row for row in rows if row.topic == topic]
+        st.markdown(f"**{topic.capitalize()}**")
+        _table(_without_constant(spoken(chosen.findings, mine)))
+        for number, drawn in enumerate(TOPICS[topic].charts if topic in TOPICS else ()):
+            if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):
+                continue  # drawn above
+            picture = generic(drawn, chosen.findings, chosen.condition)
+            if picture is not None:
+                chart(picture, key=f"{topic}-{number}-{chosen.condition}")
+
+
+def _without_constant(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns=[name for name in ("Condition",) if frame[name].nunique() == 1])
+
+
+def _how(chosen: Chosen) -> None:
+    for line in method_lines(chosen.findings, [chosen.facts]):
+        st.markdown(f"- {safe(line)}")
+    terms = dict.fromkeys(_term(row) for row in chosen.findings.rows if row.about.front)
+    for term in terms:
+        entry = DEFINITIONS.get(term)
+        if entry is None:
+            continue
+        names = {row.about.name for row in chosen.findings.rows if _term(row) == term}
+        st.markdown(f"**{safe(min(names))}**  \n{safe(entry['sentence'])}")
+        parts = [f"{key.capitalize()}: {entry[key]}" for key in ("formula", "assumption", "source") if entry.get(key)]
+        st.caption("  \n".join(safe(part) for part in parts))
+
+
+def _term(row: Row) -> str:
+    return row.about.term or row.measure

@@ -1,0 +1,119 @@
+"""Findings in, one HTML file out: the answer, its picture, an example, the method; all numbers folded.
+
+Pictures are plain SVG of our own, so that the file needs no script and no network, has some 30 kB and prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from rubriclab.core.topic import Findings
+from rubriclab.model.text import LabError, count, shorten
+from rubriclab.sinks.answer import Answer, Facts, every_facts, judged
+from rubriclab.sinks.cards import Card, example_of
+from rubriclab.sinks.drawing import Drawing, drawing
+from rubriclab.sinks.pictures import score_cells, share_bars, target_cells
+from rubriclab.sinks.table import spoken
+
+HERE = Path(__file__).parent
+INCLUDE = ("answer", "charts", "example", "method", "numbers")
+MOST_SIGNS = 2_000
+
+
+@dataclass(frozen=True)
+class _Part:
+    answer: Answer
+    line: tuple[str, str, str]
+    drawings: list[Drawing]
+    cards: tuple[Card, ...]
+    text: str
+
+
+def report_html(
+    findings: Findings,
+    *,
+    title: str | None = None,
+    include: Collection[str] = INCLUDE,
+    texts: bool = False,
+    response: str | None = None,
+    descriptions: Mapping[Any, str] | None = None,
+) -> str:
+    """The report as one page. ``include``: of INCLUDE. ``texts``: the judged text and the raters' names stand in it too.
+
+    ``response``: the text of the example, where it is known; ``descriptions``: what each score stands for. Raises
+    LabError for a part that does not exist.
+    """
+    unknown = set(include) - set(INCLUDE)
+    if unknown:
+        raise LabError(f"A report has no part “{shorten(min(unknown))}”; expected some of {', '.join(INCLUDE)}.")
+    every = every_facts(findings)
+    parts = [
+        _part(findings, facts, descriptions or {}, (response or "")[:MOST_SIGNS] if texts else "") for facts in every
+    ]
+    environment = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
+    return environment.get_template("report.html.jinja").render(
+        title=shorten(title or default_title(findings), 200),
+        style=Markup((HERE / "report.css").read_text("utf-8")),
+        parts=parts,
+        include=set(include),
+        method=method_lines(findings, every),
+        numbers=spoken(findings),
+        raters=", ".join(shorten(name, 40) for name in _raters(findings)) if texts else "",
+        footer=footer(findings),
+    )
+
+
+def default_title(findings: Findings) -> str:
+    """“Does JUDGE depend on the order of the rubric?”"""
+    judges = list(dict.fromkeys(condition.judge for condition in findings.conditions))
+    who = shorten(judges[0], 80) if len(judges) == 1 else "the judges"
+    verb = "Does" if len(judges) == 1 else "Do"
+    return f"{verb} {who} depend on the order of the rubric?"
+
+
+def footer(findings: Findings) -> str:
+    """What the numbers rest on, in one line."""
+    table = findings.judgments.table
+    orders = len({order.shown for order in table.orderings})
+    calls = len(table.rows["call"].unique())
+    made = f" · rubriclab {table.made_with['rubriclab']}" if "rubriclab" in table.made_with else ""
+    return f"{table.name}: {count(calls, 'call')}, {count(len(table.items), 'item')}, {count(orders, 'order')}{made}"
+
+
+def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
+    """The method in five lines."""
+    facts = every[0]
+    orders = "criteria in the list" if facts.reorder == "criteria" else "score options in the list"
+    small = findings.reading.smallest
+    step = findings.judgments.arms[facts.condition].step
+    return [
+        f"Each answer was judged with the {orders} in several orders; all else in the prompt stayed the same.",
+        "Nothing is called an effect unless an exact permutation test of an item's answers over its orders rejects at 5 %.",
+        f"Independent are {count(facts.units, facts.unit)}; intervals are 95 % confidence intervals over them.",
+        f"No is said only where the interval ends below the smallest effect that matters: {small.mean * step:.2f} points, "
+        f"{100 * small.share:.3g} percentage points of a position, {100 * small.single:.3g} in 100 single scores.",
+        "The sample is the data shown: other texts, rubrics, prompts or versions of the judge may give another answer.",
+    ]
+
+
+def _part(findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text: str) -> _Part:
+    arm = findings.judgments.arms[facts.condition]
+    titles = ("Criterion by position, points from the criterion's own mean",)
+    pictures: list[Any] = [target_cells(findings, facts.condition)]
+    if facts.reorder == "options":
+        titles = ("How often each position was chosen", "Score by position")
+        pictures = [share_bars(findings, facts), score_cells(findings, facts.condition)]
+    drawings = [drawing(picture, title) for title, picture in zip(titles, pictures, strict=True) if picture]
+    said = judged(findings, facts)
+    before, strong, after = said.line.partition(said.strong) if said.strong else (said.line, "", "")
+    return _Part(said, (before, strong, after), drawings, example_of(arm, descriptions), text)
+
+
+def _raters(findings: Findings) -> list[str]:
+    return sorted({str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}})

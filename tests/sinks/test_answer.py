@@ -1,0 +1,284 @@
+"""Sentences of the answer: every combination of verdicts, of signs and of states; none contradicts another."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rubriclab.sinks.answer import BADGES, QUESTIONS, TITLES, Answer, Facts, Verdict, compose
+from rubriclab.sinks.text import MINUS, NBSP
+
+WORDS = ("effect", "equivalent", "undecided")
+ENDS = {"effect": (0.10, 0.20), "equivalent": (0.0, 0.03), "undecided": (0.0, 0.09)}
+MEAN_ENDS = {"effect": (0.30, 0.60), "equivalent": (0.0, 0.12), "undecided": (0.0, 0.40)}
+COMBINATIONS = list(itertools.product(WORDS, WORDS, WORDS, (0.001, 0.4)))
+
+
+def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Verdict:
+    points = question == "mean" or (question == "positions" and reorder == "criteria")
+    low, high = (MEAN_ENDS if points else ENDS)[word]
+    parts = {"value": (low + high) / 2, "low": low, "high": high, "smallest": 0.25 if points else 0.05}
+    return Verdict(word, **{**parts, "above_zero": word == "effect", "times": 2.5, **more})
+
+
+def facts(
+    positions: str = "effect", mean: str = "effect", single: str = "effect", gate: float = 0.001, **more: Any
+) -> Facts:
+    reorder = more.get("reorder", "options")
+    words = {"positions": positions, "mean": mean, "single": single}
+    leans = (0.15, -0.05, -0.04, -0.03, -0.03) if positions == "effect" else (0.01, -0.01, 0.0, 0.0, 0.0)
+    shown = leans if reorder == "criteria" else tuple(0.2 + lean for lean in leans)
+    base = Facts(
+        judge="judge-7b",
+        condition=0,
+        scores=(1, 2, 3, 4, 5),
+        calls=1_200,
+        asked=1_200,
+        planned=1_200,
+        items=60,
+        units=60,
+        gate=gate,
+        questions={name: verdict(word, name, reorder) for name, word in words.items()},
+        shares=shown,
+        expected=(0.0 if reorder == "criteria" else 0.2,) * 5,
+        leans=leans,
+        decided=(positions == "effect", False, False, False, False),
+        line=-0.45,
+        turn=0.1,
+        flips=0.44,
+        noise=0.25,
+        repeated=True,
+        typical=0.31,
+    )
+    return replace(base, **more)
+
+
+def sentences(answer: Answer) -> str:
+    asked = [question.sentence for question in answer.questions]
+    return " ".join(part for part in (answer.headline, answer.line, *asked, answer.note, answer.advice) if part)
+
+
+@pytest.mark.parametrize("reorder", ["options", "criteria"])
+@pytest.mark.parametrize(("positions", "mean", "single", "gate"), COMBINATIONS)
+def test_no_combination_contradicts_itself(positions: str, mean: str, single: str, gate: float, reorder: str) -> None:
+    said = compose(facts(positions, mean, single, gate, reorder=reorder))
+    words = {"positions": positions, "mean": mean, "single": single}
+    assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
+    assert [asked.title for asked in said.questions] == list(TITLES[reorder].values())
+    text = sentences(said)
+    # One order is advised only where all three say No; a bias is named, or denied, only where question 1 says so.
+    assert ("one order is enough" in said.advice) == (set(words.values()) == {"equivalent"})
+    assert ("favours the option" in said.headline) == (positions == "effect" and reorder == "options")
+    denied = "favours no position" in said.headline or "no position raises" in said.headline
+    assert denied == (positions == "equivalent")
+    if denied and "effect" in (mean, single):
+        assert "but the order changes" in said.headline
+    if "effect" in words.values():
+        assert "not decided" not in said.advice
+        assert "Undecided" not in said.headline
+    assert "not decided" in said.advice or "effect" in words.values() or set(words.values()) == {"equivalent"}
+    for asked in said.questions:
+        if asked.verdict == "undecided":
+            assert re.match(r"Up to .+ are possible; .+ would matter\.", asked.sentence)
+        assert ("possible" in asked.sentence) == (asked.verdict == "undecided")
+    for never in ("nan", "unknown", "None", "  ", "-0", " %", "not shown", "no effect", "fine"):
+        assert never not in text
+    for key, asked in zip(QUESTIONS, said.questions, strict=True):
+        _only_its_own_ends(asked.sentence, facts(positions, mean, single, gate, reorder=reorder), key)
+
+
+def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
+    """Every interval in a question's sentence is the verdict row's own."""
+    row = about.questions[question]
+    points = question == "mean" or (question == "positions" and about.reorder == "criteria")
+    low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in (row.low, row.high))
+    for found in re.findall(rf"95{NBSP}% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
+        assert found == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "advice"),
+    [
+        (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
+        (("effect", "equivalent", "equivalent"), {}, "the bias is too small to matter in scores; check again when"),
+        (("effect", "undecided", "undecided"), {}, "average several orders, or compare only within one order."),
+        (("equivalent", "effect", "undecided"), {}, "average several orders, or compare only within one order."),
+        (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
+        # 60 answers, 2.5 times as many: 150.
+        (("undecided", "undecided", "equivalent"), {"gate": 0.4}, "not decided; about 150 answers in a new run would"),
+        # Single scores: the number holds noise, so its lower end says nothing.
+        (("effect", "equivalent", "effect"), {"repeated": False}, "average several orders, or compare only within"),
+        # All contrasts and single scores small, but two orders lie 1.08 points apart.
+        (("equivalent", "equivalent", "equivalent"), {"gap": (1.08, 0.98, 1.19)}, "average several orders, or compare"),
+    ],
+)
+def test_advice_is_the_first_rule_that_holds(words: tuple[str, str, str], more: dict[str, Any], advice: str) -> None:
+    assert compose(facts(*words, **more)).advice.startswith(advice)
+
+
+def test_the_judge_of_the_pictures() -> None:
+    questions = {
+        "positions": Verdict("effect", 0.41, 0.34, 0.47, 0.05, True),
+        "mean": Verdict("effect", 0.97, 0.81, 1.12, 0.25, True),
+        "single": Verdict("effect", 0.186389, 0.130146, 0.242033, 0.05, True),
+    }
+    shares = (0.6083, 0.07, 0.05, 0.11, 0.1617)
+    leans = tuple(share - 0.2 for share in shares)
+    said = compose(
+        facts(questions=questions, shares=shares, leans=leans, decided=(True,) * 5, calls=240, line=-0.97, turn=0.0)
+    )
+    assert said.headline == "judge-7b favours the option listed first"
+    assert said.line == f"It chose position 1 in 61{NBSP}% of 240 calls. Without position bias it would be 20{NBSP}%."
+    assert said.strong == f"61{NBSP}%"
+    positions, mean, single = (asked.sentence for asked in said.questions)
+    assert positions == f"Position 1: 41{NBSP}percentage points above even (95{NBSP}% CI 34 to 47)."
+    assert mean == f"Listing 1 to 5 instead of 5 to 1 lowers the mean by 0.97{NBSP}points (95{NBSP}% CI 0.81 to 1.12)."
+    assert single == (
+        f"19 in 100 scores change with the order beyond noise (95{NBSP}% CI 13 to 24); typical change of one score: "
+        f"0.31{NBSP}points."
+    )
+
+
+def test_position_and_direction_are_named_by_their_sign() -> None:
+    last = compose(facts(leans=(-0.05, -0.05, -0.02, -0.03, 0.15), decided=(False,) * 4 + (True,)))
+    assert last.headline == "judge-7b favours the option listed last"
+    avoided = compose(facts(leans=(0.05, 0.05, -0.2, 0.05, 0.05), decided=(False, False, True, False, False)))
+    assert avoided.headline == "judge-7b avoids the option at position 3"
+    assert "below even" in avoided.questions[0].sentence
+    turning = compose(facts(turn=0.6, line=0.1))
+    assert turning.questions[1].sentence.startswith("Lists that run upwards, from wherever they begin, score ")
+    assert "higher than those that run downwards" in turning.questions[1].sentence
+    raised = compose(facts(line=0.6))
+    assert "raises the mean" in raised.questions[1].sentence
+
+
+def test_no_position_is_named_that_no_band_decides() -> None:
+    said = compose(facts(decided=(False,) * 5))
+    assert said.headline == f"Some positions are favoured (at most 20{NBSP}percentage points); which is not settled"
+    assert "Position" not in said.questions[0].sentence
+
+
+def test_a_lean_that_is_too_small_is_said_as_that() -> None:
+    small = verdict("equivalent", "positions", above_zero=True, value=0.03, low=0.01, high=0.042)
+    leans = (0.03, -0.01, -0.01, -0.005, -0.005)
+    said = compose(
+        facts(
+            "equivalent", questions=facts().questions | {"positions": small}, leans=leans, decided=(True, *(False,) * 4)
+        )
+    )
+    assert said.headline == f"judge-7b leans to position 1, less than matters (at most 4{NBSP}percentage points)"
+    assert (
+        said.questions[0].sentence
+        == f"A lean is there, at most 4{NBSP}percentage points: smaller than matters (5{NBSP}percentage points)."
+    )
+
+
+def test_the_gate_alone_says_that_how_is_not_settled() -> None:
+    said = compose(facts("undecided", "undecided", "effect"))
+    assert said.headline == "judge-7b: the order matters; how is not settled"
+    assert (
+        compose(facts("undecided", "undecided", "undecided", 0.4)).headline
+        == "Undecided: no position is clearly favoured"
+    )
+
+
+def test_ends_stay_on_their_side_of_what_decides() -> None:
+    near = verdict("equivalent", "positions", value=0.02, low=0.0, high=0.0496)
+    said = compose(facts("equivalent", questions=facts().questions | {"positions": near}))
+    assert f"(largest: 2, 95{NBSP}% CI 0 to 4.96)" in said.questions[0].sentence
+    barely = verdict("effect", "positions", value=0.06, low=0.004, high=0.11)
+    said = compose(facts(questions=facts().questions | {"positions": barely}))
+    assert f"(95{NBSP}% CI 0.4 to 11)" in said.questions[0].sentence
+    touching = verdict("effect", "positions", value=0.06, low=0.0, high=0.071)
+    said = compose(facts(questions=facts().questions | {"positions": touching}))
+    assert "(above 0, at most 7)" in said.questions[0].sentence
+
+
+def test_noise_that_is_not_known_is_said() -> None:
+    said = compose(facts(repeated=False))
+    assert (
+        said.questions[2].sentence == "Scores change with the prompt's order: 15 in 100, noise included (at most 20)."
+    )
+    assert "beyond noise" not in said.questions[2].sentence
+    open_question = compose(facts("undecided", "undecided", "undecided", 0.4, repeated=False))
+    assert open_question.questions[2].sentence == f"Up to 9{NBSP}in 100 are possible, noise included; 5 would matter."
+
+
+def test_changes_that_no_order_explains_point_to_wordings() -> None:
+    single = verdict("undecided", "single", low=0.0, why="any_prompt")
+    said = compose(
+        facts(
+            "undecided",
+            "undecided",
+            "undecided",
+            0.4,
+            questions=facts("undecided", "undecided").questions | {"single": single},
+        )
+    )
+    assert said.questions[2].sentence.startswith(
+        "In another order 44 in 100 scores change; asked again in the same order 25 do."
+    )
+    assert said.advice == "average several orders or wordings."
+
+
+def test_too_few_groups_give_the_number_needed() -> None:
+    nothing = {name: Verdict("undecided", 0.1, smallest=0.05, why="too_few_units") for name in QUESTIONS}
+    said = compose(facts(questions=nothing, units=4, gate=0.3, leans=(0.2, -0.05, -0.05, -0.05, -0.05), unit="prompt"))
+    assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
+    assert {asked.badge for asked in said.questions} == {"Undecided"}
+    assert said.questions[0].sentence == "Too few groups for a confidence interval: 4, 8 are needed."
+    assert said.advice == "not decided; add answers to at least 4 more instructions."
+
+
+def test_unparsed_replies_that_go_with_the_order_stop_every_verdict() -> None:
+    blocked = {name: verdict("undecided", name, why="unparsed_by_order") for name in QUESTIONS}
+    said = compose(facts(questions=blocked))
+    assert said.headline.startswith("Undecided")
+    assert {asked.sentence for asked in said.questions} == {
+        "Unparsed replies may go with the order, so nothing can be said."
+    }
+    assert "first make the replies parse" in said.advice
+
+
+def test_a_run_that_is_not_finished_has_no_badge_and_no_advice() -> None:
+    said = compose(facts(finished=False, asked=364, planned=960, simulated=True))
+    assert said.early == "Early estimate from 364 of 960 calls. No answer before the end."
+    assert not said.questions
+    assert not said.advice
+    assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of calls so far"
+    assert said.simulated
+    stopped = compose(facts(finished=False, stopped=True, asked=364, planned=960))
+    assert stopped.early == "Stopped after 364 of 960 calls. No answer before the end."
+
+
+def test_nothing_parsed_is_no_result() -> None:
+    said = compose(facts(calls=0, asked=20))
+    assert said.headline == "No score of judge-7b could be read"
+    assert said.line.startswith("0 of 20 replies could be parsed.")
+    assert not said.questions
+
+
+def test_criteria_speak_of_points_from_their_own_mean() -> None:
+    said = compose(
+        facts(reorder="criteria", leans=(0.45, -0.2, -0.25), shares=(0.45, -0.2, -0.25), decided=(True, False, False))
+    )
+    assert said.headline == "Scores of judge-7b depend on where a criterion is listed"
+    assert said.line == f"At position 1, criteria score 0.45{NBSP}points higher than their own mean, in 1,200 calls."
+    assert said.questions[0].sentence == (
+        f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI 0.30 to 0.60)."
+    )
+    assert said.questions[1].sentence.startswith("Listing the criteria forward instead of backward ")
+    none = compose(facts("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
+    assert none.questions[0].sentence == (
+        f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: 0.06, 95{NBSP}% CI 0.00 to 0.12)."
+    )
+
+
+def test_hostile_names_stay_one_line() -> None:
+    said = compose(facts(judge="evil\n# heading " + "x" * 10_000))
+    assert "\n" not in said.headline
+    assert len(said.headline) < 200
