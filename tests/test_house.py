@@ -13,17 +13,17 @@ PACKAGE = ROOT / "rubriclab"
 
 BUDGETS = {
     "model": 950,
-    "stats": 1_100,
-    "core": 1_900,
+    "stats": 900,
+    "core": 2_000,
     "topics": 700,
-    "sinks": 1_300,
+    "sinks": 1_900,
     "study": 1_300,
     "judges": 2_600,
     "runs": 1_250,
-    "store": 1_150,
+    "store": 1_500,
     "data": 1_900,
-    "app": 2_900,
-    "cli": 700,
+    "app": 3_200,
+    "cli": 650,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
 PRODUCT, TESTS, README = 18_000, 10_000, 200
@@ -147,7 +147,11 @@ def test_names_are_the_fields_own() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    wrong = [str(path.relative_to(ROOT)) for path in modules() if path.stat().st_size and not ast.get_docstring(tree_of(path))]
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in modules()
+        if path.stat().st_size and not ast.get_docstring(tree_of(path))
+    ]
     assert not wrong
 
 

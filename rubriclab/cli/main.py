@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class Outcome:
 
 
 def command_line() -> App:
-    """The ten commands. Their functions import what they need when they are called: ``--help`` answers at once."""
+    """All commands. Their functions import what they need when they are called: ``--help`` answers at once."""
     from rubriclab.cli import files, results, studies
 
     app = App(
@@ -39,11 +39,19 @@ def command_line() -> App:
         help="Does your LLM judge read the rubric, or the order it is in? Measure it on your own data.",
         help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped before its end.",
     )
-    for function in (studies.lab, studies.plan, studies.run, results.results, results.judgments):
-        app.command(function)
+    commands: tuple[Callable[..., Outcome], ...] = (
+        studies.lab,
+        studies.plan,
+        studies.run,
+        results.results,
+        results.judgments,
+        files.export,
+        results.runs,
+        studies.judges,
+    )
+    for command in commands:
+        app.command(command)
     app.command(files.import_file, name="import")
-    for function in (files.export, results.runs, studies.judges):
-        app.command(function)
     return app
 
 

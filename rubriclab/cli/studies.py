@@ -138,10 +138,10 @@ def judges(
         )  # fmt: skip
         report = test_judge(settings)
         return Outcome(report.document() if json else report.sentence(), DONE if report.ok else MEND)
-    embedded = [
+    embedded: list[dict[str, Any]] = [
         {"name": entry.name, "megabytes": entry.megabytes, "here": entry.present()} for entry in CATALOGUE.values()
     ]
-    servers = (
+    servers: list[dict[str, Any]] = (
         [{"base_url": server.base_url, "models": list(server.models)} for server in find_servers()] if local else []
     )
     if json:
