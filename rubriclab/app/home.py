@@ -90,18 +90,19 @@ def _stopped(info: RunInfo) -> None:
 
 
 def _finished(info: RunInfo, caption: str) -> None:
-    from rubriclab.sinks.answer import answer, facts_of
+    from rubriclab.app.results import emphasised
+    from rubriclab.sinks.answer import facts_of, judged
     from rubriclab.sinks.pictures import share_bars, target_cells
 
     st.caption(caption)
     findings = state.findings(info.id)
-    condition = findings.conditions[0]
-    said = answer(findings, condition.judge)
+    facts = facts_of(findings, findings.conditions[0].judge)
+    said = judged(findings, facts)
     simulated = " :gray-badge[simulated]" if said.simulated else ""
     st.subheader(f"{safe(said.headline)}{simulated}", anchor=False)
-    st.markdown(state.line(said.line, said.strong))
-    facts = facts_of(findings, condition.judge)
-    picture = share_bars(findings, facts) if condition.reorder == "options" else target_cells(findings, facts.condition)
+    st.markdown(emphasised(said.line, said.strong))
+    options = facts.reorder == "options"
+    picture = share_bars(findings, facts, facts.condition) if options else target_cells(findings, facts.condition)
     if picture is not None:
         chart(picture, key="home-chart", height=260)
     with st.container(horizontal_alignment="center"):

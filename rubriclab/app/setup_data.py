@@ -11,6 +11,7 @@ from rubriclab.app import state
 from rubriclab.app.draft import draft
 from rubriclab.app.forms import column_select, open_step, preset, segments
 from rubriclab.app.frame import announce, faults, go, safe
+from rubriclab.data.tables import SEPARATORS
 from rubriclab.model.data import DataSet
 from rubriclab.model.text import count, digest, shorten
 
@@ -97,7 +98,7 @@ def _upload(name: str, label: str) -> Table | None:
         return None
     table: Table = kept
     with st.container(horizontal=True, vertical_alignment="center"):
-        separated = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(table.separator or "", "")
+        separated = SEPARATORS.get(table.separator or "", "")
         about = f"{count(len(table.rows), 'row')}, {count(len(table.columns), 'column')}" + (
             f", separated by {separated}" if separated else ""
         )

@@ -1,0 +1,143 @@
+"""Texts of strangers stay texts, and strangers stay outside."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from rubriclab.app import guard
+from rubriclab.app.frame import ENTRIES, duration, safe
+from rubriclab.app.runs import early_bars, early_sentence
+from rubriclab.model.text import LabError
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "[click](javascript:alert(1))",
+    "![picture](http://evil.example/x.png)",
+    "**bold** and _slanted_",
+    "$x^2$ and $$y$$",
+    ":red[red] :material/home: :smile:",
+    "a\u202eb\u200bc",
+    "# head\n- list\n> quote",
+    "| a | b |",
+    "`code` ~~gone~~",
+    "www.evil.example and https://evil.example",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_of_a_hostile_text_is_markup(text: str) -> None:
+    shown = safe(text)
+    bare = re.sub(r"\\[\W_]", "", shown)  # what is left when all escaped signs are taken out
+    assert not re.search(r"[<>\[\]()*_`$:#|~!]", bare)
+    assert not re.search("[\u0000-\u001f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", shown)
+    assert not re.search(r"www\.|://\w", shown.replace("\\", ""))
+
+
+def test_safe_keeps_the_words_and_bounds_them() -> None:
+    assert safe("Tone & style 3") == "Tone \\& style 3"
+    assert len(safe("x" * 10_000, 60)) == 60
+
+
+def test_durations_are_said_in_the_unit_one_would_say() -> None:
+    assert [duration(s) for s in (0.2, 40, 240, 9_000)] == ["1 s", "40 s", "4 min", "2.5 h"]
+
+
+def test_the_bar_has_the_doors_that_stand() -> None:
+    assert [entry.title for entry in ENTRIES] == ["Home", "Set up", "Runs", "Results", "Export"]
+    assert all(entry.file.exists() for entry in ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("localhost:8501", "localhost"),
+        ("LAB.example.org.", "lab.example.org"),
+        ("[::1]:8501", "::1"),
+        ("evil@localhost", None),
+        ("localhost/path", None),
+        ("local host", None),
+        ("localhost:99999", None),
+        ("*.example.org", None),
+        ("", None),
+    ],
+)
+def test_names_in_host_headers(header: str, name: str | None) -> None:
+    assert guard.host_name(header) == name
+
+
+@pytest.mark.parametrize("origin", ["null", "file://", "https://evil.example", "ftp://localhost", "javascript:localhost"])
+def test_foreign_origins_are_refused(origin: str) -> None:
+    assert not guard.origin_allowed(origin)
+
+
+def test_a_name_given_before_the_start_is_allowed_and_makes_the_lab_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not guard.served()
+    monkeypatch.setenv(guard.HOSTS_VARIABLE, "lab.example.org")
+    assert guard.host_allowed("lab.example.org:443")
+    assert guard.served()
+    monkeypatch.setenv(guard.SERVED_VARIABLE, "0")
+    assert not guard.served()
+    monkeypatch.setenv(guard.SERVED_VARIABLE, "maybe")
+    with pytest.raises(LabError, match="maybe"):
+        guard.served()
+    monkeypatch.setenv(guard.HOSTS_VARIABLE, "*.example.org")
+    with pytest.raises(LabError, match="no host name"):
+        guard.hosts()
+
+
+def _answer(headers: list[tuple[bytes, bytes]], kind: str = "http") -> list[dict[str, Any]]:
+    sent: list[dict[str, Any]] = []
+
+    async def inner(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> dict[str, Any]:
+        raise AssertionError("nothing may be read before the door")
+
+    async def send(message: Any) -> None:
+        sent.append(dict(message))
+
+    asyncio.run(guard.Guard(inner)({"type": kind, "headers": headers}, receive, send))
+    return sent
+
+
+def test_the_door_lets_the_labs_own_pages_in_and_keeps_them_out_of_frames() -> None:
+    start = _answer([(b"host", b"127.0.0.1:8501"), (b"origin", b"http://127.0.0.1:8501")])[0]
+    assert start["status"] == 200
+    assert (b"content-security-policy", b"frame-ancestors 'self'") in start["headers"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(b"host", b"evil.example")],
+        [(b"host", b"localhost"), (b"origin", b"null")],
+        [(b"host", b"localhost"), (b"origin", b"https://evil.example")],
+        [(b"host", b"localhost"), (b"host", b"localhost")],
+        [],
+    ],
+)
+def test_the_door_refuses_before_anything_is_read(headers: list[tuple[bytes, bytes]]) -> None:
+    assert _answer(headers)[0]["status"] == 403
+    assert _answer(headers, "websocket") == [{"type": "websocket.close", "code": 1008}]
+
+
+def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
+    sentence = early_sentence((57, 9, 6, 12, 16))  # 57 of 100
+    assert "Position 1" in sentence
+    assert "57\u00a0%" in sentence
+    assert "20\u00a0%" in sentence
+    assert not re.search(r"\b(Yes|No|Undecided)\b", sentence)
+    bars = early_bars((57, 9, 6, 12, 16))
+    assert bars is not None
+    assert not any(point.decided or point.has_interval for point in bars.points)
+
+
+def test_there_is_no_early_estimate_before_the_first_score() -> None:
+    assert early_sentence((0, 0, 0)) == ""
+    assert early_bars(()) is None
