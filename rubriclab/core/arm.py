@@ -111,12 +111,15 @@ class Arm:
 
     @cached_property
     def exposure(self) -> Floats:
-        """(items, names, positions): how often an option stood at a position, over the same judgments."""
-        item, order = self.item[self.rows], self.order[self.rows]
+        """(items, options, positions): how often an option stood at a position, in all calls that reached the judge."""
+        seen = (self.status != Status.ERROR) & (self.shown[self.order, 0] >= 0)
+        kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
+        item, order = self.item[kept], self.order[kept]
         if self.items * len(self.shown) <= 4 * len(self.item):
             shows = (self.shown[:, None, :] == np.arange(len(self.names))[:, None]).reshape(len(self.shown), -1)
             orders = crossed(item, self.items, order, len(self.shown))
-            return (orders @ shows.astype(np.float64)).reshape(-1, len(self.names), self.positions)
+            table = (orders @ shows.astype(np.float64)).reshape(-1, len(self.names), self.positions)
+            return np.asarray(table, dtype=np.float64)
         columns = [crossed(item, self.items, self.shown[order, p], len(self.names)) for p in range(self.positions)]
         return np.stack(columns, axis=2)
 
@@ -126,30 +129,16 @@ class Arm:
         seen = (self.counts if self.condition.reorder == "criteria" else self.exposure).sum(axis=0) > 0
         return not bool((seen.sum(axis=1) > 1).any())
 
-    @cached_property
-    def cells(self) -> tuple[Ints, Ints, Floats]:
-        """(text, order, parsed judgments) of every order that a text was judged in, (cells,) each."""
-        key = self.text[self.item[self.rows]] * len(self.shown) + self.order[self.rows]
-        size = self.texts * len(self.shown)
-        if size <= 8 * len(self.item) + 1_000_000:
-            counted = np.bincount(key, minlength=size)
-            present = np.flatnonzero(counted)
-            counted = counted[present]
-        else:
-            present, counted = np.unique(key, return_counts=True)
-        return present // len(self.shown), present % len(self.shown), counted.astype(np.float64)
-
-    def cell_means(self, values: Floats) -> Floats:
-        """Mean of ``values`` (rows,) over the parsed judgments of each of ``cells``, (cells,)."""
-        text, order, count = self.cells
-        key = self.text[self.item[self.rows]] * len(self.shown) + self.order[self.rows]
-        sizes = text * len(self.shown) + order
-        where = np.searchsorted(sizes, key)
-        return np.asarray(np.bincount(where, values[self.rows], len(sizes)) / count)
-
     @property
     def texts(self) -> int:
         return int(self.text.max(initial=-1)) + 1
+
+    @cached_property
+    def text_code(self) -> Ints:
+        """(texts,): the text of the run, the code of its first item there."""
+        code = np.zeros(self.texts, dtype=np.int64)
+        code[self.text] = self.run.text_of_item[self.item_code]
+        return code
 
     @cached_property
     def text_unit(self) -> Ints:

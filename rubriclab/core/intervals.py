@@ -37,7 +37,7 @@ class Student:
     one item in five is then held in 0.95 or more, from 8 units to 60. ``least``: never narrower than one unit up and
     one down by this (Agresti and Coull 1998). ``lopsided``: Hall's (1992) ends where units scatter to one side; Student's
     held in 0.87 to 0.93 of studies with two options, Hall's in 0.93 to 0.95. ``beyond_noise``: a distance that is not
-    below 0 in truth, so the upper end is not either.
+    below 0 in truth, so the upper end is not either. ``positive``: a mean of numbers that are none below 0.
     """
 
     fewest: int = 8
@@ -46,6 +46,7 @@ class Student:
     moves: Floats | None = field(default=None, repr=False)
     lopsided: bool = False
     beyond_noise: bool = False
+    positive: bool = False
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
@@ -62,7 +63,7 @@ class Student:
                 up, down = int((moved & (self.moves > 0)).sum()), int((moved & (self.moves < 0)).sum())
                 low = min(low, -most * clopper_pearson(down, n, level=level)[1])
                 high = max(high, most * clopper_pearson(up, n, level=level)[1])
-        return low, max(high, 0.0) if self.beyond_noise else high
+        return max(low, 0.0) if self.positive else low, max(high, 0.0) if self.beyond_noise else high
 
 
 @dataclass(frozen=True, eq=False)

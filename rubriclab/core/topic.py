@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate
+from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.judgments import Judgments
+from rubriclab.core.verdict import verdicts
 from rubriclab.model.judgment import Condition, Reorder
 from rubriclab.model.study import ReadingPart
 
@@ -29,6 +30,8 @@ REASONS: dict[str, str] = _WORDS.pop("reasons")
 CAUTIONS: dict[str, str] = _WORDS.pop("cautions")
 """What must be read before a number: kind -> sentence with the caution's own fields."""
 VERDICTS = ("effect", "equivalent", "undecided")
+QUESTIONS = {"favours_positions": "positions", "moves_mean": "mean", "changes_single": "single"}
+"""The verdict measures and the questions of ``core/verdict.py`` that they answer."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +107,14 @@ class Row:
         """A key of REASONS where the number or its interval is missing, or no verdict can be given; else empty."""
         if self.estimate.why:
             return self.estimate.why
-        if not np.isfinite(self.value):
-            return "undefined"
-        has_interval = bool(np.isfinite(self.interval).all())
-        return "" if has_interval or (self.test and not self.estimate.units) else "too_few_units"
+        if np.isfinite(self.interval).all() or (self.test and not self.estimate.units):
+            return ""
+        return "too_few_units" if np.isfinite(self.value) else "undefined"
 
     @property
     def label(self) -> str:
         """What the row is called beside its number."""
-        return (self.about.label or self.about.name).format_map(_Blank(self.of))
+        return (self.about.label or self.about.name).format_map(_Blank(self.of)).strip()
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -207,7 +209,7 @@ class Findings:
         done = 0
         for setting in settings:
             self._tell(done, steps, "verdict")
-            rows += self._verdict_rows([arms[code] for code in setting])
+            rows += self._verdict_rows([arms[code] for code in setting], done, steps)
             done += 1
         for arm in arms:
             for spoken in TOPICS.values():
@@ -234,8 +236,41 @@ class Findings:
             together.setdefault(condition.setting, []).append(code)
         return list(together.values())
 
-    def _verdict_rows(self, arms: list[Arm]) -> Iterator[Row]:  # noqa: ARG002
-        return iter(())
+    def _verdict_rows(self, arms: list[Arm], done: int, steps: int) -> Iterator[Row]:
+        """The gate and three questions of one judge, data set and variant; no verdict before the run is finished."""
+        chosen = max(arms, key=lambda arm: (len(arm.shown), -arm.code))
+        if not self.judgments.finished:
+            for measure in (*QUESTIONS, "gate"):
+                yield Row(measure, missing("unfinished"), topic="verdict", condition=chosen.code, unit=chosen.unit_kind)
+            return
+
+        def progress(share: float) -> None:
+            self._tell(done, steps, f"verdict {share:.0%}")
+
+        given = verdicts(arms, self.reading.smallest, progress=progress)
+        common: dict[str, Any] = {"topic": "verdict", "condition": given.condition, "unit": given.unit_kind}
+        for measure, question in QUESTIONS.items():
+            answer = given.questions[question]
+            yield Row(
+                measure,
+                Estimate(answer.value, np.zeros(0), np.zeros(0), why=answer.why),
+                test=("gate" if question == "single" else "F" if question == "positions" else "t", answer.p),
+                counts={"n": given.items, "units": given.units, "above_zero": answer.above_zero, **answer.more},
+                verdict=answer.verdict,
+                smallest=answer.smallest,
+                ends=(answer.low, answer.high),
+                **common,
+            )
+        gate = given.gate
+        counts: dict[str, Any] = {"n": given.items, "units": given.units, "deals": gate.deals, "exact": gate.exact}
+        counts |= {"parts": dict(gate.parts), "least": gate.least, "unparsed_p": given.unparsed_p}
+        yield Row(
+            "gate",
+            Estimate(float("nan"), np.zeros(0), np.zeros(0)),
+            test=("permutation of calls over orders", gate.p),
+            counts=counts,
+            **common,
+        )
 
     def select(
         self, measure: str | None = None, *, topic: str | None = None, condition: int | None = None, **of: Any

@@ -24,9 +24,18 @@ _BLOCK = 100_000
 
 
 def by_content(parts: Floats) -> Ints:
-    """An order of the rows of ``parts`` (units, ...) that depends on their rounded numbers alone, (units,)."""
-    flat = np.round(parts.reshape(len(parts), -1), 9)
-    return np.lexsort(flat.T[::-1]) if flat.size else np.arange(len(parts))
+    """An order of the rows of ``parts`` (units, ...) that depends on their rounded numbers alone, (units,).
+
+    By a hash of each row: equal rows are equal contents, whatever their names. The scale keeps simple fractions away
+    from the edges of rounding.
+    """
+    mark = np.zeros(len(parts), dtype=np.uint64)
+    weights = np.random.default_rng(1).integers(
+        0, 2**63, int(np.prod(parts.shape[1:], dtype=np.int64)), dtype=np.uint64
+    )
+    for column, weight in zip(parts.reshape(len(parts), len(weights)).T, weights | np.uint64(1), strict=True):
+        mark += np.rint(column * 1_234_567.891).astype(np.int64).view(np.uint64) * weight
+    return np.argsort(mark, kind="stable")
 
 
 def bootstrap_sums(unit_sums: Floats, *, n_boot: int, seed: int) -> Floats:
@@ -90,8 +99,10 @@ def degrees_of_freedom(residual: Floats) -> float:
     return float(np.clip(2.0 / (2.0 / (n - 1) + excess / n), min(3, n - 1), n - 1))
 
 
-def sum_by(code: Ints, values: Floats, n: int) -> Floats:
+def sum_by(code: Ints, values: Floats | Ints | Bools, n: int) -> Floats:
     """Sums of ``values`` (rows, ...) within each code 0..n-1, (n, ...)."""
+    if values.ndim == 1:
+        return np.asarray(np.bincount(code, weights=values, minlength=n), dtype=np.float64)
     rows = values.reshape(len(values), int(np.prod(values.shape[1:])))
     columns = [np.bincount(code, weights=rows[:, j], minlength=n) for j in range(rows.shape[1])]
     return np.stack(columns, axis=1).reshape((n, *values.shape[1:])) if columns else np.zeros((n, *values.shape[1:]))

@@ -1,0 +1,144 @@
+"""Score options: which position is chosen, how strongly, and with which score (Xu et al. v1 section 5, v2 setting 1).
+
+Shares, V and Bias Cost are the paper's; intervals keep the calls of a unit together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share, simultaneous
+from rubriclab.core.intervals import Length, Wilson
+from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.stats import ordering
+from rubriclab.stats import position as stats
+from rubriclab.stats.resample import MIN_RESAMPLED, Floats, bootstrap_sums, widened
+
+CHARTS = (
+    Chart("bars", "position_share", by="position"),
+    Chart("cells", "position_given_score", by="position", across="score"),
+)
+MOST_ORDERS = 150
+"""Bias Costs are listed for a design's own orders, up to so many."""
+N_BOOT = 1_000
+
+
+@topic("position", axes={"options"}, charts=CHARTS)
+def position(arm: Arm) -> Iterator[Row]:
+    yield from shares(arm)
+    yield from distances(arm)
+    table, rows = scores_by_position(arm)
+    yield from rows
+    yield from bias_costs(arm, table)
+
+
+def shares(arm: Arm) -> Iterator[Row]:
+    """Share of each position among all parsed choices."""
+    chosen = arm.by_unit(arm.counts.sum(axis=1))
+    calls = chosen.sum(axis=1)
+    for p in range(arm.positions):
+        estimate = share(chosen[:, p], calls, arm.unit_names, balanced=True)
+        yield Row("position_share", estimate, {"position": p + 1}, counts={"n": int(calls.sum())})
+
+
+def distances(arm: Arm) -> Iterator[Row]:
+    """V and chi-square as in the paper, and V without what noise adds."""
+    chosen = arm.by_unit(arm.counts.sum(axis=1))
+    pooled = stats.selection(chosen.sum(axis=0))
+    n = {"n": int(chosen.sum())}
+    if not n["n"]:
+        for measure in ("cramers_v", "chi2", "v_without_noise"):
+            yield Row(measure, missing("nothing_parsed"), counts=n)
+        return
+    yield Row("cramers_v", plain(pooled.v, "as_in_paper"), counts=n)
+    yield Row("chi2", plain(pooled.chi2, "statistic"), test=("chi-square, as in the paper", pooled.p), counts=n)
+    yield Row("v_without_noise", v_without_noise(arm, chosen, pooled), counts=n)
+
+
+def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estimate:
+    """The root of V^2 less what units that differ make of it on average; 0 below 0.
+
+    V is of positions only where every score stood at every position about equally often. Else it shows what scores are
+    given; in one order nothing else.
+    """
+    if arm.single_order:
+        return missing("single_order")
+    if not shown_evenly(arm):
+        return missing("uneven")
+    noise = stats.v_from_noise(chosen)
+    if not np.isfinite(noise):
+        return missing("too_few_units")
+    calls, n = chosen.sum(axis=1), arm.positions
+    draws = np.zeros((0, n))
+    if arm.units >= MIN_RESAMPLED:
+        sums = bootstrap_sums(chosen, n_boot=N_BOOT, seed=0)
+        sums = sums[sums.sum(axis=1) > 0]
+        draws = widened(pooled.share, sums / sums.sum(axis=1, keepdims=True), arm.units)
+    value = float(np.sqrt(max(pooled.v**2 - noise**2, 0.0)))
+    away = (pooled.share - 1 / n) * n / (n - 1) / max(pooled.v, 1e-9)
+    influence = (chosen - calls[:, None] * pooled.share) / calls.mean() @ away
+    return Estimate(value, influence, arm.unit_names, Length(pooled.share, draws))
+
+
+def one_order_each(arm: Arm) -> bool:
+    """Were most of the items that were judged, judged in one order only?"""
+    alone = stats.one_order_items(arm.exposure)
+    return bool(2 * alone.sum() > (arm.exposure[:, 0].sum(axis=1) > 0).sum())
+
+
+def shown_evenly(arm: Arm) -> bool:
+    """Did every score stand at every position about equally often? Repeats of an item's one order are no other deal."""
+    exposure = arm.exposure
+    if one_order_each(arm):
+        calls = exposure[:, 0].sum(axis=1)
+        shown = calls > 0
+        return stats.is_balanced((exposure[shown] / calls[shown, None, None]).sum(axis=0))
+    return stats.is_balanced(exposure.sum(axis=0))
+
+
+def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
+    """P(position | score), its table (scores, positions) and its rows, whose intervals hold for all cells at once.
+
+    How sure a cell is comes from leaving out each unit that chose the score; the interval is a share's (Wilson's at that
+    error): an error either way ends at 0, and a position that was never chosen is not for that certain never to be.
+    """
+    chosen, shown = arm.by_unit(arm.counts), arm.by_unit(arm.exposure)
+    n = arm.positions
+    whole = np.empty((len(arm.names), n))
+    rows: list[Row] = []
+    for s, name in enumerate(arm.names):
+        counts = int(chosen[:, s].sum())
+        whole[s] = stats.position_given_score(chosen[:, s].sum(axis=0), shown[:, s].sum(axis=0))
+        known = np.broadcast_to((chosen[:, s].sum(axis=1) > 0)[:, None], (arm.units, n))
+        rule = Wilson(counts, balanced=True, exact=True)
+        parts = jackknife(
+            stats.position_given_score, (chosen[:, s], shown[:, s]), arm.unit_names, known=known, rule=rule, light=True
+        )
+        why = "single_order" if arm.single_order else "missing_cells"
+        for p, estimate in enumerate(parts):
+            made = estimate if np.isfinite(estimate.value) else missing(why)
+            rows.append(Row("position_given_score", made, {"score": name, "position": p + 1}, counts={"n": counts}))
+    level = simultaneous([row.estimate for row in rows if row.estimate.units >= MIN_RESAMPLED])
+    return whole, [Row(row.measure, row.estimate, row.of, counts=row.counts, level=level) for row in rows]
+
+
+def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
+    """The paper's Bias Cost of the design's own orders, of the ascending and the descending one, and the least of all."""
+    n = arm.positions
+    ascending = np.arange(n)
+    orders = [tuple(shown) for shown in arm.shown.tolist() if shown[0] >= 0] if not arm.condition.drawn else []
+    wanted = list(dict.fromkeys([*orders[:MOST_ORDERS], tuple(ascending.tolist()), tuple(ascending[::-1].tolist())]))
+    missing_why = "single_order" if arm.single_order else "missing_cells"
+    counts = {"n": int(arm.counts.sum())}
+    for order, cost in zip(wanted, ordering.bias_cost(table, np.array(wanted)).tolist(), strict=True):
+        made = plain(cost, "distances") if np.isfinite(cost) else missing(missing_why)
+        yield Row("bias_cost", made, {"order": " ".join(str(arm.names[s]) for s in order)}, counts=counts)
+    cheapest, least = ordering.least_bias_cost(table)
+    if np.isfinite(least):
+        named = {"order": " ".join(str(arm.names[s]) for s in cheapest)}
+        yield Row("least_bias_cost", plain(least, "distances"), counts={**counts, **named})
+    else:
+        yield Row("least_bias_cost", missing(missing_why), counts=counts)
