@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
+import rubriclab.topics  # noqa: F401  every topic registers itself
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import Findings, Row

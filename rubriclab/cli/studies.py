@@ -50,7 +50,7 @@ def plan(
     from rubriclab.runs.loading import plan_of_file
 
     planned = plan_of_file(study)
-    shown = [
+    shown: list[dict[str, Any]] = [
         {"order": list(call.ordering.labels), "messages": [dict(message) for message in call.messages]}
         for call in planned.orders_of_first_item()[:show]
     ]
