@@ -203,9 +203,9 @@ def from_hub(weights: Weights, work: Path, progress: Progress) -> Path:
     if not within(HUB_SECONDS, lambda: answers(endpoint)):
         raise Unavailable(f"Hugging Face does not answer within {HUB_SECONDS:g} s")
     from huggingface_hub import hf_hub_download
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
-    class Bar(tqdm):  # type: ignore[type-arg]
+    class Bar(tqdm):  # type: ignore[misc]
         """Counts for ``progress``, draws nothing."""
 
         def __init__(self, *given: Any, **options: Any) -> None:

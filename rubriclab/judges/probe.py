@@ -1,0 +1,236 @@
+"""Nothing or an address in, what answers there out: servers on this machine, their models, a judge asked once.
+
+All functions here block; they may be called from a page, a command or a notebook.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from rubriclab.judges.client import base_url, same_model
+from rubriclab.judges.faults import CallFault, advice
+from rubriclab.judges.keys import read_key
+from rubriclab.judges.kinds import KINDS, Progress, open_judge
+from rubriclab.judges.transport import fetch, host_of, served
+from rubriclab.model.judge import JudgeKind, JudgeSettings
+from rubriclab.model.judgment import Call, Ordering, Reply
+from rubriclab.model.text import LabError, shorten
+
+LOCAL = {
+    "vLLM": "http://127.0.0.1:8000/v1",
+    "llama.cpp": "http://127.0.0.1:8080/v1",
+    "Ollama": "http://127.0.0.1:11434/v1",
+    "LM Studio": "http://127.0.0.1:1234/v1",
+    "SGLang": "http://127.0.0.1:30000/v1",
+}
+"""The usual addresses of programs that serve models."""
+OWNERS = {"vllm": "vLLM", "llamacpp": "llama.cpp", "library": "Ollama", "sglang": "SGLang"}
+"""What such a program calls the owner of its models."""
+LOOK_SECONDS = 0.3
+"""For each address. A server of this machine that is up answers in a few milliseconds."""
+MODELS_SHOWN = 8
+TEST_TOKENS = 1_024
+"""Room for the answer of a judge that thinks first; one that does not stops after the number."""
+QUESTION = (
+    "How good is this answer to “What is 2 + 2?”, on a scale from 1 (wrong) to 5 (right)?\n\nAnswer: 4\n\n"
+    "Reply with one number only."
+)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FoundServer:
+    """A server that answers on this machine. ``program``: by its own words, else by its address."""
+
+    base_url: str
+    models: tuple[str, ...]
+    program: str
+
+    @property
+    def kind(self) -> JudgeKind:
+        return "vllm" if self.program == "vLLM" else "openai"
+
+
+@dataclass(frozen=True)
+class JudgeReport:
+    """What one call of a judge showed. ``score``: the number that was read; ``probabilities``: whether the server
+    gives those of tokens; ``error``: what happened and what to do, empty where an answer came."""
+
+    reply: Reply
+    score: float | None
+    probabilities: bool
+    error: str
+
+    @property
+    def ok(self) -> bool:
+        return not self.error
+
+    @property
+    def text(self) -> str:
+        return self.reply.text
+
+    @property
+    def seconds(self) -> float:
+        return self.reply.seconds
+
+    def sentence(self) -> str:
+        """The report in words."""
+        if self.error:
+            return self.error
+        given = "gives" if self.probabilities else "gives no"
+        score = f" Score read: {self.score:g}." if self.score is not None else " No score could be read from it."
+        said = shorten(self.text, 200) or "nothing"
+        return f"It answered in {self.seconds:.1f} s: “{said}”{score} The server {given} token probabilities."
+
+    def document(self) -> dict[str, Any]:
+        """The report for JSON."""
+        return {
+            "ok": self.ok,
+            "error": self.error or None,
+            "text": self.text,
+            "score": self.score,
+            "seconds": round(self.seconds, 3),
+            "probabilities": self.probabilities,
+            "model": self.reply.model,
+        }
+
+
+def find_servers(addresses: Mapping[str, str] = LOCAL) -> list[FoundServer]:
+    """The servers that list models at the usual addresses of this machine; LOOK_SECONDS in all.
+
+    Raises LabError in a lab that is served to others, whose visitors have no business on its machine.
+    """
+    if served():
+        raise LabError(
+            "Looking for servers is for whoever sits at the machine: this lab is served to others. Give the server's "
+            "address under API or server."
+        )
+
+    async def look(program: str, address: str) -> FoundServer | None:
+        try:
+            models = await listed(address, timeout=LOOK_SECONDS)
+        except CallFault:
+            return None
+        owners = {OWNERS[owner] for _, owner in models if owner in OWNERS}
+        names = tuple(name for name, _ in models)
+        return FoundServer(address, names, min(owners, default=program)) if names else None
+
+    async def look_everywhere() -> list[FoundServer | None]:
+        return await asyncio.gather(*(look(program, address) for program, address in addresses.items()))
+
+    return [server for server in in_thread(look_everywhere) if server is not None]
+
+
+def models_of(
+    address: str, *, key_env: str | None = None, secrets: Mapping[str, str] | None = None, timeout: float = 5.0
+) -> list[str]:
+    """The names of the models at a base URL. Raises LabError, saying what to do, where nothing usable answers."""
+    url = base_url(address)
+    key = read_key(JudgeSettings(name=host_of(url) or "server", key_env=key_env), secrets)
+    try:
+        models = in_thread(lambda: listed(url, key=key, timeout=timeout, inward=not served()))
+    except CallFault as error:
+        raise LabError(f"{host_of(url)}: {error.fault.message}. {advice(error.fault.kind)}") from error
+    if not models:
+        raise LabError(f"The server at {host_of(url)} lists no models; load one and try again.")
+    return [name for name, _ in models]
+
+
+async def listed(url: str, *, key: str | None = None, timeout: float, inward: bool = True) -> list[tuple[str, str]]:
+    """(name, owner) of every model of a ``/models`` page; empty where it is none. Raises CallFault."""
+    body = await fetch(f"{url}/models", key=key, timeout=timeout, inward=inward)
+    try:
+        page = msgspec.json.decode(body)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return []
+    entries = page.get("data") if isinstance(page, dict) else None
+    models = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    return [(m["id"], str(m.get("owned_by") or "").lower()) for m in models if isinstance(m.get("id"), str)]
+
+
+def test_judge(
+    settings: JudgeSettings,
+    secrets: Mapping[str, str] | None = None,  # noqa: PT028
+    *,
+    progress: Progress | None = None,  # noqa: PT028
+) -> JudgeReport:
+    """Ask a judge one small question, through the client that a run would use.
+
+    Raises LabError for settings that can never work (no key, no address); a fault of the call is in the report.
+    """
+    embedded = settings.kind == "embedded"
+    messages: tuple[dict[str, str], ...] = ({"role": "user", "content": QUESTION},)
+    if embedded:
+        messages = (*messages, {"role": "assistant", "content": "The score is "})
+    call = Call(
+        key="test",
+        condition=0,
+        items=(0,),
+        ordering=Ordering((1, 2, 3, 4, 5), tuple("12345")),
+        repeat=0,
+        messages=messages,
+        template="score.test",
+        scores=(1, 2, 3, 4, 5),
+        max_tokens=settings.max_tokens or (4 if embedded else TEST_TOKENS),
+        temperature=settings.temperature,
+        reasoning_effort=settings.reasoning_effort,
+        seed=settings.seed,
+    )
+
+    async def ask() -> Reply:
+        asker = await open_judge(settings, secrets=secrets, progress=progress)
+        try:
+            return await asker.ask(call)
+        finally:
+            await asker.close()
+
+    reply = in_thread(ask)
+    error = f"{reply.error}. {advice(reply.kind)}" if reply.error else ""
+    if reply.kind in ("not_found", "wrong_model") and KINDS[settings.kind].address:
+        error += models_hint(settings, secrets)
+    numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
+    score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None
+    return JudgeReport(reply, score, bool(reply.top), error)
+
+
+test_judge.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's, wherever it is imported
+
+
+def models_hint(settings: JudgeSettings, secrets: Mapping[str, str] | None) -> str:
+    """Which models the server lists, for a judge whose model it does not know."""
+    try:
+        names = models_of(
+            (settings.base_urls or (KINDS[settings.kind].address,))[0], key_env=settings.key_env, secrets=secrets
+        )
+    except LabError:
+        return ""
+    if any(same_model(settings.model, name) for name in names):
+        return ""
+    more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
+    return f" It lists: {', '.join(shorten(name) for name in names[:MODELS_SHOWN])}{more}."
+
+
+def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """The result of a coroutine, run in a thread of its own: the caller may stand in an event loop (a notebook)."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(asyncio.run(work()))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="probe", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -1,0 +1,198 @@
+"""A model's name in, a running vLLM out: ``vllm serve`` as a child process that ends with the lab.
+
+A server that runs already is found by ``probe`` and asked like any other. Facts are those of vLLM 0.32: ``/health``
+stands beside ``/v1`` and answers 200 once the model is loaded; without ``--shutdown-timeout`` a server that is stopped
+may return a cut answer with status 200.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from rubriclab.judges import supervisor
+from rubriclab.judges.keys import mask
+from rubriclab.model.text import LabError, shorten
+
+ARGUMENTS = ("--enable-prompt-tokens-details", "--shutdown-timeout", "20")
+"""Cached tokens in every answer, and answers in progress finished at the end."""
+GRACE_SECONDS = 25.0
+"""Between SIGTERM and SIGKILL."""
+LOG_LINES = 40
+LOG_BYTES = 65_536
+
+State = Literal["starting", "ready", "ended"]
+
+
+def why_not() -> str:
+    """Why vLLM cannot be started here, and what to do; empty where it can."""
+    from rubriclab.judges.transport import served
+
+    if served():
+        return "Starting vLLM is for whoever sits at the machine: this lab is served to others."
+    if os.name == "nt":
+        return "vLLM does not run on Windows itself: start it in WSL and find it from here."
+    if shutil.which("vllm") is None:
+        return (
+            "There is no vllm command on this machine's PATH. With a graphics card: pip install 'rubriclab[vllm]'; or "
+            "give the address of a server that runs elsewhere."
+        )
+    return ""
+
+
+def serve_command(
+    model: str, *, port: int, arguments: Sequence[str] = ARGUMENTS, executable: str = "vllm"
+) -> tuple[str, ...]:
+    """The command that serves ``model`` to this machine alone. Raises LabError where it is no model's name."""
+    if not model.strip() or model.strip().startswith("-") or "\0" in model:
+        raise LabError(f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a folder.")
+    return (executable, "serve", model.strip(), "--host", "127.0.0.1", "--port", str(port), *arguments)
+
+
+class VllmServer:
+    """A ``vllm serve`` child with its log; made by ``start``. All methods may be called from any thread.
+
+    ``command``: what runs; ``base_url``: where it answers once it is ``ready``; ``log_file``: everything it says.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        command: tuple[str, ...],
+        port: int,
+        log_file: Path,
+        child: subprocess.Popen[bytes],
+        grace: float,
+    ) -> None:
+        self.model, self.command, self.log_file, self._grace = model, command, log_file, grace
+        self.base_url = f"http://127.0.0.1:{port}/v1"
+        self._child = child
+        self._was_ready = False
+        self._lock = threading.Lock()
+        atexit.register(self._at_exit)
+
+    @classmethod
+    def start(
+        cls,
+        model: str,
+        *,
+        arguments: Sequence[str] = ARGUMENTS,
+        port: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        grace: float = GRACE_SECONDS,
+    ) -> VllmServer:
+        """Start serving; returns at once, ``state`` or ``wait_ready`` tell the rest. Raises LabError as ``why_not``."""
+        if reason := why_not():
+            raise LabError(reason)
+        port = port or free_port()
+        command = serve_command(model, port=port, arguments=arguments, executable=shutil.which("vllm") or "vllm")
+        descriptor, name = tempfile.mkstemp(prefix="rubriclab-vllm-", suffix=".log")
+        with os.fdopen(descriptor, "wb") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-I", supervisor.__file__, f"{grace:g}", *command],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "VLLM_NO_USAGE_STATS": "1", **(environment or {})},
+            )
+        return cls(model.strip(), command, port, Path(name), child, grace)
+
+    @property
+    def shown(self) -> str:
+        """The command as one line, without keys."""
+        return mask(shlex.join(self.command))
+
+    @property
+    def state(self) -> State:
+        """``ready`` once /health answers 200; ``ended`` when the process has gone."""
+        if self._child.poll() is not None:
+            return "ended"
+        if not self._was_ready:
+            self._was_ready = healthy(self.base_url.removesuffix("/v1"))
+        return "ready" if self._was_ready else "starting"
+
+    @property
+    def ready(self) -> bool:
+        return self.state == "ready"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended by itself or was stopped."""
+        return self.state == "ended"
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; 128 + the signal's number where a signal ended it."""
+        return self._child.poll()
+
+    @property
+    def log(self) -> list[str]:
+        """The log's last lines, without keys."""
+        try:
+            with self.log_file.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
+                text = file.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return []
+        return mask("\n".join(deque(text.splitlines(), maxlen=LOG_LINES))).splitlines()
+
+    def wait_ready(self, timeout: float = 600.0) -> None:
+        """Block until ready. Raises LabError with the log's last lines where it ends or takes longer."""
+        until = time.monotonic() + timeout
+        while (state := self.state) != "ready":
+            words = "\n".join(self.log[-15:])
+            if state == "ended":
+                raise LabError(f"vLLM ended with code {self.exit_code} before it was ready. Its last lines:\n{words}")
+            if time.monotonic() > until:
+                raise LabError(f"vLLM was not ready after {timeout:g} s; it is still loading. Its last lines:\n{words}")
+            time.sleep(0.1)
+
+    def stop(self) -> int:
+        """SIGTERM, after the grace period SIGKILL to the whole group; the exit code. Safe to call twice."""
+        with self._lock:
+            if self._child.stdin is not None and not self._child.stdin.closed:
+                self._child.stdin.close()
+        try:
+            return self._child.wait(self._grace + 5.0)
+        except subprocess.TimeoutExpired:
+            # The supervisor hangs; its death sends the server SIGTERM on Linux.
+            self._child.send_signal(signal.SIGKILL)
+            return self._child.wait()
+
+    def _at_exit(self) -> None:
+        self.stop()
+        self.log_file.unlink(missing_ok=True)
+
+
+def healthy(root: str) -> bool:
+    """Whether the server says that it is ready."""
+    from rubriclab.judges.faults import CallFault
+    from rubriclab.judges.probe import in_thread
+    from rubriclab.judges.transport import fetch
+
+    try:
+        in_thread(lambda: fetch(f"{root}/health", timeout=1.0))
+    except CallFault:
+        return False
+    return True
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
