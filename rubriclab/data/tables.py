@@ -161,7 +161,7 @@ def table_task(file: str, name: str, separator: str | None, result: str) -> dict
         text, note = _text_of(path.read_bytes(), name)
         table = _json(text, name, ending == ".json", note)
     elif ending in (".csv", ".tsv", ".txt"):
-        table = _delimited(path.read_bytes(), name, separator or ("\t" if ending == ".tsv" else None))
+        table = delimited(path.read_bytes(), name, separator or ("\t" if ending == ".tsv" else None))
     else:
         raise LabError(
             f"“{shorten(name)}” ends in “{shorten(ending)}”, which is no known kind of table. Use one of "
@@ -239,7 +239,8 @@ def checked_names(name: str, names: Sequence[str]) -> list[str]:
 # ---- delimited text
 
 
-def _delimited(content: bytes, name: str, separator: str | None) -> Table:
+def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
+    """A table of delimited text, read in this process: files of others go through ``read_table``."""
     text, note = _text_of(content, name)
     if not text.strip():
         raise LabError(f"“{shorten(name)}” is empty: it has no header and no rows. Check the export.")
@@ -267,7 +268,7 @@ def _sniffed(text: str, name: str) -> str:
     lines = text[:MB].splitlines(keepends=True)[: SNIFFED_ROWS * 4]
     best, rank = ",", (0.0, 0)
     for separator in SEPARATORS:
-        widths = []
+        widths: list[int] = []
         try:
             widths.extend(len(row) for row in csv.reader(lines, delimiter=separator) if row)
         except csv.Error:

@@ -110,12 +110,9 @@ def probability_lists(matrix: np.ndarray | None, rows: int) -> pa.Array:
 def _items(database: Database, run: int) -> pd.DataFrame:
     columns = ", ".join((*ITEM_COLUMNS, "unit_text"))
     frame = database.frame(f"SELECT {columns} FROM run_items WHERE run = ? ORDER BY item", [run])
-    ratings: dict[str, dict[str, float]] = {}
-    for text in frame["ratings"].unique():
-        ratings[text] = json.loads(text)
+    ratings = {text: json.loads(text) for text in frame["ratings"].unique()}
     frame = frame.astype(object).where(frame.notna(), None)
-    frame["ratings"] = [dict(ratings[text]) for text in frame["ratings"]]
-    return frame
+    return frame.assign(ratings=pd.Series([dict(ratings[text]) for text in frame["ratings"]], dtype=object))
 
 
 def texts(database: Database, run: RunInfo, names: Sequence[str]) -> pd.DataFrame:

@@ -217,12 +217,11 @@ class Store:
         state: str = "planned",
         reason: str = "",
         id: str = "",
-        source: Sequence[int] | None = None,
     ) -> str:
         """A run's id: a new one's, or that of the run with the same identity, which then goes on.
 
-        ``items``: the run's items, ITEM_COLUMNS and ``unit_text``; ``source``: which item of the data set holds the
-        texts of each, looked up where it is left out. A name that is in use gets a number: “name 2”.
+        ``items``: the run's items, ITEM_COLUMNS, ``unit_text`` and, if known, ``source``: which item of the data set
+        holds the texts of each. A name that is in use gets a number: “name 2”.
         """
         with self._db.transaction() as cursor:
             known = cursor.execute("SELECT id FROM runs WHERE identity = ?", [identity]).fetchall()
@@ -245,25 +244,13 @@ class Store:
             columns |= {
                 "run": np.full(len(items), number),
                 "item": np.arange(len(items)),
-                "source": self._source_of(cursor, items, dataset_id) if source is None else np.asarray(source),
+                "source": pa.array(items["source"], pa.int32())
+                if "source" in items
+                else pa.nulls(len(items), pa.int32()),
                 "ratings": [_json(given) if given else "{}" for given in items["ratings"]],
             }
             insert(cursor, "run_items", columns)
         return key
-
-    def _source_of(self, cursor: duckdb.DuckDBPyConnection, items: pd.DataFrame, dataset_id: str) -> pa.Array:
-        """Which item of the data set holds the texts of each item of a run: by its id, else by its block."""
-        numbers: dict[tuple[str, str | None], int] = {}
-        for item, item_id, criterion in cursor.execute(
-            "SELECT item, item_id, criterion FROM items WHERE dataset = ? ORDER BY item DESC", [dataset_id]
-        ).fetchall():
-            numbers[item_id, criterion] = numbers[item_id, None] = item
-        source = []
-        for item_id, block, criterion in zip(items["item_id"], items["block"], items["criterion"], strict=True):
-            text = _clean(item_id)
-            ways = ((text, _clean(criterion)), (text, None), (_clean(block), None))
-            source.append(next((numbers[way] for way in ways if way in numbers), None))  # type: ignore[index]
-        return pa.array(source, pa.int32())
 
     def _free_name(self, cursor: duckdb.DuckDBPyConnection, name: str, but: int = -1) -> str:
         wanted = " ".join(storable(name).split())[:200] or "Run"
@@ -435,11 +422,11 @@ class Store:
             if known:
                 return str(known[0][0])
             with_texts = "response" in table.items
+            items = table.items.assign(source=range(len(table.items))) if with_texts else table.items
             key = self.create_run(
-                name=table.name, study=study, identity=identity, conditions=table.conditions, items=table.items,
+                name=table.name, study=study, identity=identity, conditions=table.conditions, items=items,
                 planned=table.planned or _calls_of(table), dataset_id=identity if with_texts else "",
                 made_with=table.made_with, state=table.state, id=table.run,
-                source=range(len(table.items)) if with_texts else None,
             )  # fmt: skip
             if with_texts:
                 kept = [name for name in TEXTS if name in table.items]

@@ -35,7 +35,7 @@ DATA = DataSet(
 ITEMS = pd.DataFrame(
     {
         "item_id": ["a", "b"], "dataset": "drafts", "criterion": None, "block": None, "prompt": "p1",
-        "candidate": None, "task": None, "ratings": [{"ann": 2.0, "bo": 3.0}, {}], "unit_text": ["u", "u"],
+        "candidate": None, "task": None, "ratings": [{"ann": 2.0, "bo": 3.0}, {}], "unit_text": ["u", "u"], "source": [0, 1],
     }
 )  # fmt: skip
 

@@ -1,0 +1,346 @@
+"""A table of answers in, a guess at its columns with reasons out; a table and its columns in, a data set out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rubriclab.data.limits import MAX_ID, MAX_RATING, MAX_ROWS
+from rubriclab.data.tables import Table
+from rubriclab.model.data import DataSet, Item, Rubric
+from rubriclab.model.text import LabError, count, digest, look_alike, shorten
+
+Columns = Mapping[str, str | Sequence[str]]
+
+# Names that columns have, most telling first: English, then German, Spanish, French, Portuguese, Italian.
+NAMES: dict[str, tuple[str, ...]] = {
+    "item_id": ("item_id", "id", "uid", "example_id", "sample_id", "record_id", "essay_id", "row_id", "idx", "kennung",
+                "identificador", "identifiant"),
+    "response": ("response", "answer", "output", "completion", "model_output", "generation", "reply", "summary", "essay",
+                 "translation", "antwort", "antworttext", "ausgabe", "zusammenfassung", "aufsatz", "respuesta",
+                 "salida", "redaccion", "resumen", "reponse", "sortie", "redaction", "resposta", "risposta"),
+    "instruction": ("instruction", "prompt", "question", "query", "input", "prompt_text", "article", "source", "context",
+                    "anweisung", "frage", "aufgabenstellung", "eingabe", "instruccion", "consigna", "pregunta",
+                    "enunciado", "consigne", "question_posee", "enonce", "pergunta", "domanda"),
+    "reference": ("reference", "reference_answer", "gold_answer", "ideal_answer", "ref", "referenzantwort",
+                  "musterantwort", "musterloesung", "referencia", "respuesta_modelo", "corrige"),
+    "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "kriterium", "aspekt", "criterio", "critere"),
+    "block": ("block", "block_id", "text_id", "article_id", "doc_id", "document_id"),
+    "prompt": ("prompt_id", "question_id", "instruction_id", "prompt_group", "prompt", "frage_id", "pregunta_id"),
+    "candidate": ("candidate", "model", "model_name", "system", "system_name", "generator", "writer", "author",
+                  "kandidat", "modell", "modelo", "modele", "autor", "auteur"),
+    "task": ("task", "category", "domain", "subset", "kategorie", "aufgabe", "tarea", "categoria", "tache"),
+    "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotator_name", "worker", "worker_id", "grader",
+              "grader_id", "expert", "rated_by", "bewerter", "gutachter", "evaluador", "evaluateur", "correcteur"),
+}  # fmt: skip
+HUMAN = re.compile(
+    r"(human|rater|annotator|expert|grader|coder|teacher|mensch|bewerter|gutachter|lehrer|evaluador|profesor|docente"
+    r"|humano|humain|correcteur)(_?(score|rating|grade|mean|avg|nota|note|punt\w*|\d+|[a-z]))?|ratings?(_\d+)?|score"
+    r"|grade|(nota|note|bewertung|punkte|puntuacion|puntaje|calificacion)(_\w+)?|(mean|avg)_(human_)?(score|rating)"
+)
+NO_SCORE = re.compile(
+    r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens|seed|level|intended\w*)(_|$)"
+)
+TEXT_SIGNS = 15
+LOOKED_AT = 2_000
+NUMBER = re.compile(r"[+-]?(\d{1,15}([.,]\d{0,15})?|[.,]\d{1,15})")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """``columns``: role -> column (``human``: a list); ``reasons``: role -> why, in words; ``matched``: the answers'
+    column was known by its name."""
+
+    columns: dict[str, str | list[str]]
+    reasons: dict[str, str] = field(default_factory=dict)
+    matched: bool = True
+
+
+def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
+    """Which column has which role, by names, then by contents; whoever brought the file has the last word."""
+    names = {_plain(column): column for column in reversed(table.columns)}
+    cells = {column: [cell.strip() for cell in _first_cells(table, column)] for column in table.columns}
+    columns: dict[str, str | list[str]] = {}
+    reasons: dict[str, str] = {}
+    used: set[str] = set()
+
+    def take(role: str, column: str, why: str) -> None:
+        columns[role], reasons[role] = column, why
+        used.add(column)
+
+    for role, synonyms in NAMES.items():
+        named = next((names[name] for name in synonyms if name in names and names[name] not in used), None)
+        fits = named is not None and not (role in ("response", "instruction", "reference") and _numeric(cells[named]))
+        if named is not None and fits and not (role == "item_id" and _repeats(table, named, names)):
+            take(role, named, "by its name")
+    matched = "response" in columns
+    _guess_texts(table, cells, columns, take, used)
+    scale = _scale(rubric)
+    people = [
+        name for name in table.columns if name not in used and HUMAN.fullmatch(_plain(name)) and _numeric(cells[name])
+    ]
+    if people:
+        columns["human"] = people
+        reasons["human"] = (
+            "by its name, and its cells are numbers" if len(people) == 1 else "one column a rater, by their names"
+        )
+    else:
+        for column in table.columns:
+            if column not in used and not NO_SCORE.search(_plain(column)) and _whole_within(cells[column], scale):
+                columns["human"] = [column]
+                reasons["human"] = f"whole numbers from {scale[0]:g} to {scale[-1]:g}, as the rubric's scores"
+                break
+    if "rater" in columns and "human" not in columns:
+        del columns["rater"], reasons["rater"]
+    return Guess(columns, reasons, matched)
+
+
+def _guess_texts(table: Table, cells: Mapping[str, list[str]], columns: Any, take: Any, used: set[str]) -> None:
+    """The answer is the longest text that differs from row to row; the instruction a text that repeats, or comes before."""
+    length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
+    texts = [
+        name for name in table.columns if name not in used and length[name] >= TEXT_SIGNS and not _numeric(cells[name])
+    ]
+    repeated = [name for name in texts if len(set(cells[name])) <= 0.8 * len(cells[name])]
+    if "response" not in columns:
+        own = [name for name in texts if name not in repeated] or texts
+        others = [name for name in table.columns if name not in used and not _numeric(cells[name]) and length[name] > 0]
+        if own or others:
+            best = max(own or others, key=lambda name: length[name])
+            take("response", best, f"the longest text: {length[best]:,.0f} signs on average")
+    if "instruction" not in columns:
+        left = [name for name in texts if name not in used]
+        again = [name for name in left if name in repeated]
+        answer = columns.get("response")
+        before = [name for name in left if answer and table.columns.index(name) < table.columns.index(str(answer))]
+        if again:
+            best = max(again, key=lambda name: length[name])
+            take("instruction", best, "a text that repeats from row to row")
+        elif before:
+            take("instruction", before[-1], "the text before the answer")
+
+
+def _plain(column: str) -> str:
+    """``Puntuación del profesor`` as ``puntuacion_del_profesor``."""
+    letters = unicodedata.normalize("NFKD", column.casefold().replace("ß", "ss"))
+    return re.sub(r"[^a-z0-9]+", "_", "".join(c for c in letters if not unicodedata.combining(c))).strip("_")
+
+
+def _first_cells(table: Table, column: str) -> list[str]:
+    cells = table.data.column(column).slice(0, LOOKED_AT).to_pylist()
+    return ["" if cell is None else cell for cell in cells]
+
+
+def _numeric(cells: Sequence[str]) -> bool:
+    given = [cell for cell in cells if cell]
+    return bool(given) and sum(NUMBER.fullmatch(cell) is not None for cell in given) >= 0.9 * len(given)
+
+
+def _repeats(table: Table, column: str, names: Mapping[str, str]) -> bool:
+    """An id that stands twice is none, unless rows of one item differ in rater or criterion."""
+    told_apart = any(name in names for role in ("rater", "criterion") for name in NAMES[role])
+    codes, texts = table.coded(column)
+    return len(texts) < len(codes) and not told_apart
+
+
+def _scale(rubric: Rubric | None) -> tuple[float, ...]:
+    scores = {float(score) for criterion in rubric.criteria for score in criterion.scores} if rubric else {1.0, 5.0}
+    return tuple(sorted(scores))
+
+
+def _whole_within(cells: Sequence[str], scale: tuple[float, ...]) -> bool:
+    """Whole numbers within the scale, at least two of them, and no running number."""
+    given = [cell for cell in cells if cell]
+    if not _numeric(given) or not all(NUMBER.fullmatch(cell) for cell in given):
+        return False
+    values = [float(cell.replace(",", ".")) for cell in given]
+    counted = len(values) > 2 and values == [values[0] + k for k in range(len(values))]
+    return not counted and len(set(values)) > 1 and all(v == int(v) and scale[0] <= v <= scale[-1] for v in values)
+
+
+ROLES = (*NAMES, "human")
+
+
+def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
+    """The items of a table; ``origin`` tells the file and how many rows had no answer and were left out.
+
+    Rows of one item may differ in rater. Answers to one instruction become a group where no column names groups. Raises
+    LabError naming line, column, value and cure.
+    """
+    known = _checked(table, columns)
+    if len(table.rows) > MAX_ROWS:
+        raise LabError(f"“{shorten(table.name)}” has {len(table.rows):,} rows; {MAX_ROWS:,} are read. Split it.")
+    cells = {
+        role: [cell.strip() for cell in table.column(column)]
+        for role, column in known.items()
+        if isinstance(column, str)
+    }
+    for role in ("response", "instruction", "reference"):
+        if role in known:
+            cells[role] = table.column(str(known[role]))  # as they are, blanks and all
+    human = known.get("human", [])
+    people = {column: table.column(column) for column in ([human] if isinstance(human, str) else human)}
+    used = [row for row, answer in enumerate(cells["response"]) if answer.strip()]
+    left_out = len(table.rows) - len(used)
+    if not used:
+        raise LabError(
+            f"“{shorten(table.name)}”: no row has an answer in “{known['response']}”. Choose another column."
+        )
+    rows = _Rows(table, known, cells, people)
+    if "rater" in known:
+        items = rows.merged(used)
+    else:
+        items = [rows.item(row, rows.ratings(row)) for row in used]
+        rows.refuse_twice(used)
+    items = _with_groups(items, cells)
+    note = f"; {count(left_out, 'row')} without an answer left out" if left_out else ""
+    return DataSet(name or table.name, tuple(items), f"{table.name}{note}")
+
+
+def _checked(table: Table, columns: Columns) -> dict[str, str | list[str]]:
+    """The columns by role without empty choices. Raises LabError for unknown roles and columns, and without an answer."""
+    known: dict[str, str | list[str]] = {}
+    for role, value in columns.items():
+        if role not in ROLES:
+            raise LabError(f"columns: “{shorten(role)}” is no role of a column; expected one of {', '.join(ROLES)}.")
+        for column in [value] if isinstance(value, str) else value:
+            if column and column not in table.columns:
+                table.column(column)
+        if value:
+            known[role] = value if isinstance(value, str) else [*value]
+        if role != "human" and not isinstance(value, str):
+            raise LabError(f"columns: {role} is {list(value)}; expected the name of one column.")
+    if "response" not in known:
+        raise LabError(
+            f"“{shorten(table.name)}”: which column has the answers to score? Choose one of {_listed(table)}."
+        )
+    if "rater" in known and not isinstance(known.get("human"), str) and len(known.get("human", ())) != 1:
+        raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
+    return known
+
+
+def _listed(table: Table) -> str:
+    return ", ".join(f"“{shorten(column, 30)}”" for column in table.columns[:12])
+
+
+class _Rows:
+    """Rows of a table as items."""
+
+    def __init__(
+        self, table: Table, known: Columns, cells: Mapping[str, list[str]], people: Mapping[str, list[str]]
+    ) -> None:
+        self.table, self.known, self.cells, self.people = table, known, cells, people
+
+    def where(self, row: int, role: str = "") -> str:
+        column = self.known.get(role, "")
+        return self.table.where(row, column if isinstance(column, str) else "")
+
+    def cell(self, row: int, role: str) -> str | None:
+        return self.cells[role][row] or None if role in self.cells else None
+
+    def item_id(self, row: int) -> str:
+        """The id of a row; a row without a column of ids is named by its number."""
+        if "item_id" not in self.cells:
+            return str(row + 1)
+        text = self.cells["item_id"][row]
+        if not text or len(text) > MAX_ID:
+            why = f"{len(text):,} signs (“{shorten(text, 40)}”); at most {MAX_ID:,} are read" if text else "no id"
+            raise LabError(f"{self.where(row, 'item_id')}: {why}. Choose another column as the id, or leave it out.")
+        return text
+
+    def ratings(self, row: int) -> dict[str, float]:
+        return {
+            name: value
+            for name, cells in self.people.items()
+            if (value := self.rating(row, name, cells[row])) is not None
+        }
+
+    def rating(self, row: int, column: str, cell: str) -> float | None:
+        text = cell.strip()
+        if not text:
+            return None
+        value = float(text.replace(",", ".")) if NUMBER.fullmatch(text) else float("nan")
+        if not abs(value) <= MAX_RATING:
+            raise LabError(
+                f"{self.table.where(row, column)}: “{shorten(text)}” is no score of a person; expected a number from -1e9 to "
+                "1e9. Leave the cell empty where there is none."
+            )
+        return value
+
+    def item(self, row: int, ratings: Mapping[str, float]) -> Item:
+        cell = self.cell
+        return Item(
+            self.item_id(row), self.cells["response"][row], cell(row, "instruction") or "", cell(row, "reference") or "",
+            cell(row, "criterion"), cell(row, "block"), cell(row, "prompt"), cell(row, "candidate"), cell(row, "task"), ratings,
+        )  # fmt: skip
+
+    def refuse_twice(self, used: Sequence[int]) -> None:
+        """Raises LabError where two rows have ids that are the same or look alike, naming both."""
+        if "item_id" not in self.cells:
+            return
+        seen: dict[tuple[str, str], int] = {}
+        for row in used:
+            key = look_alike(self.item_id(row)), look_alike(self.cell(row, "criterion") or "")
+            first = seen.setdefault(key, row)
+            if first != row:
+                same = self.item_id(first) == self.item_id(row)
+                raters = " or, where they are ratings of several people, choose the column of raters" if same else ""
+                raise LabError(
+                    f"{self.where(row, 'item_id')}: the id “{shorten(self.item_id(row))}” "
+                    f"{'stands' if same else 'looks like “' + shorten(self.item_id(first)) + '”'} in "
+                    f"{self.where(first).rpartition(', ')[2]} already. Choose another column as the id{raters}."
+                )
+
+    def merged(self, used: Sequence[int]) -> list[Item]:
+        """Rows of one item, told by its id, else by its texts, become one item with a rating a rater."""
+        first: dict[tuple[str, ...], int] = {}
+        ratings: dict[tuple[str, ...], dict[str, float]] = {}
+        (column,) = self.people
+        texts = [role for role in ("response", "instruction", "reference", "prompt", "candidate") if role in self.cells]
+        for row in used:
+            own = (
+                (look_alike(self.item_id(row)),)
+                if "item_id" in self.cells
+                else tuple(self.cells[role][row] for role in texts)
+            )
+            key = (*own, look_alike(self.cell(row, "criterion") or ""))
+            start = first.setdefault(key, row)
+            given = ratings.setdefault(key, {})
+            for role in texts:
+                if self.cells[role][row] != self.cells[role][start]:
+                    raise LabError(
+                        f"{self.where(row, role)}: another text than in {self.where(start).rpartition(', ')[2]}, though both "
+                        f"are the item “{shorten(self.item_id(row))}”. Rows of one item may differ in rater and rating."
+                    )
+            rater, value = self.cell(row, "rater"), self.rating(row, column, self.people[column][row])
+            if value is None:
+                continue
+            if rater is None:
+                raise LabError(
+                    f"{self.where(row, 'rater')}: a rating without a rater. Name the rater, or leave the row out."
+                )
+            if rater in given:
+                raise LabError(
+                    f"{self.where(row, 'rater')}: a second rating of “{shorten(rater)}” for the item "
+                    f"“{shorten(self.item_id(row))}”. Keep the one that counts."
+                )
+            given[rater] = value
+        return [self.item(row, ratings[key]) for key, row in first.items()]
+
+
+def _with_groups(items: list[Item], cells: Mapping[str, list[str]]) -> list[Item]:
+    """Items under several criteria share a block, answers to one instruction a prompt, where no column says so."""
+    from dataclasses import replace
+
+    if "block" not in cells and len({item.item_id for item in items}) < len(items):
+        items = [replace(item, block=item.item_id) for item in items]
+    instructions = {item.instruction for item in items if item.instruction}
+    texts = {item.item_id if item.block is None else item.block for item in items}
+    if "prompt" in cells or not instructions or len(instructions) >= len(texts):
+        return items
+    return [replace(item, prompt=digest(item.instruction)[:12] if item.instruction else None) for item in items]

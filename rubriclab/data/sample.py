@@ -1,0 +1,45 @@
+"""The answers and rubrics that come with the lab, as a data set and rubrics; where their files lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rubriclab.data.items import items_of
+from rubriclab.data.rubrics import rubric_of, yaml_value
+from rubriclab.data.tables import delimited
+from rubriclab.model.data import DataSet, Rubric
+from rubriclab.model.text import LabError
+
+COLUMNS = {name: name for name in ("item_id", "prompt", "task", "instruction", "response", "reference", "candidate")}
+
+
+def data_path(name: str) -> Path:
+    """A file of the folder ``data``: beside the package in a clone, within it where the lab was installed."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package.parent / "data", package / "data" / "files"):
+        if (folder / name).exists():
+            return folder / name
+    raise LabError(f"{name} did not come with this lab. Install rubriclab again, or use a clone.")
+
+
+def sample() -> DataSet:
+    """The answers of ``sample.csv``, written for this project; the level that their author intended is not among them."""
+    path = data_path("sample.csv")
+    made = items_of(delimited(path.read_bytes(), path.name), COLUMNS, "Sample")
+    return DataSet(made.name, made.items, "sample")
+
+
+def sample_rubric(name: str = "helpfulness") -> Rubric:
+    """A rubric that comes with the lab: ``helpfulness`` of one criterion, ``writing`` of several."""
+    path = data_path(f"rubrics/{name}.yaml")
+    return rubric_of(yaml_value(path.read_text("utf-8"), path.name), path.name)
+
+
+def sample_rubrics() -> tuple[Rubric, ...]:
+    """All rubrics that come with the lab."""
+    return tuple(sample_rubric(path.stem) for path in sorted(data_path("rubrics").glob("*.yaml")))
+
+
+def example_path(name: str = "example") -> Path:
+    """The recorded run of score options (``example``) or of criteria (``example_criteria``), as a zip."""
+    return data_path(f"{name}.zip")
