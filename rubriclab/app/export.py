@@ -58,7 +58,7 @@ def _report(info: RunInfo) -> None:
         title = st.text_input("Title", default_title(findings), max_chars=200, key=f"title-{info.id}")
         include = st.pills(
             "Include", list(PARTS), selection_mode="multi", default=[name for name in PARTS if name != "All numbers"],
-            key="include",
+            key="include", wrap=True,
         )  # fmt: skip
         texts = st.toggle(
             "Include texts and rater names", key="texts",

@@ -30,7 +30,7 @@ LIMIT = 200
 def tab(info: RunInfo, findings: Findings, condition: int) -> None:
     """Filters and the list left, the chosen call right."""
     arm = findings.judgments.arms[condition]
-    left, right = st.columns([1, 1.25], gap="large")
+    left, right = st.columns([1, 1.2], gap="large")
     with left:
         frame = _filtered(info, arm)
         chosen = _list(frame, arm)
@@ -48,7 +48,7 @@ def _filtered(info: RunInfo, arm: Arm) -> pd.DataFrame:
         position = _filter("Position", "position", [str(p + 1) for p in range(arm.positions)])
         status = _filter("Status", "status", list(STATUSES[1:]))
         criterion = _filter("Criterion", "criterion", [str(name) for name in arm.names], 160) if criteria else ANY
-        text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=150)
+        text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=110)
     return state.store_of(info.id).judgments(
         info.id,
         condition=arm.code,
@@ -61,7 +61,7 @@ def _filtered(info: RunInfo, arm: Arm) -> pd.DataFrame:
     )
 
 
-def _filter(label: str, key: str, options: list[str], width: int = 105) -> str:
+def _filter(label: str, key: str, options: list[str], width: int = 84) -> str:
     options = [ANY, *options]
     if st.session_state.get(key, ANY) not in options:
         st.session_state.pop(key)

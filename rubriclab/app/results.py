@@ -29,8 +29,11 @@ STYLE = """<style>
 [class*="st-key-question-"] { border-top: 1px solid rgba(128, 140, 155, 0.35); padding-top: 0.6rem; }
 .st-key-questions { border-bottom: 1px solid rgba(128, 140, 155, 0.35); padding-bottom: 0.6rem; gap: 0.6rem; }
 .st-key-questions h2 { font-size: 1rem; padding: 0; }
-.st-key-questions .stMarkdownBadge { display: inline-block; min-width: 5.2rem; text-align: center; font-weight: 600; }
+.st-key-questions .stMarkdownBadge { display: inline-block; width: 5.4rem !important; max-width: none !important;
+  padding: 0.1rem 0 !important; border-radius: 1rem !important; text-align: center; font-weight: 600; }
 .st-key-questions p { font-variant-numeric: tabular-nums; }
+.st-key-questions .stColumn:last-child p { font-size: 0.94rem; }
+.st-key-questions .stColumn:last-child .stVerticalBlock { gap: 0.1rem; }
 .st-key-pictures h2 { font-size: 1rem; padding: 0; }
 </style>"""
 MOST_CAUTIONS = 2
@@ -173,12 +176,16 @@ def _reading(info: RunInfo) -> ReadingPart:
         bind="query-params", help="Of a position's share, and of single scores that change.",
     )  # fmt: skip
     units = ["auto", "item", *(kind for kind in ("prompt", "block") if table.items[kind].notna().any())]
-    unit = own.unit
+    unit: str = own.unit
     if len(units) > 2:
         unit = st.selectbox(
-            "Independent groups", units, index=units.index(own.unit) if own.unit in units else 0, key="unit",
-            bind="query-params", help="auto: answers to one instruction count as one group.",
-        )  # fmt: skip
+            "Independent groups",
+            units,
+            index=units.index(own.unit) if own.unit in units else 0,
+            key="unit",
+            bind="query-params",
+            help="auto: answers to one instruction count as one group.",
+        )
     smallest = {"mean": mean / step, "share": share / 100, "single": share / 100, "r": own.smallest.r}
     return ReadingPart.model_validate({"unit": unit, "smallest": smallest})
 
@@ -279,12 +286,12 @@ def _scores_and_slopes(chosen: Chosen) -> None:
     slopes = score_slopes(chosen.findings, chosen.facts, chosen.condition)
     if slopes is not None:
         with right:
-            st.markdown("**Each answer in two orders** · and the mean difference")
+            st.markdown("**Each answer, from one end of the orders to the other** · and the mean difference")
             chart(slopes, key=f"slopes-{chosen.condition}")
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
             st.caption(
-                f"Orange lines fall, blue lines rise.{cut} Right: mean difference over all orders with its "
-                f"95{NBSP}% interval; green: too small to matter."
+                f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
+                f"Right: mean difference, 95{NBSP}% interval; green: too small to matter."
             )
 
 
@@ -327,7 +334,7 @@ def _several(findings: Findings) -> None:
     if len({(one.judge, one.dataset) for one in findings.conditions}) < 2:
         return
     measures = {row.measure: row.about.name for row in findings.rows if not row.of and row.topic != "verdict"}
-    measure = st.selectbox("Measure", list(measures), format_func=measures.get, key="measure", width=420)
+    measure = str(st.selectbox("Measure", list(measures), format_func=measures.__getitem__, key="measure", width=420))
     frame = paper_table(findings, measure)
     _table(frame)
     from rubriclab.data.outfiles import csv_text

@@ -36,6 +36,7 @@ def page() -> None:
             progress_card(run_id, key="runs")
     with faults():
         _list([info for info in state.store().runs() if info.id not in active], bool(active))
+        _examples()
     _store()
 
 
@@ -55,7 +56,8 @@ def _live(run_id: str, key: str, buttons: bool) -> None:
         return
     info, now, counts = state.run_info(run_id), run.snapshot(), early_counts(run)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(safe(info.name, 80), anchor=False, width="stretch")
+        simulated = " :gray-badge[simulated]" if info.simulated else ""
+        st.subheader(safe(info.name, 80) + simulated, anchor=False, width="stretch")
         if buttons and st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run_id}"):
             run.pause()
         if buttons and st.button("Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"):
@@ -165,17 +167,29 @@ def _list(infos: list[RunInfo], running: bool) -> None:
         _row(info)
 
 
-def _row(info: RunInfo) -> None:
+def _examples() -> None:
+    """The recorded examples: they open like any run, and cannot be changed."""
+    infos = state.examples().runs()
+    if infos:
+        st.caption("Recorded with small models, to look at")
+    for info in infos:
+        _row(info, own=False)
+
+
+def _row(info: RunInfo, *, own: bool = True) -> None:
     with st.container(border=True, key=f"run-{info.id}"):
         left, middle, right = st.columns([1.5, 1.5, 1], vertical_alignment="center")
         changed = "score order" if info.reorder == "options" else "criterion order"
         simulated = " :gray-badge[simulated]" if info.simulated else ""
-        left.markdown(f"**{safe(info.name, 70)}**{simulated}  \n:gray[{safe(', '.join(info.judges), 70)} · {changed}]")
-        stopped = f" · {STOPPED[info.state]}" if info.state in STOPPED else ""
-        reason = f"  \n:orange[{safe(info.reason, 200)}]" if info.reason and stopped else ""
+        judges = safe(", ".join(info.judges), 70)
+        left.markdown(f"**{safe(info.name, 70)}**{simulated}  \n:small[:gray[{judges} · {changed}]]")
+        by_user = info.reason.endswith("by you")
+        word = safe(info.reason, 200) if by_user else STOPPED.get(info.state, "")
+        stopped = f" · {word}" if word else ""
+        reason = f"  \n:small[:orange[{safe(info.reason, 200)}]]" if info.reason and stopped and not by_user else ""
         middle.markdown(
-            f"**{state.headline(info)}**  \n:gray[{info.done:,} of {count(info.planned, 'call')} · "
-            f"{info.created:%-d %b %Y}{stopped}]{reason}"
+            f"**{state.headline(info)}**  \n:small[:gray[{info.done:,} of {count(info.planned, 'call')} · "
+            f"{info.created:%-d %b %Y}{stopped}]]{reason}"
         )
         with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
             if info.state in ("paused", "interrupted", "cancelled", "planned", "failed") and info.planned > 0:
@@ -185,7 +199,8 @@ def _row(info: RunInfo) -> None:
                         st.rerun()
             elif st.button("Open results", icon=":material/grid_on:", key=f"open-{info.id}"):
                 go("results", run=info.id)
-            _menu(info)
+            if own:
+                _menu(info)
 
 
 def _menu(info: RunInfo) -> None:

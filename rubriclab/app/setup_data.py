@@ -29,27 +29,19 @@ MORE = {
     "item_id": "Id",
 }
 JUDGMENT_KINDS = {"scores": "Scores, options reordered", "criteria": "Scores, criteria reordered"}
-JUDGMENT_COLUMNS = {
-    "scores": {
-        "item_id": ("Id of the answer", True),
-        "ordering": ("Order shown", True),
-        "score": ("Score given", True),
-        "judge": ("Judge", False),
-        "dataset": ("Data set", False),
-        "criterion": ("Criterion", False),
-        "prompt": ("Group", False),
-        "repeat": ("Repeat", False),
-        "human": ("Human score", False),
-    },
-    "criteria": {
-        "text_id": ("Id of the answer", True),
-        "ordering": ("Order shown", True),
-        "criterion": ("Criterion", True),
-        "score": ("Score given", True),
-        "judge": ("Judge", False),
-        "dataset": ("Data set", False),
-        "repeat": ("Repeat", False),
-    },
+JUDGMENT_LABELS = {
+    "item_id": "Id of the answer",
+    "text_id": "Id of the answer",
+    "ordering": "Order shown",
+    "score": "Score given",
+    "criterion": "Criterion",
+    "judge": "Judge",
+    "dataset": "Data set",
+    "prompt": "Group",
+    "repeat": "Repeat",
+    "human": "Human score",
+    "response": "Answer",
+    "instruction": "Instruction",
 }
 
 
@@ -185,7 +177,8 @@ def _columns(table: Table) -> None:
         held.dataset = None
         held.dataset = _dataset(table, mapped, file.rsplit(".", 1)[0])
         held.columns, held.sample, held.file = mapped, False, file
-        st.caption(groups_sentence(held.dataset))
+        left_out = held.dataset.origin.rpartition("; ")[2]
+        st.caption(groups_sentence(held.dataset) + (f" {left_out}." if left_out.endswith("left out") else ""))
         if pressed:
             held.confirmed = True
             open_step(0)
@@ -236,30 +229,30 @@ def _sample() -> None:
 
 def _judgments(table: Table) -> None:
     """Finished judgments: the columns, then straight to Results."""
-    from rubriclab.data.scores import read_judgments
+    from rubriclab.data.scores import REQUIRED, column_names, guess_kind, read_judgments
 
     columns = list(table.columns)
-    guessed = "criteria" if {"text_id", "criterion"} <= {name.casefold() for name in columns} else "scores"
     mark = digest(columns, len(table.rows))[:8]
-    kind = segments("What was reordered?", JUDGMENT_KINDS, key=preset(f"judged-kind-{mark}", guessed), hidden=False)
-    st.caption("Order shown: the scores (or the criteria, with | between) as the prompt listed them, as 3 1 2 5 4.")
+    guess = column_names(table, None, None)
+    kind_key = preset(f"judged-kind-{mark}", guess_kind(table, guess))
+    kind = segments("What was reordered?", JUDGMENT_KINDS, key=kind_key, hidden=False)
+    guess = column_names(table, kind, None)
+    st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria with | between.")
+    needed = REQUIRED[kind]  # type: ignore[index]
+    further = [role for role in JUDGMENT_LABELS if role not in needed and not role.endswith("_id")]
     chosen: dict[str, str] = {}
     parts = st.columns(3)
-    for number, (role, (label, needed)) in enumerate(JUDGMENT_COLUMNS[kind].items()):
-        same = next((name for name in columns if name.strip().casefold() == role), None)
+    for number, role in enumerate((*needed, *further)):
+        label = JUDGMENT_LABELS[role] + ("" if role in needed else " (optional)")
         with parts[number % 3]:
-            name = column_select(
-                label if needed else f"{label} (optional)", columns, same, key=f"judged-{kind}-{role}-{mark}"
-            )
+            name = column_select(label, columns, _single(guess.get(role)), key=f"judged-{kind}-{role}-{mark}")
         if name:
             chosen[role] = name
-    missing = [label for role, (label, needed) in JUDGMENT_COLUMNS[kind].items() if needed and role not in chosen]
-    ready = not missing
-    if st.button("Open results", icon=":material/grid_on:", type="primary", disabled=not ready, key="judged-open"):
+    missing = [JUDGMENT_LABELS[role] for role in needed if role not in chosen]
+    if st.button("Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"):
         with faults(), st.spinner("Reading the judgments …"):
-            made = read_judgments(table, kind, chosen)
-            run_id = state.store().add_table(made)
-            announce(f"Kept as a run: {count(len(made.rows), 'judgment')}.")
+            run_id = state.store().add_table(read_judgments(table, kind, chosen))
+            announce("Kept as a run of its own.")
             go("results", run=run_id)
     if missing:
         st.caption(f"First choose: {', '.join(missing)}.")

@@ -12,6 +12,9 @@ from rubriclab.app import guard, state
 from rubriclab.app.draft import draft
 from rubriclab.app.forms import preset, segments
 from rubriclab.app.frame import faults, safe, verbatim
+from rubriclab.judges.probe import find_servers, models_of, test_judge
+from rubriclab.judges.simulated import read_effects
+from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.study import problems
 from rubriclab.model.text import LabError, shorten
@@ -24,12 +27,7 @@ PROVIDERS = {
     "OpenRouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "Ollama": ("http://localhost:11434/v1", ""),
 }
-EMBEDDED = {
-    "smollm2-135m": "smollm2-135m · 93 MB · fast, does not tell good from bad",
-    "qwen2.5-coder-0.5b": "qwen2.5-coder-0.5b · 491 MB · a weak sense of quality",
-}
 EFFORTS = ["", "none", "minimal", "low", "medium", "high"]
-SHAPES = {"options": "Leans to the first option", "criteria": "Leans to the first criterion"}
 
 
 def summary() -> str:
@@ -90,7 +88,7 @@ def fill(judges: tuple[JudgeSettings, ...]) -> None:
 def _add(judges: list[JudgeSettings]) -> None:
     st.session_state["setup judges"], st.session_state["setup another"] = judges, True
     taken = {judge.model for judge in judges}
-    st.session_state["judge-embedded"] = next((name for name in EMBEDDED if name not in taken), "smollm2-135m")
+    st.session_state["judge-embedded"] = next((name for name in CATALOGUE if name not in taken), "smollm2-135m")
     st.session_state["judge-name"] = ""
 
 
@@ -126,12 +124,15 @@ def _form(names: set[str]) -> JudgeSettings:
 def _embedded() -> dict[str, Any]:
     model = st.selectbox(
         "Model",
-        list(EMBEDDED),
-        format_func=lambda name: EMBEDDED[name],
+        list(CATALOGUE),
+        format_func=lambda name: f"{name} · {CATALOGUE[name].megabytes} MB",
         key="judge-embedded",
         persist_state="session",
         help="Downloaded once, on the first call. No key, no server, no graphics card.",
     )
+    weights = CATALOGUE[model]
+    ready = "It is on this machine already." if weights.present() else "It is downloaded once, on the first call."
+    st.caption(f"{safe(weights.about)} {ready}")
     return {"kind": "embedded", "model": model, "concurrency": 1}
 
 
@@ -171,19 +172,19 @@ def _provider_chosen() -> None:
 
 
 @st.cache_data(ttl=60, max_entries=20, show_spinner="Asking the server for its models …")
-def _models(address: str, variable: str) -> list[str]:
-    """The models that a server names; none where it does not answer."""
-    from rubriclab.judges.probe import models_of
-
+def _models(address: str, variable: str) -> tuple[list[str], str]:
+    """The models that a server names, and why there are none."""
     try:
-        return list(models_of(address, key_env=variable or None))
-    except LabError:
-        return []
+        return models_of(address, key_env=variable or None), ""
+    except LabError as fault:
+        return [], str(fault)
+    except ValidationError as fault:
+        return [], problems(fault)
 
 
 def _model_of(address: str, variable: str, *, key: str) -> str:
     """A model read from the server, or typed."""
-    known = _models(address, variable) if address.startswith(("http://", "https://")) else []
+    known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
     chosen = st.selectbox(
         "Model",
         known,
@@ -194,6 +195,8 @@ def _model_of(address: str, variable: str, *, key: str) -> str:
         persist_state="session",
         help="Read from the server." if known else "The server named no models; type the name.",
     )
+    if why:
+        st.caption(safe(why, 300))
     return chosen or ""
 
 
@@ -207,17 +210,17 @@ def _vllm() -> dict[str, Any]:
     with st.container(horizontal=True):
         if st.button("Find running servers", icon=":material/search:", key="judge-find"):
             with st.spinner("Looking for servers on this machine …"):
-                from rubriclab.judges.probe import find_servers
-
                 st.session_state["setup servers"] = find_servers()
     servers = st.session_state.get("setup servers")
     started = state.vllm()
     if started is not None:
         return _started(started)
     if servers:
-        server = st.selectbox("Server", servers, format_func=lambda server: server.base_url, key="judge-server")
+        server = st.selectbox(
+            "Server", servers, format_func=lambda server: f"{server.program} · {server.base_url}", key="judge-server"
+        )
         model = st.selectbox("Model", list(server.models), key="judge-server-model")
-        return {"kind": "vllm", "model": model, "base_urls": (server.base_url,)}
+        return {"kind": server.kind, "model": model, "base_urls": (server.base_url,)}
     if servers is not None:
         st.caption("No server answers on this machine.")
     model = st.text_input(
@@ -262,18 +265,27 @@ def _log(server: Any) -> None:
     verbatim("\n".join(server.log[-12:]) or "…", height=220)
 
 
+PLANTED = {
+    "first": ("Lean to the first option", 1.0, "Log-odds that the option listed first gets on top."),
+    "line": ("Ascending against descending", 0.0, "Points that a list from low to high adds to the score."),
+    "criteria_first": ("First criterion", 0.0, "Points that the criterion listed first gets on top."),
+    "quality": ("Spread of quality", 1.0, "How far the answers' right scores lie apart, in steps of the scale."),
+    "noise": ("Noise", 1.0, "Divides all log-odds; 0 always picks the likeliest."),
+    "latency": ("Seconds an answer takes", 0.0, "To watch a run go on."),
+}
+
+
 def _simulated() -> dict[str, Any]:
     st.caption("No model: answers are made up with the effects that you plant. Every result of it is labelled.")
-    left, middle, right = st.columns(3)
-    first = left.number_input(
-        "Lean to the first position", -5.0, 5.0, step=0.1, key=preset("judge-first", 1.0), persist_state="session",
-        help="Log-odds that the option listed first gets on top.",
-    )  # fmt: skip
-    quality = middle.number_input(
-        "Sense of quality", 0.0, 5.0, step=0.1, key=preset("judge-quality", 1.0), persist_state="session"
-    )
-    noise = right.number_input("Noise", 0.0, 5.0, step=0.1, key=preset("judge-noise", 0.5), persist_state="session")
-    return {"kind": "simulated", "model": "simulated", "options": {"first": first, "quality": quality, "noise": noise}}
+    parts = st.columns(3)
+    options = {
+        name: parts[number % 3].number_input(
+            label, value=start, step=0.1, key=f"judge-planted-{name}", help=caption, persist_state="session"
+        )
+        for number, (name, (label, start, caption)) in enumerate(PLANTED.items())
+    }
+    read_effects(JudgeSettings(name="simulated", kind="simulated", options=options))  # raises for what cannot be
+    return {"kind": "simulated", "model": "simulated", "options": options}
 
 
 def _fold(model: str, names: set[str]) -> dict[str, Any]:
@@ -329,8 +341,6 @@ def _fold(model: str, names: set[str]) -> dict[str, Any]:
 def _test(judge: JudgeSettings) -> None:
     if st.button("Test with one call", icon=":material/bolt:", key="judge-test"):
         with st.spinner("Asking once …"), faults():
-            from rubriclab.judges.probe import test_judge
-
             st.session_state["setup test"] = judge, test_judge(judge)
 
 
@@ -339,16 +349,11 @@ def _report(judge: JudgeSettings) -> None:
     tested, report = st.session_state.get("setup test", (None, None))
     if tested != judge or report is None:
         return
-    if report.error:
-        st.error(safe(report.error, 500), icon=":material/error:")
-    else:
-        st.success(
-            f"It answered in {report.seconds:.1f} s: “{safe(report.text, 200)}”"
-            + (f" Score read: {report.score:g}." if report.score is not None else ""),
-            icon=":material/check:",
+    (st.success if report.ok else st.error)(
+        safe(report.sentence(), 700), icon=":material/check:" if report.ok else ":material/error:"
+    )
+    if report.ok and report.score is None:
+        st.warning(
+            "The judge answered, but no score could be read. Change the answer format, or choose another model.",
+            icon=":material/warning:",
         )
-        if report.score is None:
-            st.warning(
-                "The judge answered, but no score could be read. Change the answer format, or the prompt.",
-                icon=":material/warning:",
-            )

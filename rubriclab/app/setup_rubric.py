@@ -12,7 +12,6 @@ from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
 
 KINDS = {"ready": "Ready-made", "own": "Write or paste"}
-READY = {"helpfulness": "Helpfulness", "writing": "Writing, four criteria"}
 MOST_CRITERIA = 12
 COLUMNS = {
     "Score": st.column_config.NumberColumn(width="small", step=1, required=True, format="%d"),
@@ -35,12 +34,12 @@ def body() -> None:
     held = draft()
     held.problems.pop(2, None)
     if segments("Which rubric?", KINDS, key="rubric-kind") == "ready":
-        from rubriclab.data.sample import sample_rubric
+        from rubriclab.data.sample import sample_rubrics
 
-        name = st.selectbox(
-            "Rubric", list(READY), format_func=lambda name: READY[name], key="rubric-ready", persist_state="session"
-        )
-        held.rubric = sample_rubric(name)
+        ready = {rubric.name: rubric for rubric in sample_rubrics()}
+        name = st.selectbox("Rubric", list(ready), format_func=lambda name: _title(ready[name]), key="rubric-ready",
+                            persist_state="session")  # fmt: skip
+        held.rubric = ready[name]
         for criterion in held.rubric.criteria:
             _shown(criterion, titled=len(held.rubric.criteria) > 1)
         st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=fill, args=(held.rubric,))
@@ -53,6 +52,11 @@ def body() -> None:
     except LabError as fault:
         held.problems[2] = str(fault)
         st.error(safe(str(fault)), icon=":material/error:")
+
+
+def _title(rubric: Rubric) -> str:
+    criteria = len(rubric.criteria)
+    return rubric.name if criteria == 1 else f"{rubric.name}, {count(criteria, 'criterion', 'criteria')}"
 
 
 def fill(rubric: Rubric) -> None:

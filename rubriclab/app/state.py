@@ -15,13 +15,13 @@ from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.core.topic import Findings
+    from rubriclab.judges.vllm import VllmServer
     from rubriclab.runs.manager import RunManager
     from rubriclab.runs.runner import Run
     from rubriclab.store.store import RunInfo, Store
     from rubriclab.study.plan import Plan
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
-EXAMPLES = Path(__file__).resolve().parents[2] / "data"
 
 
 def store_path() -> Path:
@@ -44,13 +44,14 @@ def store() -> Store:
 @st.cache_resource(show_spinner=False)
 def examples() -> Store:
     """The recorded examples as a store of their own, in a folder that ends with the process."""
+    from rubriclab.data.sample import data_path
     from rubriclab.store.bundle import import_bundle
     from rubriclab.store.store import Store
 
     folder = TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True)
     opened = Store.open(Path(folder.name) / "examples.duckdb")
     opened.folder = folder  # type: ignore[attr-defined]  # kept as long as the store is
-    for path in sorted(EXAMPLES.glob("example*.zip")):
+    for path in sorted(data_path("sample.csv").parent.glob("example*.zip")):
         import_bundle(opened, path)
     return opened
 
@@ -175,7 +176,7 @@ def _headline(run_id: str, revision: int) -> str:
     import rubriclab.topics  # noqa: F401 - registers what rows are made of
     from rubriclab.core.judgments import Judgments
     from rubriclab.core.topic import TOPICS, Row
-    from rubriclab.sinks.text import value_text
+    from rubriclab.sinks.text import number, value_text
 
     made = _table(run_id, revision)
     if not len(made.rows):
@@ -190,10 +191,38 @@ def _headline(run_id: str, revision: int) -> str:
         return "No estimate yet"
     top = max(rows, key=lambda row: abs(row.value))
     if measure == "position_share":
-        return f"Position {top.of['position']} chosen in {value_text(top)}"
+        return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
     return f"First against last: {value_text(top)}"
 
 
 def headline(info: RunInfo) -> str:
     """The one number that the list of runs shows of a run, in words: no markup of strangers in it."""
     return _headline(info.id, info.revision) if info.done else "No estimate yet"
+
+
+# ---------------------------------------------------------------- a vLLM server started from a page
+
+
+@st.cache_resource(show_spinner=False)
+def _servers() -> dict[str, VllmServer]:
+    return {}
+
+
+def vllm() -> VllmServer | None:
+    """The vLLM server that this lab started, loading, ready or ended."""
+    return _servers().get("started")
+
+
+def start_vllm(model: str) -> None:
+    """Start one as a child of this process; it ends with it. Raises LabError where it cannot be."""
+    from rubriclab.judges.vllm import VllmServer
+
+    if vllm() is None:
+        _servers()["started"] = VllmServer.start(model)
+
+
+def stop_vllm() -> None:
+    """End it; nothing happens where there is none."""
+    server = _servers().pop("started", None)
+    if server is not None:
+        server.stop()
