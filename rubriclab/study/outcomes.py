@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from rubriclab.model.judgment import Call, Outcome, Reply, Status
-from rubriclab.study.parse import looks_refused, parse_criteria, parse_label
+from rubriclab.study.parse import READ, looks_refused, parse_criteria, parse_label
 from rubriclab.study.prompts import FEEDBACK_TEMPLATE, Answer
 
 REFUSALS = ("content_filter", "refusal")
@@ -25,8 +25,8 @@ def option_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
     labels = call.ordering.labels
     p, mass = label_probabilities(reply.top, labels) if reply.top else (None, None)
     status, position = failure_of(reply), None
-    text = reply.text if status is None else _whole_sentence(call, reply)
-    if text:
+    text = reply.text if status is None else _begun_and_cut(call, reply, r"\S*\Z").rstrip(" ")
+    if text and (status is None or not text[-1].isalnum()):
         answer: Answer = "feedback" if call.template == FEEDBACK_TEMPLATE else "score"
         position = parse_label(text, labels, answer).label
     if position is not None:
@@ -47,7 +47,8 @@ def criteria_outcomes(call: Call, reply: Reply, criteria: Sequence[str]) -> tupl
     """
     shown = [str(name) for name in call.ordering.shown]
     status = failure_of(reply)
-    scores = parse_criteria(reply.text, shown, call.scores) if status is None else {}
+    text = reply.text if status is None else _begun_and_cut(call, reply, r"[^\n]*\Z")
+    scores = parse_criteria(text, shown, call.scores)
     if status is None:
         status = Status.UNPARSED if scores else _without_score(reply)
     return tuple(
@@ -69,20 +70,19 @@ def failure_of(reply: Reply) -> Status | None:
     return None
 
 
-def _whole_sentence(call: Call, reply: Reply) -> str:
-    """What can be read of an answer that the lab began and cut: up to a sign that ends its label, else nothing.
+def _without_score(reply: Reply) -> Status:
+    return Status.REFUSED if looks_refused(reply.text) else Status.UNPARSED
 
-    An embedded model goes on and on; “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may
+
+def _begun_and_cut(call: Call, reply: Reply, last: str) -> str:
+    """What can be read of an answer that the lab began and cut: all but its ``last`` word or line; else nothing.
+
+    An embedded model goes on and on. “The score is 5, and” is an answer, “The score is 5” and “The score is 4.” may
     have become 50 and 4.5.
     """
     if call.messages[-1]["role"] != "assistant" or reply.error or reply.finish != "length":
         return ""
-    whole = re.sub(r"\S*\Z", "", reply.text[-1_000:]).rstrip(" ")
-    return "" if not whole or whole[-1].isalnum() else whole
-
-
-def _without_score(reply: Reply) -> Status:
-    return Status.REFUSED if looks_refused(reply.text) else Status.UNPARSED
+    return re.sub(last, "", reply.text[-READ:])
 
 
 # ---------------------------------------------------------------- probabilities

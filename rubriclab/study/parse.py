@@ -47,9 +47,10 @@ class Parsed(NamedTuple):
 
 
 def answer_part(text: str) -> str:
-    """What the judge says itself: behind its reasoning and behind a repeated prompt; "" where nothing is.
+    """What the judge says itself: behind its reasoning and around a repeated prompt; "" where nothing is.
 
-    A prompt ends in a known line; verdicts above it belong to the texts that are judged. Linear in the text.
+    A prompt ends in a known line; verdicts between its headings and that line belong to the texts that are judged.
+    Linear in the text.
     """
     closed = text.lower().rfind("</think>")
     if closed >= 0:
@@ -57,10 +58,12 @@ def answer_part(text: str) -> str:
     opened = re.search("<think>", text, re.IGNORECASE)
     if opened is not None:
         text = text[: opened.start()]
-    if TASK_HEADING in text or RESPONSE_HEADING in text:
+    headings = [text.find(heading) for heading in (TASK_HEADING, RESPONSE_HEADING) if heading in text]
+    if headings:
         endings = (FEEDBACK_ENDING, SCORE_ENDING, CRITERIA_ENDING)
         ends = [text.rfind(ending) + len(ending) for ending in endings if ending in text]
-        text = text[max(ends, default=len(text)) :]
+        behind = text[max(ends, default=len(text)) :]
+        text = behind if behind.strip() else text[: min(headings)]
     return text
 
 

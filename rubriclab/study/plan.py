@@ -29,8 +29,9 @@ from rubriclab.study.protocols import PROTOCOLS, Protocol, Shape, Subject
 REPEATED_SUBJECTS = 10
 """Items on which a deterministic judge is asked its orders again, to show that its repeats are equal."""
 LABEL_TOKENS, FEEDBACK_TOKENS, REASONING_TOKENS = 16, 1_024, 16_384
-EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_FEEDBACK_TOKENS = 2, 320
-"""Tokens that an answer may have where the judge names no number; an embedded model's context holds 2,048 in all."""
+EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_TOKENS_A_LINE, EMBEDDED_FEEDBACK_TOKENS = 2, 8, 320
+"""Tokens that an answer may have where the judge names no number. An embedded model seldom ends by itself, so it is cut
+behind its label or its lines (their names apart)."""
 MAX_REPEAT = 2**15 - 1
 """The store counts repeats in 16 bits."""
 
@@ -142,8 +143,7 @@ class Plan:
         """The calls of one judge about one subject, in their random order."""
         design = self.study.design
         template = self.protocol.template(design.answer)
-        brief = self.protocol.brief and design.answer == "score"
-        labels = tuple(option.shown_label for option in subject.criteria[0].options)
+        tokens = answer_tokens(judge, subject, brief=self.protocol.brief and design.answer == "score")
         rendered: dict[Ordering, tuple[Messages, Any]] = {}
         times: dict[Ordering, int] = {}  # the same words again, whichever strategy asks, are another call
         calls = []
@@ -166,7 +166,7 @@ class Plan:
                         messages=messages,
                         template=template,
                         scores=subject.shape.scores,
-                        max_tokens=answer_tokens(judge, labels if brief else ()),
+                        max_tokens=tokens,
                         temperature=judge.temperature,
                         reasoning_effort=judge.reasoning_effort,
                         seed=judge.seed,
@@ -304,16 +304,19 @@ def answer_is_begun(judge: JudgeSettings) -> bool:
     return judge.kind == "embedded" and bool(judge.options.get("prefill", True))
 
 
-def answer_tokens(judge: JudgeSettings, labels: tuple[str, ...]) -> int:
-    """Tokens that an answer may have: the judge's own number, else enough for one of ``labels``, or for a text."""
+def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int:
+    """Tokens that an answer may have: the judge's own number, else enough for a label (``brief``) or a text."""
     if judge.max_tokens is not None:
         return judge.max_tokens
     if judge.reasoning_effort is not None:
         return REASONING_TOKENS
-    if judge.kind == "embedded":
-        longest = max(map(len, labels), default=0)
-        return min(longest + EMBEDDED_TOKENS_BEHIND_LABEL, LABEL_TOKENS) if labels else EMBEDDED_FEEDBACK_TOKENS
-    return LABEL_TOKENS if labels else FEEDBACK_TOKENS
+    if not answer_is_begun(judge):
+        return LABEL_TOKENS if brief else EMBEDDED_FEEDBACK_TOKENS if judge.kind == "embedded" else FEEDBACK_TOKENS
+    if brief:
+        longest = max(len(option.shown_label) for option in subject.criteria[0].options)
+        return min(longest + EMBEDDED_TOKENS_BEHIND_LABEL, LABEL_TOKENS)
+    names = subject.shape.targets
+    return sum(EMBEDDED_TOKENS_A_LINE + len(name) // 2 for name in names) if names else EMBEDDED_FEEDBACK_TOKENS
 
 
 def unit_text(item: Item, *, several: bool) -> str:

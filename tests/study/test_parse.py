@@ -198,6 +198,7 @@ def test_a_repeated_prompt_is_no_verdict(answer: Answer) -> None:
     echo = score_prompt(item, _criterion(5), ordering, answer=answer)[0]["content"]
     assert parse_label(echo, ordering.labels, answer) == Parsed(None, "empty")
     assert label(f"{echo} Kind enough. [RESULT] 3", ordering.labels, answer) == "3"
+    assert label(f"Score: 2\n\n{echo}", ordering.labels, answer) == "2"
     cut = echo[: echo.index("###Score Rubrics:")]
     assert parse_label(cut, ordering.labels, answer).label is None
 

@@ -203,6 +203,16 @@ def test_an_answer_that_was_begun_and_cut_counts_up_to_its_label(text: str, scor
     assert api.parse(api.preview(), Reply(text, finish="length"))[0].status == Status.TRUNCATED
 
 
+def test_criteria_lines_that_were_begun_and_cut_count_but_the_last() -> None:
+    made = small_plan(1, judges=(EMBEDDED,), criteria=ABC, reorder="criteria")
+    call = made.preview()
+    assert call.max_tokens == 3 * 8  # names of one letter
+    outcomes = made.parse(call, Reply("Scores:\n[a] 4\n[b] 2\n[c] 1", finish="length"))
+    assert [(o.status, o.score) for o in outcomes] == [
+        (Status.OK, 4.0), (Status.OK, 2.0), (Status.TRUNCATED, None),
+    ]  # fmt: skip
+
+
 def test_previews_show_the_default_order_first() -> None:
     made = small_plan(2, strategies=["descending", "balanced"])
     assert made.preview().ordering.shown == (1, 2, 3, 4, 5)
