@@ -95,7 +95,7 @@ class FakeServer:
         self.asked = self.answered = self.in_flight = self.most_in_flight = 0
         self.keys: list[str] = []
         self.bodies: deque[dict[str, Any]] = deque(maxlen=keep)
-        self.headers: deque[dict[str, str]] = deque(maxlen=keep)
+        self.headers: deque[Mapping[str, str]] = deque(maxlen=keep)
         self._seen: Counter[str] = Counter()
         self._runner: web.AppRunner | None = None
 
@@ -134,7 +134,7 @@ class FakeServer:
             call = request.headers.get(CALL_HEADER, "")
             self.keys.append(call)
             self.bodies.append(body)
-            self.headers.append(dict(request.headers))
+            self.headers.append(request.headers)
             if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
                 return failure(401, f"Incorrect API key provided: {request.headers.get('Authorization')}")
             if self.latency:

@@ -137,7 +137,8 @@ class ChatClient:
         if "max_tokens" in refusal.message and "max_completion_tokens" in refusal.message and limit == "max_tokens":
             self._limit_field = "max_completion_tokens"
             return True
-        if "logprob" in refusal.message and alternatives and "logprobs" not in self.settings.extra:
+        own = {"logprobs", "top_logprobs"} & set(self.settings.extra)
+        if "logprob" in refusal.message and alternatives and not own:
             self._top_logprobs = FEW_LOGPROBS if alternatives > FEW_LOGPROBS else 0
             return True
         return False
@@ -229,7 +230,7 @@ def wants_probabilities(call: Call) -> bool:
 def base_url(url: str) -> str:
     """A base URL in one form: no trailing slash, no ``/chat/completions``."""
     text = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
-    if not re.match(r"https?://[^\s/?#@]+[^\s?#]*$", text):
+    if not re.match(r"https?://[^\s/?#@]+(/[^\s?#]*)?$", text):
         raise LabError(
             f"“{shorten(text.partition('?')[0], 80)}” is no base URL; expected http://HOST:PORT/v1 or https://…, "
             "without a key or a query in it."

@@ -137,7 +137,7 @@ def models_of(
     try:
         models = in_thread(lambda: listed(url, key=key, timeout=timeout, inward=not served()))
     except CallFault as error:
-        raise LabError(f"{host_of(url)}: {error.fault.message}. {advice(error.fault.kind)}") from error
+        raise LabError(f"{host_of(url)}: {error.fault.message.rstrip('.')}. {advice(error.fault.kind)}") from error
     if not models:
         raise LabError(f"The server at {host_of(url)} lists no models; load one and try again.")
     return [name for name, _ in models]
@@ -192,7 +192,7 @@ def test_judge(
             await asker.close()
 
     reply = in_thread(ask)
-    error = f"{reply.error}. {advice(reply.kind)}" if reply.error else ""
+    error = f"{reply.error.rstrip('.')}. {advice(reply.kind)}" if reply.error else ""
     if reply.kind in ("not_found", "wrong_model") and KINDS[settings.kind].address:
         error += models_hint(settings, secrets)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])

@@ -20,6 +20,8 @@ from rubriclab.model.text import storable
 
 MAX_TEXT = 1_000_000
 """Signs of an answer's text, some 250,000 tokens. A judge that writes more is not judging."""
+MAX_TOP = 500
+"""Alternatives of a token that are kept."""
 MAX_VALUES = 2_500_000
 """Values in an answer (an object counts as three): 16 MB of small objects would take hundreds of MB."""
 MAX_VALUES_AS_OBJECTS = 200_000
@@ -235,7 +237,7 @@ def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, fl
     if any(not math.isfinite(one.logprob) or one.logprob > 1e-6 for one in listed):
         notes.append(NO_LOGPROBS)
         return ()
-    return tuple((storable(one.token), min(one.logprob, 0.0)) for one in listed)
+    return tuple((storable(one.token), min(one.logprob, 0.0)) for one in listed[:MAX_TOP])
 
 
 def first_answer_token(tokens: Sequence[str], text: str) -> int:

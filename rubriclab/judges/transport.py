@@ -72,7 +72,7 @@ class Transport(httpx2.AsyncBaseTransport):
         url = str(request.url)
         if not self._inward:
             check_address(url)
-        headers = {name: value for name, value in request.headers.items() if name in SENT}
+        headers = {name: value for name, value in request.headers.items() if name in SENT and value}
         answering = False
         clock = asyncio.timeout(self.timeout)
         try:
@@ -192,7 +192,10 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = ()) -> Faul
         return fault("inward", str(error.os_error))
     if refusal := tls_refusal(error):
         return fault("certificate", mask(refusal, secrets))
-    if isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError):
+    if isinstance(error, aiohttp.ClientConnectorError):
+        reason = error.os_error.strerror or str(error.os_error)
+        return fault("connect", f"No connection to {error.host}:{error.port} ({mask(reason, secrets)})")
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
         return fault("connect", f"No connection: {text}")
     if isinstance(error, TimeoutError):
         return fault("timeout", f"No answer: {text}")

@@ -1,0 +1,43 @@
+"""Calls and judges for the tests of judges."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from rubriclab.judges.client import ChatClient
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Ordering, Reply
+
+
+def option_call(number: int = 0, *, shown: Sequence[int] = (1, 2, 3, 4, 5), repeat: int = 0, **fields: Any) -> Call:
+    """A call that shows score options in this order."""
+    listed = "\n".join(f"Score {score}: words about {score}" for score in shown)
+    values: dict[str, Any] = {
+        "key": f"{number}-{'.'.join(map(str, shown))}-{repeat}",
+        "condition": 0,
+        "items": (number,),
+        "ordering": Ordering(tuple(shown), tuple(map(str, shown))),
+        "repeat": repeat,
+        "messages": ({"role": "user", "content": f"Item {number}\n{listed}\nAnswer with the score only:"},),
+        "template": "score.v1",
+        "scores": tuple(sorted(shown)),
+        "max_tokens": 8,
+    }
+    return Call(**{**values, **fields})
+
+
+def settings(base_url: str = "http://127.0.0.1:9/v1", **fields: Any) -> JudgeSettings:
+    """A judge of the kind ``openai`` at an address."""
+    values = {"name": "judge", "kind": "openai", "model": "test-model", "base_urls": (base_url,), "timeout": 5.0}
+    return JudgeSettings(**{**values, **fields})
+
+
+async def ask(judge: JudgeSettings, *calls: Call, secrets: dict[str, str] | None = None) -> list[Reply]:
+    """The replies of a client of its own, all calls at once."""
+    client = ChatClient(judge, secrets=secrets)
+    try:
+        return await asyncio.gather(*(client.ask(call) for call in calls or (option_call(),)))
+    finally:
+        await client.close()

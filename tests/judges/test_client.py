@@ -1,0 +1,263 @@
+"""The client against a well-behaved server that now and then refuses, moves, waits or is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from rubriclab.judges.client import CALL_HEADER, ChatClient, base_url, request_body, same_model
+from rubriclab.model.judgment import Ordering
+from rubriclab.model.text import LabError
+from tests.judges.kit import ask, option_call, settings
+from tests.servers import FakeServer, completion, failure
+
+KEY = "secret-key-of-the-test"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def test_a_call_is_one_request_with_its_key_and_one_reply() -> None:
+    async with FakeServer(text="4", key=KEY) as server:
+        judge = settings(server.base_url, key_env="TEST_API_KEY", temperature=0.0, top_p=0.5, extra={"min_p": 0.1})
+        (reply,) = await ask(judge, option_call(seed=7), secrets={"TEST_API_KEY": KEY})
+    assert (reply.text, reply.error, reply.tokens_in, reply.cached) == ("4", "", 100, 40)
+    assert dict(reply.top).keys() == {"4", "1", "2"}
+    body, headers = server.bodies[-1], server.headers[-1]
+    assert body == {
+        "model": "test-model",
+        "messages": [{"role": "user", "content": option_call().messages[0]["content"]}],
+        "max_tokens": 8,
+        "temperature": 0.0,
+        "top_p": 0.5,
+        "seed": 7,
+        "logprobs": True,
+        "top_logprobs": 20,
+        "min_p": 0.1,
+    }
+    assert headers[CALL_HEADER] == option_call().key
+    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert headers["Accept-Encoding"] == "identity"
+
+
+async def test_nothing_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "my-organization")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
+    async with FakeServer(text="4") as server:
+        (reply,) = await ask(settings(server.base_url))
+    assert reply.text == "4"
+    sent = str(server.headers[-1])
+    assert KEY not in sent
+    assert "my-organization" not in sent
+    assert "Authorization" not in server.headers[-1]
+
+
+async def test_fifty_calls_at_once_use_few_connections_and_all_come_back() -> None:
+    async with FakeServer(lean=1.0, latency=0.01) as server:
+        replies = await ask(settings(server.base_url), *(option_call(number) for number in range(50)))
+    assert [reply.error for reply in replies] == [""] * 50
+    assert sorted(server.keys) == sorted(option_call(number).key for number in range(50))
+    assert server.answered == 50
+
+
+async def test_max_tokens_is_sent_under_its_new_name_once() -> None:
+    def rule(body: dict[str, Any], nth: int) -> web.Response | None:
+        del nth
+        words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        return failure(400, words, param="max_tokens") if "max_tokens" in body else None
+
+    async with FakeServer(text="4", rule=rule) as server:
+        client = ChatClient(settings(server.base_url))
+        assert [(await client.ask(option_call(number))).text for number in range(3)] == ["4", "4", "4"]
+        await client.close()
+    assert server.asked == 4
+    assert server.bodies[-1]["max_completion_tokens"] == 8
+
+
+@pytest.mark.parametrize(("limit", "requests"), [(5, 4), (0, 5)])
+async def test_log_probabilities_are_asked_for_with_fewer_or_not_at_all(limit: int, requests: int) -> None:
+    def rule(body: dict[str, Any], nth: int) -> web.Response | None:
+        del nth
+        return failure(400, f"top_logprobs must be <= {limit}") if body.get("top_logprobs", 0) > limit else None
+
+    async with FakeServer(text="4", rule=rule) as server:
+        client = ChatClient(settings(server.base_url))
+        replies = [await client.ask(option_call(number)) for number in range(3)]
+        await client.close()
+    assert [reply.text for reply in replies] == ["4", "4", "4"]
+    assert server.asked == requests
+    assert bool(replies[-1].top) == (limit > 0)
+
+
+async def test_a_setting_that_is_refused_is_named() -> None:
+    words = "Unsupported value: 'temperature' does not support 0.0 with this model."
+    async with FakeServer(rule=lambda *_: failure(400, words, param="temperature")) as server:
+        (reply,) = await ask(settings(server.base_url))
+    assert (reply.kind, reply.retryable, server.asked) == ("bad_setting", False, 1)
+    assert "temperature" in reply.error
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_redirect_is_not_followed_and_its_target_sees_nothing(status: int) -> None:
+    async with FakeServer(text="4") as other:
+        moved = web.Response(status=status, headers={"Location": f"{other.base_url}/chat/completions?api_key={KEY}"})
+        async with FakeServer(rule=lambda *_: moved) as server:
+            judge = settings(server.base_url, key_env="TEST_API_KEY")
+            (reply,) = await ask(judge, secrets={"TEST_API_KEY": KEY})
+    assert reply.kind == "not_found"
+    assert str(other.port) in reply.error
+    assert other.asked == 0
+    assert KEY not in repr(reply)
+
+
+async def test_a_server_that_repeats_the_key_does_not_get_it_kept() -> None:
+    async with FakeServer(text=f"4 {KEY}", key=KEY) as server:
+        judge = settings(server.base_url, key_env="TEST_API_KEY")
+        (answer,) = await ask(judge, secrets={"TEST_API_KEY": KEY})
+        (refusal,) = await ask(judge, secrets={"TEST_API_KEY": f"{KEY}-wrong"})
+    assert (answer.text, refusal.kind) == ("4 ***", "auth")
+    assert "masked" in answer.note
+    assert KEY not in repr(answer) + repr(refusal)
+
+
+async def test_retry_after_comes_with_the_fault() -> None:
+    busy = [failure(429, "slow down", headers={"Retry-After": "1.5"})]
+    async with FakeServer(text="4", rule=lambda *_: busy.pop() if busy else None) as server:
+        client = ChatClient(settings(server.base_url))
+        first, second = await client.ask(option_call()), await client.ask(option_call())
+        await client.close()
+    assert (first.kind, first.retryable, first.retry_after) == ("rate_limit", True, 1.5)
+    assert second.text == "4"
+
+
+async def test_a_call_has_one_clock() -> None:
+    async with FakeServer(text="4", latency=30.0) as server:
+        (reply,) = await ask(settings(server.base_url, timeout=0.2))
+    assert (reply.kind, reply.retryable) == ("timeout", True)
+    assert f"127.0.0.1:{server.port} within 0.2 s" in reply.error
+
+
+async def test_nobody_there() -> None:
+    port = free_port()
+    (reply,) = await ask(settings(f"http://127.0.0.1:{port}/v1"))
+    assert (reply.kind, reply.retryable) == ("connect", True)
+    assert f"127.0.0.1:{port}" in reply.error
+
+
+async def test_no_tls_at_an_https_address_is_fatal() -> None:
+    async with FakeServer() as server:
+        (reply,) = await ask(settings(server.base_url.replace("http:", "https:")))
+    assert reply.kind == "certificate"
+    assert not reply.retryable
+
+
+async def test_calls_of_an_item_go_to_one_server_and_to_the_next_while_it_is_down() -> None:
+    async with FakeServer(text="4") as first, FakeServer(text="4") as second:
+        judge = settings(base_urls=(first.base_url, second.base_url))
+        await ask(judge, *(option_call(number, repeat=repeat) for number in range(4) for repeat in range(3)))
+        assert (first.asked, second.asked) == (6, 6)
+        assert {key[0] for key in first.keys} == {"0", "2"}
+        down = settings(base_urls=(f"http://127.0.0.1:{free_port()}/v1", second.base_url))
+        replies = await ask(down, *(option_call(number) for number in range(4)))
+    assert [reply.text for reply in replies] == ["4"] * 4
+    assert second.asked == 10
+
+
+async def test_another_model_than_the_one_asked_for() -> None:
+    async with FakeServer(text="4", model="other-model") as server:
+        (refused,) = await ask(settings(server.base_url))
+        (named,) = await ask(settings(server.base_url, options={"served_model": "other-model"}))
+    assert (refused.kind, refused.text) == ("wrong_model", "")
+    assert named.text == "4"
+
+
+async def test_a_cancelled_call_leaves_the_client_usable() -> None:
+    async with FakeServer(text="4", latency=0.2) as server:
+        client = ChatClient(settings(server.base_url))
+        task = asyncio.create_task(client.ask(option_call()))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await client.ask(option_call(1))).text == "4"
+        await client.close()
+        await client.close()
+
+
+async def test_a_truncated_answer_says_so() -> None:
+    cut = web.json_response(completion("The answer has 3 of 4 points. It", finish="length"))
+    async with FakeServer(rule=lambda *_: cut) as server:
+        (reply,) = await ask(settings(server.base_url))
+    assert reply.finish == "length"
+
+
+# ---------------------------------------------------------------- what is sent, and settings that cannot be
+
+
+def test_probabilities_are_asked_for_one_score_alone() -> None:
+    judge = settings()
+    assert request_body(judge, option_call())["logprobs"] is True
+    feedback = option_call(template="prometheus.v1")
+    criteria = option_call(ordering=Ordering(("style", "truth"), ("style", "truth")))
+    for call in (feedback, criteria):
+        assert "logprobs" not in request_body(judge, call)
+    assert "logprobs" not in request_body(judge, option_call(), top_logprobs=0)
+
+
+def test_vllm_goes_on_with_words_put_into_its_mouth_and_may_be_held_to_labels() -> None:
+    judge = settings(kind="vllm", options={"constrain": True})
+    begun = option_call(messages=({"role": "user", "content": "?"}, {"role": "assistant", "content": "Score "}))
+    body = request_body(judge, begun)
+    assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
+    assert body["structured_outputs"] == {"choice": ["1", "2", "3", "4", "5"]}
+    assert "continue_final_message" not in request_body(judge, option_call())
+
+
+def test_extra_has_the_last_word_but_for_what_makes_another_study() -> None:
+    assert request_body(settings(extra={"temperature": 0.7}), option_call())["temperature"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"base_urls": ()}, "no address"),
+        ({"extra": {"messages": []}}, "“messages”"),
+        ({"key_env": "UNSET_TEST_API_KEY"}, "UNSET_TEST_API_KEY is not set"),
+        ({"ca_file": "/no/such.pem"}, "/no/such.pem"),
+    ],
+)
+async def test_settings_that_can_never_work_raise_before_the_first_call(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        ChatClient(settings(**fields))
+
+
+def test_base_urls_in_one_form() -> None:
+    assert base_url(" http://h:8000/v1/ ") == "http://h:8000/v1"
+    assert base_url("https://h/v1/chat/completions") == "https://h/v1"
+    for wrong in ("ftp://h", "http://", "http://me:pw@h/v1", "http://h/v1?key=x"):
+        with pytest.raises(LabError, match="no base URL"):
+            base_url(wrong)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        ("gpt-4.1-mini", "gpt-4.1-mini-2025-04-14", True),
+        ("gpt-4.1", "gpt-4.1-mini", False),
+        ("Qwen/Qwen3-8B", "qwen3-8b", True),
+        ("llama3", "llama3:latest", True),
+        ("m.gguf", "/models/m.gguf", True),
+        ("claude-3", "claude-3.5", False),
+        ("", "x", False),
+    ],
+)
+def test_one_model_by_two_names(asked: str, answered: str, same: bool) -> None:
+    assert same_model(asked, answered) is same

@@ -1,0 +1,168 @@
+"""Errors of servers, as they send them, and keys that stay out of everything."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+
+from rubriclab.judges.faults import FAULTS, LONGEST_WAIT, advice, fatal, fault, from_response, retry_after
+from rubriclab.judges.keys import mask, mask_reply, mask_secrets, read_key
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Reply
+from rubriclab.model.text import LabError
+
+KEY = 'sk-proj-9fK/3+Qw7"xZ-secret'
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (
+            400,
+            {"message": "Unsupported value: 'temperature' does not support 0.0", "param": "temperature"},
+            "bad_setting",
+        ),
+        (400, {"message": "logprobs are not allowed with this model"}, "bad_setting"),
+        (422, {"message": "top_logprobs must be <= 5"}, "bad_setting"),
+        (400, {"message": "messages: at least one is needed"}, "bad_request"),
+        (400, {"message": "too long", "param": "input_tokens"}, "context_overflow"),
+        (400, {"message": "x", "code": "context_length_exceeded"}, "context_overflow"),
+        (500, {"message": "the request exceeds the available context size"}, "context_overflow"),
+        (400, {"message": "x", "code": "content_filter"}, "content_filter"),
+        (400, {"message": "x", "code": "model_not_found"}, "not_found"),
+        (401, {"message": "Incorrect API key"}, "auth"),
+        (403, {}, "auth"),
+        (404, {"message": "no such model"}, "not_found"),
+        (302, {}, "not_found"),
+        (429, {"message": "slow down"}, "rate_limit"),
+        (429, {"message": "x", "code": "insufficient_quota"}, "quota"),
+        (500, {"message": "oh"}, "server_error"),
+        (502, {}, "bad_gateway"),
+        (503, {}, "unavailable"),
+        (522, {}, "bad_gateway"),
+    ],
+)
+def test_kinds_by_status_and_words(status: int, error: dict[str, str], kind: str) -> None:
+    assert from_response(status, {}, json.dumps({"error": error}).encode()).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"error": "model is loading"}', "model is loading"),  # Ollama
+        (b'{"detail": "Not Found"}', "Not Found"),  # FastAPI
+        (b"<html><head><title>502 Bad Gateway</title></head>", "502 Bad Gateway"),
+        (b"plain words", "plain words"),
+        (b"[" * 20_000, "["),
+    ],
+)
+def test_the_server_s_own_words(body: bytes, words: str) -> None:
+    message = from_response(500, {}, body).message
+    assert words in message
+    assert len(message) <= 400
+
+
+def test_a_refused_setting_is_named_and_fatal() -> None:
+    refusal = from_response(400, {}, b'{"error": {"message": "temperature does not support 0.0 with this model"}}')
+    assert refusal.message.startswith("Setting “temperature” is refused")
+    assert fatal(refusal.kind)
+    assert not refusal.retryable
+    assert "setting" in advice(refusal.kind)
+
+
+def test_every_kind_says_what_to_do_and_none_is_both_fatal_and_retryable() -> None:
+    for kind in FAULTS.values():
+        assert kind.sentence.endswith((".", "?"))
+        assert not (kind.fatal and kind.retryable)
+    assert advice("") == ""
+    assert not fatal("")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("1", 1.0), ("-3", 0.0), ("nan", None), ("inf", LONGEST_WAIT), ("soon", None), ("1000000000000", LONGEST_WAIT)],
+)
+def test_retry_after_in_seconds(value: str, seconds: float | None) -> None:
+    assert retry_after({"Retry-After": value}) == seconds
+
+
+def test_retry_after_as_a_date_and_in_milliseconds() -> None:
+    # 1 January 2099, 0:00 UTC is 4070908800 s after the epoch; asked 100 s before.
+    assert retry_after({"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, now=4_070_908_700.0) == 100.0
+    assert retry_after({"retry-after-ms": "250", "Retry-After": "9"}) == 0.25
+    assert retry_after({}) is None
+
+
+def test_messages_are_one_line_and_short() -> None:
+    long = fault("reset", "a\nb " * 500)
+    assert "\n" not in long.message
+    assert len(long.message) == 400
+
+
+# ---------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        KEY,
+        quote(KEY, safe=""),
+        json.dumps(KEY)[1:-1],
+        json.dumps(KEY)[1:-1].replace("/", "\\/"),
+        "".join(f"\\u{ord(sign):04x}" for sign in KEY),
+        "".join(f"%{byte:02X}" for byte in KEY.encode()),
+        base64.b64encode(KEY.encode()).decode(),
+        KEY.upper(),
+    ],
+)
+def test_a_key_is_masked_however_it_is_written(written: str) -> None:
+    assert mask_secrets(f"before {written} after", (KEY,)).startswith("before ***")
+    assert mask_secrets("nothing to see: 4", (KEY,)) == "nothing to see: 4"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer abcdefghij",
+        "key sk-abcdefghijkl",
+        "http://me:pw@host/",
+        "api_key=12345678",
+        "token: abcdef",
+    ],
+)
+def test_what_looks_like_a_key_is_masked_in_errors(text: str) -> None:
+    assert "***" in mask(text)
+
+
+def test_a_short_key_is_masked_alone_only() -> None:
+    assert mask("got abc12, not abc123", ("abc12",)) == "got ***, not abc123"
+
+
+def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
+    reply = mask_reply(Reply(f"4 {KEY}", finish=KEY, top=((KEY, -1.0),), model=KEY, error=""), (KEY,))
+    assert (reply.text, reply.finish, reply.top, reply.model) == ("4 ***", "***", (("***", -1.0),), "***")
+    assert "key" in reply.note
+    plain = Reply("4")
+    assert mask_reply(plain, (KEY,)) is plain
+
+
+def test_where_a_key_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = JudgeSettings(name="j", kind="openai", key_env="JUDGE_TEST_API_KEY")
+    monkeypatch.delenv("JUDGE_TEST_API_KEY", raising=False)
+    with pytest.raises(LabError, match=r"JUDGE_TEST_API_KEY is not set.*choose another judge"):
+        read_key(judge)
+    monkeypatch.setenv("JUDGE_TEST_API_KEY", " from-environment ")
+    assert read_key(judge) == "from-environment"
+    assert read_key(judge, {"JUDGE_TEST_API_KEY": "given"}) == "given"
+    assert read_key(JudgeSettings(name="j")) is None
+    with pytest.raises(LabError) as refused:
+        read_key(judge, {"JUDGE_TEST_API_KEY": "line\nbreak"})
+    assert "break" not in str(refused.value).split("(")[0]
+
+
+def test_another_service_s_secret_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="another service's secret"):
+        JudgeSettings(name="j", kind="openai", key_env="AWS_SECRET_ACCESS_KEY")

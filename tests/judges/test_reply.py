@@ -1,0 +1,176 @@
+"""Bodies of completions, plain and strange, and what is read from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from rubriclab.judges.faults import Fault
+from rubriclab.judges.reply import MAX_TEXT, first_answer_token, read_completion
+from rubriclab.model.judgment import Reply
+from tests.servers import completion, token_entry
+
+
+def read(payload: Any, **options: Any) -> Reply:
+    reply = read_completion(payload if isinstance(payload, bytes) else json.dumps(payload).encode(), {}, **options)
+    assert isinstance(reply, Reply), reply
+    return reply
+
+
+def refused(payload: Any, **options: Any) -> Fault:
+    result = read_completion(payload if isinstance(payload, bytes) else json.dumps(payload).encode(), {}, **options)
+    assert isinstance(result, Fault), result
+    return result
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    payload = completion(None)
+    payload["choices"][0]["message"].update(fields)
+    return payload
+
+
+def test_a_plain_answer() -> None:
+    reply = read(completion("4", logprobs={"content": [token_entry("4", {"4": -0.5, "3": -1.0})]}), seconds=0.25)
+    assert reply == Reply("4", "stop", 100, 1, 40, 0.25, (("4", -0.5), ("3", -1.0)), "test-model", note="")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "finish"),
+    [
+        ({"content": None, "reasoning_content": "it is a 2"}, "", "stop"),  # reasoning is never the answer
+        ({"content": "<think>Score: 1</think>4"}, "<think>Score: 1</think>4", "stop"),  # the parser cuts it off
+        ({"tool_calls": [{"function": {"name": "f", "arguments": '{"score": 4}'}}]}, '{"score": 4}', "stop"),
+        ({"tool_calls": [{"function": {"name": "f", "arguments": {"score": 4}}}]}, '{"score": 4}', "stop"),
+        ({"tool_calls": [None]}, "", "stop"),
+        ({"refusal": "I cannot rate this."}, "I cannot rate this.", "refusal"),
+        ({"content": "4", "refusal": "no"}, "4", "stop"),
+        ({"content": [{"type": "text", "text": "3"}, {"text": {"a": 1}}, 7, None]}, "3", "stop"),
+        ({"content": 4}, "", "stop"),
+        ({"content": "   "}, "   ", "stop"),
+    ],
+)
+def test_where_the_answer_stands(fields: dict[str, Any], text: str, finish: str) -> None:
+    reply = read(message(**fields))
+    assert (reply.text, reply.finish) == (text, finish)
+
+
+@pytest.mark.parametrize(
+    ("finish", "expected"),
+    [
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        (None, "stop"),
+        (["stop"], "stop"),
+        ("f" * 99, "f" * 40),
+    ],
+)
+def test_how_it_ended(finish: Any, expected: str) -> None:
+    assert read(completion("Score: 1", finish=finish)).finish == expected
+
+
+def test_halves_of_characters_are_kept_as_replacements_with_a_note() -> None:
+    reply = read(completion("4 \ud83d", logprobs={"content": [token_entry("4", {"4": -0.5, "\udc00": -2.0})]}))
+    assert (reply.text, reply.top[1]) == ("4 �", ("�", -2.0))
+    assert "replaced" in reply.note
+    latin = json.dumps(completion("4 e")).encode().replace(b"4 e", b"4 \xe9")
+    assert read(latin).text == "4 �"
+    assert "replaced" in read(latin).note
+    assert read(completion("4\0")).text == "4"
+
+
+def test_other_encodings_are_read() -> None:
+    plain = json.dumps(completion("4"))
+    assert read(b"\xef\xbb\xbf" + plain.encode()).text == "4"
+    assert read(plain.encode("utf-16")).text == "4"
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 2**31, "completion_tokens": True, "prompt_tokens_details": {"cached_tokens": -1}},
+        {"prompt_tokens": 1.5, "completion_tokens": [1], "prompt_tokens_details": {"cached_tokens": "9"}},
+        {"prompt_tokens": math.nan, "completion_tokens": math.inf, "prompt_tokens_details": {"cached_tokens": 2**40}},
+    ],
+)
+def test_odd_counts_are_left_out(usage: Any) -> None:
+    reply = read({**completion("4"), "usage": usage})
+    assert (reply.text, reply.tokens_in, reply.tokens_out, reply.cached) == ("4", None, None, None)
+
+
+@pytest.mark.parametrize("usage", [None, 7, [], "many"])
+def test_no_counts_at_all(usage: Any) -> None:
+    reply = read({**completion("4"), "usage": usage})
+    assert (reply.tokens_in, reply.note) == (None, "")
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        [{"token": "4", "logprob": math.nan}],
+        [{"token": "4", "logprob": 10**400}],
+        [{"token": "4", "logprob": 1.0}],  # no logarithm of a probability
+        [{"token": 4, "logprob": -1.0}],
+        [{"logprob": -1.0}],
+        7,
+    ],
+)
+def test_log_probabilities_that_are_none_cost_no_answer(top: Any) -> None:
+    payload = completion("4", logprobs={"content": [{**token_entry("4", {}), "top_logprobs": top}]})
+    reply = read(payload)
+    assert (reply.text, reply.top) == ("4", ())
+    assert "log-probabilities" in reply.note
+
+
+@pytest.mark.parametrize("logprobs", [None, {}, {"content": None}, {"content": []}])
+def test_no_log_probabilities_need_no_note(logprobs: Any) -> None:
+    reply = read(completion("4", logprobs=logprobs))
+    assert (reply.top, reply.note) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "expected"),
+    [
+        (["4"], "4", 0),
+        ([" ", "4", "."], " 4.", 1),
+        (["<think>", "1", "</think>", "\n", "4"], "4", 4),  # the text leaves reasoning out, the tokens do not
+        (["Feedback: ", "ok ", "[RESULT]", " ", "4"], "Feedback: ok [RESULT] 4", 4),
+        (["�", "�", "4"], "é4", 0),  # characters split over tokens do not join up
+    ],
+)
+def test_the_first_token_of_the_answer_proper(tokens: list[str], text: str, expected: int) -> None:
+    assert first_answer_token(tokens, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", "bad_json"),
+        (b"[1]", "bad_json"),
+        (b"{", "bad_json"),
+        (b"<!doctype html><title>Sign in</title>", "html"),
+        (b'{"choices": null}', "empty_choices"),
+        (b'{"choices": []}', "empty_choices"),
+        (b'{"choices": [{}]}', "empty_choices"),
+        (b'{"choices": [{"message": null}]}', "empty_choices"),
+        (b'{"choices": "\xe9"}', "empty_choices"),
+        (b'{"choices":' + b"[" * 100_000, "empty_choices"),
+        (b'{"x":' + b"[" * 100_000, "bad_json"),
+        (b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}", "too_large"),
+        (b'{"error": {"message": "bad gateway", "code": 502}}', "bad_gateway"),
+        (b'{"error": "out of memory"}', "server_error"),
+        (json.dumps(completion("x" * (MAX_TEXT + 1))).encode(), "too_large"),
+        (json.dumps(completion("4", finish="abort")).encode(), "reset"),
+    ],
+)
+def test_what_is_no_answer_has_a_name(body: bytes, kind: str) -> None:
+    assert refused(body).kind == kind
+
+
+def test_the_answer_of_another_model_is_none() -> None:
+    fault = refused(completion("4", model="gpt-other"), is_meant=lambda name: name == "test-model")
+    assert (fault.kind, fault.retryable) == ("wrong_model", False)
+    assert "gpt-other" in fault.message
+    assert read(completion("4", model=None), is_meant=lambda _: False).text == "4"  # type: ignore[arg-type]

@@ -1,0 +1,162 @@
+"""Hostile answers one by one, each by its name and within its bounds; and addresses that a served lab refuses."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rubriclab.judges.client import ChatClient
+from rubriclab.judges.faults import CallFault
+from rubriclab.judges.transport import check_address, fetch, is_public, served, trust
+from rubriclab.model.text import LabError
+from tests.hostile_server import FAMILIES, KINDS, MODEL, WHOLE, HostileServer
+from tests.judges.kit import ask, option_call, settings
+from tests.servers import FakeServer
+
+KEY = "sk-very-secret-key-1234"
+LENGTHY = {"gzip_bomb", "endless_chunks", "endless_error", "huge_text", "many_values", "many_choices", "drip"}
+"""Those that take a second or many megabytes: in the integration tests."""
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family not in LENGTHY])
+async def test_every_hostile_answer_has_a_name(family: str) -> None:
+    async with HostileServer(lambda *_: family, key=KEY) as server:
+        judge = settings(server.base_url, model=MODEL, key_env="K_API_KEY")
+        (reply,) = await ask(judge, option_call(), secrets={"K_API_KEY": KEY})
+    assert reply.kind == KINDS[family], reply.error
+    assert bool(reply.error) == (family not in WHOLE or family == "long_names")
+    assert KEY not in repr(reply)
+    assert {asked.path for asked in server.asked} == {"/v1/chat/completions"}
+
+
+async def test_the_second_copy_of_an_answer_is_never_the_next_call_s() -> None:
+    families = iter(["twice", "tool_call_object", "good"])
+    async with HostileServer(lambda *_: next(families)) as server:
+        client = ChatClient(settings(server.base_url, model=MODEL))
+        texts = [(await client.ask(option_call(number))).text for number in range(3)]
+        await client.close()
+    assert texts == ["3", '{"score": 3}', "3"]
+
+
+async def test_a_byte_now_and_then_does_not_keep_a_call_alive() -> None:
+    async with HostileServer(lambda *_: "drip") as server:
+        (reply,) = await ask(settings(server.base_url, model=MODEL, timeout=0.3))
+    assert (reply.kind, reply.retryable) == ("slow", True)
+
+
+async def test_more_than_is_read_is_too_large() -> None:
+    async with HostileServer(lambda *_: "endless_chunks") as server:
+        (reply,) = await ask(settings(server.base_url, model=MODEL))
+    assert (reply.kind, reply.retryable) == ("too_large", False)
+    assert "16 MB" in reply.error
+
+
+async def test_a_page_beside_the_protocol() -> None:
+    async with FakeServer() as server:
+        assert await fetch(server.base_url.removesuffix("/v1") + "/health") == b"ok"
+        with pytest.raises(CallFault, match="404"):
+            await fetch(f"{server.base_url}/nothing")
+
+
+# ---------------------------------------------------------------- certificates
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 and its key, signed by itself."""
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1",
+            "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem"),
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    return folder / "cert.pem"
+
+
+async def test_a_certificate_counts_only_where_the_judge_names_it(certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    async with FakeServer(text="4", tls=context) as server:
+        (unknown,) = await ask(settings(server.base_url))
+        (known,) = await ask(settings(server.base_url, ca_file=str(certificate)))
+    assert (unknown.kind, unknown.retryable) == ("certificate", False)
+    assert known.text == "4"
+
+
+def test_a_file_of_certificates_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").write_text("no certificate")
+    for path in ("/no/such.pem", str(tmp_path), str(tmp_path / "empty.pem"), "a\0b"):
+        with pytest.raises(LabError, match="PEM"):
+            trust(path)
+    assert trust(None) is True
+
+
+# ---------------------------------------------------------------- a lab that is served to others
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "169.254.169.254",
+        "10.0.0.1",
+    ],
+)
+async def test_a_served_lab_sends_nothing_inwards(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUBRICLAB_SERVED", "1")
+    async with FakeServer(text="4") as server:
+        (reply,) = await ask(settings(f"http://{host}:{server.port}/v1", timeout=2.0))
+    assert (reply.kind, reply.retryable) == ("inward", False)
+    assert server.asked == 0
+
+
+async def test_a_lab_of_one_s_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUBRICLAB_SERVED", "0")
+    async with FakeServer(text="4") as server:
+        (reply,) = await ask(settings(f"http://localhost:{server.port}/v1"))
+    assert reply.text == "4"
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("8.8.8.8", True),
+        ("100.64.0.1", False),
+        ("192.168.1.1", False),
+        ("224.0.0.1", False),
+        ("2606:4700::1", True),
+        ("64:ff9b::7f00:1", False),  # 127.0.0.1 behind NAT64
+        ("64:ff9b::808:808", True),
+        ("2002:7f00:1::", False),  # 127.0.0.1 by 6to4
+        ("fe80::1", False),
+    ],
+)
+def test_addresses_of_the_open_net(address: str, public: bool) -> None:
+    assert is_public(ipaddress.ip_address(address)) is public
+
+
+def test_who_says_that_a_lab_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting, hosts, expected in (
+        ("", "", False),
+        ("1", "", True),
+        ("0", "lab.example", False),
+        ("", "lab.example", True),
+    ):
+        monkeypatch.setenv("RUBRICLAB_SERVED", setting)
+        monkeypatch.setenv("RUBRICLAB_HOSTS", hosts)
+        assert served() is expected
+    check_address("http://example.org/v1")  # a name is looked at where it is connected to
