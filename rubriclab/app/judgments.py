@@ -234,9 +234,11 @@ def show_cards(cards: tuple[Card, ...]) -> None:
     for column, card in zip(st.columns(len(cards), gap="small"), cards, strict=True):
         with column, st.container(border=True):
             st.markdown(f"**{safe(card.title, 80)}**")
+            lines = []
             for line in card.lines:
                 words = f":gray[{line.position}]{NBSP}{NBSP}**{safe(line.label, 60)}**{NBSP} {safe(line.text, 200)}"
-                st.markdown(f":orange-background[{words}]" if line.chosen else words)
+                lines.append(f":orange-background[{words}]" if line.chosen else words)
+            st.markdown("  \n".join(lines))
             with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
                 st.markdown(f":gray[{card.foot}]")
                 st.markdown(f"### {card.score}")

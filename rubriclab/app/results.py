@@ -15,6 +15,7 @@ from rubriclab.core.topic import DEFINITIONS, TOPICS, Findings, Row
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count
 from rubriclab.sinks.answer import Answer, Facts, facts_of, judged
+from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.pictures import generic, row_forest, score_cells, score_slopes, share_bars, target_cells
 from rubriclab.sinks.report import method_lines
 from rubriclab.sinks.table import latex_table, paper_table, spoken
@@ -33,7 +34,6 @@ STYLE = """<style>
   padding: 0.1rem 0 !important; border-radius: 1rem !important; text-align: center; font-weight: 600; }
 .st-key-questions p { font-variant-numeric: tabular-nums; }
 .st-key-questions .stColumn:last-child p { font-size: 0.94rem; }
-.st-key-questions .stColumn:last-child .stVerticalBlock { gap: 0.1rem; }
 .st-key-pictures h2 { font-size: 1rem; padding: 0; }
 </style>"""
 MOST_CAUTIONS = 2
@@ -286,7 +286,7 @@ def _scores_and_slopes(chosen: Chosen) -> None:
     slopes = score_slopes(chosen.findings, chosen.facts, chosen.condition)
     if slopes is not None:
         with right:
-            st.markdown("**Each answer, from one end of the orders to the other** · and the mean difference")
+            st.markdown("**Each answer in two orders** · and the mean difference")
             chart(slopes, key=f"slopes-{chosen.condition}")
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
             st.caption(
@@ -357,7 +357,7 @@ def _more(chosen: Chosen) -> None:
             if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):
                 continue  # drawn above
             picture = generic(drawn, chosen.findings, chosen.condition)
-            if picture is not None:
+            if picture is not None and not (isinstance(picture, Forest) and len(picture.points) < 2):
                 chart(picture, key=f"{topic}-{number}-{chosen.condition}")
 
 

@@ -7,6 +7,7 @@ stand only the verdict row's own ends.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -100,6 +101,14 @@ class Facts:
         return -max(known)[1] if known else None
 
     @property
+    def top(self) -> int:
+        """The position that gains most: what is described where nothing is decided (criteria: that leans furthest)."""
+        if self.reorder == "criteria":
+            return self.largest or 0
+        known = [(round(lean, 9), -p) for p, lean in enumerate(self.leans) if math.isfinite(lean)]
+        return -max(known)[1] if known else 0
+
+    @property
     def lead(self) -> int | None:
         """The position that may be named: the largest whose band leaves out 0."""
         known = [(abs(round(lean, 9)), -p) for p, lean in enumerate(self.leans) if self.decided[p : p + 1] == (True,)]
@@ -146,8 +155,9 @@ class Answer:
 
     def lines(self) -> list[str]:
         """As plain lines, for a terminal."""
+        head = self.headline if self.judge in self.headline else f"{self.judge}: {self.headline}"
         out = [self.early] if self.early else []
-        out += [self.headline + (" (simulated judge)" if self.simulated else ""), self.line]
+        out += [head + (" (simulated judge)" if self.simulated else ""), self.line]
         out += [f"  {asked.badge:<9}  {asked.title} {asked.sentence}" for asked in self.questions]
         out += [self.note] if self.note else []
         out += [f"What to do: {self.advice}"] if self.advice else []
@@ -202,6 +212,10 @@ def _facts(findings: Findings, codes: list[int]) -> Facts:
     chosen = next((row.condition for row in verdicts.values()), most)
     arm = findings.judgments.arms[chosen]
     condition, table = arm.condition, findings.judgments.table
+
+    def said(measure: str) -> bool:
+        return measure in verdicts and bool(verdicts[measure].verdict)
+
     positions = verdicts.get("favours_positions")
     mean = verdicts.get("moves_mean")
     single = verdicts.get("changes_single")
@@ -211,15 +225,15 @@ def _facts(findings: Findings, codes: list[int]) -> Facts:
     contrasts = mean.counts.get("contrasts", {}) if mean else {}
     gap = next((row for row in rows if row.measure == "largest_gap" and row.condition == chosen), None)
     excess = next((row for row in rows if row.measure == "order_excess" and row.condition == chosen), None)
-    planned = table.planned or tuple(len(np.unique(arm.call)) for arm in findings.judgments.arms)
+    planned = table.planned or tuple(calls_in(arm.call) for arm in findings.judgments.arms)
     beside_single = single.counts if single else {}
     return Facts(
         judge=condition.judge,
         condition=chosen,
         reorder=condition.reorder,
         scores=tuple(condition.scores),
-        calls=len(np.unique(arm.call[arm.ok])),
-        asked=sum(len(np.unique(one.call)) for one in arms),
+        calls=calls_in(arm.call[arm.ok]),
+        asked=sum(calls_in(one.call) for one in arms),
         planned=sum(planned[code] for code in codes),
         finished=findings.judgments.finished,
         stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
@@ -228,7 +242,7 @@ def _facts(findings: Findings, codes: list[int]) -> Facts:
         units=int(positions.counts.get("units", arm.units)) if positions else arm.units,
         unit=arm.unit_kind,
         gate=gate.p if gate else math.nan,
-        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if measure in verdicts},
+        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if said(measure)},
         shares=shares,
         expected=expected,
         leans=leans,
@@ -241,6 +255,12 @@ def _facts(findings: Findings, codes: list[int]) -> Facts:
         repeated=beside_single.get("noise") == "all",
         typical=excess.value if excess else math.nan,
     )
+
+
+def calls_in(call: np.ndarray[Any, Any]) -> int:
+    """How many calls a column of call numbers (rows,) holds; one pass where it is sorted, as a run's is."""
+    steps = np.diff(call)
+    return int(np.count_nonzero(steps) + min(len(call), 1)) if bool((steps >= 0).all()) else len(np.unique(call))
 
 
 def _shares(
@@ -271,18 +291,17 @@ def _verdict(row: Row) -> Verdict:
     """A verdict row as sentences need it."""
     low, high = row.interval
     more = row.counts.get("more_units")
-    times = 1 + more / row.estimate.units if more and row.estimate.units else math.nan
+    times = 1 + more / row.counts["units"] if more and row.counts.get("units") else math.nan
     above = bool(row.counts.get("above_zero", row.verdict == EFFECT))
     return Verdict(row.verdict, row.value, low, high, row.smallest, above, row.estimate.why, times)
 
 
 def _cautions(findings: Findings, facts: Facts) -> tuple[str, ...]:
-    """The cautions of a judge's conditions, each sentence once."""
-    setting = findings.conditions[facts.condition].setting
+    """The cautions of the condition that the verdicts are about, each sentence once."""
     mine = [
-        caution.sentence
+        re.sub(r"(?<=\d)%", f"{NBSP}%", caution.sentence)
         for caution in findings.cautions
-        if caution.condition < 0 or findings.conditions[caution.condition].setting == setting
+        if caution.condition in (-1, facts.condition)
     ]
     return tuple(dict.fromkeys(mine))
 
@@ -308,6 +327,8 @@ def _note(facts: Facts) -> str:
     if not facts.gate_open or facts.gap is None or facts.reorder != "options":
         return ""
     value, low, high = facts.gap
+    if low <= 0:
+        return ""
     return f"Between the two orders that differ most, the mean differs by {_points(value)} ({ends(low, high, '.2f')})."
 
 
@@ -357,8 +378,7 @@ def _shown(facts: Facts, question: str) -> tuple[str, str, str, str]:
 
 def _line(facts: Facts) -> tuple[int, str, str]:
     """(position, line below the headline, its bold part)."""
-    position = facts.lead if facts.lead is not None and facts.is_(EFFECT, "positions") else facts.largest
-    position = position or 0
+    position = facts.lead if facts.lead is not None and facts.is_(EFFECT, "positions") else facts.top
     calls = count(facts.calls, "call")
     if facts.reorder == "criteria":
         if not facts.leans:
@@ -438,9 +458,8 @@ def _headline(facts: Facts, judge: str) -> str:
     if (facts.gate_open or facts.is_(EFFECT, "single")) and not _blocked(facts):
         return f"{judge}: the order matters; how is not settled"
     if _too_few(facts) and facts.reorder == "options" and facts.shares:
-        position = facts.largest or 0
-        share = _percent(facts.shares[position])
-        return f"{judge} chose the option {_listed(position, n)} in {share} of {count(facts.calls, 'call')}"
+        share = _percent(facts.shares[facts.top])
+        return f"{judge} chose the option {_listed(facts.top, n)} in {share} of {count(facts.calls, 'call')}"
     if _too_few(facts):
         return f"Undecided: too few groups to judge {judge}"
     if facts.reorder == "criteria":
@@ -543,12 +562,19 @@ def _about_single(facts: Facts, verdict: Verdict) -> str:
             )
         return _undecided(facts, "single")
     if verdict.word == EQUIVALENT:
+        if verdict.above_zero:
+            return f"Some scores change with the order, at most {upper} in 100: smaller than matters ({smallest})."
         noise = "beyond noise" if facts.repeated else "noise included"
+        if verdict.value < verdict.low:
+            return f"Fewer than {smallest} in 100 scores change with the order, {noise} ({inside})."
         return f"Fewer than {smallest} in 100 scores change with the order, {noise} ({value}, {inside})."
     if not math.isfinite(verdict.high):
-        return "The order changes single scores; how many cannot be said from this design."
+        rests = f"{count(facts.units, 'group')}" if _too_few(facts) else "this design"
+        return f"The order changes single scores; how many cannot be said from {rests}."
     if not facts.repeated:
         return f"Scores change with the prompt's order: {value} in 100, noise included (at most {upper})."
+    if verdict.value * 100 < 0.5:
+        return f"Scores change with the order beyond noise, at most {upper} in 100."
     typical = f"; typical change of one score: {_points(facts.typical)}" if math.isfinite(facts.typical) else ""
     return f"{value} in 100 scores change with the order beyond noise ({inside}){typical}."
 
@@ -574,9 +600,13 @@ def _advice(facts: Facts) -> str:
         return "one order is enough."
     if _blocked(facts):
         return "not decided; first make the replies parse, then ask again in a new run."
+    if single.why in ("no_orders", "no_two_orders"):
+        return "not decided; ask in several orders in a new run: balanced orders, each twice."
     if _too_few(facts):
         needed = FEWEST_UNITS - facts.units
         return f"not decided; add answers to at least {count(needed, 'more instruction' if facts.unit == 'prompt' else 'more item')}."
+    if single.word == UNDECIDED and not facts.repeated:
+        return "not decided; a new run that asks every order twice would tell the order from noise."
     times = [verdict.times for verdict in facts.questions.values() if verdict.word == UNDECIDED]
     known = [factor for factor in times if math.isfinite(factor) and factor > 1]
     if len(known) < len(times) or not known:

@@ -83,15 +83,13 @@ def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
 
 
 def example_of(arm: Arm, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
-    """An answer in ascending and in descending order: the first whose score differs, else the first of all."""
-    same = arm.shown == np.arange(arm.positions)
-    upwards = np.flatnonzero(same.all(axis=1))
-    if not len(upwards):
-        return pair_of(arm, arm.call[0], descriptions) if len(arm.call) else ()
-    rows = np.flatnonzero((arm.order == upwards[0]) & arm.ok)
-    pairs = (pair_of(arm, arm.call[row], descriptions) for row in rows[:200])
+    """An answer under two orders whose score differs: listed upwards and downwards where any does, else as it comes."""
+    upwards = (arm.shown == np.arange(arm.positions)).all(axis=1)
+    rows = np.flatnonzero(arm.ok)
+    first = rows[upwards[arm.order[rows]]]
     kept: tuple[Card, ...] = ()
-    for pair in pairs:
+    for row in (*first[:200], *rows[:200]):
+        pair = pair_of(arm, arm.call[row], descriptions)
         if len(pair) == 2 and pair[0].score != pair[1].score:
             return pair
         kept = kept or pair

@@ -79,16 +79,17 @@ def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
         },
         modebar={"remove": ["select2d", "lasso2d"]},
     )
-    figure.update_xaxes(showgrid=False, zeroline=False, fixedrange=True, color=palette.muted, title_font={"size": 13})
-    figure.update_yaxes(
-        gridcolor=palette.grid, zeroline=False, fixedrange=True, color=palette.muted, title_font={"size": 13}
-    )
+    shared = {"zeroline": False, "fixedrange": True, "color": palette.muted, "title_font": {"size": 13}, "ticks": ""}
+    figure.update_xaxes(showgrid=False, **shared)
+    figure.update_yaxes(gridcolor=palette.grid, **shared)
     return figure
 
 
 def _whiskers(points: tuple[Point, ...], palette: Palette) -> dict[str, Any]:
-    up = [point.high - point.value if point.has_interval else 0.0 for point in points]
-    down = [point.value - point.low if point.has_interval else 0.0 for point in points]
+    if not any(point.has_interval for point in points):
+        return {"visible": False}
+    up = [point.high - point.value if point.has_interval else None for point in points]
+    down = [point.value - point.low if point.has_interval else None for point in points]
     return {
         "type": "data", "symmetric": False, "array": up, "arrayminus": down,
         "color": palette.muted, "thickness": 1.4, "width": 5,
@@ -183,14 +184,9 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
 def slopes(picture: Slopes, palette: Palette) -> go.Figure:
     """One thin line an answer between two orders, the mean thick; beside it the difference with its interval."""
     figure = _figure(palette, 340, t=10)
-    step = (picture.scale[1] - picture.scale[0]) / 16
-    kinds = (
-        (palette.reference, lambda change: abs(change) <= step),
-        (palette.rising, lambda change: change > step),
-        (palette.effect, lambda change: change < -step),
-    )
-    for colour, belongs in kinds:
-        mine = [item for item in picture.items if belongs(item[2] - item[1])]
+    flat = (picture.scale[1] - picture.scale[0]) / 16
+    for colour, kind in ((palette.reference, 0), (palette.rising, 1), (palette.effect, -1)):
+        mine = [(name, a, b) for name, a, b in picture.items if (b - a > flat) - (b - a < -flat) == kind]
         if mine:
             words = [f"{escape(label)}<br>{number(a, '.2f')} → {number(b, '.2f')}" for label, a, b in mine]
             figure.add_scatter(
@@ -206,8 +202,9 @@ def slopes(picture: Slopes, palette: Palette) -> go.Figure:
     figure.update_xaxes(
         tickvals=[0, 1], ticktext=[escape(end) for end in picture.ends], range=[-0.15, 1.15], domain=[0, width]
     )
-    pad = 0.04 * (picture.scale[1] - picture.scale[0])
-    figure.update_yaxes(range=[picture.scale[0] - pad, picture.scale[1] + pad], title_text="Score")
+    known = [*picture.scale, *picture.mean, *(end for item in picture.items for end in item[1:])]
+    pad = 0.04 * (max(known) - min(known))
+    figure.update_yaxes(range=[min(known) - pad, max(known) + pad], title_text="Score")
     if picture.difference:
         _difference(figure, picture, palette)
     return figure
@@ -218,7 +215,7 @@ def _difference(figure: go.Figure, picture: Slopes, palette: Palette) -> None:
     point = picture.difference
     assert point is not None
     known = [point.value, *((point.low, point.high) if point.has_interval else ())]
-    reach = 1.25 * max([*(abs(value) for value in known), picture.smallest, 0.1])
+    reach = 1.4 * max([*(abs(value) for value in known), picture.smallest, 0.1])
     figure.add_shape(
         type="rect", xref="x2", yref="y2", x0=-1, x1=1, y0=-picture.smallest, y1=picture.smallest,
         fillcolor=palette.band, line_width=0, layer="below",
@@ -233,7 +230,7 @@ def _difference(figure: go.Figure, picture: Slopes, palette: Palette) -> None:
         hovertext=[_hover(point)], hoverinfo="text",
     )  # fmt: skip
     figure.add_annotation(
-        xref="x2", yref="y2", x=0.12, y=point.value, text=escape(point.text), showarrow=False, xanchor="left",
+        xref="x2", yref="y2", x=0, y=max(known), text=escape(point.text), showarrow=False, yshift=13,
         font={"size": 14, "weight": 700},
     )  # fmt: skip
     figure.update_layout(

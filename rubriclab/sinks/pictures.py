@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rubriclab.core.answers import line
 from rubriclab.core.arm import Arm
 from rubriclab.core.topic import TOPICS, Chart, Findings, Row
 from rubriclab.model.text import count
@@ -45,7 +46,19 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
             f"without position bias: {_share(expected)}" if math.isfinite(expected) else "",
         )
         label = str(row.of["position"])
-        points.append(Point(label, row.value, _share(row.value), low, high, expected, decided, row.of, tuple(line for line in hover if line)))
+        points.append(
+            Point(
+                label,
+                row.value,
+                _share(row.value),
+                low,
+                high,
+                expected,
+                decided,
+                row.of,
+                tuple(line for line in hover if line),
+            )
+        )
     even = {_share(expected) for expected in expected_of if math.isfinite(expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
     said = ", ".join(number(100 * point.value, ".0f") for point in points)
@@ -141,60 +154,55 @@ def _criterion_cell(row: Row) -> Point:
 
 
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Slopes | None:
-    """Each answer's mean score in ascending and in descending order; None where the run did not ask both."""
+    """Each answer's scores over all its orders as a straight line from the descending to the ascending list.
+
+    The mean of the lines is the row ``line``, which stands beside them. None where no answer was judged in two directions.
+    """
     code = facts.condition if condition is None else condition
     arm = findings.judgments.arms[code]
-    if arm.condition.reorder != "options":
+    row = next(iter(findings.select("line", condition=code)), None)
+    if row is None or not math.isfinite(row.value):
         return None
-    upwards, downwards = _order(arm, range(arm.positions)), _order(arm, range(arm.positions)[::-1])
-    if upwards is None or downwards is None:
+    left, right = _lines_of_items(arm)
+    known = np.flatnonzero(np.isfinite(left))
+    if not len(known):
         return None
-    left, right = (_item_means(arm, order) for order in (downwards, upwards))
-    both = np.flatnonzero(np.isfinite(left) & np.isfinite(right))
-    if not len(both):
-        return None
-    shown = both[np.linspace(0, len(both) - 1, min(len(both), MOST_LINES)).astype(int)]
+    shown = known[np.linspace(0, len(known) - 1, min(len(known), MOST_LINES)).astype(int)]
+    first = {int(text): k for k, text in reversed(list(enumerate(arm.text)))}
     ids = findings.judgments.items["item_id"].iloc[arm.item_code].to_numpy()
-    items = tuple((str(ids[k]), float(left[k]), float(right[k])) for k in shown)
-    labels = [order_title([arm.names[code] for code in arm.shown[order]]) for order in (downwards, upwards)]
-    scale = float(arm.scores[0]), float(arm.scores[-1])
-    line = next(iter(findings.select("line", condition=code)), None)
-    difference = _line_point(line) if line else None
-    mean = float(left[both].mean()), float(right[both].mean())
-    alt = (
-        f"Slope chart of {count(len(both), 'answer')} between two orders: the mean is {number(mean[0])} listed {labels[0]} "
-        f"and {number(mean[1])} listed {labels[1]}."
-    )
-    if difference:
-        alt += f" Over all orders, {difference.label}: {difference.text} points{_inside(difference)}."
-    smallest = facts.questions["mean"].smallest if "mean" in facts.questions else math.nan
-    return Slopes(
-        (labels[0], labels[1]), items, mean, scale, alt, difference, smallest, left_out=len(both) - len(items)
-    )
-
-
-def _inside(point: Point) -> str:
-    return f" ({ends(point.low, point.high, '+.2f')})" if point.has_interval else ""
-
-
-def _line_point(row: Row) -> Point:
+    items = tuple((str(ids[first[int(k)]]), float(left[k]), float(right[k])) for k in shown)
+    upwards = list(arm.names)
+    labels = order_title(upwards[::-1]), order_title(upwards)
+    middle = float((left[known] + right[known]).mean()) / 2
+    mean = middle - row.value / 2, middle + row.value / 2
     low, high = row.interval
     text = number(row.value, "+.2f")
     hover = (f"Mean difference {text}{NBSP}points", interval(row) or reason(row))
-    return Point("difference", row.value, text, low, high, 0.0, False, row.of, hover)
+    difference = Point("difference", row.value, text, low, high, 0.0, False, row.of, hover)
+    alt = (
+        f"Slope chart of {count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}: the mean difference "
+        f"is {text} points ({hover[1]})."
+    )
+    smallest = facts.questions["mean"].smallest if "mean" in facts.questions else math.nan
+    scale = float(arm.scores[0]), float(arm.scores[-1])
+    return Slopes(labels, items, mean, scale, alt, difference, smallest, left_out=len(known) - len(items))
 
 
-def _order(arm: Arm, shown: Sequence[int]) -> int | None:
-    same = np.flatnonzero((arm.shown == np.asarray(shown)).all(axis=1))
-    return int(same[0]) if len(same) else None
-
-
-def _item_means(arm: Arm, order: int) -> np.ndarray:
-    """(items,): the mean score of each item in an order, NaN where it has none."""
-    kept = arm.ok & (arm.order == order)
-    calls = np.bincount(arm.item[kept], minlength=arm.items)
-    total = np.bincount(arm.item[kept], arm.value[kept], minlength=arm.items)
-    return np.where(calls > 0, total / np.maximum(calls, 1), np.nan)
+def _lines_of_items(arm: Arm) -> tuple[np.ndarray, np.ndarray]:
+    """(texts,) each: where a text's line ends, descending and ascending; every order counts once, NaN without a line."""
+    kept = np.flatnonzero(arm.ok)
+    key = arm.text[arm.item[kept]] * len(arm.shown) + arm.order[kept]
+    cells, cell = np.unique(key, return_inverse=True)
+    score = np.bincount(cell, arm.value[kept], len(cells)) / np.bincount(cell, minlength=len(cells))
+    text, direction = cells // len(arm.shown), line(arm.shown)[cells % len(arm.shown)]
+    orders = np.maximum(np.bincount(text, minlength=arm.texts), 1)
+    mean = np.bincount(text, score, arm.texts) / orders
+    middle = np.bincount(text, direction, arm.texts) / orders
+    away = direction - middle[text]
+    bottom = np.bincount(text, away**2, arm.texts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = np.where(bottom > 1e-9, np.bincount(text, away * score, arm.texts) / bottom, np.nan)
+    return mean + slope * (-1 - middle), mean + slope * (1 - middle)
 
 
 def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = "") -> Forest | None:
@@ -209,10 +217,9 @@ def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: s
     for row in known:
         low, high = row.interval
         hover = (name(row), value_text(row), interval(row) or reason(row))
-        points.append(
-            Point(name(row), row.value, number(row.value, row.about.form), low, high, 0.0, False, row.of, hover)
-        )
-    said = "; ".join(f"{point.label} {point.text}{_inside(point)}" for point in points[:20])
+        label = str(row.of[by]) if by else name(row)
+        points.append(Point(label, row.value, number(row.value, row.about.form), low, high, 0.0, False, row.of, hover))
+    said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in points[:20])
     return Forest(tuple(points), axis, f"Intervals: {said}.", smallest)
 
 

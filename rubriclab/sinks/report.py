@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, count, shorten
-from rubriclab.sinks.answer import Answer, Facts, every_facts, judged
+from rubriclab.sinks.answer import Answer, Facts, calls_in, every_facts, judged
 from rubriclab.sinks.cards import Card, example_of
 from rubriclab.sinks.drawing import Drawing, drawing
 from rubriclab.sinks.pictures import score_cells, share_bars, target_cells
@@ -81,7 +81,7 @@ def footer(findings: Findings) -> str:
     """What the numbers rest on, in one line."""
     table = findings.judgments.table
     orders = len({order.shown for order in table.orderings})
-    calls = len(table.rows["call"].unique())
+    calls = calls_in(table.rows["call"].to_numpy())
     made = f" · rubriclab {table.made_with['rubriclab']}" if "rubriclab" in table.made_with else ""
     return f"{table.name}: {count(calls, 'call')}, {count(len(table.items), 'item')}, {count(orders, 'order')}{made}"
 
@@ -104,7 +104,7 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
 
 def _part(findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text: str) -> _Part:
     arm = findings.judgments.arms[facts.condition]
-    titles = ("Criterion by position, points from the criterion's own mean",)
+    titles: tuple[str, ...] = ("Criterion by position, points from the criterion's own mean",)
     pictures: list[Any] = [target_cells(findings, facts.condition)]
     if facts.reorder == "options":
         titles = ("How often each position was chosen", "Score by position")

@@ -38,7 +38,14 @@ def options_table(
     scores = tuple(range(1, n + 1))
     orders = balanced(scores)
     conditions = tuple(
-        Condition(judge, "answers", "balanced", scores=tuple(map(float, scores)), positions=n, simulated=more.get("simulated", False))
+        Condition(
+            judge,
+            "answers",
+            "balanced",
+            scores=tuple(map(float, scores)),
+            positions=n,
+            simulated=more.get("simulated", False),
+        )
         for judge in rules
     )
     rows = []
@@ -50,7 +57,9 @@ def options_table(
                     position = 0 if score is None else shown.index(score) + 1
                     status = Status.UNPARSED if score is None else Status.OK
                     value = np.nan if score is None else float(score)
-                    rows.append((code, item, ordering, 0, repeat, len(rows), int(status), value, position, np.nan, np.nan))
+                    rows.append(
+                        (code, item, ordering, 0, repeat, len(rows), int(status), value, position, np.nan, np.nan)
+                    )
     frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS))
     return JudgmentTable(
         run="0123456789ab",
@@ -64,11 +73,19 @@ def options_table(
     )
 
 
-def criteria_table(rule: Callable[[int, int, int], int], *, items: int = 12, names: Sequence[str] = ("Tone", "Length", "Facts")) -> JudgmentTable:
+def criteria_table(
+    rule: Callable[[int, int, int], int], *, items: int = 12, names: Sequence[str] = ("Tone", "Length", "Facts")
+) -> JudgmentTable:
     """One judge; ``rule``: (text, criterion, position from 0) -> score of 1 to 5. Every balanced order twice."""
     orders = balanced(tuple(names))
     condition = Condition(
-        "judge-7b", "answers", "balanced", "criteria", scores=(1.0, 2.0, 3.0, 4.0, 5.0), targets=tuple(names), positions=len(names)
+        "judge-7b",
+        "answers",
+        "balanced",
+        "criteria",
+        scores=(1.0, 2.0, 3.0, 4.0, 5.0),
+        targets=tuple(names),
+        positions=len(names),
     )
     rows: list[tuple[Any, ...]] = []
     call = 0
@@ -78,7 +95,21 @@ def criteria_table(rule: Callable[[int, int, int], int], *, items: int = 12, nam
                 for slot, name in enumerate(names):
                     position = shown.index(name)
                     score = float(rule(text, slot, position))
-                    rows.append((0, text * len(names) + slot, ordering, slot, repeat, call, 0, score, position + 1, np.nan, np.nan))
+                    rows.append(
+                        (
+                            0,
+                            text * len(names) + slot,
+                            ordering,
+                            slot,
+                            repeat,
+                            call,
+                            0,
+                            score,
+                            position + 1,
+                            np.nan,
+                            np.nan,
+                        )
+                    )
                 call += 1
     frame = items_frame([f"text-{k}/{name}" for k in range(items) for name in names], None)
     frame["criterion"] = [name for _ in range(items) for name in names]
