@@ -16,6 +16,7 @@ from rubriclab.data.worker import WORKER
 from rubriclab.model.data import MAX_OPTIONS, Criterion, Option, Rubric
 from rubriclab.model.text import LabError, look_alike, shorten, storable
 
+NUMBER = re.compile(r"[-+]?[\d_.:xob]+")
 MAX_CRITERIA = 100
 MAX_TEXT = 20_000
 MAX_SCORE = 1_000_000
@@ -175,11 +176,9 @@ def yaml_value(text: str, name: str) -> Any:
                 raise LabError(
                     f"{where}: nested deeper than {limits.MAX_DEPTH} levels, or too many values. Simplify it."
                 )
-            if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and len(event.value) > limits.MAX_DIGITS:
-                if re.fullmatch(r"[-+]?[\d_.:xXoObBa-fA-F]+", event.value):
-                    raise LabError(
-                        f"{where}: a number of {len(event.value):,} digits. Put it in quotes if it is a text."
-                    )
+            plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
+            if plain and len(event.value) > limits.MAX_DIGITS and NUMBER.fullmatch(event.value):
+                raise LabError(f"{where}: a number of {len(event.value):,} digits. Put it in quotes if it is a text.")
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark

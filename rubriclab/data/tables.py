@@ -24,7 +24,7 @@ import pyarrow.compute as compute
 
 from rubriclab.data import limits
 from rubriclab.data.limits import MB
-from rubriclab.data.outfiles import SHIELDED
+from rubriclab.data.outfiles import SHIELDED, read_shielded
 from rubriclab.data.worker import WORKER
 from rubriclab.model.text import LabError, look_alike, shorten, storable
 
@@ -290,7 +290,7 @@ def _sniffed(text: str, name: str) -> str:
 def _columns_of(text: str, name: str, separator: str) -> tuple[pa.Table, int]:
     """Rows counted cell by cell, in parts of CHUNK rows that become Arrow columns."""
     reader = (row for row in csv.reader(_lines(text), delimiter=separator, strict=True) if row)
-    names = checked_names(name, next(reader, []))
+    names = checked_names(name, [read_shielded(column) for column in next(reader, [])])
     width, parts, rows = len(names), [], 0
     while chunk := list(itertools.islice(reader, CHUNK)):
         rows += len(chunk)

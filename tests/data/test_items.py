@@ -1,0 +1,150 @@
+"""Columns guessed with their reasons; rows as items, groups and raters; every fault with its line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rubriclab.data.items import guess_columns, items_of
+from rubriclab.data.tables import Table, delimited
+from rubriclab.model.data import Criterion, DataSet, Option, Rubric
+from rubriclab.model.text import LabError
+
+RUBRIC = Rubric("Help", (Criterion("Help", tuple(Option(score) for score in range(1, 6))),))
+
+
+def table(text: str) -> Table:
+    return delimited(text.encode(), "x.csv")
+
+
+def made(text: str, **columns: Any) -> DataSet:
+    return items_of(table(text), columns or guess_columns(table(text), RUBRIC).columns)
+
+
+def test_columns_by_their_names() -> None:
+    guess = guess_columns(table("Question;Modell;ANSWER;question_id;human_1;human_2\nq;m;a;1;3;4\n"), RUBRIC)
+    assert guess.columns == {
+        "response": "ANSWER", "instruction": "Question", "prompt": "question_id", "candidate": "Modell",
+        "human": ["human_1", "human_2"],
+    }  # fmt: skip
+    assert guess.matched
+    assert guess.reasons["human"] == "one column a rater, by their names"
+
+
+def test_odd_spanish_names_by_their_contents() -> None:
+    rows = [
+        f"{k},Explica con tus palabras por qué llueve en la montaña {k % 3},"
+        f"Llueve porque el aire sube y se enfría; respuesta larga número {k} de un alumno cualquiera de la clase,{k % 5 + 1}"
+        for k in range(12)
+    ]
+    guess = guess_columns(table("fila,lo_que_se_pide,texto_del_alumno,valor\n" + "\n".join(rows) + "\n"), RUBRIC)
+    assert guess.columns == {"response": "texto_del_alumno", "instruction": "lo_que_se_pide", "human": ["valor"]}
+    assert not guess.matched
+    assert guess.reasons["response"].startswith("the longest text: ")
+    assert guess.reasons["instruction"] == "a text that repeats from row to row"
+    assert guess.reasons["human"] == "whole numbers from 1 to 5, as the rubric's scores"
+
+
+@pytest.mark.parametrize(
+    ("header", "role", "column"),
+    [
+        ("consigna,respuesta", "instruction", "consigna"),
+        ("Frage,Antwort", "response", "Antwort"),
+        ("énoncé,réponse", "response", "réponse"),
+        ("respuesta,Puntuación del profesor", "human", ["Puntuación del profesor"]),
+        ("answer,Note", "human", ["Note"]),
+    ],
+)
+def test_names_in_other_languages(header: str, role: str, column: Any) -> None:
+    cells = "texto,3" if role == "human" else "eins,zwei"
+    assert guess_columns(table(f"{header}\n{cells}\n"), RUBRIC).columns[role] == column
+
+
+def test_what_is_no_score_and_no_id_is_not_taken_for_one() -> None:
+    rows = "".join(f"q1,An answer of some length {k},{k + 1},{k % 3}\n" for k in range(5))
+    guess = guess_columns(table("id,answer,nr,position\n" + rows), RUBRIC)
+    assert guess.columns == {
+        "response": "answer"
+    }  # the id stands five times; a running number and a position are no scores
+
+
+def test_groups_come_from_repeated_instructions() -> None:
+    rows = "".join(f"Instruction {k % 4},answer {k}\n" for k in range(12))
+    items = made("instruction,answer\n" + rows).items
+    assert len({item.prompt for item in items}) == 4
+    assert items[0].prompt == items[4].prompt != items[1].prompt
+    single = made("instruction,answer\none,a\ntwo,b\n").items
+    assert [item.prompt for item in single] == [None, None]
+    named = made("instruction,answer,prompt_id\none,a,p\none,b,q\n").items
+    assert [item.prompt for item in named] == ["p", "q"]
+
+
+def test_rows_are_numbered_and_those_without_an_answer_left_out() -> None:
+    dataset = made("instruction,answer\ni,a\ni, \ni,c\n")
+    assert [item.item_id for item in dataset.items] == ["1", "3"]
+    assert dataset.origin == "x.csv; 1 row without an answer left out"
+    with pytest.raises(LabError, match="no row has an answer"):
+        made("instruction,answer\ni,\n")
+
+
+def test_raters_by_column() -> None:
+    items = made('answer,ann,bo\na,1,\nb,"2,5",3\n', response="answer", human=["ann", "bo"]).items
+    assert [dict(item.ratings) for item in items] == [{"ann": 1.0}, {"ann": 2.5, "bo": 3.0}]
+
+
+def test_raters_by_row() -> None:
+    text = "id,answer,rater,score\n1,a,ann,2\n1,a,bo,3\n2,b,ann,4\n2,b,bo,\n"
+    items = made(text).items
+    assert [(item.item_id, dict(item.ratings)) for item in items] == [("1", {"ann": 2, "bo": 3}), ("2", {"ann": 4})]
+    unnamed = made("answer,rater,score\na,ann,2\na,bo,3\nb,ann,4\n").items
+    assert [len(item.ratings) for item in unnamed] == [2, 1]
+    for row, words in (
+        ("1,other,bo,3", "line 3, column “answer”: another text"),
+        ("1,a,ann,3", "second rating of “ann”"),
+        ("1,a,,3", "a rating without a rater"),
+    ):
+        with pytest.raises(LabError, match=words):
+            made(f"id,answer,rater,score\n1,a,ann,2\n{row}\n")
+
+
+def test_one_answer_under_several_criteria_is_a_block() -> None:
+    items = made("id,answer,criterion,score\n1,a,Style,2\n1,a,Depth,3\n2,b,Style,1\n").items
+    assert [(item.item_id, item.criterion, item.block) for item in items] == [
+        ("1", "Style", "1"), ("1", "Depth", "1"), ("2", "Style", "2"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf", "1e400", "1" * 23, "four", "NA", "-2000000000"])
+def test_a_human_score_that_is_no_number_is_refused_by_its_line(cell: str) -> None:
+    with pytest.raises(LabError, match=r"line 3, column “human”: “.*” is no score of a person.*Leave the cell empty"):
+        made(f"answer,human\na,1\nb,{cell}\n", response="answer", human="human")
+
+
+@pytest.mark.parametrize("other", ["A", "a", "A ", "Ａ", "A\u200b"])
+def test_ids_that_look_alike_are_refused_with_both_lines(other: str) -> None:
+    with pytest.raises(LabError, match=r"line 4, column “id”: the id .* in line 2 already"):
+        made(f'id,answer\nA,x\nB,y\n"{other}",z\n', item_id="id", response="answer")
+
+
+def test_composed_and_decomposed_letters_are_one_id() -> None:
+    with pytest.raises(LabError, match="looks like"):
+        made("id,answer\n\u00c5,x\nA\u030a,y\n", item_id="id", response="answer")
+
+
+def test_ids_that_are_too_long_or_missing() -> None:
+    with pytest.raises(LabError, match=r"line 2, column “id”: 1,001 signs"):
+        made("id,answer\n" + "x" * 1_001 + ",a\n", item_id="id", response="answer")
+    with pytest.raises(LabError, match="no id"):
+        made("id,answer\n1,a\n,b\n", item_id="id", response="answer")
+
+
+def test_columns_that_are_none() -> None:
+    with pytest.raises(LabError, match="no column “nothing”"):
+        made("answer\na\n", response="nothing")
+    with pytest.raises(LabError, match="“responce” is no role"):
+        made("answer\na\n", responce="answer")
+    with pytest.raises(LabError, match="which column has the answers"):
+        made("answer\na\n", instruction="answer")
+    with pytest.raises(LabError, match="exactly one human score"):
+        made("answer,r,a,b\nx,1,2,3\n", response="answer", rater="r", human=["a", "b"])

@@ -1,0 +1,98 @@
+"""Rubrics as YAML, JSON and CSV, there and back; what would read as another one is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rubriclab.data.rubrics import read_rubric, rubric_of, rubric_to_yaml, yaml_value
+from rubriclab.data.sample import data_path, sample, sample_rubric, sample_rubrics
+from rubriclab.model.data import Criterion, Option, Rubric
+from rubriclab.model.text import LabError
+
+TWO = Rubric(
+    "Essays",
+    (
+        Criterion("Clarity", (Option(1, "no: muddled"), Option(2, "yes", "B")), "Can it be followed?"),
+        Criterion("Depth", (Option(0, "#flat"), Option(10, "deep"))),
+    ),
+)
+
+
+def test_there_and_back() -> None:
+    assert rubric_of(yaml_value(rubric_to_yaml(TWO), "x.yaml")) == TWO
+    assert read_rubric(rubric_to_yaml(TWO).encode(), "x.yaml") == TWO
+    body = {"name": "Essays", "criteria": [
+        {"name": part.name, "description": part.description,
+         "options": [{"score": option.score, "description": option.description, "label": option.label} for option in part.options]}
+        for part in TWO.criteria
+    ]}  # fmt: skip
+    assert read_rubric(json.dumps(body).encode(), "x.json") == TWO
+
+
+def test_a_table_is_a_rubric() -> None:
+    rows = (
+        "criterion,score,description,label,criterion_description\n"
+        "Clarity,2,yes,B,Can it be followed?\nClarity,1,no: muddled,,\nDepth,0,#flat,,\nDepth,10,deep,,\n"
+    )
+    assert read_rubric(rows.encode(), "Essays.csv") == TWO
+    single = read_rubric(b"score;description\n1;bad\n2;good\n", "Quality.csv")
+    assert single.criteria[0].name == "Quality"
+
+
+def test_short_forms() -> None:
+    made = rubric_of(yaml_value("name: Tone\noptions: {1: rude, 2: kind}\n", "x.yaml"))
+    assert made.criteria == (Criterion("Tone", (Option(1, "rude"), Option(2, "kind"))),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: &a [x]\nb: *a\n", "line 2.*alias"),
+        ("a: 1\na: 2\n", "line 2, column 1.*“a” stands twice"),
+        ("name: x\noptions:\n  1: a\n  1: b\n", "“1” stands twice"),
+        ("[" * 5_000, "nested deeper than 64"),
+        ("x: !!python/object/apply:os.system [ls]\n", "not YAML that is read"),
+        ("x: " + "1" * 5_000, "5,000 digits"),
+        ("x: [1\n", "not YAML"),
+        ("x: 2020-13-45\n", "not YAML"),
+        ("- 1\n", "expected a table"),
+        ("criteria: []\n", "no list of 1 to 100"),
+        ("nome: x\ncriteria: []\n", "'nome' is not known"),
+        ("criteria: [{name: x, options: [{score: .nan}, {score: 2}]}]\n", "score is nan; expected a whole number"),
+        ("criteria: [{name: x, options: [{score: .inf}, {score: 2}]}]\n", "score is inf"),
+        ("criteria: [{name: x, options: [{score: 1.5}, {score: 2}]}]\n", "score is 1.5"),
+        ("criteria: [{name: x, options: [{score: 1" + "0" * 30 + "}, {score: 2}]}]\n", "expected a whole number"),
+        ("criteria: [{name: x, options: [{score: 1}, {score: 1}]}]\n", "twice"),
+        ("criteria: [{name: x, options: [{score: 1}]}]\n", "1 score option"),
+        ("criteria: [{name: x, description: [1], options: [{score: 1}, {score: 2}]}]\n", "expected a text"),
+    ],
+)
+def test_what_is_no_rubric_is_refused(text: str, words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        rubric_of(yaml_value(text, "x.yaml"), "x.yaml")
+
+
+def test_hostile_files_are_read_in_the_worker() -> None:
+    with pytest.raises(LabError, match="stands twice"):
+        read_rubric(b'{"name": "a", "name": "b"}', "x.json")
+    with pytest.raises(LabError, match="alias"):
+        read_rubric(b"a: &a [x]\nb: [*a, *a]\n", "x.yaml")
+    with pytest.raises(LabError, match="UTF-8"):
+        read_rubric(b"name: \xff\n", "x.yaml")
+    with pytest.raises(LabError, match="at most 2 MB"):
+        read_rubric(b"x" * 2_000_001, "x.yaml")
+    with pytest.raises(LabError, match="a rubric is one of"):
+        read_rubric(b"x", "x.exe")
+
+
+def test_what_comes_with_the_lab() -> None:
+    dataset = sample()
+    assert len(dataset.items) == 60
+    assert not any(item.ratings for item in dataset.items)  # the author's intention is no person's rating
+    assert sample_rubric().criteria[0].scores == (1, 2, 3, 4, 5)
+    assert len(sample_rubric("writing").criteria) > 1
+    assert {rubric.name for rubric in sample_rubrics()} >= {"Helpfulness", "Writing"}
+    with pytest.raises(LabError, match="did not come with"):
+        data_path("nothing.csv")

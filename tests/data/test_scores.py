@@ -1,0 +1,199 @@
+"""Judgments made elsewhere become the table that every number starts from; faults by row."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.data.rubrics import rubric_of
+from rubriclab.data.scores import rank_within, read_judgments, recognised
+from rubriclab.data.tables import Table, delimited, table_of_frame
+from rubriclab.model.judgment import Condition, JudgmentTable
+from rubriclab.model.orders import balanced, williams
+from rubriclab.model.text import LabError
+from rubriclab.store.bundle import read_bundle
+
+CASES = Path(__file__).parents[1] / "oracle" / "cases"
+SCORES = "judge,dataset,item_id,ordering,score\n"
+CRITERIA = "judge,dataset,text_id,ordering,criterion,score\n"
+
+
+def table(text: str) -> Table:
+    return delimited(text.encode(), "x.csv")
+
+
+def read(text: str, **more: Any) -> JudgmentTable:
+    return read_judgments(table(text), **more)
+
+
+def test_scores_become_judgments() -> None:
+    made = read(SCORES + "j,d,a,3 1 2,1\nj,d,a,1 2 3,\nk,d,b,[1;2;3],3\nj,d,b,3 1 2,3\n")
+    assert made.conditions == (
+        Condition("j", "d", "custom", scores=(1, 2, 3), positions=3),
+        Condition("k", "d", "fixed", scores=(1, 2, 3), positions=3),
+    )
+    assert made.rows["condition"].tolist() == [0, 0, 0, 1]
+    assert made.rows["call"].tolist() == [0, 1, 2, 3]
+    assert made.rows["item"].tolist() == [0, 0, 1, 1]
+    assert made.rows["position"].tolist() == [2, 0, 1, 3]  # 1 stands second in 3 1 2; nothing was read; 3 first; 3 last
+    assert made.rows["status"].tolist() == [0, 1, 0, 0]
+    assert np.isnan(made.rows["score"][1])
+    assert made.planned == (3, 1)
+    assert [ordering.shown for ordering in made.orderings] == [(3, 1, 2), (1, 2, 3), (1, 2, 3)]
+
+
+def test_criteria_of_one_call_stand_together() -> None:
+    text = CRITERIA + "".join(
+        f"j,d,t{t},{order},{name},{score}\n"
+        for t in range(2)
+        for order in ("Style|Depth", "Depth|Style")
+        for name, score in (("Depth", 2), ("Style", 4))
+    )
+    made = read(text)
+    assert made.conditions == (Condition("j", "d", "balanced", "criteria", (1, 2, 3, 4), ("Style", "Depth"), 2),)
+    assert made.rows["call"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert made.rows["slot"].tolist() == [0, 1] * 4  # Style, then Depth, in each call
+    assert made.rows["position"].tolist()[:4] == [1, 2, 2, 1]
+    assert made.items["criterion"].tolist() == ["Depth", "Style", "Depth", "Style"]
+    assert made.items["block"].tolist() == ["t0", "t0", "t1", "t1"]
+    assert made.planned == (4,)
+    rubric = rubric_of({"name": "r", "criteria": [
+        {"name": name, "options": dict.fromkeys(range(1, 6), "")} for name in ("Depth", "Style")
+    ]})  # fmt: skip
+    scale = read(text, rubric=rubric).conditions[0]
+    assert (scale.scores, scale.targets) == ((1, 2, 3, 4, 5), ("Depth", "Style"))
+
+
+def test_optional_columns() -> None:
+    text = (
+        "judge,dataset,item_id,ordering,score,prompt,candidate,human_1,human_2,repeat,strategy,response\n"
+        'j,d,a,1 2,1,p,m,1,,0,mine,Hello\nj,d,a,1 2,2,p,m,1,"2,5",1,mine,Hello\nj,d,b,2 1,2,p,,,,0,mine,Bye\n'
+    )
+    made = read(text)
+    assert made.items["ratings"].tolist() == [{"human_1": 1.0, "human_2": 2.5}, {}]
+    assert made.items["candidate"].tolist() == ["m", None]
+    assert made.items["response"].tolist() == ["Hello", "Bye"]
+    assert made.items["unit_text"].notna().all()
+    assert made.rows["repeat"].tolist() == [0, 1, 0]
+    assert made.conditions[0].strategy == "mine"
+
+
+def test_the_same_order_again_is_a_repeat() -> None:
+    assert read(SCORES + "j,d,a,1 2,1\nj,d,a,2 1,1\nj,d,a,1 2,2\n").rows["repeat"].tolist() == [0, 0, 1]
+
+
+def test_theirs_by_name_and_by_choice() -> None:
+    frame = pd.DataFrame(
+        {"model": ["j", "j"], "id": ["a", "b"], "order": ["1 2", "2 1"], "rating": [1, 2], "score": [2, 2]}
+    )
+    guessed = read_judgments(table_of_frame(frame.drop(columns="score")))
+    assert guessed.rows["score"].tolist() == [1, 2]
+    assert (guessed.conditions[0].judge, guessed.conditions[0].dataset) == ("j", "frame")
+    chosen = read_judgments(table_of_frame(frame), columns={"score": "rating", "human": "score"})
+    assert chosen.rows["score"].tolist() == [1, 2]
+    assert chosen.items["ratings"].tolist() == [{"score": 2.0}, {"score": 2.0}]
+    for columns, words in (
+        ({"scored": "rating"}, "is no column of judgments"),
+        ({"score": "x"}, "no column “x” for score"),
+    ):
+        with pytest.raises(LabError, match=words):
+            read_judgments(table_of_frame(frame), columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("judge,item_id,score\nj,a,1\n", "has no column ordering.*ordering=THEIRS"),
+        (SCORES + "j,d,a,1 2,1\nj,d,b,1 2,3\n", "line 3, column “score”: “3” is not in the ordering “1 2”"),
+        (SCORES + "j,d,a,1 1,1\n", "line 2, column “ordering”: “1 1” is not 2 to 10 different scores"),
+        (SCORES + "j,d,a,1,1\n", "“1” is not 2 to 10"),
+        (SCORES + "j,d,a,1 x,1\n", "“1 x” is not"),
+        (SCORES + "j,d,a,1 2,nan\n", "“nan” is not a score; leave the cell empty"),
+        (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
+        (SCORES + "j,d,,1 2,1\n", "column “item_id”: the cell is empty"),
+        (SCORES + "j,d,a,1 2,1\nj,d,A,1 2,1\n", "line 3, column “item_id”: the id “A” looks like “a” in line 2"),
+        (SCORES + "j,d," + "x" * 1_001 + ",1 2,1\n", "1,001 signs"),
+        (CRITERIA + "j,d,t,Style|Depth,Tone,1\n", "“Tone” is not in the ordering “Style|Depth”"),
+        (CRITERIA + "j,d,t,Style|Style,Style,1\n", "is not two or more different criteria"),
+        (CRITERIA + "j,d,t,Style|Depth,Style,1.5\n", "1.5 is not a whole number"),
+        (CRITERIA + "j,d,t,Style|Depth,Style,900\n", "no rubric's scale"),
+        (CRITERIA + "j,d,t,Style|Depth,Style,\n", "no row has a score"),
+        (
+            "judge,dataset,item_id,ordering,score,human\nj,d,a,1 2,1,3\nj,d,a,2 1,1,4\n",
+            "line 3, column “human”: “4”, but an",
+        ),
+        ("judge,dataset,item_id,ordering,score,human\nj,d,a,1 2,1,inf\n", "“inf” is not a number from -1e9"),
+        ("judge,dataset,item_id,ordering,score,repeat\nj,d,a,1 2,1,1.5\n", "“1.5” is not a whole number from 0"),
+    ],
+)
+def test_faults_by_row(text: str, words: str) -> None:
+    with pytest.raises(LabError, match=words.replace("|", r"\|")):
+        read(text)
+
+
+def test_an_unknown_kind() -> None:
+    with pytest.raises(LabError, match="no kind of judgments"):
+        read(SCORES + "j,d,a,1 2,1\n", kind="pairs")
+
+
+def test_designs_are_recognised_by_their_orders() -> None:
+    line = (1, 2, 3, 4)
+    assert recognised([line]) == "fixed"
+    assert recognised([line[::-1]]) == "descending"
+    assert recognised(balanced(line)) == "balanced"
+    assert recognised(williams(line)) == "williams"
+    assert recognised(balanced(line)[1:]) == "custom"
+    assert recognised([("B", "A"), ("A", "B")], ("A", "B")) == "balanced"
+
+
+def test_orders_drawn_for_each_item_are_told_from_a_design() -> None:
+    """40 items in 3 random orders of 120 each: nearly all orders differ. The same 10 orders for all are a design."""
+    rng = np.random.default_rng(1)
+    drawn = "".join(
+        f"j,d,i{item},{' '.join(map(str, rng.permutation(5) + 1))},{rng.integers(1, 6)}\n"
+        for item in range(40)
+        for _ in range(3)
+    )
+    assert read(SCORES + drawn).conditions[0].drawn
+    shared = "".join(
+        f"j,d,i{item},{' '.join(map(str, order))},{rng.integers(1, 6)}\n"
+        for item in range(40)
+        for order in balanced((1, 2, 3, 4, 5))
+    )
+    design = read(SCORES + shared).conditions[0]
+    assert (design.drawn, design.strategy) == (False, "balanced")
+
+
+def test_rank_within_groups() -> None:
+    assert rank_within(np.array([3, 1, 3, 3, 1])).tolist() == [0, 0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("case", ["import_scores", "import_scores_plain", "import_criteria"])
+def test_recorded_imports_give_the_same_judgments(case: str) -> None:
+    """The tables that the old lab imported: the same conditions, calls, scores and positions, whatever the codes."""
+    path = CASES / f"{case}.zip"
+    with zipfile.ZipFile(path) as archive:
+        source = archive.read("source.csv")
+    made, wanted = read_judgments(delimited(source, "source.csv")), read_bundle(path)
+
+    def in_words(judged: JudgmentTable) -> pd.DataFrame:
+        rows = judged.rows
+        columns = {
+            name: judged.items[name].to_numpy()[rows["item"]]
+            for name in ("item_id", "criterion", "prompt", "candidate")
+        }
+        columns |= {"shown": [str(judged.orderings[code].shown) for code in rows["ordering"]]}
+        frame = pd.DataFrame(columns | {name: rows[name] for name in ("condition", "score", "position", "status")})
+        return frame.sort_values([*frame.columns], na_position="first").reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(in_words(made), in_words(wanted), check_dtype=False)
+    assert made.planned == wanted.planned
+    assert made.items["ratings"].tolist() == wanted.items["ratings"].tolist()
+    assert [condition.scores for condition in made.conditions] == [condition.scores for condition in wanted.conditions]
+    assert io.BytesIO(source).read(5) == b"judge"

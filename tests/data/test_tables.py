@@ -1,0 +1,238 @@
+"""Files of every kind become tables of texts, whole or not at all; hostile ones are refused in words."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from rubriclab.data import limits
+from rubriclab.data.tables import read_table, table_of_frame
+from rubriclab.data.worker import WORKER, Worker
+from rubriclab.model.text import LabError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def worker() -> Iterator[None]:
+    yield
+    WORKER.close()
+
+
+def packed(table: pa.Table, **options: Any) -> bytes:
+    out = io.BytesIO()
+    parquet.write_table(table, out, **options)
+    return out.getvalue()
+
+
+def book(*rows: list[Any], sheets: int = 1) -> bytes:
+    made = openpyxl.Workbook()
+    for row in rows:
+        made.active.append(row)
+    for _ in range(sheets - 1):
+        made.create_sheet()
+    out = io.BytesIO()
+    made.save(out)
+    return out.getvalue()
+
+
+def changed_book(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """A workbook whose first sheet went through ``change``."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            part = old.read(name)
+            new.writestr(name, change(part) if name.endswith("sheet1.xml") else part)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "rows"),
+    [
+        (b"a,b\n1,2\n", "x.csv", [["1", "2"]]),
+        (b"a;b\r\n1;2,5\r\n3;4\r\n", "x.csv", [["1", "2,5"], ["3", "4"]]),
+        (b"a\tb\n1\t2\n", "x.tsv", [["1", "2"]]),
+        (b"a|b\n1|2\n", "x.txt", [["1", "2"]]),
+        (b"a,b\r1,2\r", "x.csv", [["1", "2"]]),
+        (b"\xef\xbb\xbfa,b\n\n1,2\n\n", "x.csv", [["1", "2"]]),
+        ("a\tb\nö\t2\n".encode("utf-16"), "x.txt", [["ö", "2"]]),
+        (b'a,b\n"x\ny, ""z""",2\n', "x.csv", [['x\ny, "z"', "2"]]),
+        (b"a,b\nNA,null\nNone,01\n1.0,\n", "x.csv", [["NA", "null"], ["None", "01"], ["1.0", ""]]),
+        (b"a,b\n'=1+1,-2\n'x,''=1\n", "x.csv", [["=1+1", "-2"], ["'x", "'=1"]]),
+        (gzip.compress(b"a,b\n1,2\n"), "x.csv.gz", [["1", "2"]]),
+        (b'[{"a": 1, "b": null}, {"a": 1.5, "c": ["x", {"y": true}]}]', "x.json",
+         [["1", "", ""], ["1.5", "", '["x", {"y": true}]']]),
+        (b'{"data": [{"a": "\\ud83d x"}]}', "x.json", [["\ufffd x"]]),
+        (b'{"a": false}\n\n{"a": "2"}\n', "x.jsonl", [["false"], ["2"]]),
+        (packed(pa.table({"a": [1, 2], "b": [1.5, None], "c": ["x", "y"]})), "x.parquet", [["1", "1.5", "x"], ["2", "", "y"]]),
+        (book(["a", "b", None], [1, 2.5, "x"], [], [None, "=1+1", True]), "x.xlsx",
+         [["1", "2.5", "x"], ["", "", ""], ["", "", "true"]]),
+    ],
+)  # fmt: skip
+def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[str]]) -> None:
+    table = read_table(content, name)
+    assert table.rows[:] == rows
+    assert len(table.rows) == len(rows)
+
+
+def test_what_was_noticed_is_said() -> None:
+    assert "Latin-1" in read_table("a,b\né,2\n".encode("latin-1"), "x.csv").note
+    assert "first sheet" in read_table(book(["a"], [1], sheets=2), "x.xlsx").note
+    assert "apostrophe before 1 cells" in read_table(b"a,b\n'=1,2\n", "x.csv").note
+    table = read_table(b"a;b\n1;2\n", "x.csv")
+    assert (table.separator, table.note) == (";", "")
+    assert table.where(0, "b") == "“x.csv”, line 2, column “b”"
+
+
+def test_codes_of_a_column() -> None:
+    codes, texts = read_table(b"a,b\nx,1\ny,1\nx,1\n", "x.csv").coded("a")
+    assert [texts[code] for code in codes] == ["x", "y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"", "x.csv", "is empty"),
+        (b"\n\n", "x.csv", "is empty"),
+        (b"a,b\n", "x.csv", "no rows"),
+        (b"a,b\n1,2\n", "x.doc", r"ends in “\.doc”.*\.csv"),
+        (b'a,b\n1,2\n3,"4\n5,6\n', "x.csv", "line 3: unexpected end of data"),
+        (b'a,b\n"1"x,2\n', "x.csv", "line 2"),
+        (b"a,b\n1,2\n1,2,3\n", "x.csv", "line 3: 3 cells, but the header names 2"),
+        (b"a,b\n1,2\n1\n", "x.csv", "line 3: 1 cells"),
+        (b"a,b\n1,2\0\n", "x.csv", "line 2: a NUL byte"),
+        (b"\x89PNG\r\n\x1a\n123", "x.csv", r"picture \(PNG\)"),
+        (b"PK\x03\x04 123", "x.csv", "zip archive"),
+        (b"a^b\n1^2\n", "x.csv", "separated by “\\^”"),
+        (b"a,a\n1,2\n", "x.csv", "columns 1 and 2 are named “a” and “a”"),
+        ("response, Re\u200bsponse\n1,2\n".encode(), "x.csv", "columns 1 and 2"),
+        (b"x" * 1_001 + b",b\n1,2\n", "x.csv", "has 1,001 signs"),
+        (b"[" * 100_000, "x.json", "nested deeper than 64"),
+        (b"[" * 70 + b"]" * 70, "x.json", "nested deeper than 64"),
+        (b'[{"a":' + b"1" * 5_000 + b"}]", "x.json", "5,000 digits"),
+        (b'[{"a": 1, "a": 2}]', "x.json", "“a” stands twice"),
+        (b'[{"a": NaN}]', "x.json", "NaN, which is no number"),
+        (b'{"a": 1}\n{"a": -Infinity}\n', "x.jsonl", "line 2” holds -Infinity"),
+        (b'[{"a": 1},]', "x.json", "line 1, column"),
+        (b'[{"a": 1}, 5]', "x.json", "record 2: a JSON number"),
+        (b'"a"', "x.json", "a JSON text"),
+        (packed(pa.table({"a": pa.array([b"\xff\xfe"], pa.binary())})), "x.parquet", "UTF8"),
+        (packed(pa.table({"a": ["zzzz"]}), compression="none").replace(b"zzzz", b"\xff\xfezz"), "x.parquet", "UTF8"),
+        (b"PAR1 and nothing", "x.parquet", "not a Parquet file"),
+        (b"PK\x03\x04", "x.xlsx", "not an Excel workbook"),
+        (gzip.compress(b"a,b\n1,2\n")[:-9], "x.csv.gz", "not a whole gzip"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_its_line(content: bytes, name: str, words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        read_table(content, name)
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "words"),
+    [
+        (lambda: packed(pa.table({"a": ["a" * 400_000_000]}), compression="zstd"), "x.parquet", "more than 500 MB"),
+        (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays([0] * 20_000, ["x" * 1_000_000])})), "x.parquet",
+         "more than 500 MB"),
+        (lambda: packed(pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0] * 25_000_000, pa.int8()), ["x"])})),
+         "x.parquet", "25,000,000 rows"),
+        (lambda: gzip.compress(b"a,b\n" + b"0" * 510_000_000, 1), "x.csv.gz", "more than 500 MB"),
+        (lambda: changed_book(book(["a"], [1]), lambda part: part.replace(b"<v>1</v>", b"<v>" + b"1" * 201_000_000 + b"</v>")),
+         "x.xlsx", "more than 200 MB"),
+    ],
+)  # fmt: skip
+@pytest.mark.integration
+def test_bombs_are_refused_while_they_unpack(make: Callable[[], bytes], name: str, words: str) -> None:
+    content = make()
+    assert len(content) < 4_000_000
+    with pytest.raises(LabError, match=words):
+        read_table(content, name)
+
+
+def test_a_book_of_one_far_cell_and_one_of_entities() -> None:
+    far = openpyxl.Workbook()
+    far.active["XFD9"] = 1
+    out = io.BytesIO()
+    far.save(out)
+    with pytest.raises(LabError, match="16,384 columns"):
+        read_table(out.getvalue(), "x.xlsx")
+    nested = b"".join(b'<!ENTITY %c "%s">' % (98 + k, (b"&%c;" % (97 + k)) * 10) for k in range(8))
+    head = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + nested + b"]>"
+    hostile = changed_book(book(["a"], [1]), lambda part: head + part.replace(b"<v>1</v>", b"<v>&i;</v>"))
+    with pytest.raises(LabError, match="not an Excel workbook"):
+        read_table(hostile, "x.xlsx")
+
+
+def test_a_claimed_dimension_is_not_believed() -> None:
+    honest = book(["a", "b"], [1, 2])
+    liar = changed_book(
+        honest, lambda part: re.sub(rb'<dimension ref="[^"]*"', b'<dimension ref="A1:XFD1048576"', part)
+    )
+    assert read_table(liar, "x.xlsx").rows[:] == [["1", "2"]]
+
+
+def test_devices_pipes_and_folders_are_never_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    for path, words in (
+        (Path("/dev/zero"), "a pipe or a device"),
+        (pipe, "a pipe or a device"),
+        (tmp_path, "a folder"),
+        (tmp_path / "none.csv", "No such file"),
+        ("x\0y.csv", "cannot be read"),
+    ):
+        with pytest.raises(LabError, match=words):
+            read_table(path)  # type: ignore[arg-type]
+
+
+def test_a_file_beyond_the_limit_is_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv"
+    with path.open("wb") as file:
+        file.truncate(limits.MAX_FILE + 1)
+    with pytest.raises(LabError, match="at most 100 MB"):
+        read_table(path)
+
+
+def test_a_frame_is_a_table_too() -> None:
+    table = table_of_frame(pd.DataFrame({"a": [1, 2], "b": [1.5, None], "c": ["x", None]}))
+    assert table.rows[:] == [["1", "1.5", "x"], ["2", "", ""]]
+    with pytest.raises(LabError, match="columns 1 and 2"):
+        table_of_frame(pd.DataFrame([[1, 2]], columns=["a", "A"]))
+    with pytest.raises(LabError, match="no column “z”; it has “a”"):
+        table.column("z")
+
+
+def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(tmp_path: Path) -> None:
+    hurried = Worker(seconds=0.01)
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,b\n1,2\n")
+    try:
+        with pytest.raises(LabError, match=r"more than 0\.01 seconds"):
+            hurried.run("table", path, "x.csv", separator=None, result=str(tmp_path / "out"))
+        hurried.seconds = 60
+        answer = hurried.run("table", path, "x.csv", separator=None, result=str(tmp_path / "out"))
+        assert answer["separator"] == ","
+    finally:
+        hurried.close()
+
+
+def test_the_worker_has_no_key_and_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_API_KEY", "sk-1")
+    worker = Worker()
+    try:
+        process = worker._started()
+        environment = Path(f"/proc/{process.pid}/environ")
+        if environment.exists():
+            assert b"SECRET_API_KEY" not in environment.read_bytes()
+    finally:
+        worker.close()
