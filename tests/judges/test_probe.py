@@ -1,0 +1,154 @@
+"""Servers that are looked for, models that are listed, a judge that is asked once; and judges opened by kind."""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from rubriclab.judges import probe
+from rubriclab.judges.embedded import EmbeddedJudge, check_options
+from rubriclab.judges.kinds import KINDS, open_judge
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.text import LabError
+from tests.judges.kit import option_call, settings
+from tests.servers import FakeServer, failure, running
+
+
+def nobody() -> str:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+
+
+def test_servers_are_known_by_their_own_words_else_by_their_address() -> None:
+    with running(FakeServer(owned_by="vllm")) as first, running(FakeServer(model="m")) as second:
+        addresses = {"Ollama": first.base_url, "LM Studio": second.base_url, "llama.cpp": nobody()}
+        servers = probe.find_servers(addresses)
+    assert [(s.base_url, s.models, s.program, s.kind) for s in servers] == [
+        (first.base_url, ("test-model",), "vLLM", "vllm"),
+        (second.base_url, ("m",), "LM Studio", "openai"),
+    ]
+
+
+def test_visitors_of_a_served_lab_look_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUBRICLAB_SERVED", "1")
+    with pytest.raises(LabError, match="served to others"):
+        probe.find_servers()
+
+
+def test_models_of_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_API_KEY", "right-key")
+    with running(FakeServer(key="right-key")) as server:
+        assert probe.models_of(server.base_url, key_env="TEST_API_KEY") == ["test-model"]
+        assert probe.models_of(f"{server.base_url}/", key_env="TEST_API_KEY") == ["test-model"]
+        with pytest.raises(LabError, match=r"401.*Check the key"):
+            probe.models_of(server.base_url)
+        with pytest.raises(LabError, match=r"404.*base URL"):
+            probe.models_of(f"{server.base_url}/wrong", key_env="TEST_API_KEY")
+    with pytest.raises(LabError, match="Is the server running"):
+        probe.models_of(nobody())
+
+
+@pytest.mark.parametrize(
+    "body", [b"no json", b"[]", b'{"data": 3}', b'{"data": [{"id": 3}, 4]}', b'{"data":' + b"[" * 9_999]
+)
+async def test_lists_of_models_that_are_none(body: bytes) -> None:
+    app = web.Application()
+
+    async def models(_: web.Request) -> web.Response:
+        return web.Response(body=body)
+
+    app.router.add_get("/v1/models", models)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    assert await probe.listed(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", timeout=5.0) == []
+    await runner.cleanup()
+
+
+def test_a_judge_asked_once() -> None:
+    with running(FakeServer(text="The score is 2.")) as server:
+        report = probe.test_judge(settings(server.base_url))
+    assert (report.ok, report.text, report.score, report.probabilities) == (True, "The score is 2.", 2.0, True)
+    assert "Score read: 2. The server gives token probabilities." in report.sentence()
+    assert report.document()["model"] == "test-model"
+    assert server.bodies[-1]["max_tokens"] == 1_024
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("4", 4.0), ("<think>1 or 2</think>\n3", 3.0), ("4 or 5", None), ("good", None), ("4.5", None), ("4.", 4.0)],
+)
+def test_the_score_that_is_read(text: str, score: float | None) -> None:
+    with running(FakeServer(text=text, probabilities=False)) as server:
+        report = probe.test_judge(settings(server.base_url))
+    assert (report.score, report.probabilities) == (score, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda *_: failure(404, "The model `x` does not exist."), r"does not exist\. Check .* It lists: test-model\."),
+        (lambda *_: failure(400, "temperature must be 1"), r"Setting “temperature”.*Change the setting"),
+        (lambda *_: failure(503, "loading"), "overloaded or still starting"),
+    ],
+)
+def test_a_judge_that_does_not_answer_says_why_and_what_to_do(answer: Any, words: str) -> None:
+    with running(FakeServer(rule=answer)) as server:
+        report = probe.test_judge(settings(server.base_url, model="x"))
+    assert not report.ok
+    assert re.search(words, report.error), report.error
+    assert report.sentence() == report.error
+
+
+async def test_it_may_be_called_where_an_event_loop_runs() -> None:
+    assert probe.test_judge(JudgeSettings(name="sim", kind="simulated")).ok
+
+
+# ---------------------------------------------------------------- kinds
+
+
+async def test_every_kind_opens_answers_and_closes() -> None:
+    async with FakeServer(text="4") as server:
+        for kind in ("openai", "vllm"):
+            asker = await open_judge(settings(server.base_url, kind=kind))
+            assert (await asker.ask(option_call())).text == "4"
+            await asker.close()
+    simulated = await open_judge(JudgeSettings(name="sim", kind="simulated", options={"noise": 0}))
+    assert (await simulated.ask(option_call())).text in "12345"
+    await simulated.close()
+
+
+async def test_a_kind_s_usual_address_is_taken_where_none_is_given() -> None:
+    asker = await open_judge(settings(kind="vllm", base_urls=()))
+    assert asker._servers[0].url.startswith(KINDS["vllm"].address)  # type: ignore[attr-defined]
+    await asker.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"paht": "x"}, "no option “paht”.*path, sha256"),
+        ({"context": 0}, "whole number from 1"),
+        ({"threads": True}, "whole number from 1"),
+        ({"path": "/no/such.gguf"}, "no file"),
+    ],
+)
+async def test_options_of_the_embedded_judge(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        await EmbeddedJudge.open(JudgeSettings(name="e", options=options))
+    check_options(JudgeSettings(name="e", options={"context": 512, "prefill": False}))
+
+
+async def test_a_missing_system_library_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    def missing(_: str) -> None:
+        raise ImportError("libgomp.so.1: cannot open shared object file")
+
+    (tmp_path / "own.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr("rubriclab.judges.embedded.importlib.import_module", missing)
+    with pytest.raises(LabError, match="apt-get install libgomp1"):
+        await EmbeddedJudge.open(JudgeSettings(name="e", options={"path": str(tmp_path / "own.gguf")}))
