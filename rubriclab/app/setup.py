@@ -112,13 +112,12 @@ def _prompt(plan: Plan | None) -> None:
             return
         left, right = st.columns(2)
         item = left.number_input("Answer", 1, len(plan.items), key=preset("prompt-item", 1)) - 1
-        orders = plan.orders(int(item))
-        order = right.selectbox(
-            "Order", range(len(orders)), format_func=lambda k: _order(orders[k].shown), key="prompt-order"
-        )
         with faults():
-            call = plan.preview(int(item), int(order))
-            for message in call.messages:
+            calls = plan.previews(int(item))
+            order = right.selectbox(
+                "Order", range(len(calls)), format_func=lambda k: _order(calls[k].ordering.shown), key="prompt-order"
+            )
+            for message in calls[order].messages:
                 st.caption(safe(message["role"]))
                 verbatim(message["content"], height=320)
 

@@ -288,54 +288,37 @@ def _simulated() -> dict[str, Any]:
     return {"kind": "simulated", "model": "simulated", "options": options}
 
 
+FOLD: dict[str, tuple[str, dict[str, Any]]] = {
+    "temperature": ("Temperature", {"min_value": 0.0, "max_value": 2.0, "step": 0.1, "value": 0.0}),
+    "max_tokens": ("Longest answer, tokens", {"min_value": 1, "max_value": 100_000, "placeholder": "as needed"}),
+    "concurrency": ("Calls at once, at most", {"min_value": 1, "max_value": 2_048, "value": 8}),
+    "rpm": ("Calls a minute, at most", {"min_value": 1.0, "placeholder": "no limit"}),
+    "timeout": ("Seconds a call, at most", {"min_value": 1.0, "max_value": 3_600.0, "value": 120.0}),
+    "price_input": ("Price, million tokens sent", {"min_value": 0.0, "placeholder": "none"}),
+    "price_output": ("Price, million tokens received", {"min_value": 0.0, "placeholder": "none"}),
+}
+
+
 def _fold(model: str, names: set[str]) -> dict[str, Any]:
-    """Name, temperature, length, effort, pace and prices."""
+    """Name, temperature, length, effort, pace and prices; empty: the server's own."""
     name = shorten(model.rsplit("/", 1)[-1], 80)
     while name in names:
         name = f"{name} (2)"
     with st.expander("Temperature, length, reasoning, pace and prices", icon=":material/tune:"):
-        left, middle, right = st.columns(3)
-        typed = left.text_input(
-            "Name in results", key=preset("judge-name", ""), placeholder=name, max_chars=100, persist_state="session"
+        parts = st.columns(3)
+        typed = parts[0].text_input(
+            "Name in results", key="judge-name", placeholder=name, max_chars=100, persist_state="session"
         )
-        temperature = middle.number_input(
-            "Temperature", 0.0, 2.0, step=0.1, key=preset("judge-temperature", 0.0), persist_state="session",
-            help="Leave empty for the server's own.",
-        )  # fmt: skip
-        tokens = right.number_input(
-            "Longest answer, tokens", 1, 100_000, value=None, key="judge-tokens", persist_state="session",
-            placeholder="as needed",
-        )  # fmt: skip
-        effort = left.selectbox(
+        effort = parts[1].selectbox(
             "Reasoning effort", EFFORTS, format_func=lambda word: word or "server's own", key="judge-effort",
             persist_state="session",
         )  # fmt: skip
-        concurrency = middle.number_input(
-            "Calls at once, at most", 1, 2_048, key=preset("judge-concurrency", 8), persist_state="session"
-        )
-        rpm = right.number_input(
-            "Calls a minute, at most", 1.0, value=None, key="judge-rpm", persist_state="session", placeholder="no limit"
-        )
-        timeout = left.number_input(
-            "Seconds a call, at most", 1.0, 3_600.0, key=preset("judge-timeout", 120.0), persist_state="session"
-        )
-        price_in = middle.number_input(
-            "Price of a million tokens sent", 0.0, value=None, key="judge-price-in", persist_state="session"
-        )
-        price_out = right.number_input(
-            "Price of a million tokens received", 0.0, value=None, key="judge-price-out", persist_state="session"
-        )
-    return {
-        "name": (typed or "").strip() or name,
-        "temperature": temperature,
-        "max_tokens": tokens,
-        "reasoning_effort": effort or None,
-        "concurrency": concurrency,
-        "rpm": rpm,
-        "timeout": timeout,
-        "price_input": price_in,
-        "price_output": price_out,
-    }
+        values: dict[str, Any] = {"name": (typed or "").strip() or name, "reasoning_effort": effort or None}
+        for number, (field, (label, options)) in enumerate(FOLD.items()):
+            values[field] = parts[(number + 2) % 3].number_input(
+                label, key=f"judge-{field}", persist_state="session", **({"value": None} | options)
+            )
+    return {field: value for field, value in values.items() if value is not None or field == "temperature"}
 
 
 def _test(judge: JudgeSettings) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 from pydantic import ValidationError
 
@@ -52,11 +54,7 @@ def body() -> None:
                 key=preset("orders-answer", held.design.answer), persist_state="session",
             )  # fmt: skip
         held.design = DesignPart(
-            reorder=reorder,  # type: ignore[arg-type]
-            strategies=strategies,
-            repeats=int(repeats),
-            answer=answer,  # type: ignore[arg-type]
-            seed=int(seed),
+            reorder=reorder, strategies=strategies, repeats=int(repeats), answer=answer, seed=int(seed)
         )
     except ValidationError as fault:
         held.problems[4] = problems(fault)
@@ -161,7 +159,7 @@ def _detail(kind: StrategyKind, shown: list[int] | list[str], part: StrategyPart
         )
         orders = tuple(tuple(_names(line, shown)) for line in (typed or "").splitlines() if line.strip())
         made = part.model_copy(update={"orders": orders})
-        Strategy(kind, kind, 1, None, orders).asked(shown)  # raises for what is no order
+        Strategy(kind, kind, 1, None, orders).asked(list[Any](shown))  # raises for what is no order
         return made
     return part
 

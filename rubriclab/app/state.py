@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 import streamlit as st
 
@@ -48,9 +50,9 @@ def examples() -> Store:
     from rubriclab.store.bundle import import_bundle
     from rubriclab.store.store import Store
 
-    folder = TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True)
-    opened = Store.open(Path(folder.name) / "examples.duckdb")
-    opened.folder = folder  # type: ignore[attr-defined]  # kept as long as the store is
+    folder = mkdtemp(prefix="rubriclab-")
+    opened = Store.open(Path(folder) / "examples.duckdb")
+    finalize(opened, rmtree, folder, ignore_errors=True)
     for path in sorted(data_path("sample.csv").parent.glob("example*.zip")):
         import_bundle(opened, path)
     return opened

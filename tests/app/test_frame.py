@@ -70,7 +70,9 @@ def test_names_in_host_headers(header: str, name: str | None) -> None:
     assert guard.host_name(header) == name
 
 
-@pytest.mark.parametrize("origin", ["null", "file://", "https://evil.example", "ftp://localhost", "javascript:localhost"])
+@pytest.mark.parametrize(
+    "origin", ["null", "file://", "https://evil.example", "ftp://localhost", "javascript:localhost"]
+)
 def test_foreign_origins_are_refused(origin: str) -> None:
     assert not guard.origin_allowed(origin)
 

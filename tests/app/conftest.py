@@ -1,0 +1,44 @@
+"""A lab of its own for each test of a page: an empty store, nothing cached, no run left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rubriclab.app import state
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], AppTest]]:
+    """``lab("setup")``: a visit that stands on that page. All visits of a test share one server's store and runs."""
+    monkeypatch.setenv(state.STORE_VARIABLE, str(tmp_path / "lab.duckdb"))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+    def visit(page: str = "home", **query: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        if page != "home":
+            app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+        return app
+
+    yield visit
+    state.manager().stop_all(seconds=20)
+    state.store().close()
+    state.examples().close()
+    st.cache_resource.clear()
+
+
+def healthy(app: AppTest) -> AppTest:
+    """The page ran to its end and shows no error."""
+    assert not app.exception
+    assert [error.value for error in app.error] == []
+    return app

@@ -1,0 +1,174 @@
+"""Results, Judgments and Export without a browser: what stands on them in every state of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rubriclab.app import state
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.store.store import Store
+from tests.app.conftest import healthy
+from tests.sinks import made
+
+Lab = Callable[..., AppTest]
+HOSTILE = "<img src=x onerror=alert(1)> **b** $x^2$ [c](javascript:alert(1)) :red[r] \u202e"
+
+
+def kept(table: JudgmentTable) -> str:
+    """A run of the visitor's store, with its replies."""
+    calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(drop=True)
+    calls = calls.assign(key=calls["call"].astype(str), attempt=1, text=f"My score: {HOSTILE}")
+    return state.store().add_table(table, calls)
+
+
+def texts(app: AppTest) -> str:
+    """All prose of a page as it is read: escapes and colour marks taken off."""
+    parts = [part.value for kind in (app.title, app.header, app.markdown, app.caption) for part in kind]
+    plain = re.sub(r":[a-z]+(-badge|-background)?\[([^\]]*)\]", r"\2", "\n".join(parts))
+    return re.sub(r"\\(.)", r"\1", plain).replace("**", "")
+
+
+def test_the_answer_stands_first(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": made.mostly_first}, items=40))
+    app = healthy(lab("results", run=run))
+    assert app.title[0].value.replace("\\", "") == "judge-7b favours the option listed first"
+    assert [part.value for part in app.header][:3] == [
+        "Does it favour positions?",
+        "Does reversing the list change the mean score?",
+        "Does it change single scores, beyond noise?",
+    ]
+    said = texts(app)
+    assert "What to do: average several orders" in said
+    assert len(app.get("plotly_chart")) == 3
+
+
+def test_the_first_screen_is_short(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": made.mostly_first}, items=40))
+    prose = texts(healthy(lab("results", run=run))).split("Score by position")[0]
+    assert len(prose.split()) <= 150
+    sentences_with_numbers = [
+        part for part in re.split(r"(?<=[.?!])\s", prose) if re.search(r"CI|at most|points", part)
+    ]
+    assert 1 <= len(sentences_with_numbers) <= 5
+
+
+def test_a_judge_is_chosen_only_among_several(lab: Lab) -> None:
+    rules = {"first": made.always_first, "fair": made.by_quality}
+    several = kept(made.options_table(rules, items=40))
+    app = healthy(lab("results", run=several, judge="fair"))
+    assert "favours no position" in app.title[0].value or "Undecided" in app.title[0].value
+    assert "first" in healthy(lab("results", run=several)).title[0].value
+    alone = kept(made.options_table({"only": made.always_first}, items=9))
+    assert not healthy(lab("results", run=alone)).get("button_group")
+
+
+def test_a_run_that_is_not_finished_has_no_badge(lab: Lab) -> None:
+    table = made.options_table({"judge-7b": made.always_first}, items=12, state="running")
+    run = kept(replace(table, planned=(200,)))
+    said = texts(healthy(lab("results", run=run)))
+    assert "of 200 calls. No answer before the end." in said
+    assert "so far" in said
+    assert "What to do" not in said
+    for badge in ("Yes", "Undecided"):
+        assert badge not in said
+
+
+def test_a_simulated_judge_is_named_as_that(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": made.always_first}, items=12, simulated=True))
+    assert ":gray-badge[simulated]" in healthy(lab("results", run=run)).title[0].value
+
+
+def test_too_few_groups_say_how_many_are_needed(lab: Lab) -> None:
+    table = made.options_table({"judge-7b": made.by_quality}, items=12, prompts=4)
+    said = texts(healthy(lab("results", run=kept(table))))
+    assert "Too few groups for a confidence interval: 4, 8 are needed." in said
+
+
+def test_nothing_parsed_shows_the_way_to_the_replies(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": lambda *_: None}, items=4, state="failed"))
+    app = healthy(lab("results", run=run))
+    assert "could be read" in app.title[0].value
+    judged = healthy(lab("results", run=run, tab="Judgments", view="Reply"))
+    assert "No score could be read from this reply:" in texts(judged)
+    assert judged.code[0].value == f"My score: {HOSTILE}"
+
+
+def test_criteria_have_their_own_words_and_pictures(lab: Lab) -> None:
+    run = kept(
+        made.criteria_table(lambda text, slot, position: 4 if position == 0 else 2 + (text + slot) % 2, items=20)
+    )
+    app = healthy(lab("results", run=run))
+    assert "depend on where a criterion is listed" in app.title[0].value
+    assert "First against last, each criterion" in texts(app)
+    judged = healthy(lab("results", run=run, tab="Judgments", criterion="Tone", position="1"))
+    frame = judged.dataframe[0].value
+    assert set(frame["Criterion"]) == {"Tone"}
+    assert set(frame["Position"]) == {1}
+
+
+def test_judgments_are_filtered_by_the_address_and_shown_word_for_word(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": made.mostly_first}, items=12))
+    app = healthy(lab("results", run=run, tab="Judgments", score="2", position="1"))
+    frame = app.dataframe[0].value
+    assert len(frame)
+    assert set(frame["Score"]) == {2}
+    assert set(frame["Position"]) == {1}
+    assert texts(app).count("Listed ") == 2
+    # A filter that the run does not know leaves all.
+    assert len(healthy(lab("results", run=run, tab="Judgments", score="17")).dataframe[0].value) == 144
+
+
+def test_folds_are_computed_when_they_open(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": made.mostly_first}, items=12))
+    assert not healthy(lab("results", run=run)).dataframe
+    app = lab("results", run=run)
+    app.session_state["more"] = True
+    app.session_state["how"] = True
+    healthy(app.run())
+    assert len(app.dataframe) >= 3
+    assert "Nothing is called an effect unless" in texts(app)
+
+
+def test_no_run_leads_to_the_ways_in(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = Store.open(tmp_path / "none.duckdb")
+    monkeypatch.setattr(state, "examples", lambda: empty)
+    app = healthy(lab("results"))
+    assert "No finished run yet." in texts(app)
+    assert [button.label for button in app.button] == ["Set up a run", "Run the sample"]
+    assert "No finished run yet." in texts(healthy(lab("export")))
+
+
+def test_options_change_what_matters(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": made.by_quality}, items=200, repeats=2))
+    assert "favours no position" in healthy(lab("results", run=run)).title[0].value
+    app = healthy(lab("results", run=run, share="0.5", smallest="0.01"))
+    assert "favours no position" not in app.title[0].value
+
+
+@pytest.mark.parametrize("page", ["results", "export"])
+def test_hostile_names_are_text(lab: Lab, page: str) -> None:
+    table = made.options_table({HOSTILE: made.always_first}, items=9, name=HOSTILE)
+    table.items["item_id"] = [f"{k} {HOSTILE}" for k in range(9)]
+    app = healthy(lab(page, run=kept(table), tab="Judgments"))
+    for kind in (app.title, app.header, app.markdown, app.caption):
+        for part in kind:
+            assert not re.search(r"(?<!\\)<img|(?<!\\)\[c\]|(?<!\\)\*\*b\\?\*\*|(?<!\\)\$x", part.value), part.value
+            assert "\u202e" not in part.value
+
+
+def test_export_previews_and_downloads(lab: Lab) -> None:
+    run = kept(made.options_table({"judge-7b": made.always_first}, items=12))
+    app = healthy(lab("export", run=run))
+    assert app.text_input[0].value == "Does judge-7b depend on the order of the rubric?"
+    assert app.get("download_button")[0].label == "Download report (HTML)"
+    assert "judge-7b favours the option listed first." in texts(app)
+    data = healthy(lab("export", run=run, **{"for": "Data"}))
+    labels = [button.label for button in data.get("download_button")]
+    assert labels == ["Judgments (CSV)", "Numbers (CSV)", "Run (ZIP)"]
+    assert len(data.dataframe[0].value) == 12
