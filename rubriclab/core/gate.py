@@ -22,13 +22,12 @@ from rubriclab.stats.resample import Floats, Ints, sum_by
 ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
 ENUMERATED, DEALS = 5_000, 1_999
-MOST_GROUPS, MOST_CARDS = 400, 8_000
-BLOCKS, PICKS, CARDS_DEALT = 200, 9_999, 50_000_000
+MOST_GROUPS, MOST_CARDS = 400, 4_000
+BLOCKS, PICKS, CARDS_DEALT = 400, 9_999, 5_000_000
 CHUNK = 2_000_000
 MOST_ORDERS = 30
 
 Progress = Callable[[float], None]
-Statistic = Callable[[Ints, Ints], Floats]
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,11 @@ def gate(cells: Cells, progress: Progress | None = None) -> Gate:
     cards = _cards(cells)
     if cards is None:
         return Gate()
-    sums, exact = deal(cards.group, cards.statistic, progress)
-    positions = np.square(sums[:, : cells.n]).sum(axis=1)
+    sums, exact = deal(cards, progress)
+    positions = np.square(sums[:, : cells.n] + cards.constant).sum(axis=1)
     mean = np.abs(standardised(sums[:, cells.n : -1])).max(axis=1, initial=0.0)
-    parts = dict(zip(WEIGHTS, np.round([positions, mean, sums[:, -1]], 7), strict=True))
+    single = np.zeros(len(sums)) if cells.one_order_an_item else sums[:, -1]
+    parts = dict(zip(WEIGHTS, np.round([positions, mean, single], 7), strict=True))
     p = {name: upper_p(values) for name, values in parts.items() if np.ptp(values) > 0}
     if not p:
         return Gate(deals=len(sums), exact=exact)
@@ -83,80 +83,95 @@ def unparsed(answers: Answers, progress: Progress | None = None) -> float:
     row = row[((losses > 0) & (losses < calls))[item[row]]]
     if not len(row):
         return 1.0
-    directions = [line(shown), turn(shown)]
+    directions = np.stack([line(shown), turn(shown)], axis=1)
     if len(shown) <= MOST_ORDERS:
-        directions += list(np.eye(len(shown)))
-    columns = [np.append(direction[order[row]], 0.0) for direction in directions]
-    gone = np.append(lost[row], 0).astype(np.float64)
-
-    def statistic(seats: Ints, dealt: Ints) -> Floats:
-        return np.stack([(column[seats] * gone[dealt]).sum(axis=-1) for column in columns], axis=-1)
-
-    sums, _ = deal(np.unique(item[row], return_inverse=True)[1], statistic, progress)
-    return float(upper_p(np.abs(standardised(sums)).max(axis=1))[0])
+        directions = np.concatenate([directions, np.eye(len(shown))], axis=1)
+    group = np.unique(item[row], return_inverse=True)[1]
+    gone = centred(lost[row, None].astype(np.float64), group)[:, 0]
+    nothing = np.zeros((len(row), 0))
+    cards = Cards(group, nothing, nothing.astype(np.int64), gone, centred(directions[order[row]], group))
+    return float(upper_p(np.abs(standardised(deal(cards, progress)[0])).max(axis=1))[0])
 
 
 # ------------------------------------------------------------------------------------------------- what is dealt, and how
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cards:
-    """What is dealt: a card is the mean answer of one order, a group the orders of one item.
+    """What is dealt: a card is the mean answer of one order, a group the orders of one item, a seat an order.
 
-    Of each card: ``group`` (sorted), ``value`` (cards, n) centred in the group and divided by its size, ``score`` its
-    points; of its seat: ``shown`` (cards, n) and ``contrast`` (cards, k).
+    Of each card: ``group`` (sorted), ``value`` (cards, n), ``score`` its points, both less the group's mean. Of each
+    seat: ``shown`` (cards, n), ``contrast`` (cards, k). ``constant`` (n,): what the pooled lean has in every deal.
+    ``stretch``: standard deviation of deals over all groups at once, in that of deals within groups.
     """
 
     group: Ints
     value: Floats
-    score: Floats
     shown: Ints
+    score: Floats
     contrast: Floats
-    own: bool
+    constant: Floats | float = 0.0
+    stretch: float = 1.0
 
-    def statistic(self, seats: Ints, dealt: Ints) -> Floats:
+    def sums(self, seats: Ints, dealt: Ints) -> Floats:
         """(deals, groups, n + k + 1): lean by position, contrasts, squared lean, of the cards ``dealt`` to ``seats``.
 
-        ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no card.
+        ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no card, which is 0.
         """
         n = self.shown.shape[1]
-        # The empty card: all 0, wherever it stands.
-        value = np.append(self.value.ravel(), np.zeros(n))
-        shown = np.concatenate([self.shown, np.arange(n)[None]])
-        score, contrast = np.append(self.score, 0.0), np.pad(self.contrast, ((0, 1), (0, 0)))
+        value, score = np.append(self.value.ravel(), np.zeros(n)), np.append(self.score, 0.0)
+        shown, contrast = np.pad(self.shown, ((0, 1), (0, 0))), np.pad(self.contrast, ((0, 1), (0, 0)))
         lean = value.take(dealt[..., None] * n + shown[seats]).sum(axis=-2)
         moves = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast.T]
-        own = np.square(lean).sum(axis=-1) * self.own
-        return np.concatenate([lean, np.stack([*moves, own], axis=-1)], axis=-1)
+        return np.concatenate([lean, np.stack([*moves, np.square(lean).sum(axis=-1)], axis=-1)], axis=-1)
+
+    def expected(self, seats: Ints) -> Floats:
+        """(n + k + 1,): the sums over these groups on average over all deals.
+
+        0 but for the squared lean: a sum of one card a seat, dealt from a table t (seats, cards), has the variance
+        sum of t~^2 / (cards - 1), t~ being t less its row and column means (Hoeffding 1951).
+        """
+        n, k = self.shown.shape[1], self.contrast.shape[1]
+        value = np.pad(self.value, ((0, 1), (0, 0)))[seats]
+        shown = np.pad(self.shown, ((0, 1), (0, 0)))[seats]
+        size = (seats < len(self.group)).sum(axis=1)
+        present = (seats < len(self.group))[..., None]
+        exposed = [((shown == option) & present).sum(axis=1) for option in range(n)]
+        column_sums = sum(value[..., option, None] * exposed[option][:, None] for option in range(n))
+        square = size * np.square(value).sum(axis=(1, 2)) - np.square(column_sums).sum(axis=(1, 2)) / size
+        return np.append(np.zeros(n + k), (square / np.maximum(size - 1, 1)).sum())
 
 
 def _cards(cells: Cells) -> Cards | None:
     """The answers that can be dealt, or None where no deal changes anything.
 
     Items of one answer or one order are left out: they never change. Where each item was asked in one order drawn at
-    random, answers are dealt over items (in groups at random where they are many), and no item has a lean of its own.
+    random, answers are dealt over items (in groups at random where they are many).
     """
+    contrast = np.stack([*cells.contrasts.values(), np.zeros(len(cells.item))], axis=1)[:, :-1]
     if cells.one_order_an_item:
         groups = 1 if cells.items <= MOST_CARDS else BLOCKS
         group = np.random.default_rng([SEED, 2]).integers(0, groups, cells.items)
         keep = np.argsort(group, kind="stable")
-        group, size = group[keep], np.ones(cells.items, dtype=np.int64)
-        value = cells.dealt - (cells.dealt.mean(axis=0) if cells.criteria else 1 / cells.n)
     else:
         keep = np.flatnonzero(cells.kept)
-        value = np.zeros_like(cells.dealt)
-        value[keep] = centred(cells.dealt[keep], cells.item[keep])
-        moves = cells.by_item((np.abs(value).max(axis=1) > FLAT) * np.ones(len(value))) > 0
+        moves = np.zeros(cells.items, dtype=bool)
+        moves[cells.item[keep[(np.abs(centred(cells.dealt[keep], cells.item[keep])) > FLAT).any(axis=1)]]] = True
         keep = keep[moves[cells.item[keep]]]
-        _, group, size = np.unique(cells.item[keep], return_inverse=True, return_counts=True)
-        size = size[group]
-    value, shown = value[keep], cells.shown[keep]
-    if not np.abs(value).max(initial=0.0) > FLAT:
+        group = cells.item
+    if not len(keep):
         return None
-    contrast = np.stack([*cells.contrasts.values(), np.zeros(len(cells.item))], axis=1)[keep, :-1]
-    if not cells.one_order_an_item:
-        contrast = centred(contrast, group) / size[:, None]
-    scale = size - 1 if cells.drawn and not cells.one_order_an_item else size
+    group = np.unique(group[keep], return_inverse=True)[1]
+    dealt, shown, contrast = cells.dealt[keep], cells.shown[keep], contrast[keep]
+    if cells.one_order_an_item:
+        own = dealt.mean(axis=0)
+        constant = (own - (own if cells.criteria else 1 / cells.n))[shown].sum(axis=0)
+        stretch = math.sqrt((len(keep) - 1) / max(len(keep) - 1 - group[-1], 1))
+        return Cards(
+            group, dealt - own, shown, ((dealt - own) * cells.weights).sum(axis=1), contrast, constant, stretch
+        )
+    value = centred(dealt, group)
     score = (value * cells.weights).sum(axis=1)
-    return Cards(group, value / scale[:, None], score, shown, contrast, own=not cells.one_order_an_item)
+    size = np.bincount(group)[group][:, None]
+    return Cards(group, value / (size - cells.drawn), shown, score, centred(contrast, group) / size)
 
 
 def centred(values: Floats, group: Ints) -> Floats:
@@ -166,75 +181,75 @@ def centred(values: Floats, group: Ints) -> Floats:
     return values - (sum_by(group, values, groups) / size[:, None])[group]
 
 
-def deal(group: Ints, statistic: Statistic, progress: Progress | None = None) -> tuple[Floats, bool]:
-    """Sums of a statistic over groups: as seen, then with the cards of each group dealt anew.
+def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
+    """Sums over groups: as seen, then with the cards of each group dealt anew.
 
-    Returns (deals, k), the first row as seen, and whether these are all deals there are (where at most 5,000).
-    Up to 400 groups: 1,999 random deals. Above, each group is dealt some 25 to 100 times and groups are put into 200
-    blocks at random; a deal then picks, for each block, one of its sums (what was seen is one of them). Under the null
-    what was seen is as likely as any other pick, so this is as exact, and 100,000 items take some seconds.
+    Returns (deals, n + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
+    Up to 400 groups: 1,999 random deals. Above, groups are put into 400 blocks at random (whatever their answers), each
+    block is dealt 20 to 200 times, its sums are brought to the mean and variance that all deals would have, and
+    9,999 times one of its sums is picked for every block: within 0.005 of the p of 100,000 deals in tests/calibration.
     """
-    sizes = np.bincount(group)
+    empty, sizes = len(cards.group), np.bincount(cards.group)
     starts = np.cumsum(sizes) - sizes
-    if special.gammaln(sizes + 1.0).sum() <= math.log(ENUMERATED) + FLAT:
-        seats, dealt = _every_deal(starts, sizes)
-        return np.round(statistic(seats, dealt).sum(axis=1), 9), True
     rng = np.random.default_rng([SEED, 0])
-    if len(sizes) <= MOST_GROUPS and len(group) <= MOST_CARDS:
-        sums = _random_deals(rng, _seats(starts, sizes, len(group)), len(group), statistic, DEALS, progress)
+    few = len(sizes) <= MOST_GROUPS and empty <= MOST_CARDS
+    if special.gammaln(sizes + 1.0).sum() <= math.log(ENUMERATED) + FLAT:
+        seats = _seats(starts, sizes, empty)
+        return np.asarray(np.round(cards.sums(seats, _every_deal(seats, sizes)).sum(axis=1), 9)), True
+    if few:
+        seats = _seats(starts, sizes, empty)
+        seen = cards.sums(seats, seats[None]).sum(axis=1)
+        sums = np.concatenate([seen, _random_deals(rng, cards, seats, DEALS, progress)])
         return np.round(sums, 9), False
     block = rng.integers(0, BLOCKS, len(sizes)) if len(sizes) > BLOCKS else np.arange(len(sizes))
-    stored = int(np.clip(CARDS_DEALT // len(group), 20, 100)) - 1
-    sums = np.zeros((1 + PICKS, 0))
+    number = int(np.clip(CARDS_DEALT // empty, 20, 200))
+    sums = np.zeros((1 + PICKS, cards.value.shape[1] + cards.contrast.shape[1] + 1))
     for k in range(BLOCKS):
         members = np.flatnonzero(block == k)
         if not len(members):
             continue
-        seats = _seats(starts[members], sizes[members], len(group))
-        block_sums = _random_deals(rng, seats, len(group), statistic, stored)
-        pick = np.append(0, rng.integers(0, len(block_sums), PICKS))
-        sums = sums + block_sums[pick] if sums.size else block_sums[pick]
+        seats = _seats(starts[members], sizes[members], empty)
+        dealt = _random_deals(rng, cards, seats, number)
+        dealt = (dealt - dealt.mean(axis=0)) * (cards.stretch * math.sqrt(number / (number - 1))) + cards.expected(
+            seats
+        )
+        sums[0] += cards.sums(seats, seats[None])[0].sum(axis=0)
+        sums[1:] += dealt[rng.integers(0, number, PICKS)]
         if progress is not None:
             progress((k + 1) / BLOCKS)
     return np.round(sums, 9), False
 
 
 def _seats(starts: Ints, sizes: Ints, empty: int) -> Ints:
-    """(groups, largest size): cards as they lie, ``empty`` where a group has fewer."""
+    """(groups, largest size): the cards of each group as they lie, ``empty`` where it has fewer."""
     seat = np.arange(sizes.max())
     return np.where(seat < sizes[:, None], starts[:, None] + seat, empty)
 
 
 def _random_deals(
-    rng: np.random.Generator,
-    seats: Ints,
-    empty: int,
-    statistic: Statistic,
-    deals: int,
-    progress: Progress | None = None,
+    rng: np.random.Generator, cards: Cards, seats: Ints, deals: int, progress: Progress | None = None
 ) -> Floats:
-    """(1 + deals, k): sums over groups as seen and of random deals."""
-    sums = [statistic(seats, seats[None]).sum(axis=1)]
-    chunk = max(1, CHUNK // (seats.size * sums[0].shape[1]))
+    """(deals, n + k + 1): sums over the groups of random deals."""
+    sums = []
+    absent = seats == len(cards.group)
+    chunk = max(1, CHUNK // (seats.size * (cards.value.shape[1] + 2)))
     for start in range(0, deals, chunk):
         keys = rng.random((min(chunk, deals - start), *seats.shape))
-        keys[:, seats == empty] = 2.0
+        keys[:, absent] = 2.0
         dealt = np.take_along_axis(seats[None], np.argsort(keys, axis=-1, kind="stable"), axis=-1)
-        sums.append(statistic(seats, dealt).sum(axis=1))
+        sums.append(cards.sums(seats, dealt).sum(axis=1))
         if progress is not None:
             progress(min(1.0, (start + chunk) / deals))
     return np.concatenate(sums)
 
 
-def _every_deal(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-    """Seats and all deals, as they lie first: p is then a fraction that can be checked by hand."""
-    empty = int(sizes.sum())
-    seats = _seats(starts, sizes, empty)
+def _every_deal(seats: Ints, sizes: Ints) -> Ints:
+    """(deals, groups, size): all deals, as they lie first: p is then a fraction that can be checked by hand."""
     hands = [
         [(*cards, *row[size:]) for cards in itertools.permutations(row[:size])]
         for row, size in zip(seats.tolist(), sizes.tolist(), strict=True)
     ]
-    return seats, np.array(list(itertools.product(*hands)))
+    return np.array(list(itertools.product(*hands)))
 
 
 def standardised(sums: Floats) -> Floats:

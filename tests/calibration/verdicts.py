@@ -1,0 +1,259 @@
+"""Verdicts under judges that are not the lab's own: how often an unbiased one is accused, how often a bias is found.
+
+    python tests/calibration/verdicts.py null power cached criteria unparsed between accuracy [--studies 300] [--deals 499]
+
+Prints a row a cell as soon as it is done; stop it whenever enough has been seen. Not run by pytest. A judge is a table
+of probabilities P(score | item, order); calls are drawn from it. What was seen so far stands in ``MEASURED``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy import special, stats
+
+from rubriclab.core import gate as gates
+from rubriclab.core.answers import Answers, Cells, cells, choices
+from rubriclab.core.verdict import Verdicts, decide, holm, lean_test
+from rubriclab.model.study import Smallest
+
+MEASURED = """
+not yet
+"""
+
+FIVE = 5
+FORWARD = np.array([np.roll(np.arange(FIVE), -shift) for shift in range(FIVE)])
+BALANCED = np.vstack([FORWARD, FORWARD[:, ::-1]])
+DESIGNS = {"balanced": np.arange(10), "twice": np.tile(np.arange(10), 2), "ten more": np.r_[np.arange(10), [0] * 10]}
+SMALLEST = Smallest()
+
+
+# ----------------------------------------------------------------------------------------------------- judges of options
+def utilities(rng: np.random.Generator, family: str, items: int, moved: np.ndarray) -> np.ndarray:
+    """(items, orders, scores): log-probabilities up to a constant; ``moved`` (items, orders): shift of the item's trait."""
+    if family == "mixed logit":
+        own = rng.normal(0, 1.5, (items, FIVE)) + np.linspace(-1, 1, FIVE)
+        return own[:, None] + moved[..., None] * np.linspace(-1, 1, FIVE)
+    trait, noise = rng.standard_t(3, items) * 0.8 + 0.3, np.full(items, 0.6)
+    if family == "skewed":
+        trait = 1.6 - rng.exponential(1, items)
+    if family == "noise differs":
+        noise = np.exp(rng.normal(-1.5, 1.2, items)).clip(0.02, 3)
+    if family == "constant":
+        trait, noise = 1 + rng.normal(0, 0.1, items), np.full(items, 0.16)
+    cut = (np.array([-1.5, -0.5, 0.5, 1.5]) - (trait[:, None] + moved)[..., None]) / noise[:, None, None]
+    below = stats.t.cdf(cut, 4)
+    edge = np.ones((*below.shape[:2], 1))
+    return np.log(np.diff(np.concatenate([0 * edge, below, edge], axis=2), axis=2) + 1e-9)
+
+
+def option_judge(rng: np.random.Generator, family: str, kind: str, size: float, items: int) -> np.ndarray:
+    """(items, orders, scores): probabilities of a judge with one planted effect."""
+    forward = np.where(np.arange(10) < FIVE, 1.0, -1.0)
+    ascending = (BALANCED - 2) @ (np.arange(FIVE) - 2) / 10
+    scale = rng.standard_gamma(0.5, items) * 2 if kind == "line, skewed" else np.ones(items)
+    direction = forward if kind == "turn" else ascending if kind.startswith("line") else 0 * forward
+    log_p = utilities(rng, family, items, size / 2 * scale[:, None] * direction)
+    lean = np.zeros((items, FIVE))
+    if kind.startswith("first"):
+        lean[:, 0] = size
+    if kind == "cancel":
+        lean = rng.standard_t(5, (items, FIVE)) * size
+    log_p = log_p + lean[:, np.argsort(BALANCED, axis=1)]
+    if kind == "first, never 1":
+        log_p[..., 0] = -20.0
+        log_p[..., 0] += np.where(BALANCED[:, 0] == 0, -20.0, 0.0)
+    return special.softmax(log_p, axis=2)
+
+
+def calls(rng: np.random.Generator, p: np.ndarray, slots: np.ndarray) -> np.ndarray:
+    """(items, slots): scores drawn from ``p`` for the orders of ``slots``."""
+    return (rng.random((len(p), len(slots), 1)) > p[:, slots].cumsum(axis=2)).sum(axis=2).clip(0, FIVE - 1)
+
+
+def study(rng: np.random.Generator, family: str, kind: str, size: float, items: int, design: str) -> Answers:
+    slots = DESIGNS[design]
+    return choices(calls(rng, option_judge(rng, family, kind, size, items), slots), slots, BALANCED)
+
+
+def cached(rng: np.random.Generator, items: int, design: str) -> Answers:
+    """Prefers nothing, but answers each distinct prompt by one fixed draw."""
+    slots = DESIGNS[design]
+    once = calls(rng, option_judge(rng, "latent", "none", 0.0, items), np.arange(10))
+    return choices(once[:, slots], slots, BALANCED)
+
+
+def lossy(rng: np.random.Generator, family: str, kind: str, size: float, items: int, design: str, loss: str) -> Answers:
+    """Replies unparsed: 10 % at random, or 15 % of the two highest scores."""
+    answers = study(rng, family, kind, size, items, design)
+    chance = np.full(len(answers.code), 0.1) if loss == "random" else np.where(answers.code[:, 0] > 2, 0.15, 0.0)
+    return dataclasses.replace(answers, code=np.where(rng.random((len(chance), 1)) < chance[:, None], -1, answers.code))
+
+
+# ---------------------------------------------------------------------------------------------------- judges of criteria
+def criteria_study(rng: np.random.Generator, kind: str, size: float, texts: int) -> Answers:
+    """Four criteria in one call, every balanced order twice; a halo over the text, ratings 1 to 5."""
+    orders = np.array([np.roll(np.arange(4), -shift) for shift in range(4)])
+    orders = np.vstack([orders, orders[:, ::-1]])
+    slots = np.tile(np.arange(8), 2)
+    trait = rng.normal(0, 0.7, (texts, 1)) + rng.standard_t(4, (texts, 4)) * 0.5 + 0.3
+    position = np.argsort(orders, axis=1)[slots]
+    moved = size * (position == 0) if kind == "first" else np.zeros(position.shape)
+    call = rng.normal(0, 0.25, (texts, len(slots), 1))
+    score = 3 + trait[:, None] + moved + call + rng.normal(0, 0.5, (texts, len(slots), 4))
+    return choices(np.rint(score).clip(1, 5) - 1, slots, orders, points=np.arange(1.0, 6.0))
+
+
+# -------------------------------------------------------------------------------------------------------------- the cells
+def options_cell(family: str, kind: str, size: float, items: int, design: str) -> Callable[..., Answers]:
+    return lambda rng: study(rng, family, kind, size, items, design)
+
+
+def cell_list(name: str) -> Iterator[tuple[str, Callable[..., Answers]]]:
+    if name == "null":
+        for family in ("latent", "skewed", "mixed logit", "constant", "noise differs"):
+            yield f"{family}, nothing planted, 40 items, twice", options_cell(family, "none", 0, 40, "twice")
+        yield "latent, nothing planted, 40 items, ten more", options_cell("latent", "none", 0, 40, "ten more")
+        yield "latent, nothing planted, 450 items, twice", options_cell("latent", "none", 0, 450, "twice")
+    if name == "power":
+        for size, design in ((1.0, "twice"), (1.0, "ten more"), (0.4, "twice"), (0.5, "ten more"), (0.5, "balanced")):
+            yield f"first {size}, 40 items, {design}", options_cell("latent", "first", size, 40, design)
+        for kind, size in (("turn", 0.25), ("line", 0.4), ("cancel", 0.4)):
+            yield f"{kind} {size}, 40 items, twice", options_cell("latent", kind, size, 40, "twice")
+    if name == "cached":
+        for design in ("twice", "ten more"):
+            yield f"cached, prefers nothing, 40 items, {design}", lambda rng, design=design: cached(rng, 40, design)
+        yield "cached, prefers nothing, 450 items, twice", lambda rng: cached(rng, 450, "twice")
+    if name == "criteria":
+        yield "criteria, nothing planted, 40 texts", lambda rng: criteria_study(rng, "none", 0, 40)
+        yield "criteria, first +0.3 points, 40 texts", lambda rng: criteria_study(rng, "first", 0.3, 40)
+    if name == "unparsed":
+        for kind, size, loss in (
+            ("none", 0, "random"),
+            ("none", 0, "by score"),
+            ("first", 0.5, "random"),
+            ("first", 0.5, "none"),
+        ):
+            if loss == "none":
+                yield f"{kind} {size}, 40 items, twice, all parsed", options_cell("latent", kind, size, 40, "twice")
+            else:
+                yield (
+                    f"{kind} {size}, 40 items, twice, unparsed {loss}",
+                    lambda rng, kind=kind, size=size, loss=loss: lossy(rng, "latent", kind, size, 40, "twice", loss),
+                )
+
+
+def run_cell(name: str, make: Callable[..., Answers], studies: int, seed: int) -> None:
+    """Shares of studies: told anything; each question an effect (E) or equivalent (=); gate open; unparsed test."""
+    count: Counter[str] = Counter()
+    start = time.time()
+    for k in range(studies):
+        found: Verdicts = decide(make(np.random.default_rng([seed, k])), SMALLEST)
+        count["told"] += any(answer.verdict == "effect" for answer in found.questions.values())
+        count["gate"] += found.gate.p <= 0.05
+        count["unparsed"] += found.unparsed_p <= 0.05
+        for question, answer in found.questions.items():
+            count[f"{question} E"] += answer.verdict == "effect"
+            count[f"{question} ="] += answer.verdict == "equivalent"
+    rates = "  ".join(f"{key} {count[key] / studies:.3f}" for key in sorted(count, key=lambda key: key != "told"))
+    print(f"{name:<55} {rates}  ({studies} studies, {time.time() - start:.0f} s)", flush=True)
+
+
+# ------------------------------------------------------------------- a third part of question 2: any two orders' means
+def with_order_means(table: Cells) -> tuple[float, float, float]:
+    """(p of the gate as it is, p with the third part, p of the order means' own F)."""
+    cards = gates._cards(table)
+    n, k = table.n, len(table.contrasts)
+    orders, code = np.unique(table.shown, axis=0, return_inverse=True)
+    top = np.zeros((table.items, len(orders)))
+    own = table.by_item(table.score) / table.orders
+    top[table.item, code.ravel()] = table.score - own[table.item]
+    f_test = lean_test(top[np.lexsort(top.T)], np.ones(table.items))
+    if cards is None:
+        return 1.0, 1.0, f_test
+    card_orders = np.unique(np.concatenate([orders, cards.shown]), axis=0, return_inverse=True)[1].ravel()[
+        len(orders) :
+    ]
+    indicator = gates.centred((card_orders[:, None] == np.arange(len(orders))) * 1.0, cards.group)
+    sums, _ = gates.deal(dataclasses.replace(cards, contrast=np.concatenate([cards.contrast, indicator], axis=1)))
+    z = np.abs(gates.standardised(sums[:, n : n + k]))
+    third = gates.standardised(np.square(sums[:, n + k : -1]).sum(axis=1)[:, None])
+    p = {}
+    for name, mean in (("two", z.max(axis=1)), ("three", np.concatenate([z, third], axis=1).max(axis=1))):
+        parts = [np.round(x, 7) for x in (np.square(sums[:, :n]).sum(axis=1), mean, sums[:, -1])]
+        live = [gates.upper_p(x) / w for x, w in zip(parts, gates.WEIGHTS.values(), strict=True) if np.ptp(x) > 0]
+        p[name] = float(gates.upper_p(-np.round(np.min(live, axis=0), 9))[0]) if live else 1.0
+    return p["two"], p["three"], f_test
+
+
+def between_orders(studies: int) -> None:
+    """What a third part (the vector of order means) costs and gains: told anything, question 2 an effect."""
+    cells_of_power = [
+        ("first", 0.35, 40, "ten more"), ("first", 0.5, 40, "ten more"), ("first", 0.4, 40, "twice"),
+        ("turn", 0.25, 40, "ten more"), ("turn", 0.35, 40, "ten more"), ("turn", 0.25, 40, "twice"),
+        ("line", 0.4, 40, "ten more"), ("line", 0.55, 40, "ten more"), ("line, skewed", 0.5, 60, "ten more"),
+        ("cancel", 0.4, 40, "twice"), ("first, never 1", 0.6, 40, "twice"), ("first, never 1", 1.0, 40, "twice"),
+        ("none", 0.0, 40, "twice"),
+    ]  # fmt: skip
+    print(f"{'':<34} told: two, three   question 2: two, three", flush=True)
+    for kind, size, items, design in cells_of_power:
+        count = np.zeros(4)
+        for k in range(studies):
+            answers = study(np.random.default_rng([12, k]), "latent", kind, size, items, design)
+            found, table = decide(answers, SMALLEST), cells(answers)
+            two, three, f_test = with_order_means(table)
+            p1, p2 = found.questions["positions"].p, found.questions["mean"].p
+            smallest = 1 - (1 - p2) ** (1 / max(len(table.contrasts), 1))
+            p3 = 1 - (1 - min(smallest, f_test)) ** (len(table.contrasts) + 1)
+            count += (
+                two <= 0.05,
+                three <= 0.05,
+                two <= 0.05 and "mean" in holm({"positions": p1, "mean": p2}),
+                three <= 0.05 and "mean" in holm({"positions": p1, "mean": p3}),
+            )
+        print(f"{kind} {size}, {items} items, {design:<12}".ljust(36), np.round(count / studies, 3), flush=True)
+
+
+def accuracy(studies: int) -> None:
+    """p of many items by blocks against the p of 10,000 plain deals, where that is 0.005 to 0.15."""
+    limits = gates.MOST_GROUPS, gates.MOST_CARDS, gates.DEALS
+    differences = []
+    for k in range(studies):
+        answers = study(np.random.default_rng([9, k]), "latent", "first", 0.08, 450, "twice")
+        table = cells(answers)
+        blocks = gates.gate(table)
+        if not 0.005 < blocks.p < 0.15:
+            continue
+        gates.MOST_GROUPS, gates.MOST_CARDS, gates.DEALS = 10**9, 10**9, 10_000
+        plain = gates.gate(table)
+        gates.MOST_GROUPS, gates.MOST_CARDS, gates.DEALS = limits
+        differences.append(blocks.p - plain.p)
+        print(f"blocks {blocks.p:.4f}  plain {plain.p:.4f}", flush=True)
+    print(f"root mean square {np.sqrt(np.mean(np.square(differences))):.4f}, largest {np.abs(differences).max():.4f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+")
+    parser.add_argument("--studies", type=int, default=300)
+    parser.add_argument("--deals", type=int, default=499, help="random deals a study; the lab uses 1,999")
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    gates.DEALS = chosen.deals
+    for part in chosen.parts:
+        if part == "between":
+            between_orders(chosen.studies)
+        elif part == "accuracy":
+            accuracy(chosen.studies)
+        else:
+            for name, make in cell_list(part):
+                run_cell(name, make, chosen.studies, chosen.seed)
+
+
+if __name__ == "__main__":
+    main()
