@@ -176,9 +176,9 @@ def yaml_value(text: str, name: str) -> Any:
                 raise LabError(
                     f"{where}: nested deeper than {limits.MAX_DEPTH} levels, or too many values. Simplify it."
                 )
-            plain = isinstance(event, yaml.ScalarEvent) and event.implicit[0]
-            if plain and len(event.value) > limits.MAX_DIGITS and NUMBER.fullmatch(event.value):
-                raise LabError(f"{where}: a number of {len(event.value):,} digits. Put it in quotes if it is a text.")
+            text_of = event.value if isinstance(event, yaml.ScalarEvent) and event.implicit[0] else ""
+            if len(text_of) > limits.MAX_DIGITS and NUMBER.fullmatch(text_of):
+                raise LabError(f"{where}: a number of {len(text_of):,} digits. Put it in quotes if it is a text.")
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark

@@ -7,6 +7,7 @@ anew when a task takes too long. On macOS the memory limit is not enforced: the 
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -101,6 +102,7 @@ class Worker:
 
 
 WORKER = Worker()
+atexit.register(WORKER.close)
 
 
 def serve() -> None:

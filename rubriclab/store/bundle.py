@@ -32,6 +32,7 @@ from rubriclab.store.store import STATES, TEXTS, Store
 FORMAT = 2
 MAX_JSON = 20 * MB
 MAX_POSITIONS = 1_000
+CALL_TEXTS = ("key", "text", "finish", "error", "kind", "model", "sent", "note")
 # What each column may hold; anything else would falsify a result or not fit into the store.
 RANGES: Mapping[str, tuple[float, float]] = {
     "call": (0, 2**31 - 1), "slot": (0, 32_767), "repeat": (0, 32_767), "status": (0, len(Status) - 1),
@@ -258,7 +259,7 @@ def _calls(calls: pd.DataFrame, table: JudgmentTable, name: str) -> pd.DataFrame
             most = 32_767 if column == "attempt" else 2**31 - 1
             numbers = pd.to_numeric(known[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
             known[column] = np.where((numbers >= 0) & (numbers <= most), numbers, np.nan)
-    for column in set(known) & {"key", "text", "finish", "error", "kind", "model", "sent", "note"}:
+    for column in [name for name in CALL_TEXTS if name in known]:
         known[column] = known[column].astype(object).where(known[column].map(lambda cell: isinstance(cell, str)), None)
     if "asked" in known:
         known["asked"] = pd.to_datetime(known["asked"], errors="coerce").astype("datetime64[us]")

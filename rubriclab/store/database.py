@@ -54,6 +54,11 @@ DAMAGE = re.compile(
 LOG_ENTRY = re.compile(r"byte position (\d+)", re.IGNORECASE)
 FULL = re.compile(r"no space left|disk full|out of disk|file too large", re.IGNORECASE)
 
+
+class DamagedLog(LabError):
+    """The log beside a store's file is damaged; ``recover`` writes what stands before the damage into a new store."""
+
+
 _opened: dict[str, Database] = {}
 _opening = threading.Lock()
 
@@ -279,7 +284,8 @@ def in_words(path: str) -> Iterator[None]:
     except LabError:
         raise
     except (duckdb.Error, OSError) as fault:
-        raise LabError(_words(path, fault)) from fault
+        kind = DamagedLog if DAMAGE.search(str(fault)) and "wal" in str(fault).lower() else LabError
+        raise kind(_words(path, fault)) from fault
 
 
 def _words(path: str, fault: Exception) -> str:

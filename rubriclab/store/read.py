@@ -70,7 +70,7 @@ def judgment_frame(columns: pa.Table) -> tuple[pd.DataFrame, np.ndarray | None]:
     return pd.DataFrame({name: values[name] for name in JUDGMENT_COLUMNS}, copy=False), probabilities
 
 
-def _matrix(lists: Any) -> np.ndarray | None:
+def _matrix(lists: Any) -> Any:
     """(rows, longest list) with NaN where a list is missing or shorter; None where all are missing."""
     if len(lists) == lists.null_count:
         return None
@@ -259,8 +259,9 @@ def item(database: Database, run: RunInfo, item: int) -> dict[str, Any]:
     )
     if frame is None:
         raise LabError(f"“{run.name}” has no item {item}.")
-    texts = {"response": "", "instruction": "", "reference": "", "columns": {}} | json.loads(frame.pop("texts") or "{}")
-    return frame | {"ratings": json.loads(frame["ratings"])} | texts
+    texts = {"response": "", "instruction": "", "reference": "", "columns": {}}
+    texts |= json.loads(frame.pop("texts") or "{}")
+    return {**frame, "ratings": json.loads(frame["ratings"]), **texts}
 
 
 def _first_row(frame: pd.DataFrame) -> dict[str, Any] | None:

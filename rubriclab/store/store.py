@@ -20,7 +20,7 @@ from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import ITEM_COLUMNS, Condition, JudgmentTable
 from rubriclab.model.text import LabError, digest, shorten, storable
 from rubriclab.store import read
-from rubriclab.store.database import Database, insert, now, open_database, recover
+from rubriclab.store.database import DamagedLog, Database, insert, now, open_database, recover
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
@@ -77,10 +77,18 @@ class Store:
                 )
         return store
 
-    @staticmethod
-    def recover(path: str | Path, target: str | Path) -> int:
-        """As ``database.recover``: what stands before the damage in a log, as a new store."""
-        return recover(path, target)
+    @classmethod
+    def save_copy(cls, path: str | Path, target: str | Path) -> int | None:
+        """A whole copy of a store; of one with a damaged log what stands before the damage. Raises LabError.
+
+        Returns None for a whole copy, else the byte at which the log was cut. The store itself stays as it is.
+        """
+        try:
+            with cls.open(path, read_only=True) as store:
+                store.backup(target)
+        except DamagedLog:
+            return recover(path, target)
+        return None
 
     @property
     def path(self) -> str:
@@ -468,7 +476,7 @@ def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
 def _calls_of(table: JudgmentTable) -> list[int]:
     """Calls by condition, where the table does not say how many were planned."""
     calls = table.rows.drop_duplicates(["condition", "call"])["condition"].to_numpy()
-    return np.bincount(calls, minlength=len(table.conditions)).tolist()
+    return [int(number) for number in np.bincount(calls, minlength=len(table.conditions))]
 
 
 def _clean(value: Any) -> Any:

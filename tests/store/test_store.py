@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -243,8 +244,6 @@ def test_a_second_process_is_told_who_has_the_store(tmp_path: Path) -> None:
         new_run(store)
         code = f"from rubriclab.store.store import Store\nStore.open({str(path)!r})"
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-        import os
-
         assert f"is open in process {os.getpid()}" in other.stderr
         assert "--store" in other.stderr
 
@@ -293,6 +292,14 @@ def test_a_backup_is_a_store(store: Store, tmp_path: Path) -> None:
         assert other.dataset(other.run(run).dataset) == DATA
     with pytest.raises(LabError, match="nothing is overwritten"):
         store.backup(copy)
+
+
+def test_a_run_without_judgments_is_a_table_too(store: Store) -> None:
+    run = new_run(store)
+    table = store.table(run)
+    assert (len(table.rows), len(table.items), table.probabilities) == (0, 2, None)
+    assert store.judgments(run).empty
+    assert Store.save_copy(store.path, Path(store.path).with_name("copy.duckdb")) is None
 
 
 def test_a_file_removed_while_open_is_told_and_its_content_kept(tmp_path: Path) -> None:
@@ -351,7 +358,9 @@ def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(tmp_path: Path
     with pytest.raises(LabError, match=r"log of .* is damaged .*--backup saved.duckdb"):
         Store.open(path)
     saved = tmp_path / "saved.duckdb"
-    assert 0 < Store.recover(path, saved) < len(content)
+    cut = Store.save_copy(path, saved)
+    assert cut is not None
+    assert 0 < cut < len(content)
     assert log.read_bytes() == content  # the damaged ones stay as they are
     with Store.open(saved) as store:
         calls = store.table(store.runs()[0].id).rows["call"].tolist()
