@@ -1,0 +1,167 @@
+"""The embedded judge on its real weights: fetched for real, asked for real."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rubriclab.judges.kinds import open_judge
+from rubriclab.judges.probe import test_judge as ask_once
+from rubriclab.judges.weights import CATALOGUE, model_file, sha256_of
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Ordering, Reply
+from rubriclab.model.orders import balanced
+from rubriclab.model.text import LabError
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+NAME = "smollm2-135m"
+JUDGE = JudgeSettings(name="embedded", kind="embedded", model=NAME)
+DESCRIPTIONS = (
+    "Ignores the question.",
+    "Touches on it, mostly wrong.",
+    "Answers a part of it.",
+    "Answers it with small gaps.",
+    "Answers it fully and clearly.",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def real_weights() -> Iterator[Path]:
+    """The weights, fetched if need be; no network is a skip, but a failure with CI=true."""
+    try:
+        yield model_file(NAME)
+    except LabError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+
+
+def calls(items: int = 2) -> list[Call]:
+    """All balanced orders of so many items, item by item, as a run sends them."""
+    made = []
+    for item in range(items):
+        for shown in balanced((1, 2, 3, 4, 5)):
+            listed = "\n".join(f"Score {score}: {DESCRIPTIONS[score - 1]}" for score in shown)
+            prompt = (
+                f"###Task Description:\nScore the response.\n\n###The instruction to evaluate:\nHow do I boil {item + 3} "
+                "eggs?\n\n###Response to evaluate:\nPut them into boiling water and wait for eight minutes.\n\n"
+                f"###Score Rubrics:\n{listed}\n\nAnswer with the score only:"
+            )
+            made.append(
+                Call(
+                    key=f"{item}-{shown}",
+                    condition=0,
+                    items=(item,),
+                    ordering=Ordering(shown, tuple(map(str, shown))),
+                    repeat=0,
+                    messages=({"role": "user", "content": prompt}, {"role": "assistant", "content": "The score is "}),
+                    template="score.v1",
+                    scores=(1, 2, 3, 4, 5),
+                    max_tokens=2,
+                )
+            )
+    return made
+
+
+async def ask_all(asked: list[Call], judge: JudgeSettings = JUDGE) -> list[Reply]:
+    asker = await open_judge(judge)
+    try:
+        return await asyncio.gather(*(asker.ask(call) for call in asked))
+    finally:
+        await asker.close()
+
+
+def test_the_weights_are_those_of_the_catalogue(real_weights: Path) -> None:
+    assert sha256_of(real_weights) == CATALOGUE[NAME].sha256
+
+
+def test_twenty_calls_give_the_probability_of_every_label() -> None:
+    asked = calls()
+    replies = asyncio.run(ask_all(asked))
+    first: Counter[bool] = Counter()
+    for call, reply in zip(asked, replies, strict=True):
+        assert reply.error == ""
+        assert reply.model == f"{NAME}@b179c9523d0e"
+        chances: Counter[str] = Counter()
+        for token, logprob in reply.top:
+            chances[token.strip()] += 2.718281828**logprob
+        shares = [chances[label] for label in call.ordering.labels]
+        assert min(shares) > 0
+        assert 0.8 < sum(shares) <= 1.001
+        first[max(range(5), key=lambda p: shares[p]) == 0] += 1
+    # By chance the first position would be the likeliest in four of twenty.
+    assert first[True] >= 8
+    # One prompt of an item is read whole; the others find its beginning there.
+    read_whole = sum((reply.cached or 0) < 0.4 * (reply.tokens_in or 1) for reply in replies)
+    assert read_whole <= 4
+
+
+def test_temperature_zero_gives_one_and_the_same_answer() -> None:
+    call = calls(1)[0]
+    replies = asyncio.run(ask_all([replace(call, key=str(n)) for n in range(3)]))
+    assert len({reply.text for reply in replies}) == 1
+
+
+def test_two_judges_of_two_loops_share_one_server() -> None:
+    results: dict[int, list[str]] = {}
+
+    def run(number: int) -> None:
+        results[number] = [reply.text for reply in asyncio.run(ask_all(calls(1)))]
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+    assert len(results[0]) == 10
+    assert results[0] == results[1]
+
+
+def test_too_long_a_prompt_is_a_fault_of_the_call() -> None:
+    judge = JUDGE.model_copy(update={"options": {"context": 256}})
+    call = calls(1)[0]
+    long = ({"role": "user", "content": call.messages[0]["content"] + " and so on" * 200},)
+    (reply,) = asyncio.run(ask_all([replace(call, messages=long)], judge))
+    assert (reply.kind, reply.retryable) == ("context_overflow", False)
+
+
+def test_a_file_of_one_s_own_and_its_hash(real_weights: Path, tmp_path: Path) -> None:
+    own = JUDGE.model_copy(update={"model": "mine", "options": {"path": str(real_weights)}})
+    (reply,) = asyncio.run(ask_all(calls(1)[:1], own))
+    assert reply.model == f"{real_weights.stem}@b179c9523d0e"
+    other = own.model_copy(update={"options": {"path": str(real_weights), "sha256": "0" * 64}})
+    with pytest.raises(LabError, match="has the sha256 b179"):
+        asyncio.run(ask_all(calls(1)[:1], other))
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(real_weights.read_bytes()[:5_000_000])
+    with pytest.raises(LabError, match="cut short"):
+        asyncio.run(ask_all(calls(1)[:1], own.model_copy(update={"options": {"path": str(cut)}})))
+
+
+def test_it_passes_its_own_test() -> None:
+    report = ask_once(JUDGE)
+    assert report.ok
+    assert report.probabilities
+    assert report.score is not None
+
+
+def test_the_interpreter_ends_cleanly_while_it_answers() -> None:
+    script = (
+        "import threading, asyncio, time\n"
+        "from tests.integration.test_embedded_real import ask_all, calls\n"
+        "threading.Thread(target=lambda: asyncio.run(ask_all(calls(3))), daemon=True).start()\n"
+        "time.sleep(4)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
