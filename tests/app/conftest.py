@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], AppTest]]:
     """``lab("setup")``: a visit that stands on that page. All visits of a test share one server's store and runs."""
     monkeypatch.setenv(state.STORE_VARIABLE, str(tmp_path / "lab.duckdb"))
-    st.cache_resource.clear()
+    state._table.clear()  # kept by run and revision, which another test's store may have too
+    state._findings.clear()
     st.cache_data.clear()
 
     def visit(page: str = "home", **query: str) -> AppTest:
@@ -33,8 +34,6 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
     yield visit
     state.manager().stop_all(seconds=20)
     state.store().close()
-    state.examples().close()
-    st.cache_resource.clear()
 
 
 def healthy(app: AppTest) -> AppTest:
