@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -335,8 +335,6 @@ class _Rows:
 
 def _with_groups(items: list[Item], cells: Mapping[str, list[str]]) -> list[Item]:
     """Items under several criteria share a block, answers to one instruction a prompt, where no column says so."""
-    from dataclasses import replace
-
     if "block" not in cells and len({item.item_id for item in items}) < len(items):
         items = [replace(item, block=item.item_id) for item in items]
     instructions = {item.instruction for item in items if item.instruction}
