@@ -276,8 +276,13 @@ def asked(store: Store, plan: Any, *, progress: Callable[[Snapshot], None] | Non
                 return str(running.id)
     except KeyboardInterrupt:
         running.pause("stopped by Ctrl-C")
-        with contextlib.suppress(KeyboardInterrupt):
+        try:
             running.wait(60)
+        except KeyboardInterrupt:
+            # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it closes.
+            running.cancel()
+            with contextlib.suppress(KeyboardInterrupt):
+                running.wait(10)
         raise
     return str(running.id)
 

@@ -26,7 +26,7 @@ BUDGETS = {
     "cli": 650,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 18_000, 10_000, 200
+PRODUCT, TESTS, README = 19_500, 10_000, 200
 
 MAY_IMPORT = {
     "model": set(),

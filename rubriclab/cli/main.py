@@ -36,6 +36,7 @@ def command_line() -> App:
     app = App(
         name="rubriclab",
         version=__version__,
+        suppress_keyboard_interrupt=False,
         help="Does your LLM judge read the rubric, or the order it is in? Measure it on your own data.",
         help_epilogue="Exit codes: 0 done, 1 something you can mend, 2 wrong arguments, 3 stopped before its end.",
     )

@@ -64,8 +64,8 @@ def gate(cells: Cells, progress: Progress | None = None) -> Gate:
     if not p:
         return Gate(deals=len(sums), exact=exact)
     together = upper_p(-np.round(np.min([p[name] / WEIGHTS[name] for name in p], axis=0), 9))
-    found = {name: float(p[name][0]) if name in p else 1.0 for name in WEIGHTS}
-    return Gate(float(together[0]), found, len(sums), exact, float(together.min()))
+    by_part = {name: float(p[name][0]) if name in p else 1.0 for name in WEIGHTS}
+    return Gate(float(together[0]), by_part, len(sums), exact, float(together.min()))
 
 
 def unparsed(answers: Answers, progress: Progress | None = None) -> float:
