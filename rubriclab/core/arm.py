@@ -182,7 +182,7 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
         rank = {name: k for k, name in enumerate(names)}
         target = np.array([rank.get(str(name), -1) for name in run.items["criterion"].iloc[item_code]], dtype=np.int64)
     shown = shown_table([run.orderings[k] for k in order_code], names, condition.positions or len(names))
-    ranked = np.lexsort(shown.T[::-1])
+    ranked = by_shown(shown)
     shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
 
     value = rows["score"].astype(np.float64)
@@ -200,6 +200,11 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
         np.where(ok, value, np.nan), rows["expected"].astype(np.float64), rows["mass"].astype(np.float64), probabilities,
         rows["call"], rows["slot"], rows["repeat"], rows["status"],
     )  # fmt: skip
+
+
+def by_shown(shown: Ints) -> Ints:
+    """(orders,): the orders sorted by what they show, so that no number hangs on their codes."""
+    return np.lexsort(shown.T[::-1])
 
 
 def scale_names(scores: tuple[float, ...]) -> tuple[float | int, ...]:

@@ -15,11 +15,11 @@ from scipy import special
 
 from rubriclab.core.intervals import Bounded, Student, Wilson
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Floats, Ints, by_content, sum_by
+from rubriclab.stats.resample import Floats, Ints
 
 Rule = Callable[["Estimate", float], tuple[float, float]]
 Units = NDArray[Any]
-SIGNS = 2_000
+DRAWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,28 +152,24 @@ def jackknife(
 
 
 def simultaneous(estimates: Sequence[Estimate], level: float = 0.95) -> float:
-    """The level at which single intervals hold all at once: the largest |t| under random signs of units' influence.
+    """The level at which single intervals hold all at once, to four digits.
 
-    A wild bootstrap of the largest of several means (Wu 1986; Romano and Wolf 2005). Units are taken in the order of
-    their influence, so that no name reaches the draws. More than 2,000 units are first summed in random groups.
+    The largest |t| of jointly normal numbers that are correlated as the units' influence says (Hothorn, Bretz and
+    Westfall 2008, Simultaneous Inference in General Parametric Models), drawn DRAWS times. Random signs of the units
+    instead (a wild bootstrap) are bounded where few units bear on a number: a table of 5 x 5 shares then held at once in
+    0.80 to 0.95 of studies of 15 to 100 items, of 9 x 9 in 0.62 to 0.92; so it is 0.92 to 1.0, and 0.83 to 0.97.
     """
     usable = [e for e in estimates if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:
         return level
     first = usable[0].unit
-    if all(e.unit is first for e in usable):
-        every, codes = first, [np.arange(len(first))] * len(usable)
-    else:
-        every = np.unique(np.concatenate([e.unit for e in usable]))
-        codes = [np.searchsorted(every, e.unit) for e in usable]
-    names = len(every)
-    part = np.zeros((names, len(usable)), dtype=np.float64)
-    for k, (e, code) in enumerate(zip(usable, codes, strict=True)):
-        part[code, k] = e.influence / (e.units * e.error)
-    part = part[by_content(part)]
-    rng = np.random.default_rng(0)
-    if names > SIGNS:
-        part = sum_by(rng.integers(0, SIGNS, names), part * rng.choice([-1.0, 1.0], (names, 1)), SIGNS)
-    signs = rng.choice([-1.0, 1.0], (SIGNS, len(part)))
-    t = float(np.quantile(np.abs(signs @ part).max(axis=1), level))
-    return max(level, float(2 * special.ndtr(t) - 1))
+    every = first if all(e.unit is first for e in usable) else np.unique(np.concatenate([e.unit for e in usable]))
+    part = np.zeros((len(every), len(usable)))
+    for k, e in enumerate(usable):
+        part[slice(None) if e.unit is every else np.searchsorted(every, e.unit), k] = e.influence / (e.units * e.error)
+    square = part.T @ part
+    size = np.sqrt(np.diag(square))
+    root = np.linalg.cholesky(square / size / size[:, None] + 1e-8 * np.eye(len(usable)))  # shares sum to 1
+    normal = np.random.default_rng(0).standard_normal((DRAWS, len(usable)))
+    t = float(np.quantile(np.abs(normal @ root.T).max(axis=1), level))
+    return max(level, round(float(2 * special.ndtr(t) - 1), 4))

@@ -191,10 +191,10 @@ def extremes(
     if not np.isfinite(whole).all():
         return None
     if modelled:
-        rank = np.argsort(np.argsort(np.round(whole, 9), kind="stable"), kind="stable")
+        rank = np.argsort(np.argsort(rounded_ties(whole), kind="stable"), kind="stable")
         high, low = rank, len(rank) - 1 - rank
     else:
-        high, low = (shown[often[int(end(np.round(whole, 9)))]] for end in (np.argmax, np.argmin))
+        high, low = (shown[often[int(end(rounded_ties(whole)))]] for end in (np.argmax, np.argmin))
     halves = np.stack([_half(len(top), rng) for _ in range(SPLITS)])
     folds = np.concatenate([halves, 1.0 - halves])  # the i-th and the i + SPLITS-th: one split
     signs = rng.choice([-1.0, 1.0], size=(DRAWS, len(top)))
@@ -261,10 +261,15 @@ def _by_position(
     return np.stack([top for top, _ in parts]), np.stack([bottom for _, bottom in parts])
 
 
+def rounded_ties(means: Floats) -> Floats:
+    """Means that differ by rounding errors alone become equal, so that these do not choose between two orders."""
+    return np.round(means, 9)
+
+
 def ends(chosen: Floats, valued: Floats) -> Floats:
-    """The highest and the lowest entry of each row of ``chosen``, compared in ``valued``."""
-    row = np.arange(len(chosen))
-    return np.asarray(valued[row, chosen.argmax(axis=1)] - valued[row, chosen.argmin(axis=1)])
+    """The highest and the lowest entry of each row of ``chosen``, compared in ``valued``; of ties (1e-9) the first."""
+    row, settled = np.arange(len(chosen)), rounded_ties(chosen)
+    return np.asarray(valued[row, settled.argmax(axis=1)] - valued[row, settled.argmin(axis=1)])
 
 
 def _ends_of_positions(scores: Floats) -> Callable[[Floats, Floats], Floats]:
@@ -272,7 +277,7 @@ def _ends_of_positions(scores: Floats) -> Callable[[Floats, Floats], Floats]:
     apart = scores - scores[::-1]
 
     def compare(chosen: Floats, valued: Floats) -> Floats:
-        rank = chosen.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+        rank = rounded_ties(chosen).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
         return np.asarray(np.einsum("km,km->k", apart[rank], valued))
 
     return compare

@@ -132,4 +132,4 @@ def neighbours(arm: Arm) -> Iterator[Row]:
         p = float(2 * special.stdtr(len(unit) - 1, -abs(t)))
         test = ("t", p) if np.isfinite(p) else None
         counts = {"n": len(present), "by_criterion": fitted.by_criterion}
-        yield Row("carryover", estimate, {"target": name}, test=test, counts=counts)
+        yield Row("carryover", estimate, {"before": name}, test=test, counts=counts)

@@ -129,7 +129,7 @@ def bias_costs(arm: Arm, table: Floats) -> Iterator[Row]:
     """The paper's Bias Cost of the design's own orders, of the ascending and the descending one, and the least of all."""
     n = arm.positions
     ascending = np.arange(n)
-    orders = [tuple(shown) for shown in arm.shown.tolist() if shown[0] >= 0] if not arm.condition.drawn else []
+    orders = [tuple(shown) for shown in arm.shown.tolist() if shown[0] >= 0]
     wanted = list(dict.fromkeys([*orders[:MOST_ORDERS], tuple(ascending.tolist()), tuple(ascending[::-1].tolist())]))
     missing_why = "single_order" if arm.single_order else "missing_cells"
     counts = {"n": int(arm.counts.sum())}

@@ -107,22 +107,24 @@ def largest_gap(arm: Arm) -> Row:
 def single_scores(arm: Arm) -> Iterator[Row]:
     """How far two scores of one item lie apart in different orders, in the same order, and how much of it is the order's.
 
-    By text, each counts once whatever its calls; ``from``: the strategy whose repeats size the noise.
+    By text, each counts once whatever its calls; all three over the same texts where ENOUGH of them know their noise.
+    ``from``: the strategy whose repeats size the noise.
     """
     apart, own = changes(arm)
     same, source = noise_of(arm, own)
     known = np.isfinite(apart - same) if source else np.isfinite(apart)
-    if not known.any() and np.isfinite(own).any():
-        yield Row("order_change", missing("single_order" if arm.single_order else "no_two_orders"))
-        yield _over_texts(arm, "repeat_change", own, arm.condition.strategy)
-        yield Row("order_excess", missing("single_order" if arm.single_order else "no_two_orders"))
-        return
     nothing = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "no_two_orders"
+    if not known.any() and np.isfinite(own).any():
+        yield Row("order_change", missing(nothing), counts={"n": 0})
+        yield _over_texts(arm, "repeat_change", own, arm.condition.strategy)
+        yield Row("order_excess", missing(nothing), counts={"n": 0})
+        return
     if not known.any():
         for measure in ("order_change", "repeat_change", "order_excess"):
-            yield Row(measure, missing(nothing))
+            yield Row(measure, missing(nothing), counts={"n": 0})
         return
-    yield _over_texts(arm, "order_change", np.where(known, apart, np.nan))
+    few = known.sum() < ENOUGH * arm.texts
+    yield _over_texts(arm, "order_change", apart if few else np.where(known, apart, np.nan))
     if not source:
         yield Row("repeat_change", missing("no_repeats"))
         yield Row("order_excess", missing("no_repeats"))
@@ -184,5 +186,5 @@ def spread(arm: Arm) -> Row:
     kept = arm.rows
     values = within_item_sd(arm.item[kept], arm.value[kept], arm.items)
     if not np.isfinite(values).any():
-        return Row("within_item_sd", missing("no_repeats" if arm.ok.any() else "nothing_parsed"))
+        return Row("within_item_sd", missing("no_repeats" if arm.ok.any() else "nothing_parsed"), counts={"n": 0})
     return _over_texts(arm, "within_item_sd", _by_text(arm, values))
