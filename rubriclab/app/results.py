@@ -314,11 +314,14 @@ def _clicked(key: str) -> None:
         return
     of = points[0].get("customdata") or {}
     of = of[0] if isinstance(of, list) else of
+    # The filters are not drawn yet: what they begin with has to stand in the address too.
     for name in FILTERS:
         st.session_state.pop(name, None)
+        st.query_params.pop(name, None)
     for name, part in (("score", "score"), ("position", "position"), ("criterion", "target")):
         if part in of:
-            st.session_state[name] = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
+            value = f"{of[part]:g}" if isinstance(of[part], int | float) else str(of[part])
+            st.session_state[name] = st.query_params[name] = value
     st.session_state["tab"] = "Judgments"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,3 +139,8 @@ def items_frame(ids: Sequence[str], prompts: int | None) -> pd.DataFrame:
 
 def findings(table: JudgmentTable) -> Findings:
     return Findings(Judgments(table))
+
+
+def renamed(table: JudgmentTable, run: str) -> JudgmentTable:
+    """The table as a run with this id."""
+    return replace(table, run=run)
