@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
 
@@ -46,34 +46,6 @@ class Answers:
         return np.asarray((self.code >= 0).all(axis=1))
 
 
-def choices(
-    score: ArrayLike,
-    order: ArrayLike,
-    orders: ArrayLike,
-    unit: ArrayLike | None = None,
-    points: ArrayLike | None = None,
-    drawn: bool = False,
-) -> Answers:
-    """Answers from a table of codes into ``points``, NaN unparsed: (items, slots) of options chosen, or (texts, slots,
-    criteria) of what criteria got.
-
-    ``order`` (items, slots) or (slots,): indexes into ``orders`` (m, n). ``points``: 1..n where left out.
-    """
-    code = np.nan_to_num(np.asarray(score, dtype=np.float64), nan=-1.0).astype(np.int64)
-    items, slots = code.shape[:2]
-    shown = np.asarray(orders, dtype=np.int64)
-    return Answers(
-        item=np.repeat(np.arange(items), slots),
-        order=np.broadcast_to(np.asarray(order, dtype=np.int64), (items, slots)).ravel(),
-        code=code.reshape(items * slots, -1),
-        orders=shown,
-        unit=np.arange(items) if unit is None else np.unique(np.asarray(unit), return_inverse=True)[1],
-        points=np.arange(1.0, shown.shape[1] + 1) if points is None else np.asarray(points, dtype=np.float64),
-        drawn=drawn,
-        criteria=code.ndim == 3,
-    )
-
-
 def from_arms(arms: Sequence[Arm]) -> Answers:
     """The calls of one judge, data set and variant: its arms, which differ in their ordering strategy alone.
 
@@ -82,38 +54,31 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     """
     fixed = [arm for arm in arms if not arm.condition.drawn]
     drawn = [arm for arm in arms if arm.condition.drawn]
-    chosen = fixed if len({row for arm in fixed for row in map(tuple, arm.shown.tolist())}) > 1 or not drawn else drawn
+    chosen = drawn if drawn and len(_orders_of(fixed)) < 2 else fixed
     calls = [
-        _calls_of_options(arm) if arm.condition.reorder == "options" else _calls_of_criteria(arm) for arm in chosen
+        _calls_of_criteria(arm) if arm.condition.reorder == "criteria" else _calls_of_options(arm) for arm in chosen
     ]
-    offsets = np.cumsum([0, *(len(arm.shown) for arm in chosen)])
+    starts = np.cumsum([0, *(len(arm.shown) for arm in chosen[:-1])])
     item = np.concatenate([part[0] for part in calls])
-    order = np.concatenate([part[1] + offset for part, offset in zip(calls, offsets[:-1], strict=True)])
+    order = np.concatenate([part[1] + start for part, start in zip(calls, starts, strict=True)])
     code = np.concatenate([part[2] for part in calls])
     orders = np.concatenate([arm.shown for arm in chosen])
-    full = {
-        row
-        for arm in chosen
-        if is_full(arm.shown) and not arm.condition.drawn
-        for row in map(tuple, arm.shown.tolist())
-    }
-    wanted = np.array([row[0] >= 0 and (not full or tuple(row) in full) for row in orders.tolist()], dtype=bool)
-    kept = wanted[order]
-    run = chosen[0].run
+    wanted = orders[:, 0] >= 0
+    if full := _orders_of([arm for arm in chosen if not arm.condition.drawn and is_full(arm.shown)]):
+        wanted = np.array([tuple(row) in full for row in orders.tolist()])
+    kept, run = wanted[order], chosen[0].run
     items, item = distinct(item[kept], len(run.items))
+    unit = distinct(run.unit_of_item[items], len(run.unit_names))[1]
     widest = max(chosen, key=lambda arm: (len(arm.shown), -arm.code))
+    of_criteria = widest.condition.reorder == "criteria"
     return Answers(
-        item=item,
-        order=(np.cumsum(wanted) - 1)[order[kept]],
-        code=code[kept],
-        orders=orders[wanted],
-        unit=distinct(run.unit_of_item[items], len(run.unit_names))[1],
-        points=widest.scores,
-        drawn=widest.condition.drawn,
-        criteria=widest.condition.reorder == "criteria",
-        unit_kind=widest.unit_kind,
-        condition=widest.code,
-    )
+        item, order[kept], code[kept], orders, unit, widest.scores, widest.condition.drawn, of_criteria,
+        widest.unit_kind, widest.code,
+    )  # fmt: skip
+
+
+def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
+    return {tuple(row) for arm in arms for row in arm.shown.tolist()}
 
 
 def _calls_of_options(arm: Arm) -> tuple[Ints, Ints, Ints]:
@@ -140,7 +105,7 @@ def line(orders: Ints) -> Floats:
     """(m,): how far each order ascends: 1 ascending, -1 descending, linear in between."""
     middle = (orders.shape[1] - 1) / 2
     centred = np.arange(orders.shape[1]) - middle
-    slope = ((orders - middle) * centred).sum(axis=1) / np.square(centred).sum()
+    slope = ((orders - middle) * centred).sum(axis=1) / max(np.square(centred).sum(), FLAT)
     return np.asarray(np.round(slope, 12))
 
 
@@ -250,16 +215,6 @@ class Cells:
     def score(self) -> Floats:
         """(cells,): mean score, in points."""
         return np.asarray((self.mean * self.weights).sum(axis=1))
-
-    @cached_property
-    def noise(self) -> Floats:
-        """(cells,): share of scores that change when the same order is asked again; 0 where it was asked once."""
-        return np.where(self.count > 1, 1 - self.same, 0.0)
-
-    @cached_property
-    def repeated(self) -> Floats:
-        """(items,): orders asked twice or more."""
-        return self.by_item((self.count > 1).astype(np.float64))
 
 
 def cells(answers: Answers) -> Cells:

@@ -20,7 +20,7 @@ from scipy import special
 from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import Estimate, ratio
 from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
-from rubriclab.core.intervals import Reach
+from rubriclab.core.intervals import FEW_MOVED, Reach
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, sum_by
 
@@ -101,16 +101,11 @@ def decide(
     span = float(np.ptp(answers.points))
 
     lack = _lack(table, usable)
-    if lack:
-        sizes = {name: Size(why=lack) for name in QUESTIONS}
-    else:
-        sizes = {
-            "positions": _positions(table, usable, span),
-            "mean": _mean(table, span),
-            "single": Size(p=passed.p, why="one_order_an_item")
-            if table.one_order_an_item
-            else _single(table, passed.p),
-        }
+    sizes = {name: Size(why=lack) for name in QUESTIONS}
+    if not lack:
+        sizes |= {"positions": _positions(table, usable, span), "mean": _mean(table, span)}
+        one_each = Size(p=passed.p, why="one_order_an_item")
+        sizes["single"] = one_each if table.one_order_an_item else _single(table, passed.p)
     limits = {"positions": smallest.mean * step if table.criteria else smallest.share}
     limits |= {"mean": smallest.mean * step, "single": smallest.single}
     blocked = "unfinished" if not finished else "unparsed_by_order" if unparsed_p <= ALPHA else ""
@@ -162,17 +157,21 @@ def _answer(
             verdict = "equivalent"
     if rejected and verdict == "undecided" and size.why != "one_order_an_item":
         verdict = "effect"
-    more = dict(size.more)
-    more["units_needed"] = units_needed(smallest, size.reach)
-    more["more_units"] = _more_units(size, smallest, units, more["units_needed"]) if verdict == "undecided" else None
+    needed = units_needed(smallest, size.reach)
+    more_units = _more_units(size, smallest, units, needed) if verdict == "undecided" else None
+    more = {**size.more, "units_needed": needed, "more_units": more_units}
     if question == "positions" and not rejected:
         more["outside"] = []
-    if verdict == "undecided" or not np.isfinite(high):
-        few = "too_few_units" if not np.isfinite(high) else "few_deals" if few_deals else ""
-        any_prompt = "any_prompt" if more.get("noise") == "all" and size.low > 0 and not rejected else ""
-        reasons = blocked, size.why, few, any_prompt, NOISE[more.get("noise", "all")]
-    else:
-        reasons = ("", "", "", "", NOISE[more.get("noise", "all")])
+    noise = more.get("noise", "all")
+    any_prompt = noise == "all" and question == "single" and size.low > 0 and not rejected
+    lacking = (
+        size.why,
+        "" if np.isfinite(high) else "too_few_units",
+        "few_deals" * few_deals,
+        "any_prompt" * any_prompt,
+    )
+    decided = verdict != "undecided" and np.isfinite(high)
+    reasons = (*(() if decided else (blocked, *lacking)), NOISE[noise])
     why = next((reason for reason in reasons if reason), "")
     return Answer(question, size.value, low, high, rejected, verdict, size.p, smallest, why, more)
 
@@ -187,14 +186,18 @@ def units_needed(smallest: float, reach: float) -> int:
 
 
 def _more_units(size: Size, smallest: float, units: int, needed: int) -> int | None:
-    """About how many more units would decide, if the size stays and intervals shrink with their root."""
+    """About how many more units would decide, if the size stays: an effect, or equivalent, whichever is nearer.
+
+    Intervals shrink with the root of the units; with their number where hardly any moved (Clopper and Pearson's bound).
+    """
     if not np.isfinite(size.high):
         return max(MIN_UNITS, needed) - units if units < max(MIN_UNITS, needed) else None
+    power = 1 if size.few_moved else 2
     times = []
     if size.value > 0 and np.isfinite(size.low):
-        times.append(((size.value - size.low) / size.value) ** 2)
+        times.append(((size.value - size.low) / size.value) ** power)
     if size.value < smallest:
-        times.append(max(((size.high - size.value) / (smallest - max(size.value, 0.0))) ** 2, needed / units))
+        times.append(max(((size.high - size.value) / (smallest - max(size.value, 0.0))) ** power, needed / units))
     return max(1, int(np.ceil(units * (max(min(times), 1.1) - 1)))) if times else None
 
 
@@ -215,6 +218,7 @@ class Size:
     p: float = float("nan")
     reach: float = 1.0
     most: float = float("inf")
+    few_moved: bool = False
     why: str = ""
     more: dict[str, Any] = field(default_factory=dict)
 
@@ -242,7 +246,8 @@ def _positions(table: Cells, usable: NDArray[np.bool_], span: float) -> Size:
         "v": v,
         "v_without_noise": v_without_noise,
     }
-    return Size(abs(leans[largest].value), low, high, lean_test(top, bottom[:, 0]), most, most, more=more)
+    p, few = lean_test(top, bottom[:, 0]), _few_moved(leans[largest])
+    return Size(abs(leans[largest].value), low, high, p, most, most, few, more=more)
 
 
 def lean_test(top: Floats, bottom: Floats) -> float:
@@ -299,7 +304,9 @@ def _mean(table: Cells, span: float) -> Size:
         "contrasts": {name: (e.value, *ends) for (name, e), ends in zip(estimates.items(), intervals, strict=True)},
         "bands": dict(zip(estimates, bands, strict=True)),
     }
-    return Size(abs(estimates[larger].value), low, high, float(1 - (1 - p.min()) ** len(p)), reach, span, more=more)
+    few = _few_moved(estimates[larger])
+    smallest_p = float(1 - (1 - p.min()) ** len(p))
+    return Size(abs(estimates[larger].value), low, high, smallest_p, reach, span, few, more=more)
 
 
 def _slope_over_items(table: Cells, contrast: Floats, span: float) -> Estimate:
@@ -325,21 +332,22 @@ def _single(table: Cells, p: float) -> Size:
     The noise of an order asked once is unknown and counts as none: then the number is an upper one only.
     """
     several = table.orders > 1
-    noise = table.by_item(table.noise)
+    changed = table.by_item(np.where(table.count > 1, 1 - table.same, 0.0))
+    repeated = table.by_item((table.count > 1) * np.ones(len(table.count)))
     flips = 1 - table.cross
-    beyond = (flips - noise / table.orders)[several]
+    beyond = (flips - changed / table.orders)[several]
     top, bottom = _unit_sums(table.unit[several], beyond[:, None], np.ones((len(beyond), 1)))
     estimate = _estimate(top[:, 0], bottom[:, 0], 1.0)
-    again = several & (table.repeated > 0)
-    every = bool((table.repeated == table.orders)[several].all())
+    again = several & (repeated > 0)
+    every = bool((repeated == table.orders)[several].all())
     low, high = estimate.interval()
     more = {
         "flips": float(flips[several].mean()),
-        "own_noise": float((noise[again] / table.repeated[again]).mean()) if again.any() else float("nan"),
+        "own_noise": float((changed[again] / repeated[again]).mean()) if again.any() else float("nan"),
         "noise": "all" if every else "some" if again.any() else "none",
         "beyond_noise": (estimate.value, low, high),
     }
-    return Size(estimate.value, low if every else -np.inf, high, p, 1.0, 1.0, more=more)
+    return Size(estimate.value, low if every else -np.inf, high, p, 1.0, 1.0, _few_moved(estimate), more=more)
 
 
 # --------------------------------------------------------------------------------------------------------- means over units
@@ -354,6 +362,12 @@ def _unit_sums(unit: Ints, top: Floats, bottom: Floats) -> tuple[Floats, Floats]
 
 def _estimate(top: Floats, bottom: Floats, reach: float) -> Estimate:
     return ratio(top, bottom, np.arange(len(top)), lambda moves: Reach(reach, moves, MIN_UNITS))
+
+
+def _few_moved(e: Estimate) -> bool:
+    """Do so few units differ from the median one that the interval is an exact bound?"""
+    moves = e.rule.moves if isinstance(e.rule, Reach) else e.influence
+    return int((np.abs(moves - np.median(moves)) > FLAT).sum()) < FEW_MOVED if len(moves) else True
 
 
 def t_test(e: Estimate) -> float:

@@ -18,9 +18,10 @@ import numpy as np
 from scipy import special, stats
 
 from rubriclab.core import gate as gates
-from rubriclab.core.answers import Answers, Cells, cells, choices
+from rubriclab.core.answers import Answers, Cells, cells
 from rubriclab.core.verdict import Verdicts, decide, holm, lean_test
 from rubriclab.model.study import Smallest
+from tests.core.kit import choices
 
 MEASURED = """
 not yet
@@ -131,7 +132,11 @@ def cell_list(name: str) -> Iterator[tuple[str, Callable[..., Answers]]]:
         yield "cached, prefers nothing, 450 items, twice", lambda rng: cached(rng, 450, "twice")
     if name == "criteria":
         yield "criteria, nothing planted, 40 texts", lambda rng: criteria_study(rng, "none", 0, 40)
-        yield "criteria, first +0.3 points, 40 texts", lambda rng: criteria_study(rng, "first", 0.3, 40)
+        for size in (0.3, 0.4):
+            yield (
+                f"criteria, first +{size} points, 40 texts",
+                lambda rng, size=size: criteria_study(rng, "first", size, 40),
+            )
     if name == "unparsed":
         for kind, size, loss in (
             ("none", 0, "random"),
@@ -149,12 +154,14 @@ def cell_list(name: str) -> Iterator[tuple[str, Callable[..., Answers]]]:
 
 
 def run_cell(name: str, make: Callable[..., Answers], studies: int, seed: int) -> None:
-    """Shares of studies: told anything; each question an effect (E) or equivalent (=); gate open; unparsed test."""
+    """Shares of studies: told anything ("a lean is there, smaller than matters" with it), any effect, the gate open, the
+    unparsed test rejecting; each question an effect (E) or equivalent (=)."""
     count: Counter[str] = Counter()
     start = time.time()
     for k in range(studies):
         found: Verdicts = decide(make(np.random.default_rng([seed, k])), SMALLEST)
-        count["told"] += any(answer.verdict == "effect" for answer in found.questions.values())
+        count["told"] += any(answer.verdict == "effect" or answer.above_zero for answer in found.questions.values())
+        count["effect"] += any(answer.verdict == "effect" for answer in found.questions.values())
         count["gate"] += found.gate.p <= 0.05
         count["unparsed"] += found.unparsed_p <= 0.05
         for question, answer in found.questions.items():

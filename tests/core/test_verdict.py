@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rubriclab.core.answers import Answers, choices
+from rubriclab.core.answers import Answers
 from rubriclab.core.verdict import Verdicts, decide, units_needed
 from rubriclab.model.study import Smallest
+from tests.core.kit import choices
 
 SMALLEST = Smallest()
 PAIR = np.array([[0, 1], [1, 0]])

@@ -1,0 +1,177 @@
+"""Verdicts of odd tables: they say why nothing can be said, and never raise or warn."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rubriclab.core import gate as gates
+from rubriclab.core.answers import Answers, cells, is_full, line, turn
+from rubriclab.core.topic import REASONS
+from rubriclab.core.verdict import QUESTIONS, decide, holm
+from rubriclab.model.orders import balanced
+from rubriclab.model.study import Smallest
+from tests.core.kit import choices
+
+SMALLEST = Smallest()
+B3 = np.array(balanced((0, 1, 2)))
+B5 = np.array(balanced(range(5)))
+NOTHING = np.full((12, 10), np.nan)
+
+
+def answers_of(rng: np.random.Generator, orders: np.ndarray, items: int, slots: int, drawn: bool = False) -> Answers:
+    """Answers at random, a different choice of orders for each item."""
+    n = orders.shape[1]
+    return choices(
+        rng.integers(0, n, (items, slots)), rng.integers(0, len(orders), (items, slots)), orders, drawn=drawn
+    )
+
+
+def but_one(table: np.ndarray) -> np.ndarray:
+    copy = table.copy()
+    copy[0, 0] = 2
+    return copy
+
+
+RNG = np.random.default_rng(8)
+EVERY_5 = np.array(list(itertools.permutations(range(5))))
+CASES: dict[str, tuple[Answers, str]] = {
+    "no item": (choices(np.zeros((0, 10)), np.arange(10), B5), "nothing_parsed"),
+    "nothing parsed": (choices(NOTHING, np.arange(10), B5), "nothing_parsed"),
+    "all but one unparsed": (choices(but_one(NOTHING), np.arange(10), B5), "no_orders"),
+    "one order": (choices(RNG.integers(0, 5, (12, 6)), np.zeros(6, int), B5), "no_orders"),
+    "one order an item, not drawn": (choices(RNG.integers(0, 5, (12, 1)), np.arange(12)[:, None] % 10, B5), "no_two_orders"),
+    "one item": (choices(RNG.integers(0, 5, (1, 20)), np.tile(np.arange(10), 2), B5), "too_few_units"),
+    "seven items": (choices(RNG.integers(0, 5, (7, 10)), np.arange(10), B5), "too_few_units"),
+    "one drawn order, one item": (choices([[1]], [[3]], B5, drawn=True), "no_orders"),
+    "constant": (choices(np.full((30, 10), 2), np.arange(10), B5), ""),
+    "always the first": (choices(np.tile(B5[:, 0], (30, 1)), np.arange(10), B5), ""),
+    "default and descending": (choices(RNG.integers(0, 5, (30, 4)), [0, 5, 0, 5], B5), ""),
+    "two options": (answers_of(RNG, np.array([[0, 1], [1, 0]]), 30, 4), ""),
+    "ten options": (answers_of(RNG, np.array(balanced(range(10))), 30, 20), ""),
+    "one drawn order an item": (answers_of(RNG, EVERY_5, 30, 1, drawn=True), ""),
+    "one drawn order for all": (choices(RNG.integers(0, 5, (30, 1)), [[0]], B5, drawn=True), "no_orders"),
+    "several drawn orders": (answers_of(RNG, EVERY_5, 30, 10, drawn=True), ""),
+    "other orders for each item": (answers_of(RNG, B5, 30, 6), ""),
+    "unequal slots": (choices(np.where(RNG.random((30, 20)) < 0.4, np.nan, 1.0 * RNG.integers(0, 5, (30, 20))), np.tile(np.arange(10), 2), B5), ""),
+    "no named contrast": (choices(RNG.integers(0, 5, (30, 2)), [0, 1], [[1, 0, 2, 4, 3], [1, 4, 2, 0, 3]]), ""),
+    "one item in several orders": (choices(np.where(np.arange(30)[:, None] == 3, RNG.integers(0, 5, (30, 10)), np.where(np.arange(10) == 0, 2.0, np.nan)), np.arange(10), B5), "unparsed_by_order"),
+    "two units": (choices(RNG.integers(0, 5, (30, 10)), np.arange(10), B5, unit=np.arange(30) % 2), "too_few_units"),
+    "one score on the scale": (choices(np.zeros((9, 2)), [0, 0], [[0]]), "no_orders"),
+}  # fmt: skip
+for criteria in (1, 2, 3, 10):
+    shown = np.array(balanced(range(criteria)))
+    scores = RNG.integers(0, 5, (20, len(shown), criteria)).astype(float)
+    scores[3, 0, 0] = np.nan
+    CASES[f"{criteria} criteria"] = (choices(scores, np.arange(len(shown)), shown, points=np.arange(1.0, 6)), "")
+CASES["1 criteria"] = (CASES["1 criteria"][0], "no_orders")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_raises_and_the_reason_is_known(name: str) -> None:
+    answers, why = CASES[name]
+    found = decide(answers, SMALLEST)
+    assert tuple(found.questions) == QUESTIONS
+    assert 0 < found.gate.p <= 1
+    assert 0 < found.unparsed_p <= 1
+    for answer in found.questions.values():
+        assert answer.why in REASONS or not answer.why, answer.why
+        assert answer.why == why or not why
+        if np.isfinite(answer.high):
+            assert 0 <= answer.low <= answer.high
+            assert answer.above_zero or answer.low == 0
+            assert (answer.verdict == "equivalent") == (answer.high < answer.smallest)
+        if answer.verdict == "effect":
+            assert found.gate.p <= 0.05
+        if why and found.gate.p > 0.05:
+            assert answer.verdict == "undecided"
+
+
+def test_an_unfinished_run_has_no_verdict() -> None:
+    found = decide(CASES["always the first"][0], SMALLEST, finished=False)
+    assert {(answer.verdict, answer.why) for answer in found.questions.values()} == {("undecided", "unfinished")}
+
+
+def test_scores_that_change_with_any_prompt_accuse_no_order() -> None:
+    """Each distinct prompt is one fixed draw, each order asked twice: no noise, and scores that differ by order."""
+    once = np.random.default_rng(5).integers(1, 4, (40, 10))
+    found = decide(choices(np.concatenate([once, once], axis=1), np.tile(np.arange(10), 2), B5), SMALLEST)
+    single = found.questions["single"]
+    assert found.gate.p > 0.05
+    assert (single.verdict, single.why, single.low) == ("undecided", "any_prompt", 0)
+    assert single.more["own_noise"] == 0
+    assert single.more["beyond_noise"][1] > 0.5
+
+
+def test_repeats_of_an_order_are_dealt_together() -> None:
+    """Two orders, each asked twice, 6 items: as many deals as with one call each, not 4! / (2! 2!) an item."""
+    twice = cells(choices([[0, 0, 2, 2]] * 6, [0, 0, 1, 1], B3[[0, 3]]))
+    assert gates.gate(twice).deals == 2**6
+    assert gates.gate(twice).p == 2 / 2**6
+
+
+def test_an_order_that_lost_a_call_does_not_cost_the_others_theirs() -> None:
+    """Ten orders twice, one call lost: nine orders of two calls are dealt (8 x 2 > 9 x 1), the tenth stays."""
+    score = np.tile(np.r_[np.arange(5), np.arange(5)], (9, 2)).astype(float)
+    score[:, 4] = np.nan
+    table = cells(choices(score, np.tile(np.arange(10), 2), B5))
+    assert (table.by_item(table.kept * 1.0) == 9).all()
+    more = cells(choices(np.ones((9, 20)), np.r_[np.arange(10), [0] * 10], B5))
+    assert more.kept.all()
+
+
+def test_blocks_of_many_items_have_the_moments_of_all_deals() -> None:
+    """An item's squared lean on average over all deals: enumerated for one item, 3! deals, against Hoeffding's formula."""
+    table = cells(choices([[0, 2, 1], [0, 1, 1]], [0, 1, 4], B3))
+    cards = gates._cards(table)
+    assert cards is not None
+    sizes = np.bincount(cards.group)
+    seats = gates._seats(np.cumsum(sizes) - sizes, sizes, len(cards.group))
+    every = cards.sums(seats, gates._every_deal(seats, sizes)).sum(axis=1)
+    assert len(every) == 36
+    assert cards.expected(seats) == pytest.approx(every.mean(axis=0), abs=1e-12)
+
+
+def test_many_items_and_few_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    score = np.where(rng.random((60, 10)) < 0.07, B5[:, 0], np.clip(rng.normal(2, 1, (60, 10)).round(), 0, 4))
+    table = cells(choices(score, np.arange(10), B5))
+    few = gates.gate(table)
+    monkeypatch.setattr(gates, "MOST_GROUPS", 10)
+    many = gates.gate(table)
+    assert many.deals == 10_000
+    assert many.p == pytest.approx(few.p, abs=4 * np.sqrt(few.p * (1 - few.p) / 2000))
+
+
+def test_directions() -> None:
+    assert line(np.array([[0, 1, 2], [2, 1, 0], [1, 2, 0]])).tolist() == [1, -1, -0.5]
+    assert turn(np.array([[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]])).tolist() == [1, -1, 1, -1]
+    assert turn(np.array([[0, 1, 2, 3], [0, 2, 1, 3]])).tolist() == [1, 0]
+    assert is_full(B5)
+    assert not is_full(B5[:6])
+
+
+def test_holm_over_what_has_a_p() -> None:
+    assert holm({"a": 0.02, "b": 0.05}) == {"a", "b"}
+    assert holm({"a": 0.03, "b": 0.04}) == set()
+    assert holm({"a": 0.05, "b": float("nan")}) == {"a"}
+
+
+def test_criteria_in_one_call() -> None:
+    """Two criteria, both orders: the first shown gets 4, the other 2, in eight texts; in four both get 3.
+
+    Lean of position 1: criterion 1 gets 4 there and 3 on average, as does criterion 2: +1 in 8 of 12 texts, 0 in 4: 2/3
+    points. Both criteria are scored otherwise in the other order in 8 of 12 texts: flips 2/3.
+    """
+    first, second, even = [3, 1], [1, 3], [2, 2]
+    table = [[first, second]] * 8 + [[even, even]] * 4
+    found = decide(choices(table, [0, 1], [[0, 1], [1, 0]], points=np.arange(1.0, 6)), SMALLEST)
+    positions = found.questions["positions"]
+    assert positions.more["leans"] == pytest.approx([2 / 3, -2 / 3])
+    assert positions.smallest == 0.25
+    assert positions.verdict == "effect"
+    assert found.gate.p == 2 / 2**8
+    assert found.questions["mean"].value == 0, "the mean over both criteria is 3 in either order"
+    assert found.questions["single"].more["flips"] == pytest.approx(2 / 3)
