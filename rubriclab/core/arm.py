@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from rubriclab.model.judgment import Condition, Ordering, Status
@@ -179,8 +180,8 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
     names = scale_names(condition.scores) if options else criteria_of(condition, run, item_code)
     target = np.zeros(len(item_code), dtype=np.int64)
     if not options:
-        rank = {name: k for k, name in enumerate(names)}
-        target = np.array([rank.get(str(name), -1) for name in run.items["criterion"].iloc[item_code]], dtype=np.int64)
+        criterion = run.items["criterion"].iloc[item_code].astype(str)
+        target = np.asarray(pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64)
     shown = shown_table([run.orderings[k] for k in order_code], names, condition.positions or len(names))
     ranked = by_shown(shown)
     shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
@@ -214,7 +215,7 @@ def scale_names(scores: tuple[float, ...]) -> tuple[float | int, ...]:
 
 def criteria_of(condition: Condition, run: Judgments, item_code: Ints) -> tuple[str, ...]:
     """The criteria that calls of the condition score, in canonical order."""
-    return condition.targets or tuple(dict.fromkeys(str(name) for name in run.items["criterion"].iloc[item_code]))
+    return condition.targets or tuple(map(str, run.items["criterion"].iloc[item_code].astype(str).unique()))
 
 
 def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:

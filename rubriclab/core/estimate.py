@@ -15,7 +15,7 @@ from scipy import special
 
 from rubriclab.core.intervals import Bounded, Student, Wilson
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Floats, Ints
+from rubriclab.stats.resample import Bools, Floats, Ints
 
 Rule = Callable[["Estimate", float], tuple[float, float]]
 Units = NDArray[Any]
@@ -120,34 +120,33 @@ def jackknife(
     parts: Sequence[Floats],
     unit: Units,
     *,
-    known: NDArray[np.bool_] | None = None,
+    known: Bools | None = None,
     rule: Rule | None = None,
     light: bool = False,
 ) -> list[Estimate]:
     """Statistics (m,) of sums over units, with delete-one influence (Efron and Tibshirani 1993, chapter 11).
 
     ``parts``: arrays (units, ...) that add up; ``statistic`` takes their sums, or those without each unit at once, and
-    gives (..., m). ``known``: (units, m), does the unit bear on it? ``light``: influence in single precision.
+    gives (..., m). ``known``: (units,), does the unit bear on them? ``light``: influence in single precision.
     """
     totals = [part.sum(axis=0) for part in parts]
     with np.errstate(all="ignore"):
         whole = statistic(*totals)
         without = statistic(*(total - part for total, part in zip(totals, parts, strict=True)))
-    estimates = []
+    if known is not None and not known.all():
+        unit, without = unit[known], without[known]
+    estimates, n = [], len(unit)
     for k, value in enumerate(whole.tolist()):
-        used = slice(None) if known is None or bool(known[:, k].all()) else known[:, k]
-        names = unit if isinstance(used, slice) else unit[used]
-        n = len(names)
         with np.errstate(all="ignore"):
-            influence = (n - 1) * (value - without[used, k])
+            influence = (n - 1) * (value - without[:, k])
         if not np.isfinite(value):
             estimates.append(missing("undefined", unit))
             continue
         if n < 2 or not np.isfinite(influence).all():
-            estimates.append(Estimate(value, np.zeros(n), names, why="too_few_units"))
+            estimates.append(Estimate(value, np.zeros(n), unit, why="too_few_units"))
             continue
         influence = influence.astype(np.float32) if light else influence
-        estimates.append(Estimate(value, influence, names, Student(fewest=2) if rule is None else rule))
+        estimates.append(Estimate(value, influence, unit, Student(fewest=2) if rule is None else rule))
     return estimates
 
 
@@ -162,11 +161,12 @@ def simultaneous(estimates: Sequence[Estimate], level: float = 0.95) -> float:
     usable = [e for e in estimates if e.units > 1 and e.error > 1e-12]
     if len(usable) < 2:
         return level
-    first = usable[0].unit
-    every = first if all(e.unit is first for e in usable) else np.unique(np.concatenate([e.unit for e in usable]))
+    units = {id(e.unit): e.unit for e in usable}  # rows of one arm share their names
+    every = next(iter(units.values())) if len(units) == 1 else np.unique(np.concatenate(list(units.values())))
+    rank = {key: np.searchsorted(every, names) if names is not every else slice(None) for key, names in units.items()}
     part = np.zeros((len(every), len(usable)))
     for k, e in enumerate(usable):
-        part[slice(None) if e.unit is every else np.searchsorted(every, e.unit), k] = e.influence / (e.units * e.error)
+        part[rank[id(e.unit)], k] = e.influence / (e.units * e.error)
     square = part.T @ part
     size = np.sqrt(np.diag(square))
     root = np.linalg.cholesky(square / size / size[:, None] + 1e-8 * np.eye(len(usable)))  # shares sum to 1

@@ -106,7 +106,7 @@ def hall(influence: Floats, t: float) -> tuple[float, float]:
     n, square = len(influence), float((influence**2).mean()) if len(influence) else 0.0
     if square <= 0.0 or n < 3:
         return t, t
-    a = float((influence**3).mean()) / square**1.5 * np.sqrt(n * (n - 1.0)) / (n - 2.0) / np.sqrt(n)
+    a = float((influence * np.square(influence)).mean()) / square**1.5 * np.sqrt(n * (n - 1.0)) / (n - 2.0) / np.sqrt(n)
     if abs(a) < 1e-6:
         return t, t
     low, high = (float(3.0 / a * (np.cbrt(1.0 + a * (x - a / 6.0)) - 1.0)) for x in (-t, t))

@@ -98,7 +98,7 @@ class Judgments:
         if not joint:
             return text
         if bool(self.items["block"].notna().all()):
-            code = self._shared("block")[1]
+            code = self._blocks[1]
             return np.unique(code, return_index=True)[1].astype(np.int64)[code]
         rows = self.table.rows[self.table.rows["condition"].isin(joint)]
         item, call = rows["item"].to_numpy(dtype=np.int64), rows["call"].to_numpy(dtype=np.int64)
@@ -113,11 +113,15 @@ class Judgments:
         for kind in ("prompt", "block") if self.unit == "auto" else (self.unit,):
             if kind == "item" or not self._named(kind):
                 continue
-            names, code = self._shared(kind)
+            names, code = self._blocks if kind == "block" else self._shared(kind)
             if len(names) < len(self.items) or self.unit == kind:
                 return kind, code, names
         names = self._hashes(self.items)
         return "item", self.text_of_item, names
+
+    @cached_property
+    def _blocks(self) -> tuple[Names, Ints]:
+        return self._shared("block")
 
     def _named(self, kind: str) -> bool:
         return kind in self.items and bool(self.items[kind].notna().any())
@@ -145,5 +149,8 @@ class Judgments:
 
 def hash_names(texts: np.ndarray[Any, Any]) -> Names:
     """64-bit hashes of texts (n,), the same on every machine."""
-    clean = np.array([storable(str(text)) for text in texts], dtype=object)
-    return np.asarray(pd.util.hash_array(clean, categorize=False), dtype=np.uint64)
+    try:
+        return np.asarray(pd.util.hash_array(texts, categorize=False), dtype=np.uint64)
+    except UnicodeEncodeError:  # half a character
+        clean = np.array([storable(text) for text in texts], dtype=object)
+        return np.asarray(pd.util.hash_array(clean, categorize=False), dtype=np.uint64)

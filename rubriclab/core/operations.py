@@ -12,13 +12,20 @@ from rubriclab.core.topic import Row
 def contrast(a: Iterable[Row], b: Iterable[Row], against: Any = None) -> list[Row]:
     """Row by row a - b, paired on units that both have by name, else independent; at 95 %, without a verdict.
 
-    Rows match by topic, measure and ``of``; measures that have no difference (V, extremes, statistics of tests) are
-    left out. ``against``: what stands in ``of.against``, by default the number of b's condition.
+    Rows match by topic, measure and ``of``; where ``b`` is about several conditions, by the condition's number too.
+    Measures that have no difference (V, extremes, statistics of tests) are left out. ``against``: what stands in
+    ``of.against``, by default the number of b's condition.
     """
-    other = {row.key: row for row in b}
+    others = list(b)
+    several = len({row.condition for row in others if row.topic != "verdict"}) > 1
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return (*row.key, row.condition) if several else row.key
+
+    other = {key(row): row for row in others}
     differences = []
     for row in a:
-        partner = other.get(row.key)
+        partner = other.get(key(row))
         if partner is None or not row.about.contrast or row.topic == "verdict":
             continue
         of = {**row.of, "against": partner.condition if against is None else against}

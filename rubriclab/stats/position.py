@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Bools, Floats
+from rubriclab.stats.resample import Floats
 
 FLAT = 1e-9
 """Relative size below which a difference is rounding error."""
@@ -138,13 +138,3 @@ def is_balanced(exposure: Floats) -> bool:
         return False
     error = np.sqrt(calls * (1.0 / n) * (1.0 - 1.0 / n))
     return bool(np.max(np.abs(exposure - calls / n)) <= 4.5 * error + 1.0)
-
-
-def one_order_items(exposure: Floats) -> Bools:
-    """(items,): judged, once or often, in one order only; ``exposure``: (items, scores, positions).
-
-    By Cauchy-Schwarz sum_sp E^2 <= n K^2, with equality exactly there.
-    """
-    calls = exposure[:, 0, :].sum(axis=1)
-    square = np.einsum("isp,isp->i", exposure, exposure)
-    return np.asarray((calls > 0) & (square >= exposure.shape[1] * calls**2 * (1.0 - FLAT)))

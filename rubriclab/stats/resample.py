@@ -92,10 +92,11 @@ def degrees_of_freedom(residual: Floats) -> float:
     chi-square on d degrees of freedom 2 / d (Satterthwaite 1946): a variance made by few values is no surer than
     they are many.
     """
-    n, square = len(residual), float((residual**2).mean()) if len(residual) else 0.0
+    n, squares = len(residual), np.square(residual, dtype=np.float64)
     if n < 2:
         return 0.0
-    excess = max(float((residual**4).mean()) / square**2 - 3.0, 0.0) if square > 0 else 0.0
+    square = float(squares.mean())
+    excess = max(float(np.square(squares).mean()) / square**2 - 3.0, 0.0) if square > 0 else 0.0
     return float(np.clip(2.0 / (2.0 / (n - 1) + excess / n), min(3, n - 1), n - 1))
 
 
@@ -114,6 +115,14 @@ def distinct(codes: Ints, size: int) -> tuple[Ints, Ints]:
     rank = np.zeros(size, dtype=np.int64)
     rank[present] = np.arange(len(present))
     return present, rank[codes]
+
+
+def has_repeats(codes: Ints, size: int) -> bool:
+    """Does any of ``codes``, 0..size-1, stand twice?"""
+    if size <= 16 * len(codes):
+        return bool((np.bincount(codes, minlength=1) > 1).any())
+    ranked = np.sort(codes)
+    return bool((ranked[1:] == ranked[:-1]).any())
 
 
 def crossed(*codes_and_sizes: Ints | int, weights: Floats | None = None) -> Floats:

@@ -11,7 +11,7 @@ from rubriclab.core.estimate import Estimate, missing, ratio, share
 from rubriclab.core.intervals import FEW_MOVED
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.model.judgment import Status
-from rubriclab.stats.resample import Bools, sum_by
+from rubriclab.stats.resample import Bools, has_repeats, sum_by
 from rubriclab.topics.position import one_order_each, shown_evenly
 from rubriclab.topics.shift import mean_of_known
 
@@ -128,7 +128,7 @@ def orders(arm: Arm) -> Iterator[Row | Caution]:
 def _repeats(arm: Arm) -> bool:
     """Was any item judged in the same order twice?"""
     key = arm.item[arm.rows] * len(arm.shown) + arm.order[arm.rows]
-    return len(np.unique(key)) < len(key)
+    return has_repeats(key, arm.items * len(arm.shown))
 
 
 def units(arm: Arm) -> Iterator[Caution]:

@@ -56,14 +56,13 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     found_shifts, found_ends = [], []
     for k, name in enumerate(arm.names):
         parts = [part[:, k] for part in by_unit]
-        known = np.broadcast_to(scored[:, k : k + 1], parts[0].shape)
-        each = jackknife(stats.position_shifts, parts, arm.unit_names, known=known, rule=rule, light=True)
+        each = jackknife(stats.position_shifts, parts, arm.unit_names, known=scored[:, k], rule=rule, light=True)
         moved = positions[k].sum() > 1  # else its shift is 0 by definition
         for p, estimate in enumerate(each):
             made = estimate if moved and np.isfinite(estimate.value) else missing(why)
             n = {"n": int(counts[:, k, p].sum())}
             found_shifts.append(Row("position_shift", made, {"target": name, "position": p + 1}, counts=n))
-        (end,) = jackknife(_first_minus_last, parts, arm.unit_names, known=known[:, :1], rule=rule)
+        (end,) = jackknife(_first_minus_last, parts, arm.unit_names, known=scored[:, k], rule=rule)
         made = end if arm.positions > 1 and np.isfinite(end.value) else missing(why)
         n = {"n": int(counts[:, k].sum())}
         found_ends.append(Row("first_minus_last", made, {"target": name}, counts=n))
@@ -123,13 +122,13 @@ def neighbours(arm: Arm) -> Iterator[Row]:
     if fitted is None:
         yield Row("carryover", missing("not_separable" if len(item) else "nothing_parsed"))
         return
-    unit, code = np.unique(arm.text_unit[np.unique(arm.text[item])], return_inverse=True)
-    present = fitted.parts[np.unique(arm.text[item])]
-    influence = sum_by(code, present, len(unit)) * len(unit)
+    scored = np.flatnonzero(np.bincount(arm.text[item], minlength=arm.texts))
+    unit, code = distinct(arm.text_unit[scored], arm.units)
+    influence = sum_by(code, fitted.parts[scored], len(unit)) * len(unit)
     for k, name in enumerate(arm.names):
         estimate = Estimate(float(fitted.effect[k]), influence[:, k], arm.unit_names[unit], Student())
         t = estimate.value / estimate.error if estimate.error > 1e-9 else float("nan")
         p = float(2 * special.stdtr(len(unit) - 1, -abs(t)))
         test = ("t", p) if np.isfinite(p) else None
-        counts = {"n": len(present), "by_criterion": fitted.by_criterion}
+        counts = {"n": len(scored), "by_criterion": fitted.by_criterion}
         yield Row("carryover", estimate, {"before": name}, test=test, counts=counts)

@@ -16,6 +16,7 @@ from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import ordering
 from rubriclab.stats import position as stats
 from rubriclab.stats.resample import MIN_RESAMPLED, Floats, bootstrap_sums, widened
+from rubriclab.stats.shift import judged_alone
 
 CHARTS = (
     Chart("bars", "position_share", by="position"),
@@ -84,9 +85,8 @@ def v_without_noise(arm: Arm, chosen: Floats, pooled: stats.Selection) -> Estima
 
 
 def one_order_each(arm: Arm) -> bool:
-    """Were most of the items that were judged, judged in one order only?"""
-    alone = stats.one_order_items(arm.exposure)
-    return bool(2 * alone.sum() > (arm.exposure[:, 0].sum(axis=1) > 0).sum())
+    """Were most of the texts that were judged, judged in one order only?"""
+    return judged_alone(arm.text[arm.item[arm.rows]], arm.order[arm.rows], arm.texts)[1]
 
 
 def shown_evenly(arm: Arm) -> bool:
@@ -112,7 +112,7 @@ def scores_by_position(arm: Arm) -> tuple[Floats, list[Row]]:
     for s, name in enumerate(arm.names):
         counts = int(chosen[:, s].sum())
         whole[s] = stats.position_given_score(chosen[:, s].sum(axis=0), shown[:, s].sum(axis=0))
-        known = np.broadcast_to((chosen[:, s].sum(axis=1) > 0)[:, None], (arm.units, n))
+        known = chosen[:, s].sum(axis=1) > 0
         rule = Wilson(counts, balanced=True, exact=True)
         parts = jackknife(
             stats.position_given_score, (chosen[:, s], shown[:, s]), arm.unit_names, known=known, rule=rule, light=True
