@@ -13,8 +13,9 @@ from rubriclab.app.frame import faults, safe, verbatim
 from rubriclab.app.results import choose_run, emphasised, nothing
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import count, file_name
-from rubriclab.sinks.answer import every_facts, judged
+from rubriclab.sinks.answer import judged
 from rubriclab.sinks.cards import example_of
+from rubriclab.sinks.facts import every_facts
 from rubriclab.sinks.pictures import share_bars, target_cells
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from rubriclab.app.frame import go, safe
 from rubriclab.core.topic import DEFINITIONS, TOPICS, Findings, Row
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count
-from rubriclab.sinks.answer import Answer, Facts, facts_of, judged
+from rubriclab.sinks.answer import Answer, judged
+from rubriclab.sinks.facts import Facts, facts_of
 from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.pictures import generic, row_forest, score_cells, score_slopes, share_bars, target_cells
 from rubriclab.sinks.report import method_lines
@@ -286,7 +287,7 @@ def _scores_and_slopes(chosen: Chosen) -> None:
     slopes = score_slopes(chosen.findings, chosen.facts, chosen.condition)
     if slopes is not None:
         with right:
-            st.markdown("**Each answer in two orders** · and the mean difference")
+            st.markdown(f"**Each answer listed {slopes.ends[0]} and {slopes.ends[1]}** · and the mean difference")
             chart(slopes, key=f"slopes-{chosen.condition}")
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
             st.caption(

@@ -133,10 +133,10 @@ class Cards:
         value = np.pad(self.value, ((0, 1), (0, 0)))[seats]
         shown = np.pad(self.shown, ((0, 1), (0, 0)))[seats]
         size = (seats < len(self.group)).sum(axis=1)
-        present = (seats < len(self.group))[..., None]
-        exposed = [((shown == option) & present).sum(axis=1) for option in range(n)]
-        column_sums = sum(value[..., option, None] * exposed[option][:, None] for option in range(n))
-        square = size * np.square(value).sum(axis=(1, 2)) - np.square(column_sums).sum(axis=(1, 2)) / size
+        present = (seats < len(self.group))[..., None, None]
+        exposed = ((shown[:, :, None] == np.arange(n)[:, None]) & present).sum(axis=1)
+        columns = (value[..., None] * exposed[:, None]).sum(axis=2)
+        square = size * np.square(value).sum(axis=(1, 2)) - np.square(columns).sum(axis=(1, 2)) / size
         return np.append(np.zeros(n + k), (square / np.maximum(size - 1, 1)).sum())
 
 

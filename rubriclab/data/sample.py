@@ -16,7 +16,7 @@ COLUMNS = {name: name for name in ("item_id", "prompt", "task", "instruction", "
 def data_path(name: str) -> Path:
     """A file of the folder ``data``: beside the package in a clone, within it where the lab was installed."""
     package = Path(__file__).resolve().parents[1]
-    for folder in (package.parent / "data", package / "data" / "files"):
+    for folder in (package.parent / "data", package / "lab" / "data"):
         if (folder / name).exists():
             return folder / name
     raise LabError(f"{name} did not come with this lab. Install rubriclab again, or use a clone.")

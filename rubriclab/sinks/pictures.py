@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rubriclab.core.answers import line
+from rubriclab.core.answers import line, turn
 from rubriclab.core.arm import Arm
 from rubriclab.core.topic import TOPICS, Chart, Findings, Row
 from rubriclab.model.text import count
-from rubriclab.sinks.answer import Facts, facts_of
 from rubriclab.sinks.cards import order_title
+from rubriclab.sinks.facts import Facts, facts_of
 from rubriclab.sinks.marks import Bars, Cells, Forest, Picture, Point, Slopes
 from rubriclab.sinks.text import NBSP, ends, interval, name, number, reason, value_text
 
@@ -154,16 +154,18 @@ def _criterion_cell(row: Row) -> Point:
 
 
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Slopes | None:
-    """Each answer's scores over all its orders as a straight line from the descending to the ascending list.
+    """Each answer's scores over all its orders as a straight line from the downward to the upward lists.
 
-    The mean of the lines is the row ``line``, which stands beside them. None where no answer was judged in two directions.
+    The mean of the lines is the row ``line``, or ``turn`` where that is the larger contrast, and stands beside them. None
+    where no answer was judged in two directions.
     """
     code = facts.condition if condition is None else condition
     arm = findings.judgments.arms[code]
-    row = next(iter(findings.select("line", condition=code)), None)
+    by_turn = facts.by_turn and bool(findings.select("turn", condition=code))
+    row = next(iter(findings.select("turn" if by_turn else "line", condition=code)), None)
     if row is None or not math.isfinite(row.value):
         return None
-    left, right = _lines_of_items(arm)
+    left, right = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
     known = np.flatnonzero(np.isfinite(left))
     if not len(known):
         return None
@@ -172,7 +174,7 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     ids = findings.judgments.items["item_id"].iloc[arm.item_code].to_numpy()
     items = tuple((str(ids[first[int(k)]]), float(left[k]), float(right[k])) for k in shown)
     upwards = list(arm.names)
-    labels = order_title(upwards[::-1]), order_title(upwards)
+    labels = ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
     middle = float((left[known] + right[known]).mean()) / 2
     mean = middle - row.value / 2, middle + row.value / 2
     low, high = row.interval
@@ -188,13 +190,16 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     return Slopes(labels, items, mean, scale, alt, difference, smallest, left_out=len(known) - len(items))
 
 
-def _lines_of_items(arm: Arm) -> tuple[np.ndarray, np.ndarray]:
-    """(texts,) each: where a text's line ends, descending and ascending; every order counts once, NaN without a line."""
+def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(texts,) each: where a text's line ends, downwards and upwards; every order counts once, NaN without a line.
+
+    ``towards`` (orders,): -1 downwards to 1 upwards.
+    """
     kept = np.flatnonzero(arm.ok)
     key = arm.text[arm.item[kept]] * len(arm.shown) + arm.order[kept]
     cells, cell = np.unique(key, return_inverse=True)
     score = np.bincount(cell, arm.value[kept], len(cells)) / np.bincount(cell, minlength=len(cells))
-    text, direction = cells // len(arm.shown), line(arm.shown)[cells % len(arm.shown)]
+    text, direction = cells // len(arm.shown), towards[cells % len(arm.shown)]
     orders = np.maximum(np.bincount(text, minlength=arm.texts), 1)
     mean = np.bincount(text, score, arm.texts) / orders
     middle = np.bincount(text, direction, arm.texts) / orders

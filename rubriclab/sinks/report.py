@@ -15,11 +15,13 @@ from markupsafe import Markup
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, count, shorten
-from rubriclab.sinks.answer import Answer, Facts, calls_in, every_facts, judged
+from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.cards import Card, example_of
-from rubriclab.sinks.drawing import Drawing, drawing
+from rubriclab.sinks.facts import Facts, calls_in, every_facts
+from rubriclab.sinks.marks import LIGHT, Bars, Cells, ink, shade
 from rubriclab.sinks.pictures import score_cells, share_bars, target_cells
 from rubriclab.sinks.table import spoken
+from rubriclab.sinks.text import number
 
 HERE = Path(__file__).parent
 INCLUDE = ("answer", "charts", "example", "method", "numbers")
@@ -30,7 +32,7 @@ MOST_SIGNS = 2_000
 class _Part:
     answer: Answer
     line: tuple[str, str, str]
-    drawings: list[Drawing]
+    drawings: list[tuple[str, Bars | Cells]]
     cards: tuple[Card, ...]
     text: str
 
@@ -57,6 +59,7 @@ def report_html(
         _part(findings, facts, descriptions or {}, (response or "")[:MOST_SIGNS] if texts else "") for facts in every
     ]
     environment = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
+    environment.globals |= {"colours": LIGHT, "shade": shade, "ink": ink, "number": number, "shorten": shorten}
     return environment.get_template("report.html.jinja").render(
         title=shorten(title or default_title(findings), 200),
         style=Markup((HERE / "report.css").read_text("utf-8")),
@@ -109,7 +112,7 @@ def _part(findings: Findings, facts: Facts, descriptions: Mapping[Any, str], tex
     if facts.reorder == "options":
         titles = ("How often each position was chosen", "Score by position")
         pictures = [share_bars(findings, facts), score_cells(findings, facts.condition)]
-    drawings = [drawing(picture, title) for title, picture in zip(titles, pictures, strict=True) if picture]
+    drawings = [(title, picture) for title, picture in zip(titles, pictures, strict=True) if picture]
     said = judged(findings, facts)
     before, strong, after = said.line.partition(said.strong) if said.strong else (said.line, "", "")
     return _Part(said, (before, strong, after), drawings, example_of(arm, descriptions), text)

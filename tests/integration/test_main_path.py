@@ -77,9 +77,12 @@ def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
         click(page.get_by_role("button", name=re.compile(r"Launch: 220 calls")))  # 10 answers x 10 orders x 2 + 2 x 10
         page.get_by_role("heading", name="Runs", level=1).wait_for()
         page.get_by_text("of 220 calls").first.wait_for(timeout=300_000)
-        click(page.locator('[class*="st-key-open-"] button').first)  # waits for the run to end
-        page.get_by_text("How often each position was chosen").wait_for(timeout=600_000)
+        row = page.locator('[class*="st-key-run-"]').filter(has_text="redacciones")
+        row.get_by_role("button", name="Open results").wait_for(timeout=600_000)  # the run has ended by itself
+        click(row.get_by_role("button", name="Open results"))
+        page.get_by_text("How often each position was chosen").wait_for(timeout=60_000)
         settled(page)
+        page.get_by_text("redacciones, score order").first.wait_for()
         heatmap = page.locator('[aria-label^="Heatmap"], [alt^="Heatmap"]').first
         heatmap.scroll_into_view_if_needed()
         page.screenshot(path=tmp_path / "results.png", full_page=True)
@@ -132,7 +135,8 @@ def test_a_hostile_file_is_shown_as_text_and_runs_nothing(tmp_path: Path) -> Non
         page.get_by_text("The prompt, exactly as sent").click()
         settled(page)
         page.get_by_role("button", name=re.compile("Launch: ")).click()
-        page.locator('[class*="st-key-open-"] button').first.click(timeout=120_000)
+        row = page.locator('[class*="st-key-run-"]').filter(has_text="onerror")
+        row.get_by_role("button", name="Open results").click(timeout=120_000)
         settled(page)
         page.get_by_role("tab", name="Judgments").click()
         settled(page)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from rubriclab.sinks.answer import BADGES, QUESTIONS, TITLES, Answer, Facts, Verdict, compose
+from rubriclab.sinks.answer import BADGES, TITLES, Answer, compose
+from rubriclab.sinks.facts import QUESTIONS, Facts, Verdict
 from rubriclab.sinks.text import MINUS, NBSP
 
 WORDS = ("effect", "equivalent", "undecided")

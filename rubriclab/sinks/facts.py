@@ -1,0 +1,233 @@
+"""A judge's rows in; what its sentences and pictures are made of out: verdicts, shares, leans, contrasts, counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.topic import Findings, Row
+from rubriclab.model.judgment import Condition
+from rubriclab.model.text import LabError, shorten
+
+EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
+QUESTIONS = {"positions": "favours_positions", "mean": "moves_mean", "single": "changes_single"}
+FEWEST_UNITS = 8
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One verdict row: a magnitude with its ends, the word, and what it is held against (shares as fractions)."""
+
+    word: str
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    smallest: float = 0.05
+    above_zero: bool = False
+    why: str = ""
+    times: float = math.nan
+    """How many times the units would decide; NaN where that is not known."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the sentences of one judge on one data set and variant are made of.
+
+    ``leans``: by position, of ``shares`` from ``expected`` (options: fractions; criteria: points from the own mean);
+    ``decided``: whether the simultaneous band leaves out 0 behind the gate. ``flips``, ``noise``: fractions of scores
+    that differ in other orders and in the same order. ``repeated``: every order was asked at least twice.
+    """
+
+    judge: str
+    condition: int
+    reorder: str = "options"
+    scores: tuple[float, ...] = ()
+    calls: int = 0
+    asked: int = 0
+    planned: int = 0
+    finished: bool = True
+    stopped: bool = False
+    simulated: bool = False
+    items: int = 0
+    units: int = 0
+    unit: str = "item"
+    gate: float = math.nan
+    questions: Mapping[str, Verdict] = field(default_factory=dict)
+    shares: tuple[float, ...] = ()
+    expected: tuple[float, ...] = ()
+    leans: tuple[float, ...] = ()
+    decided: tuple[bool, ...] = ()
+    line: float = math.nan
+    turn: float = math.nan
+    gap: tuple[float, float, float] | None = None
+    flips: float = math.nan
+    noise: float = math.nan
+    repeated: bool = False
+    typical: float = math.nan
+    """Mean change of one score in another order beyond noise, points."""
+
+    @property
+    def gate_open(self) -> bool:
+        return self.gate <= 0.05
+
+    @property
+    def largest(self) -> int | None:
+        """The position that leans furthest (from 0); ties go to the first."""
+        known = [(abs(round(lean, 9)), -p) for p, lean in enumerate(self.leans) if math.isfinite(lean)]
+        return -max(known)[1] if known else None
+
+    @property
+    def top(self) -> int:
+        """The position that gains most: what is described where nothing is decided (criteria: that leans furthest)."""
+        if self.reorder == "criteria":
+            return self.largest or 0
+        known = [(round(lean, 9), -p) for p, lean in enumerate(self.leans) if math.isfinite(lean)]
+        return -max(known)[1] if known else 0
+
+    @property
+    def lead(self) -> int | None:
+        """The position that may be named: the largest whose band leaves out 0."""
+        known = [(abs(round(lean, 9)), -p) for p, lean in enumerate(self.leans) if self.decided[p : p + 1] == (True,)]
+        return -max(known)[1] if known else None
+
+    @property
+    def by_turn(self) -> bool:
+        """Is the larger contrast that of lists running upwards, wherever they begin, and not of the two ends?"""
+        return not math.isfinite(self.line) or abs(self.turn) > abs(self.line)
+
+    @property
+    def gap_matters(self) -> bool:
+        """Behind the gate two orders differ by more than the smallest effect, whatever the two contrasts say."""
+        mean = self.questions.get("mean")
+        return bool(self.gate_open and self.gap and mean and self.gap[1] > mean.smallest)
+
+    @property
+    def too_few(self) -> bool:
+        return self.units < FEWEST_UNITS
+
+    @property
+    def blocked(self) -> bool:
+        """Unparsed replies may go with the order: nothing is said."""
+        return any(verdict.why == "unparsed_by_order" for verdict in self.questions.values())
+
+    def is_(self, word: str, *questions: str) -> bool:
+        return all(question in self.questions and self.questions[question].word == word for question in questions)
+
+
+def facts_of(
+    findings: Findings, judge: str, dataset: str | None = None, variant: Mapping[str, Any] | None = None
+) -> Facts:
+    """What the sentences of a judge are made of, read off its rows. Raises LabError for one that is not there."""
+    every = every_facts(findings, judge, dataset, variant)
+    if every:
+        return every[0]
+    known = ", ".join(dict.fromkeys(shorten(condition.judge, 40) for condition in findings.conditions))
+    raise LabError(f"This run has no judge “{shorten(judge)}”; it has {known}.")
+
+
+def every_facts(
+    findings: Findings, judge: str | None = None, dataset: str | None = None, variant: Mapping[str, Any] | None = None
+) -> list[Facts]:
+    """Facts of every setting (judge, data set, variant) that is asked for."""
+    settings: dict[tuple[Any, ...], list[int]] = {}
+    for code, condition in enumerate(findings.conditions):
+        same = judge in (None, condition.judge) and dataset in (None, condition.dataset)
+        if same and (variant is None or dict(condition.variant) == dict(variant)):
+            settings.setdefault(condition.setting, []).append(code)
+    return [_facts(findings, codes) for codes in settings.values()]
+
+
+def _facts(findings: Findings, codes: list[int]) -> Facts:
+    arms = [findings.judgments.arms[code] for code in codes]
+    rows = [row for row in findings.rows if row.condition in codes]
+    verdicts = {row.measure: row for row in rows if row.topic == "verdict"}
+    most = max(codes, key=lambda code: len(findings.judgments.arms[code].shown))
+    chosen = next((row.condition for row in verdicts.values()), most)
+    arm = findings.judgments.arms[chosen]
+    condition, table = arm.condition, findings.judgments.table
+
+    def said(measure: str) -> bool:
+        return measure in verdicts and bool(verdicts[measure].verdict)
+
+    positions = verdicts.get("favours_positions")
+    mean = verdicts.get("moves_mean")
+    single = verdicts.get("changes_single")
+    gate = verdicts.get("gate")
+    shares, expected, leans = _shares(rows, condition, chosen, positions.counts if positions else {})
+    outside = set(positions.counts.get("outside", ())) if positions else set()
+    contrasts = mean.counts.get("contrasts", {}) if mean else {}
+    gap = next((row for row in rows if row.measure == "largest_gap" and row.condition == chosen), None)
+    excess = next((row for row in rows if row.measure == "order_excess" and row.condition == chosen), None)
+    planned = table.planned or tuple(calls_in(arm.call) for arm in findings.judgments.arms)
+    beside_single = single.counts if single else {}
+    return Facts(
+        judge=condition.judge,
+        condition=chosen,
+        reorder=condition.reorder,
+        scores=tuple(condition.scores),
+        calls=calls_in(arm.call[arm.ok]),
+        asked=sum(calls_in(one.call) for one in arms),
+        planned=sum(planned[code] for code in codes),
+        finished=findings.judgments.finished,
+        stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
+        simulated=condition.simulated,
+        items=arm.texts,
+        units=int(positions.counts.get("units", arm.units)) if positions else arm.units,
+        unit=arm.unit_kind,
+        gate=gate.p if gate else math.nan,
+        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if said(measure)},
+        shares=shares,
+        expected=expected,
+        leans=leans,
+        decided=tuple(p in outside for p in range(len(leans))),
+        line=float(contrasts["line"][0]) if "line" in contrasts else math.nan,
+        turn=float(contrasts["turn"][0]) if "turn" in contrasts else math.nan,
+        gap=(gap.value, *gap.interval) if gap and all(map(math.isfinite, gap.interval)) else None,
+        flips=float(beside_single.get("flips", math.nan)),
+        noise=float(beside_single.get("own_noise", math.nan)),
+        repeated=beside_single.get("noise") == "all",
+        typical=excess.value if excess else math.nan,
+    )
+
+
+def calls_in(call: np.ndarray[Any, Any]) -> int:
+    """How many calls a column of call numbers (rows,) holds; one pass where it is sorted, as a run's is."""
+    steps = np.diff(call)
+    return int(np.count_nonzero(steps) + min(len(call), 1)) if bool((steps >= 0).all()) else len(np.unique(call))
+
+
+def _shares(
+    rows: list[Row], condition: Condition, code: int, counts: Mapping[str, Any]
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """(shares, expected shares, leans) by position; of criteria: (shifts, zeros, shifts) in points, over all criteria."""
+    n = condition.positions
+    leans = tuple(map(float, counts.get("leans", ())))
+    if condition.reorder == "criteria":
+        if not leans:
+            by_position = [
+                [row.value for row in rows if row.measure == "position_shift" and row.of["position"] == p + 1]
+                for p in range(n)
+            ]
+            known = all(by_position)
+            leans = tuple(float(np.nanmean(values)) for values in by_position) if known else ()
+        return leans, (0.0,) * len(leans), leans
+    shares = tuple(row.value for row in rows if row.measure == "position_share" and row.condition == code)
+    if len(leans) != len(shares):
+        leans = tuple(share - 1 / n for share in shares)
+    expected = tuple(map(float, counts.get("expected", ())))
+    if len(expected) != len(shares):
+        expected = (1 / n,) * len(shares) if n else ()
+    return shares, expected, leans
+
+
+def _verdict(row: Row) -> Verdict:
+    """A verdict row as sentences need it."""
+    low, high = row.interval
+    more = row.counts.get("more_units")
+    times = 1 + more / row.counts["units"] if more and row.counts.get("units") else math.nan
+    above = bool(row.counts.get("above_zero", row.verdict == EFFECT))
+    return Verdict(row.verdict, row.value, low, high, row.smallest, above, row.estimate.why, times)
