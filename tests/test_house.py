@@ -26,7 +26,8 @@ BUDGETS = {
     "cli": 650,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 19_500, 10_000, 200
+PRODUCT, TESTS, README = 19_500, 11_500, 200
+"""The goals are 18,000 lines of product and 10,000 of tests: both are over, and these limits only keep them from growing."""
 
 MAY_IMPORT = {
     "model": set(),

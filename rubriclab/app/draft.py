@@ -18,6 +18,7 @@ from rubriclab.model.text import LabError, shorten
 
 if TYPE_CHECKING:
     from rubriclab.data.tables import Table
+    from rubriclab.runs.estimate import Estimate
     from rubriclab.study.plan import Plan
 
 
@@ -40,8 +41,9 @@ class Draft:
     design: DesignPart = field(default_factory=DesignPart)
     name: str = ""
     problems: dict[int, str] = field(default_factory=dict)
-    planned: tuple[str, Any] | None = None
+    planned: tuple[str, Plan] | None = None
     """The last plan, beside what it was made of."""
+    estimated: tuple[Plan, Estimate] | None = None
 
     def study(self) -> Study:
         """The study file of this draft. Raises LabError in words for what its models refuse."""
@@ -85,8 +87,15 @@ class Draft:
         key = study.identity(self.dataset.id, self.rubric.id) + study.name
         if self.planned is None or self.planned[0] != key:
             self.planned = key, plan(study, self.dataset, self.rubric)
-        made: Plan = self.planned[1]
-        return made
+        return self.planned[1]
+
+    def estimate(self, plan: Plan) -> Estimate:
+        """What the plan takes and can find; computed once for each plan."""
+        from rubriclab.runs.estimate import estimate
+
+        if self.estimated is None or self.estimated[0] is not plan:
+            self.estimated = plan, estimate(plan)
+        return self.estimated[1]
 
 
 def draft() -> Draft:
@@ -102,7 +111,10 @@ def draft() -> Draft:
 def study_toml(study: Study) -> str:
     """The study as the file that ``read_study`` reads: what differs from the defaults, with rubric and judges."""
     body = study.model_dump(mode="json", exclude_defaults=True)
-    body.setdefault("judges", [judge.model_dump(mode="json", exclude_defaults=True) for judge in study.judges])
+    body["judges"] = [judge.model_dump(mode="json", exclude_defaults=True) for judge in study.judges]
+    for judge in body["judges"]:
+        if judge.get("temperature", 0.0) is None:
+            judge["temperature"] = "server"
     head, tables = [], []
     for key, value in body.items():
         if isinstance(value, dict):

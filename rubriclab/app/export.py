@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rubriclab.app import judgments, state
-from rubriclab.app.charts import chart
 from rubriclab.app.draft import study_toml
-from rubriclab.app.frame import faults, safe, verbatim
-from rubriclab.app.results import choose_run, emphasised, nothing
+from rubriclab.app.frame import faults, verbatim
+from rubriclab.app.results import choose_run, nothing
 from rubriclab.core.topic import Findings
-from rubriclab.model.text import count, file_name
-from rubriclab.sinks.answer import judged
+from rubriclab.model.text import file_name
 from rubriclab.sinks.cards import example_of
 from rubriclab.sinks.facts import every_facts
-from rubriclab.sinks.pictures import share_bars, target_cells
 
 if TYPE_CHECKING:
     from rubriclab.store.store import RunInfo
@@ -65,12 +63,11 @@ def _report(info: RunInfo) -> None:
             "Include texts and rater names", key="texts",
             help="Off: the file holds numbers, names of judges and your rubric, but no answer and no rater.",
         )  # fmt: skip
-        parts = [PARTS[name] for name in include]
         with faults(), st.spinner("Report is being written …"):
             content = report_html(
                 findings,
                 title=title or None,
-                include=parts,
+                include=[PARTS[name] for name in include],
                 texts=texts,
                 response=_example_text(info, findings) if texts else None,
                 descriptions=judgments.descriptions(info),
@@ -80,10 +77,12 @@ def _report(info: RunInfo) -> None:
                 icon=":material/download:", on_click="ignore", key="download-report",
             )  # fmt: skip
             st.caption(f"About {max(1, round(len(content) / 1000)):,} kB.")
+            with right, st.container(border=True, key="preview"):
+                st.caption("Preview")
+                # As an address of its own the file has no origin: it could not reach the page even if it had a script.
+                address = f"data:text/html;charset=utf-8;base64,{b64encode(content).decode()}"
+                st.iframe(address, height=900, alt="The report as it will look")
         _terminal(f"rubriclab export {info.id} --out report.html")
-    with right, st.container(border=True, key="preview"):
-        st.caption("Preview")
-        _preview(info, findings, title, parts, texts)
 
 
 def _example_text(info: RunInfo, findings: Findings) -> str:
@@ -94,35 +93,6 @@ def _example_text(info: RunInfo, findings: Findings) -> str:
         return ""
     item = state.store_of(info.id).call(info.id, cards[0].call)["item"]
     return str(item.get("response") or "")
-
-
-def _preview(info: RunInfo, findings: Findings, title: str, parts: list[str], texts: bool) -> None:
-    st.header(safe(title, 200), anchor=False)
-    facts = every_facts(findings)[0]
-    answer = judged(findings, facts)
-    if "answer" in parts:
-        simulated = " :gray-badge[simulated]" if answer.simulated else ""
-        st.markdown(f"**{safe(answer.headline)}.**{simulated} {emphasised(answer.line, answer.strong)}")
-    if "charts" in parts:
-        criteria = facts.reorder == "criteria"
-        picture = target_cells(findings, facts.condition) if criteria else share_bars(findings, facts)
-        if picture is not None:
-            chart(picture, key="preview-chart", height=260)
-    if "example" in parts:
-        arm = findings.judgments.arms[facts.condition]
-        if texts and (text := _example_text(info, findings)):
-            verbatim(text)
-        judgments.show_cards(example_of(arm, judgments.descriptions(info)))
-    others = len(every_facts(findings)) - 1
-    more = (
-        f" {count(others, 'more judge or data set', 'more judges or data sets')} below it in the file."
-        if others
-        else ""
-    )
-    created = f"{info.created:%d %b %Y}".lstrip("0")
-    st.caption(
-        f"{count(len(findings.judgments.items), 'item')}, asked on {created}. Method and limits at its end.{more}"
-    )
 
 
 def _data(info: RunInfo) -> None:

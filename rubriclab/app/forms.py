@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app.frame import safe
+from rubriclab.app.frame import faults, safe
 from rubriclab.model.text import shorten
 
 
@@ -33,7 +33,8 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
                     args=(number,),
                 )
         if opened:
-            body()
+            with faults():
+                body()
             if number > 1:
                 st.button("Done", key=f"step-{number}-done", icon=":material/check:", on_click=open_step, args=(0,))
 

@@ -24,7 +24,7 @@ PAGES = HERE.parents[1] / "pages"
 # What Streamlit's theme cannot say.
 STYLE = """
 .stMainBlockContainer { max-width: 1180px; margin: 0 auto; padding-top: 4.4rem; padding-bottom: 3rem; }
-.stSegmentedControl button, .stButtonGroup button { min-height: 40px; }
+.stButtonGroup button { min-height: 40px; }
 .stDataFrame [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
 [class*="st-key-step"] h2 { font-size: 1.0625rem; padding: 0; }
 .step-number { display: inline-flex; width: 1.7rem; height: 1.7rem; border-radius: 50%; align-items: center;
@@ -38,6 +38,12 @@ STYLE = """
 :focus-visible { outline: 2px solid #2E73CC; outline-offset: 2px; }
 @media (max-width: 640px) { [data-testid="stColumn"]:has(.st-key-launch) { position: static; } }
 @media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; } }
+"""
+
+
+# One primary colour cannot carry both white text on a button and chosen text on a dark ground.
+STYLE_DARK = """
+.stButtonGroup button[aria-checked="true"] p, [data-testid="stTab"][aria-selected="true"] p { color: #8CBDF9; }
 """
 
 
@@ -66,7 +72,7 @@ def run() -> None:
     """Called by app.py on every visit: the bar, then the page that the address names."""
     st.set_page_config(page_title="rubriclab", page_icon=str(HERE / "mark.svg"), layout="wide")
     st.logo(str(HERE / "logo.svg"), size="medium")
-    st.html(f"<style>{STYLE}</style>")
+    st.html(f"<style>{STYLE}{STYLE_DARK if st.context.theme.type == 'dark' else ''}</style>")
     page = st.navigation(
         [
             st.Page(entry.file, title=entry.title, icon=entry.icon, url_path=entry.name, default=entry.name == "home")

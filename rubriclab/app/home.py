@@ -67,12 +67,12 @@ def _latest() -> None:
         if st.button("Open progress", icon=":material/arrow_forward:", type="tertiary"):
             go("runs")
         return
-    own = state.store().runs()
-    latest = max(own, key=lambda info: info.changed, default=None)
-    if latest is not None and latest.state in ("interrupted", "failed", "paused"):
-        _stopped(latest)
-    elif latest is not None and latest.state == "finished":
-        _finished(latest, f"Latest run · {safe(latest.name, 60)} · {latest.created:%-d %b %Y}")
+    own = sorted(state.store().runs(), key=lambda info: info.changed, reverse=True)
+    finished = next((info for info in own if info.state == "finished"), None)
+    if own and own[0].state in ("interrupted", "failed", "paused"):
+        _stopped(own[0])
+    elif finished is not None:
+        _finished(finished, f"Latest run · {safe(finished.name, 60)} · {finished.created:%-d %b %Y}")
     else:
         with faults():
             info = state.run_info(state.recorded())

@@ -248,7 +248,7 @@ def _store() -> None:
         return
     with fold, faults():
         path = state.store_path()
-        size = path.stat().st_size if path.exists() else 0
+        size = sum(part.stat().st_size for part in (path, path.with_name(path.name + ".wal")) if part.exists())
         st.markdown(f"**{safe(path.name)}** · {size / 1e6:,.1f} MB")
         st.caption("One file holds all runs of this lab. Keys are never in it.")
         st.download_button(

@@ -8,7 +8,7 @@ from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, s
 from rubriclab.app.draft import Draft, draft, study_toml
 from rubriclab.app.forms import do_later, later, opened_step, preset, step
 from rubriclab.app.frame import announce, duration, faults, go, safe, verbatim
-from rubriclab.model.study import Study, study_from_toml
+from rubriclab.model.study import MAX_STUDY, Study, study_from_toml
 from rubriclab.model.text import LabError, count, file_name, shorten
 from rubriclab.study.plan import Plan
 
@@ -85,9 +85,7 @@ def _name(held: Draft) -> None:
 
 def _numbers(plan: Plan) -> None:
     """Calls, time, price, and the smallest change that the run can find."""
-    from rubriclab.runs.estimate import estimate
-
-    made = estimate(plan)
+    made = draft().estimate(plan)
     local = all(judge.kind != "openai" for judge in plan.study.judges)
     if made.price is not None:
         price = (f"{made.price:,.2f}", "at your prices")
@@ -146,10 +144,13 @@ def _study_file(held: Draft) -> None:
                     icon=":material/download:",
                 )
         file = st.file_uploader(
-            "Load a study.toml", type=["toml"], key=f"toml-upload-{st.session_state.get('setup toml count', 0)}"
-        )
+            "Load a study.toml", type=["toml"], key=f"toml-upload-{st.session_state.get('setup toml count', 0)}",
+            max_upload_size=1,
+        )  # fmt: skip
         if file is not None:
             with faults():
+                if file.size > MAX_STUDY:
+                    raise LabError(f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}.")
                 study = study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml")
                 st.session_state["setup toml count"] = st.session_state.get("setup toml count", 0) + 1
                 announce("Loaded. Its data file has to be uploaded in step 1, unless it is the sample.")

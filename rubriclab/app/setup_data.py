@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -29,6 +30,7 @@ MORE = {
     "item_id": "Id",
 }
 JUDGMENT_KINDS = {"scores": "Scores, options reordered", "criteria": "Scores, criteria reordered"}
+ORDER = re.compile(r"-?\d+([ ,;>|]+-?\d+){2,}|[^|]+(\|[^|]+)+")
 JUDGMENT_LABELS = {
     "item_id": "Id of the answer",
     "text_id": "Id of the answer",
@@ -189,10 +191,11 @@ def _dataset(table: Table, columns: dict[str, Any], name: str) -> DataSet:
     """The items of a table by these columns; made once for each choice of columns."""
     from rubriclab.data.items import items_of
 
-    key = (id(table), repr(columns))
-    if st.session_state.get("setup data made", (None,))[0] != key:
-        st.session_state["setup data made"] = key, items_of(table, columns, name=name)
-    made: DataSet = st.session_state["setup data made"][1]
+    kept, by, made = st.session_state.get("setup data made", (None, None, None))
+    if kept is not table or by != columns:
+        made = items_of(table, columns, name=name)
+        st.session_state["setup data made"] = table, columns, made
+    assert isinstance(made, DataSet)
     return made
 
 
@@ -240,22 +243,38 @@ def _judgments(table: Table) -> None:
     st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria with | between.")
     needed = REQUIRED[kind]  # type: ignore[index]
     further = [role for role in JUDGMENT_LABELS if role not in needed and not role.endswith("_id")]
-    chosen: dict[str, str] = {}
-    parts = st.columns(3)
-    for number, role in enumerate((*needed, *further)):
-        label = JUDGMENT_LABELS[role] + ("" if role in needed else " (optional)")
-        with parts[number % 3]:
-            name = column_select(label, columns, _single(guess.get(role)), key=f"judged-{kind}-{role}-{mark}")
-        if name:
-            chosen[role] = name
-    missing = [JUDGMENT_LABELS[role] for role in needed if role not in chosen]
-    if st.button("Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"):
+    chosen: dict[str, str | None] = {}
+
+    def choose(role: str) -> None:
+        start = _single(guess.get(role)) or (_order_column(table) if role == "ordering" else None)
+        chosen[role] = column_select(JUDGMENT_LABELS[role], columns, start, key=f"judged-{kind}-{role}-{mark}")
+
+    for role, part in zip(needed, st.columns(len(needed)), strict=True):
+        with part:
+            choose(role)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        button = st.empty()
+        with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
+            for role in further:
+                choose(role)
+    missing = [JUDGMENT_LABELS[role] for role in needed if not chosen[role]]
+    if button.button(
+        "Open results", icon=":material/grid_on:", type="primary", disabled=bool(missing), key="judged-open"
+    ):
         with faults(), st.spinner("Reading the judgments …"):
-            run_id = state.store().add_table(read_judgments(table, kind, chosen))
+            made = read_judgments(table, kind, {role: name for role, name in chosen.items() if name})
+            run_id = state.store().add_table(made)
             announce("Kept as a run of its own.")
             go("results", run=run_id)
     if missing:
         st.caption(f"First choose: {', '.join(missing)}.")
+
+
+def _order_column(table: Table) -> str | None:
+    """The first column whose first cell lists three things or more."""
+    cells = table.rows[0] if len(table.rows) else []
+    listed = (name for name, cell in zip(table.columns, cells, strict=True) if ORDER.fullmatch(cell.strip()))
+    return next(listed, None)
 
 
 def _single(value: str | list[str] | None) -> str | None:

@@ -112,9 +112,9 @@ def _form(names: set[str]) -> JudgeSettings:
         values = _server()
     else:
         values = _simulated()
-    if not values.get("model"):
+    values = _fold(values["model"] or "judge", names) | values
+    if not values["model"]:
         raise LabError("First choose the judge's model in step 3.")
-    values = _fold(values["model"], names) | values
     try:
         return JudgeSettings(**values)
     except ValidationError as fault:

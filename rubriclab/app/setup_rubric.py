@@ -88,6 +88,7 @@ def _file() -> None:
         file = st.file_uploader(
             "YAML, JSON or CSV with the columns criterion, score, description",
             type=["yaml", "yml", "json", "csv"],
+            max_upload_size=2,
             key=f"rubric-upload-{st.session_state.get('setup rubric count', 0)}",
         )
         if file is not None:

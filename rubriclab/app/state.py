@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rubriclab.study.plan import Plan
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
+MOST_CALLS = 200_000
+"""Calls of a run whose number the list of runs still computes by itself."""
 
 
 def store_path() -> Path:
@@ -199,6 +201,8 @@ def _headline(run_id: str, revision: int) -> str:
 
 def headline(info: RunInfo) -> str:
     """The one number that the list of runs shows of a run, in words: no markup of strangers in it."""
+    if info.done > MOST_CALLS:
+        return "Open results to see"
     return _headline(info.id, info.revision) if info.done else "No estimate yet"
 
 

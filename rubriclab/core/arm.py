@@ -177,10 +177,11 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
     order_code, order = distinct(rows["ordering"].astype(np.int64), len(run.orderings))
     unit_code, unit = distinct(run.unit_of_item[item_code], len(run.unit_names))
     text = distinct(run.text_of_item[item_code], len(run.items))[1]
-    names = scale_names(condition.scores) if options else criteria_of(condition, run, item_code)
+    names: tuple[Any, ...] = tuple(int(score) if float(score).is_integer() else score for score in condition.scores)
     target = np.zeros(len(item_code), dtype=np.int64)
     if not options:
         criterion = run.items["criterion"].iloc[item_code].astype(str)
+        names = condition.targets or tuple(criterion.unique())
         target = np.asarray(pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64)
     shown = shown_table([run.orderings[k] for k in order_code], names, condition.positions or len(names))
     ranked = by_shown(shown)
@@ -206,16 +207,6 @@ def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], proba
 def by_shown(shown: Ints) -> Ints:
     """(orders,): the orders sorted by what they show, so that no number hangs on their codes."""
     return np.lexsort(shown.T[::-1])
-
-
-def scale_names(scores: tuple[float, ...]) -> tuple[float | int, ...]:
-    """Scores as they are written: 4, not 4.0."""
-    return tuple(int(score) if float(score).is_integer() else score for score in scores)
-
-
-def criteria_of(condition: Condition, run: Judgments, item_code: Ints) -> tuple[str, ...]:
-    """The criteria that calls of the condition score, in canonical order."""
-    return condition.targets or tuple(map(str, run.items["criterion"].iloc[item_code].astype(str).unique()))
 
 
 def shown_table(orderings: list[Ordering], names: tuple[Any, ...], positions: int) -> Ints:

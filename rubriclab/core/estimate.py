@@ -24,7 +24,9 @@ DRAWS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """``influence``: (units,), mean 0; its spread over root n is the standard error. ``unit``: (units,) their names.
+    """``influence``: (units,), mean 0 (near 0 of a jackknife); its spread over root n is the standard error.
+
+    ``unit``: (units,) their names.
 
     ``rule``: how an interval is made; ``why``: a key of the reasons in ``measures.toml`` where there is none.
     """

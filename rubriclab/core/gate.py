@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -23,8 +24,8 @@ ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
 ENUMERATED, DEALS = 5_000, 1_999
 MOST_GROUPS, MOST_CARDS = 400, 4_000
-BLOCKS, PICKS, CARDS_DEALT = 400, 9_999, 5_000_000
-CHUNK = 2_000_000
+BLOCKS, PICKS, CARDS_DEALT = 200, 29_999, 5_000_000
+CHUNK = 1_000_000
 MOST_ORDERS = 30
 
 Progress = Callable[[float], None]
@@ -111,16 +112,22 @@ class Cards:
     constant: Floats | float = 0.0
     stretch: float = 1.0
 
+    @cached_property
+    def _padded(self) -> tuple[Floats, Ints, Floats, Floats]:
+        """value, shown, score, contrast (k, cards) with one more card that is 0: it sits where a group has fewer."""
+        more = ((0, 1), (0, 0))
+        value, shown, contrast = np.pad(self.value, more), np.pad(self.shown, more), np.pad(self.contrast, more)
+        # Rows as they lie in memory, or each look-up copies the whole table.
+        return np.ascontiguousarray(value), shown, np.append(self.score, 0), np.ascontiguousarray(contrast.T)
+
     def sums(self, seats: Ints, dealt: Ints) -> Floats:
         """(deals, groups, n + k + 1): lean by position, contrasts, squared lean, of the cards ``dealt`` to ``seats``.
 
-        ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no card, which is 0.
+        ``seats`` (groups, size), ``dealt`` (deals, groups, size): indexes of cards; len(group): no card.
         """
-        n = self.shown.shape[1]
-        value, score = np.append(self.value.ravel(), np.zeros(n)), np.append(self.score, 0.0)
-        shown, contrast = np.pad(self.shown, ((0, 1), (0, 0))), np.pad(self.contrast, ((0, 1), (0, 0)))
-        lean = value.take(dealt[..., None] * n + shown[seats]).sum(axis=-2)
-        moves = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast.T]
+        value, shown, score, contrast = self._padded
+        lean = value.take(dealt[..., None] * shown.shape[1] + shown[seats]).sum(axis=-2)
+        moves = [(column[seats] * score[dealt]).sum(axis=-1) for column in contrast]
         return np.concatenate([lean, np.stack([*moves, np.square(lean).sum(axis=-1)], axis=-1)], axis=-1)
 
     def expected(self, seats: Ints) -> Floats:
@@ -129,15 +136,13 @@ class Cards:
         0 but for the squared lean: a sum of one card a seat, dealt from a table t (seats, cards), has the variance
         sum of t~^2 / (cards - 1), t~ being t less its row and column means (Hoeffding 1951).
         """
-        n, k = self.shown.shape[1], self.contrast.shape[1]
-        value = np.pad(self.value, ((0, 1), (0, 0)))[seats]
-        shown = np.pad(self.shown, ((0, 1), (0, 0)))[seats]
-        size = (seats < len(self.group)).sum(axis=1)
-        present = (seats < len(self.group))[..., None, None]
-        exposed = ((shown[:, :, None] == np.arange(n)[:, None]) & present).sum(axis=1)
+        value, shown = self._padded[0][seats], self._padded[1][seats]
+        n, present = shown.shape[-1], seats < len(self.group)
+        size = present.sum(axis=1)
+        exposed = ((shown[:, :, None] == np.arange(n)[:, None]) & present[..., None, None]).sum(axis=1)
         columns = (value[..., None] * exposed[:, None]).sum(axis=2)
         square = size * np.square(value).sum(axis=(1, 2)) - np.square(columns).sum(axis=(1, 2)) / size
-        return np.append(np.zeros(n + k), (square / np.maximum(size - 1, 1)).sum())
+        return np.append(np.zeros(n + self.contrast.shape[1]), (square / np.maximum(size - 1, 1)).sum())
 
 
 def _cards(cells: Cells) -> Cards | None:
@@ -185,9 +190,9 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
     """Sums over groups: as seen, then with the cards of each group dealt anew.
 
     Returns (deals, n + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
-    Up to 400 groups: 1,999 random deals. Above, groups are put into 400 blocks at random (whatever their answers), each
-    block is dealt 20 to 200 times, its sums are brought to the mean and variance that all deals would have, and
-    9,999 times one of its sums is picked for every block: within 0.005 of the p of 100,000 deals in tests/calibration.
+    Up to 400 groups: 1,999 random deals. Above, groups are put into 200 blocks at random (whatever their answers), each
+    block is dealt 25 to 200 times, its sums are brought to the mean and variance that all deals would have, and 29,999
+    times one of its sums is picked for every block (tests/calibration/verdicts.py, accuracy).
     """
     empty, sizes = len(cards.group), np.bincount(cards.group)
     starts = np.cumsum(sizes) - sizes
@@ -202,7 +207,7 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
         sums = np.concatenate([seen, _random_deals(rng, cards, seats, DEALS, progress)])
         return np.round(sums, 9), False
     block = rng.integers(0, BLOCKS, len(sizes)) if len(sizes) > BLOCKS else np.arange(len(sizes))
-    number = int(np.clip(CARDS_DEALT // empty, 20, 200))
+    number = int(np.clip(CARDS_DEALT // empty, 25, 200))
     sums = np.zeros((1 + PICKS, cards.value.shape[1] + cards.contrast.shape[1] + 1))
     for k in range(BLOCKS):
         members = np.flatnonzero(block == k)

@@ -6,6 +6,7 @@ A statistic is a file in ``topics/`` with a generator of rows, and its measures'
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,7 +30,6 @@ REASONS: dict[str, str] = _WORDS.pop("reasons")
 """Why there is no number, interval or verdict: key -> sentence. No other reason exists."""
 CAUTIONS: dict[str, str] = _WORDS.pop("cautions")
 """What must be read before a number: kind -> sentence with the caution's own fields."""
-VERDICTS = ("effect", "equivalent", "undecided")
 QUESTIONS = {"favours_positions": "positions", "moves_mean": "mean", "changes_single": "single"}
 """The verdict measures and the questions of ``core/verdict.py`` that they answer."""
 
@@ -114,17 +114,12 @@ class Row:
     @property
     def label(self) -> str:
         """What the row is called beside its number."""
-        return (self.about.label or self.about.name).format_map(_Blank(self.of)).strip()
+        return (self.about.label or self.about.name).format_map(defaultdict(str, self.of)).strip()
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What two conditions' rows of the same kind have in common."""
         return self.topic, self.measure, tuple(sorted((name, str(value)) for name, value in self.of.items()))
-
-
-class _Blank(dict[str, Any]):
-    def __missing__(self, key: str) -> str:
-        return ""
 
 
 @dataclass(frozen=True)
@@ -290,8 +285,10 @@ class Findings:
     ) -> list[Row]:
         """The verdict rows of a judge (of one data set, of one variant); empty where it has none."""
 
-        def about(condition: Condition) -> bool:
-            same = condition.judge == judge and dataset in (None, condition.dataset)
-            return same and (variant is None or dict(condition.variant) == dict(variant))
-
-        return [row for row in self.rows if row.topic == "verdict" and about(self.conditions[row.condition])]
+        wanted = {
+            code
+            for code, condition in enumerate(self.conditions)
+            if condition.judge == judge and dataset in (None, condition.dataset)
+            if variant is None or dict(condition.variant) == dict(variant)
+        }
+        return [row for row in self.rows if row.topic == "verdict" and row.condition in wanted]

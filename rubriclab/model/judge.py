@@ -18,7 +18,7 @@ FOREIGN_KEYS = re.compile(
 class JudgeSettings(BaseModel):
     """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.
 
-    ``temperature`` None leaves the server's own. ``rpm``: calls a minute. ``timeout``: seconds a call.
+    ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own. ``rpm``: calls a minute. ``timeout``: seconds a call.
     Prices are per million tokens. ``options`` belong to the kind (a model file, planted effects).
     """
 
@@ -52,6 +52,11 @@ class JudgeSettings(BaseModel):
                     f"“{address[:80]}” is no address; expected http://HOST:PORT/v1 or https://…, without a key in it"
                 )
         return value
+
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _temperature(cls, value: Any) -> Any:
+        return None if value == "server" else value
 
     @field_validator("key_env")
     @classmethod

@@ -26,6 +26,8 @@ from rubriclab.sinks.facts import (
 )
 from rubriclab.sinks.text import NBSP, beside, ends, number
 
+__all__ = ["BADGES", "TITLES", "Answer", "Question", "answer", "answers", "compose", "facts_of", "judged"]
+
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 TITLES = {
     "options": {

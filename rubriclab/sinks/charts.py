@@ -42,24 +42,13 @@ def chart_of(findings: Findings, measure: str, *, judge: str | None = None, pale
         picture = picture_of(findings, measure, code)
         if picture is not None:
             return draw(picture, palette)
-    drawn = sorted(
-        {
-            row.measure
-            for row in findings.rows
-            if row.condition in known and picture_of(findings, row.measure, row.condition)
-        }
-    )
+    drawn = sorted({row.measure for row in findings.rows if row.condition in known and math.isfinite(row.value)})
     raise LabError(f"No chart shows “{shorten(measure)}” here; there are charts of {', '.join(drawn) or 'nothing'}.")
 
 
 def _hover(point: Point) -> str:
     lines = [escape(line, 120) for line in point.hover]
     return "<br>".join([f"<b>{lines[0]}</b>", *lines[1:]]) if lines else ""
-
-
-def _of(point: Point) -> dict[str, Any]:
-    """What a click hands to Judgments."""
-    return dict(point.of)
 
 
 def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
@@ -72,11 +61,7 @@ def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
         margin={"l": 46, "r": 12, "t": 26, "b": 48} | margin,
         showlegend=False,
         dragmode=False,
-        hoverlabel={
-            "bgcolor": palette.surface,
-            "bordercolor": palette.border,
-            "font": {"color": palette.text, "size": 13},
-        },
+        hoverlabel={"bgcolor": palette.surface, "bordercolor": palette.border, "font_color": palette.text},
         modebar={"remove": ["select2d", "lasso2d"]},
     )
     shared = {"zeroline": False, "fixedrange": True, "color": palette.muted, "title_font": {"size": 13}, "ticks": ""}
@@ -109,9 +94,8 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
         error_y=_whiskers(points, palette),
         hovertext=[_hover(point) for point in points],
         hoverinfo="text",
-        customdata=[_of(point) for point in points],
+        customdata=[dict(point.of) for point in points],
     )
-    top = picture.most
     for k, point in enumerate(points):
         figure.add_annotation(
             x=k, y=point.top, text=escape(point.text), showarrow=False, yshift=11,
@@ -128,16 +112,18 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
         )  # fmt: skip
     else:
         for k, point in enumerate(points):
-            if not math.isfinite(point.expected):
-                continue
-            figure.add_shape(type="line", x0=k - 0.42, x1=k + 0.42, y0=point.expected, y1=point.expected, line=dotted)
+            if math.isfinite(point.expected):
+                level = point.expected
+                figure.add_shape(type="line", x0=k - 0.42, x1=k + 0.42, y0=level, y1=level, line=dotted)
     figure.update_xaxes(
         tickvals=slots, ticktext=[escape(point.label) for point in points], title_text=escape(picture.axis),
         range=[-0.5, len(points) - 0.5],
     )  # fmt: skip
     ticks = picture.ticks
     figure.update_yaxes(
-        range=[0, top * 1.08], tickvals=ticks, ticktext=[number(tick, ".0%").replace(NBSP, " ") for tick in ticks]
+        range=[0, picture.most * 1.08],
+        tickvals=ticks,
+        ticktext=[number(tick, ".0%").replace(NBSP, " ") for tick in ticks],
     )
     return figure
 
@@ -151,13 +137,8 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
     figure.add_heatmap(z=heat, zmin=-1, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip")
     at = [(x, y, point) for y, line in enumerate(picture.points) for x, point in enumerate(line) if point]
     for x, y, point in at:
-        figure.add_annotation(
-            x=x,
-            y=y,
-            text=escape(point.text),
-            showarrow=False,
-            font={"size": 13, "color": ink(palette, picture.heat(point))},
-        )
+        font = {"size": 13, "color": ink(palette, picture.heat(point))}
+        figure.add_annotation(x=x, y=y, text=escape(point.text), showarrow=False, font=font)
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
         x=[x for x, _, _ in at],
@@ -168,7 +149,7 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
         unselected=hidden,
         hovertext=[_hover(point) for _, _, point in at],
         hoverinfo="text",
-        customdata=[_of(point) for _, _, point in at],
+        customdata=[dict(point.of) for _, _, point in at],
     )
     figure.update_xaxes(
         tickvals=list(range(len(picture.columns))), ticktext=[escape(name) for name in picture.columns],
@@ -259,7 +240,7 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
         figure.add_scatter(
             x=[point.value], y=[k], mode="markers", marker={"size": 11, "color": colour}, hovertext=[_hover(point)],
             error_x=_whiskers((point,), palette) | {"color": colour, "thickness": 2.5, "width": 0}, hoverinfo="text",
-            customdata=[_of(point)],
+            customdata=[dict(point.of)],
         )  # fmt: skip
         figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
     figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid)

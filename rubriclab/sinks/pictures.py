@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,22 @@ def _share(value: float) -> str:
     return number(value, ".0%")
 
 
+def _point(
+    row: Row, label: str, text: str, hover: Sequence[str], *, expected: float = 0.0, decided: bool = False
+) -> Point:
+    """A row as a mark; a number that is not there is a dash, and why it has no interval stands in the hover."""
+    low, high = row.interval
+    shown = text if math.isfinite(row.value) else "–"
+    lines = tuple(line for line in hover if line)
+    return Point(label, row.value, shown, low, high, expected, decided, row.of, lines)
+
+
+def _plain_point(row: Row, label: str) -> Point:
+    """A row as a mark, in the words of its measure."""
+    hover = name(row), value_text(row), interval(row) or reason(row)
+    return _point(row, label, number(row.value, row.about.form), hover)
+
+
 def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Bars | None:
     """How often each position was chosen, with the interval of each share and where it would be without an effect.
 
@@ -33,124 +50,85 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
     rows = findings.select("position_share", condition=chosen)
     if not rows or not facts.shares:
         return None
-    expected_of, decided_of = facts.expected, facts.decided
-    if chosen != facts.condition:
-        expected_of, decided_of = (math.nan,) * len(rows), (False,) * len(rows)
+    own = chosen == facts.condition
     points = []
-    for row, expected, decided in zip(rows, expected_of, decided_of, strict=True):
-        low, high = row.interval
-        inside = ends(low, high, ".0%", row.level) or reason(row)
+    for p, row in enumerate(rows):
+        expected = facts.expected[p] if own else math.nan
         hover = (
-            f"Position {row.of['position']}: {_share(row.value)} of calls",
-            inside,
-            f"without position bias: {_share(expected)}" if math.isfinite(expected) else "",
+            f"Position {p + 1}: {_share(row.value)} of calls",
+            ends(*row.interval, form=".0%", level=row.level) or reason(row),
+            f"without position bias: {_share(expected)}" if own else "",
         )
-        label = str(row.of["position"])
-        points.append(
-            Point(
-                label,
-                row.value,
-                _share(row.value),
-                low,
-                high,
-                expected,
-                decided,
-                row.of,
-                tuple(line for line in hover if line),
-            )
-        )
-    even = {_share(expected) for expected in expected_of if math.isfinite(expected)}
+        decided = own and facts.decided[p]
+        points.append(_point(row, str(p + 1), _share(row.value), hover, expected=expected, decided=decided))
+    even = {_share(point.expected) for point in points if own}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
     said = ", ".join(number(100 * point.value, ".0f") for point in points)
     intervals = "with 95 % intervals" if points[0].has_interval else "without intervals"
-    where = (
-        f"A dotted line marks {reference.removeprefix('no bias: ')}." if reference else "Dotted marks: without bias."
-    )
-    alt = f"Bar chart of the share of calls that chose each position: {said} per cent, {intervals}. {where}"
+    dotted = f" A dotted line marks {reference.removeprefix('no bias: ')}." if reference else ""
+    alt = f"Bar chart of the share of calls that chose each position: {said} per cent, {intervals}.{dotted}"
     return Bars(tuple(points), "Position in the list", alt, reference)
 
 
+def _grid(points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, span: float | None = None) -> Cells:
+    """Cells from points by (line, column), both in the order in which they first stand; the first line at the bottom."""
+    lines, columns = (tuple(dict.fromkeys(key[k] for key in points)) for k in (0, 1))
+    grid = tuple(tuple(points.get((line, column)) for column in columns) for line in lines)
+    return Cells(tuple(map(str, columns)), tuple(map(str, lines)), grid, axes, alt, span)
+
+
 def score_cells(findings: Findings, condition: int) -> Cells | None:
-    """Score x position: of the calls that gave a score, the share that chose it at each position."""
-    rows = findings.select("position_given_score", condition=condition)
-    if not rows:
-        return None
-    arm = findings.judgments.arms[condition]
-    given = arm.counts.sum(axis=(0, 2))
-    shown = arm.exposure.sum(axis=0)
-    scores = list(dict.fromkeys(row.of["score"] for row in rows))
-    positions = list(dict.fromkeys(row.of["position"] for row in rows))
-    at = {(row.of["score"], row.of["position"]): row for row in rows}
-    lines: list[tuple[Point | None, ...]] = []
-    for k, score in enumerate(scores):
-        line: list[Point | None] = []
-        for p, position in enumerate(positions):
-            row = at.get((score, position))
-            # Shares are at equal exposure where every score was at every position; a score that was not shown there is empty.
-            level = 1 / len(positions) if shown[k, p] else math.nan
-            line.append(_score_cell(row, score, position, int(given[k]), level) if row else None)
-        lines.append(tuple(line))
-    known = [point for line in lines for point in line if point and math.isfinite(point.value)]
+    """Score x position: of the calls that gave a score, the share that chose it at each position, at equal exposure."""
+    points = {}
+    even = 1 / max(1, findings.conditions[condition].positions)
+    for row in findings.select("position_given_score", condition=condition):
+        score, position, given = row.of["score"], row.of["position"], row.counts["n"]
+        hover = (
+            f"Score {score:g} at position {position}",
+            f"{_share(row.value)} of the {count(given, 'call')} that gave {score:g}" if given else "never given",
+            interval(row) or reason(row),
+            f"even: {_share(even)}",
+            "click to read these calls",
+        )
+        points[f"{score:g}", position] = _point(row, str(position), _share(row.value), hover, expected=even)
+    known = [point for point in points.values() if math.isfinite(point.value)]
     alt = "Heatmap, score by position; no score was given."
     if known:
         top = max(known, key=lambda point: point.value)
         alt = (
-            f"Heatmap, score by position: the largest cell is score {top.of['score']} at position {top.of['position']} with "
-            f"{top.text}; without position bias every cell would be {_share(top.expected)}."
+            f"Heatmap, score by position: the largest cell is score {top.of['score']} at position {top.of['position']} "
+            f"with {top.text}; without position bias every cell would be {_share(even)}."
         )
-    names = tuple(f"{score:g}" for score in scores)
-    return Cells(tuple(str(p) for p in positions), names, tuple(lines), ("Position in the list", "Score chosen"), alt)
-
-
-def _score_cell(row: Row, score: float, position: int, given: int, expected: float) -> Point:
-    value = row.value if given else math.nan
-    text = _share(value) if math.isfinite(value) else "–"
-    hover = (
-        f"Score {score:g} at position {position}",
-        f"{text} of the {count(given, 'call')} that gave {score:g}" if given else f"{score:g} was never given",
-        interval(row) or reason(row),
-        f"even: {_share(expected)}" if math.isfinite(expected) else "never shown there",
-        "click to read these calls",
-    )
-    low, high = row.interval
-    return Point(str(position), value, text, low, high, expected, False, row.of, tuple(line for line in hover if line))
+    return _grid(points, ("Position in the list", "Score chosen"), alt) if points else None
 
 
 def target_cells(findings: Findings, condition: int) -> Cells | None:
     """Criterion x position: the mean score at a position less the criterion's own mean, points."""
+    points = {}
     rows = findings.select("position_shift", condition=condition)
-    if not rows:
-        return None
-    targets = list(dict.fromkeys(row.of["target"] for row in rows))[::-1]
-    positions = sorted({row.of["position"] for row in rows})
-    at = {(row.of["target"], row.of["position"]): _criterion_cell(row) for row in rows}
-    lines = tuple(tuple(at.get((target, position)) for position in positions) for target in targets)
-    known = [point for point in at.values() if math.isfinite(point.value)]
-    alt = "Heatmap, criterion by position; no score was given."
-    if known:
-        top = max(known, key=lambda point: abs(point.value))
-        alt = (
-            f"Heatmap, criterion by position, in points from the criterion's own mean: the largest cell is "
-            f"{top.of['target']} at position {top.of['position']} with {top.text}."
+    targets = list(dict.fromkeys(row.of["target"] for row in rows))
+    for row in sorted(rows, key=lambda row: (-targets.index(row.of["target"]), row.of["position"])):
+        target, position = row.of["target"], row.of["position"]
+        text = number(row.value, "+.2f")
+        kind = "simultaneous " if row.level > 0.95 else ""
+        hover = (
+            f"{target} at position {position}",
+            f"{text}{NBSP}points from its own mean",
+            kind + interval(row) if interval(row) else reason(row),
+            "click to read these calls",
         )
-    smallest = findings.reading.smallest.mean * findings.judgments.arms[condition].step
-    # Full colour at twice the smallest effect that matters, or at the largest cell where that is further.
-    span = max([2 * smallest, *(abs(point.value) for point in known)])
-    axes = ("Position in the list", "")
-    return Cells(tuple(map(str, positions)), tuple(map(str, targets)), lines, axes, alt, span)
-
-
-def _criterion_cell(row: Row) -> Point:
-    low, high = row.interval
-    text = number(row.value, "+.2f") if math.isfinite(row.value) else "–"
-    kind = "simultaneous " if row.level > 0.95 else ""
-    hover = (
-        f"{row.of['target']} at position {row.of['position']}",
-        f"{text}{NBSP}points from its own mean",
-        kind + interval(row) if interval(row) else reason(row),
-        "click to read these calls",
+        points[target, position] = _point(row, str(position), text, hover)
+    known = [point for point in points.values() if math.isfinite(point.value)]
+    if not known:
+        return None
+    top = max(known, key=lambda point: abs(point.value))
+    alt = (
+        f"Heatmap, criterion by position, in points from the criterion's own mean: the largest cell is {top.of['target']} "
+        f"at position {top.of['position']} with {top.text}."
     )
-    return Point(str(row.of["position"]), row.value, text, low, high, 0.0, False, row.of, hover)
+    # Full colour at twice the smallest effect that matters, or at the largest cell where that is further.
+    smallest = findings.reading.smallest.mean * findings.judgments.arms[condition].step
+    return _grid(points, ("Position in the list", ""), alt, max(2 * smallest, abs(top.value)))
 
 
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Slopes | None:
@@ -177,10 +155,9 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     labels = ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
     middle = float((left[known] + right[known]).mean()) / 2
     mean = middle - row.value / 2, middle + row.value / 2
-    low, high = row.interval
     text = number(row.value, "+.2f")
     hover = (f"Mean difference {text}{NBSP}points", interval(row) or reason(row))
-    difference = Point("difference", row.value, text, low, high, 0.0, False, row.of, hover)
+    difference = _point(row, "difference", text, hover)
     alt = (
         f"Slope chart of {count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}: the mean difference "
         f"is {text} points ({hover[1]})."
@@ -215,59 +192,31 @@ def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: s
 
     ``by``: the part of ``of`` that names a row where all else is the same.
     """
-    known = [row for row in rows if math.isfinite(row.value)]
-    if not known:
-        return None
-    points = []
-    for row in known:
-        low, high = row.interval
-        hover = (name(row), value_text(row), interval(row) or reason(row))
-        label = str(row.of[by]) if by else name(row)
-        points.append(Point(label, row.value, number(row.value, row.about.form), low, high, 0.0, False, row.of, hover))
+    points = tuple(_plain_point(row, str(row.of[by]) if by else name(row)) for row in rows if math.isfinite(row.value))
     said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in points[:20])
-    return Forest(tuple(points), axis, f"Intervals: {said}.", smallest)
+    return Forest(points, axis, f"Intervals: {said}.", smallest) if points else None
 
 
 def picture_of(findings: Findings, measure: str, condition: int) -> Picture | None:
     """The picture of one measure in one condition: its own where it has one, else what its topic declares, else a forest."""
     named = findings.conditions[condition]
     if measure == "position_share":
-        return share_bars(findings, facts_of(findings, named.judge, named.dataset, named.variant))
-    if measure == "position_given_score":
-        return score_cells(findings, condition)
-    if measure == "position_shift":
-        return target_cells(findings, condition)
-    for topic in TOPICS.values():
-        for chart in topic.charts:
-            if chart.measure == measure and named.reorder in topic.axes:
-                return generic(chart, findings, condition)
-    rows = findings.select(measure, condition=condition)
-    return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
+        return share_bars(findings, facts_of(findings, named.judge, named.dataset, named.variant), condition)
+    if measure in ("position_given_score", "position_shift"):
+        return (score_cells if measure == "position_given_score" else target_cells)(findings, condition)
+    declared = [chart for topic in TOPICS.values() for chart in topic.charts if chart.measure == measure]
+    return generic(declared[0] if declared else Chart("forest", measure), findings, condition)
 
 
 def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     """What a topic declares: any measure as bars, cells or a forest, without a word of its own."""
     rows = [row for row in findings.select(chart.measure, condition=condition) if math.isfinite(row.value)]
-    if not rows:
-        return None
-    if chart.kind == "forest" or not chart.by:
-        return row_forest(rows, rows[0].about.unit or rows[0].about.name)
-    points = {
-        (str(row.of.get(chart.across, "")), str(row.of.get(chart.by, ""))): _generic_point(row, chart) for row in rows
-    }
-    columns = tuple(dict.fromkeys(key[1] for key in points))
+    if not rows or chart.kind == "forest" or not chart.by:
+        return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
+    points = {(row.of.get(chart.across), row.of[chart.by]): _plain_point(row, str(row.of[chart.by])) for row in rows}
     said = "; ".join(f"{point.hover[0]} {point.text}" for point in list(points.values())[:20])
     alt = f"{rows[0].about.name}: {said}."
     if chart.kind == "bars":
         return Bars(tuple(points.values()), chart.by.capitalize(), alt)
-    lines = tuple(dict.fromkeys(key[0] for key in points))[::-1]
-    grid = tuple(tuple(points.get((line, column)) for column in columns) for line in lines)
     span = max(1e-9, *(abs(row.value) for row in rows))
-    return Cells(columns, lines, grid, (chart.by.capitalize(), chart.across.capitalize()), alt, span)
-
-
-def _generic_point(row: Row, chart: Chart) -> Point:
-    low, high = row.interval
-    hover = (name(row), value_text(row), interval(row) or reason(row))
-    text = number(row.value, row.about.form)
-    return Point(str(row.of.get(chart.by, "")), row.value, text, low, high, 0.0, False, row.of, hover)
+    return _grid(points, (chart.by.capitalize(), chart.across.capitalize()), alt, span)

@@ -16,10 +16,6 @@ from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
 FORMAT = 2
-LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    MINUS: "$-$", NBSP: "~", "<": "$<$", ">": "$>$",
-}  # fmt: skip
 
 
 def plain(value: float | None) -> float | None:
@@ -201,17 +197,16 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
 
 
 def paper_table(findings: Findings, measure: str) -> pd.DataFrame:
-    """A measure of every judge (rows) on every data set and variant (columns), as papers print it."""
-    cells: dict[str, dict[str, str]] = {}
-    several = len({one.strategy for one in findings.conditions}) > 1
+    """A measure of every judge and strategy (rows) on every data set and variant (columns), as papers print it."""
+    records = []
     for row in findings.select(measure):
-        if row.of:
-            continue
         condition = findings.conditions[row.condition]
         column = " · ".join([condition.dataset, *(f"{key} = {value}" for key, value in condition.variant.items())])
-        head = f"{condition.judge} · {condition.strategy}" if several else condition.judge
-        cells.setdefault(head, {})[column] = row_text(row)
-    return pd.DataFrame.from_dict(cells, orient="index").rename_axis("Judge").reset_index()
+        if not row.of:
+            records.append((condition.judge, condition.strategy, column, row_text(row)))
+    table = pd.DataFrame(records, columns=["Judge", "Strategy", "column", "cell"])
+    wide = table.pivot_table("cell", ["Judge", "Strategy"], "column", aggfunc="first")
+    return wide.rename_axis(None, axis=1).reset_index()
 
 
 def latex(findings: Findings, rows: list[Row] | None = None) -> str:
@@ -221,13 +216,4 @@ def latex(findings: Findings, rows: list[Row] | None = None) -> str:
 
 def latex_table(table: pd.DataFrame) -> str:
     """Any frame as a tabular (booktabs), every sign of its names and cells escaped."""
-    lines = [rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule"]
-    records = [list(table.columns), *table.itertuples(index=False)]
-    for k, record in enumerate(records):
-        lines.append(" & ".join(_escaped(str(cell)) for cell in record) + r" \\")
-        lines += [r"\midrule"] if k == 0 else []
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _escaped(text: str) -> str:
-    return "".join(LATEX.get(sign, sign) for sign in text)
+    return table.to_latex(index=False, escape=True).replace(MINUS, "$-$").replace(NBSP, "~")

@@ -59,7 +59,8 @@ def contrasts(arm: Arm, kept: Bools, value: Floats, measures: tuple[str, ...]) -
         elif alone:
             estimate = _between_texts(arm, cells, direction, span)
         elif (contrast := within_texts(cells, direction, arm.texts, span)) is None:
-            estimate = missing("single_order" if arm.single_order else "no_two_orders")
+            several = bool((np.bincount(cells.text) > 1).any())
+            estimate = missing("single_order" if arm.single_order else "no_contrast" if several else "no_two_orders")
         else:
             reach = max(reach, contrast.reach)
             top, bottom = (sum_by(arm.text_unit, part, arm.units) for part in (contrast.top, contrast.bottom))
@@ -126,8 +127,8 @@ def single_scores(arm: Arm) -> Iterator[Row]:
     few = known.sum() < ENOUGH * arm.texts
     yield _over_texts(arm, "order_change", apart if few else np.where(known, apart, np.nan))
     if not source:
-        yield Row("repeat_change", missing("no_repeats"))
-        yield Row("order_excess", missing("no_repeats"))
+        yield Row("repeat_change", missing("no_repeats"), counts={"n": 0})
+        yield Row("order_excess", missing("no_repeats"), counts={"n": 0})
         return
     yield _over_texts(arm, "repeat_change", np.where(known, same, np.nan), source)
     yield _over_texts(arm, "order_excess", apart - same, source, beyond_noise=True)

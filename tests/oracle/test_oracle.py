@@ -76,8 +76,13 @@ def numbers(row: Row, level: float) -> dict[str, float]:
     return {"value": row.value, "low": low, "high": high, "p": row.p, "n": n, "units": row.estimate.units}
 
 
-def compared(case: str) -> Iterator[tuple[str, str, dict[str, str], float, float]]:
+@cache
+def compared(case: str) -> list[tuple[str, str, dict[str, str], float, float]]:
     """(measure, field, of, old, new) of every number that the old lab had."""
+    return list(_compared(case))
+
+
+def _compared(case: str) -> Iterator[tuple[str, str, dict[str, str], float, float]]:
     rows = new_rows(case)
     for old in old_rows(case):
         of = json.loads(old["of"])

@@ -11,7 +11,7 @@ import pandas as pd
 
 import rubriclab.topics  # noqa: F401 - registers what rows are made of
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.topic import Findings
+from rubriclab.core.topic import Findings as Findings
 from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
 from rubriclab.model.orders import balanced
 

@@ -1,0 +1,212 @@
+"""Estimates and their rules: by hand, against scipy, and by simulated coverage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rubriclab.core.estimate import Estimate, jackknife, mean_in_bounds, missing, plain, ratio, share, simultaneous
+from rubriclab.core.intervals import Bounded, Length, Opaque, Reach, Student, Wilson, hall
+
+UNITS = np.arange(100, 160, dtype=np.uint64)
+
+
+def test_a_ratio_with_equal_bottoms_is_the_mean_and_its_t_interval() -> None:
+    x = np.random.default_rng(0).normal(1, 2, 40)
+    e = ratio(x, np.ones(40), UNITS[:40])
+    reference = stats.ttest_1samp(x, 0).confidence_interval(0.9)
+    assert e.value == pytest.approx(x.mean())
+    assert e.error == pytest.approx(x.std(ddof=1) / np.sqrt(40))
+    assert e.interval(0.9) == pytest.approx(tuple(reference))
+
+
+def test_a_ratio_weighs_units_and_leaves_out_those_without_a_bottom() -> None:
+    # (2 + 3) / (1 + 4) = 1; residuals 2 - 1, 3 - 4, over the mean bottom 2.5.
+    e = ratio(np.array([2.0, 3.0, 7.0]), np.array([1.0, 4.0, 0.0]), UNITS[:3])
+    assert e.value == 1
+    assert e.influence.tolist() == pytest.approx([1 / 2.5, -1 / 2.5])
+    assert e.unit.tolist() == [100, 101]
+    nothing = ratio(np.zeros(2), np.zeros(2), UNITS[:2])
+    assert np.isnan(nothing.value)
+    assert nothing.why == "nothing_parsed"
+
+
+def test_fewer_units_than_the_rule_needs_have_no_interval() -> None:
+    e = ratio(np.arange(7.0), np.ones(7), UNITS[:7])
+    assert np.isnan(e.interval()).all()
+    assert not np.isnan(ratio(np.arange(8.0), np.ones(8), UNITS[:8]).interval()).any()
+
+
+def test_few_movers_are_bounded_by_what_could_have_been() -> None:
+    # None of 20 moved: at most 1 - 0.025^(1/20) of all would, by one step of 1.
+    e = ratio(np.zeros(20), np.ones(20), UNITS[:20])
+    most = 1 - 0.025 ** (1 / 20)
+    assert e.interval() == pytest.approx((-most, most))
+    half = ratio(np.zeros(20), np.ones(20), UNITS[:20], lambda moves: Student(step=0.5, moves=moves, positive=True))
+    assert half.interval() == pytest.approx((0.0, most / 2))
+
+
+def test_least_is_one_unit_up_and_one_down() -> None:
+    # All agree: error = sqrt(2 x 0.5^2 / (10 x 9)).
+    e = Estimate(1.0, np.zeros(10), UNITS[:10], Student(least=0.5))
+    half = stats.t.ppf(0.975, 9) * np.sqrt(2 * 0.25 / 90)
+    assert e.interval() == pytest.approx((1 - half, 1 + half))
+
+
+def test_an_excess_never_ends_below_zero() -> None:
+    x = np.full(12, -0.5) + np.linspace(-0.01, 0.01, 12)
+    e = Estimate(-0.5, x + 0.5, UNITS[:12], Student(beyond_noise=True))
+    assert e.interval()[1] == 0.0
+
+
+def test_hall_lengthens_the_side_of_the_skew() -> None:
+    skewed = np.random.default_rng(1).exponential(1, 50)
+    below, above = hall(skewed - skewed.mean(), 2.0)
+    assert above > 2.0 > below
+    even = np.array([-1.0, 1.0] * 10)
+    assert hall(even, 2.0) == (2.0, 2.0)
+
+
+def test_reach_bounds_what_no_unit_showed() -> None:
+    # 9 constant units, reach 8/3 x 4: Clopper-Pearson of 0 in 9 is 1 - 0.025^(1/9).
+    e = ratio(np.zeros(9), np.ones(9), UNITS[:9], lambda moves: Reach(8 / 3, moves))
+    high = (1 - 0.025 ** (1 / 9)) * 8 / 3
+    assert e.interval() == pytest.approx((-high, high))
+
+
+def test_reach_covers_skewed_means() -> None:
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(300):
+        x = np.clip(rng.exponential(0.2, 30), 0, 1)
+        low, high = ratio(x, np.ones(30), UNITS[:30], lambda moves: Reach(1.0, moves)).interval()
+        held += low <= 0.1987 <= high  # E min(X, 1) = 0.2 (1 - exp(-5)) = 0.19865
+    assert held >= 0.92 * 300
+
+
+def test_share_of_single_trials_is_wilsons() -> None:
+    hits = np.array([1.0] * 7 + [0.0] * 13)
+    low, high = share(hits, np.ones(20), UNITS[:20]).interval()
+    reference = stats.binomtest(7, 20).proportion_ci(method="wilson")
+    assert (low, high) == pytest.approx((reference.low, reference.high))
+
+
+def test_clusters_are_worth_fewer_trials_than_they_hold() -> None:
+    # Ten units of ten trials, all alike within: as ten trials; t's price makes it a little less.
+    hits = np.array([10.0, 0, 10, 0, 10, 0, 10, 0, 10, 10])
+    low, high = share(hits, np.full(10, 10.0), UNITS[:10]).interval()
+    reference = stats.binomtest(6, 10).proportion_ci(method="wilson")
+    assert low < reference.low
+    assert high > reference.high
+    assert share(hits, np.full(10, 10.0), UNITS[:10]).rule == Wilson(100.0)
+
+
+def test_shares_of_none_and_of_all() -> None:
+    for hits, expected in ((np.zeros(20), 0.0), (np.full(20, 5.0), 1.0)):
+        e = share(hits, np.full(20, 5.0), UNITS[:20])
+        low, high = e.interval()
+        assert e.value == expected
+        assert (low == 0.0 and 0.1 < high < 0.25) if expected == 0 else (high == 1.0 and 0.75 < low < 0.9)
+
+
+def test_a_mean_in_bounds_counts_one_up_and_one_down() -> None:
+    # All twelve 0: scores are 0 and +-1 added; mean 0, sd sqrt(2/13), half = 1.96 sd / sqrt(14).
+    e = mean_in_bounds(np.zeros(12), np.arange(12), UNITS[:12])
+    half = stats.norm.ppf(0.975) * np.sqrt(2 / 13) / np.sqrt(14)
+    assert e.interval() == pytest.approx((-half, half))
+    assert mean_in_bounds(np.zeros(0), np.zeros(0, int), UNITS[:0]).why == "nothing_parsed"
+    assert Bounded(12, 0.0)(mean_in_bounds(np.ones(12), np.arange(12), UNITS[:12]), 0.95)[1] <= 1.0
+
+
+def test_a_minus_b_is_paired_on_shared_units() -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(0, 1, 30), rng.normal(0, 1, 30)
+    y = y + x  # what units share goes out
+    a, b = (ratio(z, np.ones(30), UNITS[:30]) for z in (x, y))
+    paired = stats.ttest_rel(x, y).confidence_interval(0.95)
+    assert (a - b).value == pytest.approx((x - y).mean())
+    assert (a - b).interval() == pytest.approx(tuple(paired))
+
+
+def test_a_minus_b_of_other_units_adds_variances() -> None:
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(0, 1, 20), rng.normal(0, 2, 30)
+    a, b = ratio(x, np.ones(20), UNITS[:20]), ratio(y, np.ones(30), UNITS[30:])
+    exact = np.sqrt(x.var(ddof=1) / 20 + y.var(ddof=1) / 30)
+    assert (a - b).error == pytest.approx(exact, rel=0.03)  # n / (n - 1) of both together, not of each
+
+
+def test_a_minus_a_is_exactly_nothing() -> None:
+    a = ratio(np.random.default_rng(0).normal(size=12), np.ones(12), UNITS[:12])
+    assert (a - a).value == 0
+    assert (a - a).error == 0
+    assert (a - a).interval() == (0.0, 0.0)
+
+
+def test_what_is_missing_stays_missing() -> None:
+    a = ratio(np.arange(12.0), np.ones(12), UNITS[:12])
+    assert (a - missing("no_repeats")).why == "no_repeats"
+    assert np.isnan((a - missing("no_repeats")).value)
+    assert np.isnan(plain(3.0, "maximum").interval()).all()
+    assert np.isnan(missing("undefined").error)
+
+
+def test_units_for_half_the_width_are_four_times_as_many() -> None:
+    x = np.random.default_rng(2).normal(0, 1, 50)
+    e = ratio(x, np.ones(50), UNITS[:50])
+    # (1.96 / 0.2)^2 times the variance.
+    assert e.units_for(0.2) == int(np.ceil((stats.norm.ppf(0.975) / 0.2) ** 2 * x.var()))
+    assert e.units_for(0.1) == pytest.approx(4 * e.units_for(0.2), abs=4)
+    assert e.units_for(0.0) == 0
+    assert missing("undefined").units_for(0.1) == 0
+
+
+def test_jackknife_of_a_mean_is_its_standard_error() -> None:
+    x = np.random.default_rng(1).normal(3, 1, (25, 1))
+    (e,) = jackknife(lambda top, n: top / n, (x, np.ones((25, 1))), UNITS[:25])
+    assert e.value == pytest.approx(x.mean())
+    assert e.error == pytest.approx(x.std(ddof=1) / 5)
+
+
+def test_jackknife_leaves_out_what_bears_on_nothing() -> None:
+    x = np.array([[1.0], [3.0], [0.0]])
+    (e,) = jackknife(
+        lambda top, n: top / n, (x, np.array([[1.0], [1], [0]])), UNITS[:3], known=np.array([True, True, False])
+    )
+    assert (e.value, e.units) == (2.0, 2)
+    (alone,) = jackknife(lambda top, n: top / n, (x[:1], np.ones((1, 1))), UNITS[:1])
+    assert alone.why == "too_few_units"
+
+
+def test_simultaneous_level_of_independent_numbers_is_sidaks() -> None:
+    # Orthogonal influences: independent normal numbers. Sidak: 0.95^(1/8) = 0.99361.
+    rows = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 9)) - 0.0)[0].T
+    estimates = [Estimate(0.0, row - row.mean(), np.arange(200)) for row in rows[:8]]
+    assert simultaneous(estimates) == pytest.approx(0.95 ** (1 / 8), abs=0.001)
+
+
+def test_simultaneous_level_of_the_same_number_twice_is_its_own() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    e = Estimate(0.0, x - x.mean(), np.arange(50))
+    assert simultaneous([e, e]) == pytest.approx(0.95, abs=0.002)
+    assert simultaneous([e]) == 0.95
+    assert simultaneous([]) == 0.95
+
+
+def test_simultaneous_level_does_not_hang_on_names() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 30))
+    mixed = np.random.default_rng(1).permutation(30)
+    a = [Estimate(0.0, row - row.mean(), np.arange(30)) for row in x]
+    b = [Estimate(0.0, (row - row.mean())[mixed], np.arange(500, 530)) for row in x]
+    assert simultaneous(a) == simultaneous(b)
+
+
+def test_opaque_and_length_ask_for_units() -> None:
+    rule = Opaque(lambda level: (0.0, level))
+    assert Estimate(0.5, np.zeros(8), np.arange(8), rule).interval(0.9) == (0.0, 0.9)
+    assert np.isnan(Estimate(0.5, np.zeros(7), np.arange(7), rule).interval()).all()
+    even = np.full(4, 0.25)
+    v = Length(even, np.tile(even, (50, 1)))
+    assert Estimate(0.0, np.zeros(10), np.arange(10), v).interval() == (0.0, 0.0)
+    assert np.isnan(Estimate(0.0, np.zeros(9), np.arange(9), v).interval()).all()

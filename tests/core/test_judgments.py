@@ -1,0 +1,172 @@
+"""Arms and units: what a table becomes, with everything that a file of strangers can hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rubriclab.core.arm import UNPARSED, score_index, shown_table
+from rubriclab.core.judgments import Judgments, hash_names
+from rubriclab.model.judgment import Ordering, Status
+from rubriclab.model.text import LabError
+from tests.tables import balanced_orders, choose, criteria, options
+
+ORDERS = np.array([[1, 2, 3], [3, 2, 1]])
+
+
+def test_positions_follow_from_the_score_and_the_order() -> None:
+    # Item 0 scored 1 in both orders: positions 1 and 3. Item 1: 3, then unparsed.
+    table = options([[1, 1], [3, np.nan]], ORDERS)
+    (arm,) = Judgments(table).arms
+    assert arm.position.tolist() == [0, 2, 2, UNPARSED]
+    assert arm.ok.tolist() == [True, True, True, False]
+    assert arm.counts[0].tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
+    # Every option was shown at its position of both orders, for item 1 too: the judge saw them, parsed or not.
+    assert arm.exposure[1].tolist() == [[1, 0, 1], [0, 2, 0], [1, 0, 1]]
+    assert arm.scores.tolist() == [1, 2, 3]
+    assert arm.names == (1, 2, 3)
+
+
+def test_a_call_that_never_reached_the_judge_showed_nothing() -> None:
+    table = options([[1, np.nan]], ORDERS)
+    rows = table.rows.assign(status=[Status.OK, Status.ERROR])
+    (arm,) = Judgments(replace(table, rows=rows)).arms
+    assert arm.exposure[0].tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("score", [4, 0, 2.5, np.inf, -np.inf])
+def test_scores_off_the_scale_are_no_scores(score: float) -> None:
+    (arm,) = Judgments(options([[score, 2]], ORDERS)).arms
+    assert arm.ok.tolist() == [False, True]
+    assert np.isnan(arm.value[0])
+
+
+def test_orders_of_other_things_are_left_out() -> None:
+    table = options([[1, 1], [2, 2]], ORDERS)
+    table = replace(table, orderings=(table.orderings[0], Ordering((3, 2, 9), ("3", "2", "9"))))
+    (arm,) = Judgments(table).arms
+    assert arm.ok.sum() == 2
+    assert sorted(arm.shown[:, 0].tolist()) == [-1, 0]
+
+
+def test_shown_names_may_be_numbers_or_texts() -> None:
+    orderings = [Ordering((2, 1), ()), Ordering(("1", "2"), ()), Ordering((1, 1), ()), Ordering((1,), ())]
+    assert shown_table(orderings, (1, 2), 2).tolist() == [[1, 0], [0, 1], [-1, -1], [-1, -1]]
+
+
+def test_score_index_on_scales_with_and_without_gaps() -> None:
+    assert score_index(np.array([1, 3, 4, np.nan]), np.array([1.0, 2.0, 3.0])).tolist() == [0, 2, -1, -1]
+    assert score_index(np.array([0, 5, 10, 7]), np.array([0.0, 5.0, 10.0])).tolist() == [0, 1, 2, -1]
+    # As a store keeps them: single precision.
+    assert score_index(np.float32([0.1, 0.3]).astype(float), np.array([0.1, 0.2, 0.3])).tolist() == [0, 2]
+    assert score_index(np.array([1.0]), np.zeros(0)).tolist() == [-1]
+
+
+def test_units_are_prompts_then_blocks_then_items() -> None:
+    score = np.ones((4, 2))
+    kinds = {
+        "prompt": Judgments(options(score, ORDERS, prompt=list("aabb"), block=list("wxyz"))),
+        "block": Judgments(options(score, ORDERS, prompt=list("abcd"), block=list("wwxx"))),
+        "item": Judgments(options(score, ORDERS, prompt=list("abcd"))),
+    }
+    for kind, judgments in kinds.items():
+        assert judgments.unit_kind == kind
+        assert judgments.arms[0].unit_kind == kind
+    assert kinds["prompt"].unit_of_item.tolist() == [0, 0, 1, 1]
+    assert Judgments(options(score, ORDERS, prompt=list("aabb")), "item").arms[0].units == 4
+
+
+def test_items_without_a_prompt_stand_alone() -> None:
+    judgments = Judgments(options(np.ones((4, 2)), ORDERS, prompt=["a", None, "a", None]))
+    code = judgments.unit_of_item
+    assert code[0] == code[2]
+    assert len(set(code.tolist())) == 3
+
+
+def test_one_prompt_of_two_data_sets_is_two_units() -> None:
+    table = options(np.ones((4, 2)), ORDERS, prompt=["a", "a", "a", "b"], dataset=["one", "one", "two", "two"])
+    assert Judgments(table).unit_of_item.tolist() == [0, 0, 1, 2]
+
+
+def test_a_named_unit_that_is_missing_is_refused_with_the_cure() -> None:
+    with pytest.raises(LabError, match="no item of “Run” has one"):
+        Judgments(options([[1, 1]], ORDERS), "prompt")
+    with pytest.raises(LabError, match="expected auto, item, block or prompt"):
+        Judgments(options([[1, 1]], ORDERS), "author")
+
+
+def test_units_of_two_runs_have_the_same_names_where_their_texts_are_the_same() -> None:
+    first = options(np.ones((3, 2)), ORDERS, unit_text=["x", "y", "z"], item_id=["1", "2", "3"])
+    second = options(np.ones((3, 2)), ORDERS, unit_text=["z", "w", "y"], item_id=["a", "b", "c"])
+    mine, other = (Judgments(table).arms[0].unit_names for table in (first, second))
+    assert mine[1] == other[2]
+    assert mine[2] == other[0]
+    assert len(set(mine.tolist()) | set(other.tolist())) == 4
+
+
+def test_names_hold_half_a_character_and_differ() -> None:
+    texts = np.array(["a", "b", "\ud83d", "😀"], dtype=object)
+    assert len(set(hash_names(texts).tolist())) == 4
+
+
+def test_criteria_of_a_text_are_one_text_with_and_without_a_block() -> None:
+    score = np.full((3, 2, 2), 4.0)
+    orders = [[0, 1], [1, 0]]
+    for table in (criteria(score, orders), criteria(score, orders, block=["u", "v", "w"])):
+        (arm,) = Judgments(table).arms
+        assert (arm.items, arm.texts, arm.units) == (6, 3, 3)
+        assert arm.text.tolist() == [0, 0, 1, 1, 2, 2]
+        assert arm.target.tolist() == [0, 1] * 3
+    assert Judgments(criteria(score, orders)).arms[0].unit_kind == "text"
+    by_prompt = Judgments(criteria(score, orders, prompt=["p", "p", "q"])).arms[0]
+    assert (by_prompt.unit_kind, by_prompt.units, by_prompt.text_unit.tolist()) == ("prompt", 2, [0, 0, 1])
+
+
+def test_positions_of_criteria_come_from_the_order() -> None:
+    (arm,) = Judgments(criteria(np.full((1, 2, 3), 4.0), [[0, 1, 2], [2, 0, 1]])).arms
+    # Second order: style, clarity, depth; so clarity stands at 2, depth at 3, style at 1 (0-based 1, 2, 0).
+    assert arm.position.tolist() == [0, 1, 2, 1, 2, 0]
+
+
+def test_rows_in_any_order_give_the_same_arm() -> None:
+    table = options(choose(np.random.default_rng(0), 6, balanced_orders(3)), balanced_orders(3), fixed=np.ones((6, 2)))
+    mixed = replace(table, rows=table.rows.sample(frac=1, random_state=1).reset_index(drop=True))
+    for a, b in zip(Judgments(table).arms, Judgments(mixed).arms, strict=True):
+        assert (a.counts == b.counts).all()
+        assert (a.exposure == b.exposure).all()
+
+
+def test_orders_are_ranked_by_what_they_show() -> None:
+    table = options(choose(np.random.default_rng(0), 6, balanced_orders(3)), balanced_orders(3))
+    last = len(table.orderings) - 1
+    flipped = replace(
+        table, orderings=table.orderings[::-1], rows=table.rows.assign(ordering=last - table.rows["ordering"])
+    )
+    a, b = Judgments(table).arms[0], Judgments(flipped).arms[0]
+    assert (a.shown == b.shown).all()
+    assert (a.order == b.order).all()
+
+
+def test_a_condition_without_judgments_has_an_empty_arm() -> None:
+    table = options([[1, 1]], ORDERS, fixed=[[1, 1]])
+    table = replace(table, rows=table.rows[table.rows["condition"] == 1])
+    empty, full = Judgments(table).arms
+    assert (empty.items, empty.units, len(empty.ok)) == (0, 0, 0)
+    assert full.items == 1
+    assert empty.counts.shape == (0, 3, 3)
+
+
+def test_single_order_means_that_no_option_stood_at_two_positions() -> None:
+    assert Judgments(options([[1, 1]], ORDERS[:1], [0, 0])).arms[0].single_order
+    # One order an item, but two orders in all: options did stand at two positions.
+    assert not Judgments(options([[1], [1]], ORDERS, [[0], [1]])).arms[0].single_order
+
+
+def test_controls_are_of_the_same_setting_and_fixed_first() -> None:
+    table = options([[1, 1]], ORDERS, fixed=[[1, 1]])
+    conditions = (*table.conditions, replace(table.conditions[0], judge="other"))
+    arms = Judgments(replace(table, conditions=conditions)).arms
+    assert [arm.condition.strategy for arm in arms[0].controls()] == ["balanced", "fixed"]
+    assert [arm.code for arm in arms[2].controls()] == [2]

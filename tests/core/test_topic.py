@@ -1,0 +1,196 @@
+"""The registry, its words, and what becomes of a run: every measure has its sentences, every reason its words."""
+
+from __future__ import annotations
+
+import re
+import string
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rubriclab.core.estimate import Estimate, missing, plain, ratio
+from rubriclab.core.topic import CAUTIONS, DEFINITIONS, MEASURES, QUESTIONS, REASONS, TOPICS, Caution, Measure, Row
+from rubriclab.core.verdict import verdicts
+from rubriclab.model.study import ReadingPart, Smallest
+from tests.tables import balanced_orders, choose, criteria, findings, only, options
+
+ROOT = Path(__file__).resolve().parents[2]
+ORDERS = balanced_orders(5)
+FIELDS = {"judge": "j", "value": "0.1", "low": "0", "high": "0.2", "unit": "points", "smallest": "0.25"}
+OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"}
+
+
+def fields(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.key)
+def test_every_sentence_renders_for_every_sign_and_verdict(measure: Measure) -> None:
+    sentences = {kind: getattr(measure, kind) for kind in ("up", "down", "equivalent", "undecided")}
+    for kind, sentence in sentences.items():
+        assert not fields(sentence) - (FIELDS.keys() | OF.keys()), kind
+        assert "{" not in sentence.format(**FIELDS, **OF)
+    assert bool(sentences["up"]) == bool(sentences["down"])
+    if measure.key in QUESTIONS:
+        assert all(sentences.values())
+    else:  # no other row has a verdict
+        assert not sentences["equivalent"]
+        assert not sentences["undecided"]
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.key)
+def test_every_measure_is_named_written_and_defined(measure: Measure) -> None:
+    assert measure.name
+    assert format(-0.1234, measure.form)
+    assert fields(measure.label) <= OF.keys()
+    assert measure.unit in ("", "points", "share", "percentage points")
+    assert measure.question in ("", *QUESTIONS.values())
+    assert measure.term in DEFINITIONS
+    assert DEFINITIONS[measure.term]["sentence"]
+
+
+def test_definitions_have_known_parts_and_every_one_is_a_measures_or_a_word_of_pages() -> None:
+    used = {measure.term for measure in MEASURES.values()} | {"position", "unit"}
+    assert set(DEFINITIONS) == used
+    for part in DEFINITIONS.values():
+        assert set(part) <= {"sentence", "formula", "assumption", "source"}
+
+
+def test_reasons_and_cautions_are_closed_lists_that_are_all_used() -> None:
+    code = "\n".join(
+        path.read_text("utf-8") for room in ("core", "topics") for path in (ROOT / "rubriclab" / room).glob("*.py")
+    )
+    words = set(re.findall(r'"([a-z_]+)"', code))
+    assert not {key for key in REASONS if key not in words}
+    assert not {kind for kind in CAUTIONS if kind not in words}
+    assert set(re.findall(r'(?:missing\(|why=)"(\w+)"', code)) <= set(REASONS)
+    assert set(re.findall(r'Caution\("(\w+)"', code)) <= set(CAUTIONS)
+    assert all(sentence.endswith(".") for sentence in (*REASONS.values(), *CAUTIONS.values()))
+
+
+def test_a_statistic_is_one_file_and_its_entry(tmp_path: Path) -> None:
+    """In a process of its own: a toy topic with one new measure goes through rows, text and JSON."""
+    topic = tmp_path / "toy.py"
+    topic.write_text(
+        "from rubriclab.core.estimate import share\n"
+        "from rubriclab.core.topic import Row, topic\n\n"
+        '@topic("toy", axes={"options"})\n'
+        "def toy(arm):\n"
+        "    top = arm.by_unit(arm.counts[:, -1].sum(axis=1))\n"
+        '    yield Row("top_share", share(top, arm.by_unit(arm.counts.sum(axis=(1, 2))), arm.unit_names))\n'
+    )
+    entry = tmp_path / "entry.toml"
+    entry.write_text('[top_share]\nname = "Share of the highest score"\nform = ".1%"\nterm = "score_share"\n')
+    files = {topic, entry}
+    script = (
+        "import tomllib, json, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from rubriclab.core import topic\n"
+        "entry = tomllib.load(open(sys.argv[1] + '/entry.toml', 'rb'))\n"
+        "topic.MEASURES |= {key: topic.Measure(key, **value) for key, value in entry.items()}\n"
+        "import toy\n"
+        "from tests.tables import options, findings, balanced_orders, only\n"
+        "from rubriclab.sinks.text import rows_text\n"
+        "from rubriclab.sinks.table import frame\n"
+        "found = findings(options([[5.0, 4.0] * 5] * 12, balanced_orders(5)))\n"
+        "row = only(found, 'top_share')\n"
+        "assert row.value == 0.5 and row.topic == 'toy' and row.unit == 'item', row\n"
+        "assert 'Share of the highest score: 50.0' in rows_text([row])\n"
+        "assert 'top_share' in set(frame(found)['measure'])\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    assert set(tmp_path.glob("*.*")) == files
+    assert len(files) == 2
+
+
+def test_rows_know_their_topic_condition_unit_and_label() -> None:
+    found = findings(options(choose(np.random.default_rng(0), 12, ORDERS), ORDERS))
+    row = only(found, "position_share", position=2)
+    assert (row.topic, row.condition, row.unit, row.label) == ("position", 0, "item", "Position 2")
+    assert row.key == ("position", "position_share", (("position", "2"),))
+    assert {r.topic for r in found.rows} == {"verdict", "position", "shift", "failures"}
+    assert {r.topic for r in findings(criteria(np.full((9, 2, 2), 4.0), [[0, 1], [1, 0]])).rows} == {
+        "verdict", "joint", "failures",
+    }  # fmt: skip
+
+
+def test_verdict_rows_are_those_of_the_verdict_and_no_other_row_has_one() -> None:
+    table = options(choose(np.random.default_rng(1), 30, ORDERS, first=2.0, repeats=2), ORDERS)
+    found = findings(table)
+    expected = verdicts(found.judgments.arms, Smallest())
+    rows = {row.measure: row for row in found.rows if row.topic == "verdict"}
+    assert set(rows) == {*QUESTIONS, "gate"}
+    for measure, question in QUESTIONS.items():
+        answer, row = expected.questions[question], rows[measure]
+        assert (row.value, row.interval, row.p) == (answer.value, (answer.low, answer.high), answer.p)
+        assert (row.verdict, row.smallest, row.level) == (answer.verdict, answer.smallest, 0.95)
+        assert row.why == answer.why
+    assert rows["gate"].p == expected.gate.p
+    assert np.isnan(rows["gate"].value)
+    assert rows["gate"].why == ""
+    assert rows["favours_positions"].verdict == "effect"
+    assert not [row for row in found.rows if row.verdict and row.topic != "verdict"]
+    assert {row.verdict for row in rows.values()} <= {"effect", "equivalent", "undecided", ""}
+    assert found.verdict_rows("judge", "answers", {}) == [row for row in found.rows if row.topic == "verdict"]
+    assert found.verdict_rows("another") == []
+
+
+def test_what_is_smallest_comes_from_the_reading() -> None:
+    table = options(choose(np.random.default_rng(1), 12, ORDERS), ORDERS)
+    reading = ReadingPart(smallest=Smallest(mean=0.5, share=0.1, single=0.2))
+    rows = {row.measure: row for row in findings(table, reading=reading).rows if row.topic == "verdict"}
+    assert [rows[m].smallest for m in QUESTIONS] == [0.1, 0.5, 0.2]
+
+
+def test_an_unfinished_run_has_numbers_and_no_verdict() -> None:
+    table = options(choose(np.random.default_rng(1), 30, ORDERS, first=2.0), ORDERS, state="paused")
+    found = findings(table)
+    rows = [row for row in found.rows if row.topic == "verdict"]
+    assert {row.why for row in rows} == {"unfinished"}
+    assert not any(row.verdict or row.test for row in rows)
+    assert all(np.isnan(row.value) for row in rows)
+    assert only(found, "position_share", position=1).value > 0.2
+
+
+def test_two_settings_have_a_verdict_each() -> None:
+    table = options(choose(np.random.default_rng(1), 10, ORDERS), ORDERS, fixed=np.ones((10, 2)))
+    assert len(findings(table).verdict_rows("judge")) == 4  # two conditions of one setting
+    other = replace(table.conditions[1], variant={"ids": "letters"})
+    found = findings(replace(table, conditions=(table.conditions[0], other)))
+    assert len(found.verdict_rows("judge")) == 8
+    assert len(found.verdict_rows("judge", variant={"ids": "letters"})) == 4
+
+
+def test_progress_is_told_to_the_end() -> None:
+    seen: list[tuple[int, int]] = []
+    table = options(choose(np.random.default_rng(1), 10, ORDERS), ORDERS)
+    assert findings(table, progress=lambda done, steps, _: seen.append((done, steps))).rows
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1][0] == seen[-1][1] == len(TOPICS) + 1
+
+
+def test_why_says_what_is_missing() -> None:
+    unit = np.arange(20)
+    assert Row("line", missing("no_two_orders")).why == "no_two_orders"
+    assert Row("line", ratio(np.arange(5.0), np.ones(5), unit[:5])).why == "too_few_units"
+    assert Row("line", ratio(np.arange(20.0), np.ones(20), unit)).why == ""
+    assert Row("chi2", plain(3.0, "statistic"), test=("chi-square", 0.1)).why == "statistic"
+    assert Row("line", Estimate(float("nan"), np.zeros(0), unit[:0])).why == "undefined"
+    assert Row("moves_mean", plain(0.3, "noise_included"), ends=(0.1, 0.4)).interval == (0.1, 0.4)
+
+
+def test_a_caution_is_said_with_its_numbers() -> None:
+    assert Caution("few_moved", of={"items": 3}).sentence.startswith("Only 3 items")
+    of = {name: 0.5 for sentence in CAUTIONS.values() for name in fields(sentence)}
+    for kind in CAUTIONS:
+        assert "{" not in Caution(kind, of=of).sentence

@@ -1,0 +1,159 @@
+"""A stranger's file becomes a heatmap of the embedded judge in six clicks, in a real browser against a cold server."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.integration.lab import browser, running_lab, settled, sideways
+
+pytestmark = pytest.mark.integration
+TASKS = ["Cuenta un viaje.", "Describe tu casa ideal."]
+ANSWERS = [
+    "Fui al mar con mi abuela. El agua estaba fría, pero nadamos igual y aprendí a no tener miedo.",
+    "Bien. Me gustó mucho. Fin.",
+    "Era un día de otoño y todo olía a lluvia; caminamos hasta el río y hablamos durante horas.",
+]
+
+
+def spanish_file(path: Path) -> Path:
+    """Six answers to two instructions under column names that no list has, separated by semicolons."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow(["Lo que escribió", "Lo que se pidió", "Nota del profe"])
+        for number, task in enumerate(TASKS, 1):
+            for answer, grade in zip(ANSWERS, (4, 2, 5), strict=True):
+                writer.writerow([f"{answer} ({number})", task, grade])
+    return path
+
+
+class Clicks:
+    """Clicks that are counted; what is typed or scrolled is none."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.count = page, 0
+
+    def __call__(self, target: Any) -> None:
+        target.click()
+        self.count += 1
+
+
+def stay_at_home(page: Any) -> list[str]:
+    """Fails no request; collects those that would leave this machine, and dialogs that a script opened."""
+    strays: list[str] = []
+    page.on("request", lambda request: strays.append(request.url) if not _local(request.url) else None)
+    page.on("dialog", lambda dialog: (strays.append(dialog.message), dialog.dismiss()))
+    return strays
+
+
+def _local(url: str) -> bool:
+    return bool(re.match(r"(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|data:|blob:", url))
+
+
+def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
+    answers = spanish_file(tmp_path / "redacciones.csv")
+    with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
+        strays = stay_at_home(page)
+        click = Clicks(page)
+        page.goto(url)
+        settled(page)
+        click(page.get_by_role("button", name="Set up a run"))
+        page.get_by_role("heading", name="Set up a run", level=1).wait_for()
+        settled(page)
+        with page.expect_file_chooser() as chooser:
+            click(page.locator("[data-testid=stFileUploader] button").first)
+        chooser.value.set_files(str(answers))
+        click.count += 1  # the file itself
+        page.get_by_text("Is this right?").wait_for()
+        page.get_by_text("6 answers to 2 instructions").wait_for()
+        settled(page)
+        click(page.get_by_role("button", name="Yes, use these columns"))
+        settled(page)
+        page.screenshot(path=tmp_path / "set-up.png")
+        click(page.get_by_role("button", name="Launch: 120 calls"))  # 6 answers, 10 orders, twice
+        page.get_by_role("heading", name="Runs", level=1).wait_for()
+        page.get_by_text("of 120 calls").first.wait_for(timeout=300_000)
+        row = page.locator('[class*="st-key-run-"]').filter(has_text="redacciones")
+        row.get_by_role("button", name="Open results").wait_for(timeout=600_000)  # the run has ended by itself
+        click(row.get_by_role("button", name="Open results"))
+        page.get_by_text("How often each position was chosen").wait_for(timeout=60_000)
+        settled(page)
+        assert page.get_by_role("combobox", name="Run").input_value() == "redacciones, score order"
+        heatmap = page.locator('[aria-label^="Heatmap"], [alt^="Heatmap"]').first
+        heatmap.scroll_into_view_if_needed()
+        page.screenshot(path=tmp_path / "results.png", full_page=True)
+        assert heatmap.is_visible()
+        assert click.count == 6
+        assert strays == []
+
+
+@pytest.mark.parametrize("address", ["setup", "runs", "results", "export"])
+def test_a_deep_link_opens_its_page_on_a_cold_server(tmp_path: Path, address: str) -> None:
+    with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
+        page.goto(f"{url}/{address}?run=nothing")
+        settled(page)
+        assert page.url.startswith(f"{url}/{address}")
+        assert page.get_by_role("alert").count() == 0
+        bar = page.locator("[data-testid=stTopNavLink]").all_inner_texts()
+        assert [text.split("\n")[-1] for text in bar] == ["Home", "Set up", "Runs", "Results", "Export"]
+
+
+def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: Path) -> None:
+    with running_lab(tmp_path / "lab.duckdb") as url:
+        for headers in ({"Host": "evil.example"}, {"Origin": "null"}, {"Origin": "https://evil.example"}):
+            for path in ("/", "/setup", "/_stcore/host-config", "/_stcore/upload_file/x/y"):
+                with pytest.raises(HTTPError) as refused:
+                    urlopen(Request(url + path, headers=headers), timeout=10)
+                assert refused.value.code == 403
+                refused.value.close()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_no_page_scrolls_sideways_on_a_telephone(tmp_path: Path, dark: bool) -> None:
+    with running_lab(tmp_path / "lab.duckdb") as url, browser(width=390, dark=dark) as page:
+        for address in ("", "setup", "runs", "results", "export"):
+            page.goto(f"{url}/{address}")
+            settled(page)
+            assert sideways(page) <= 0, address
+            assert page.locator("h1").count() == 1
+
+
+def test_a_hostile_file_is_shown_as_text_and_runs_nothing(tmp_path: Path) -> None:
+    hostile = [
+        "<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "[c](javascript:alert(1))",
+        "![](http://evil.example/x.png)", "**b** $x^2$ :red[r]", "\u202eabc", "=cmd()", "https://evil.example",
+    ]  # fmt: skip
+    path = tmp_path / "<img src=x onerror=alert(1)>.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["response", "instruction", hostile[0]])
+        writer.writerows([f"{text} {number}", text, 3] for number, text in enumerate(hostile))
+    with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
+        strays = stay_at_home(page)
+        page.goto(f"{url}/setup")
+        settled(page)
+        page.locator("input[type=file]").first.set_input_files(str(path))
+        page.get_by_role("button", name="Yes, use these columns").click()
+        settled(page)
+        page.locator(".st-key-step-3-change button").first.click()
+        page.get_by_text("Simulated", exact=True).click()
+        settled(page)
+        page.get_by_text("The prompt, exactly as sent").click()
+        settled(page)
+        page.get_by_role("button", name=re.compile("Launch: ")).click()
+        row = page.locator('[class*="st-key-run-"]').filter(has_text="onerror")
+        row.get_by_role("button", name="Open results").click(timeout=120_000)
+        settled(page)
+        page.get_by_role("tab", name="Judgments").click()
+        settled(page)
+        for address in ("", "runs", "export"):
+            page.goto(f"{url}/{address}")
+            settled(page)
+        assert strays == []
+        assert page.locator("img[src=x]").count() == 0

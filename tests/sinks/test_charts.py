@@ -1,0 +1,143 @@
+"""Pictures and their figures: what is coloured, what a click hands on, what hover and alt text say; hostile labels."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from rubriclab.model.text import LabError
+from rubriclab.sinks.charts import DARK, LIGHT, chart_of, draw
+from rubriclab.sinks.facts import facts_of
+from rubriclab.sinks.marks import Cells, Point, ink, mix, shade
+from rubriclab.sinks.pictures import row_forest, score_cells, score_slopes, share_bars, target_cells
+from rubriclab.sinks.text import NBSP
+from tests.sinks import made
+
+HOSTILE = '<img src=x onerror=alert(1)>&"\u202e'
+
+
+@pytest.fixture(scope="module")
+def findings() -> object:
+    return made.findings(made.options_table({"judge-7b": made.mostly_first}, items=40))
+
+
+def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) -> None:
+    picture = share_bars(findings, facts_of(findings, "judge-7b"))
+    assert picture is not None
+    outside = set(findings.select("favours_positions")[0].counts["outside"])
+    assert [point.decided for point in picture.points] == [p in outside for p in range(3)]
+    assert picture.points[0].decided
+    for palette in (LIGHT, DARK):
+        (bar,) = draw(picture, palette).data
+        colours = [palette.effect if point.decided else palette.neutral for point in picture.points]
+        assert list(bar.marker.color) == colours
+    assert picture.reference == f"no bias: 33{NBSP}%"
+    assert picture.points[0].hover[0].startswith("Position 1: ")
+    assert picture.alt.startswith("Bar chart of the share of calls that chose each position: ")
+
+
+def test_a_judge_without_bias_has_no_orange_bar() -> None:
+    picture = share_bars(*_with_facts(made.by_quality))
+    assert picture is not None
+    assert not any(point.decided for point in picture.points)
+
+
+def _with_facts(rule: made.Rule) -> tuple[made.Findings, object]:
+    findings = made.findings(made.options_table({"j": rule}, items=20))
+    return findings, facts_of(findings, "j")
+
+
+def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
+    findings = made.findings(made.options_table({"j": made.mostly_first}, items=12, prompts=4))
+    picture = share_bars(findings, facts_of(findings, "j"))
+    assert picture is not None
+    assert not picture.points[0].has_interval
+    assert draw(picture).data[0].error_y.visible is False
+    assert "without intervals" in picture.alt
+
+
+def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findings) -> None:
+    picture = score_cells(findings, 0)
+    assert picture is not None
+    heat, squares = draw(picture).data
+    assert heat.hoverinfo == "skip"
+    assert squares.marker.opacity == 0
+    assert len(squares.customdata) == 9
+    assert dict(squares.customdata[0]) == {"score": 1, "position": 1}
+    cell = picture.points[0][0]
+    assert cell is not None
+    assert cell.expected == pytest.approx(1 / 3)
+    assert "click to read these calls" in cell.hover
+    # Full orange at a share of 1, full blue at 0, the middle where it is as often as it would be anyway.
+    assert picture.heat(Point("", 1.0, "", expected=0.2)) == 1
+    assert picture.heat(Point("", 0.0, "", expected=0.2)) == -1
+    assert picture.heat(Point("", 0.2, "", expected=0.2)) == 0
+    assert picture.heat(Point("", 0.6, "", expected=0.2)) == pytest.approx(0.5)
+
+
+def test_a_score_that_was_never_given_is_a_dash() -> None:
+    findings = made.findings(made.options_table({"j": lambda *_: 2}, items=20))
+    picture = score_cells(findings, 0)
+    assert picture is not None
+    assert [point.text for point in picture.points[0] if point] == ["–"] * 3
+    assert "never given" in picture.points[0][0].hover[1]
+
+
+def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings) -> None:
+    facts = facts_of(findings, "judge-7b")
+    picture = score_slopes(findings, facts)
+    assert picture is not None
+    row = findings.select("turn" if facts.by_turn else "line")[0]
+    assert picture.mean[1] - picture.mean[0] == pytest.approx(row.value, abs=1e-12)
+    assert picture.difference is not None
+    assert (picture.difference.low, picture.difference.high) == row.interval
+    # Every item in every order: the lines' own mean is the row.
+    changes = [right - left for _, left, right in picture.items]
+    assert sum(changes) / len(changes) == pytest.approx(row.value, abs=1e-9)
+    assert len(draw(picture).data) >= 3
+
+
+def test_criteria_cells_and_forest() -> None:
+    findings = made.findings(
+        made.criteria_table(lambda text, slot, position: 4 if position == 0 else 2 + (text + slot) % 2)
+    )
+    picture = target_cells(findings, 0)
+    assert picture is not None
+    assert picture.lines == ("Facts", "Length", "Tone")  # the first criterion on top
+    assert dict(draw(picture).data[1].customdata[0])["target"] == "Facts"
+    forest = row_forest(findings.select("first_minus_last"), "Points", 0.25, by="target")
+    assert forest is not None
+    assert [point.label for point in forest.points] == ["Tone", "Length", "Facts"]
+    assert forest.alt.count("95") >= 3
+    assert len(draw(forest).data) == 3
+
+
+def test_any_measure_has_a_chart_and_an_unknown_one_says_which_there_are(findings: made.Findings) -> None:
+    for measure in ("position_share", "position_given_score", "line", "score_share"):
+        assert chart_of(findings, measure, judge="judge-7b").data
+    with pytest.raises(LabError, match=r"there are charts of .*position_share"):
+        chart_of(findings, "nothing")
+
+
+def test_hostile_labels_are_text() -> None:
+    table = made.criteria_table(lambda *_: 3, names=(HOSTILE, "B", "C"))
+    picture = target_cells(made.findings(table), 0)
+    assert picture is not None
+    figure = draw(picture)
+    for trace in figure.data:
+        trace.customdata = None  # what a click hands on; no hover or label shows it
+    drawn = figure.to_json()
+    assert "img src" in drawn
+    assert "<img" not in drawn.replace("\\u003c", "<")
+    assert "\u202e" not in drawn
+
+
+def test_colours_between_their_ends() -> None:
+    assert mix("#000000", "#FFFFFF", 0.5) == "#808080"
+    assert shade(LIGHT, 0) == LIGHT.middle
+    assert shade(LIGHT, 1) == LIGHT.high
+    assert shade(DARK, -1) == DARK.low
+    assert ink(LIGHT, 1) == "#FFFFFF"
+    assert ink(LIGHT, -1) == LIGHT.text
+    assert Cells((), (), (), ("", ""), "", span=2.0).heat(Point("", math.nan, "", expected=0.0)) == 0

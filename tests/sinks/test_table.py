@@ -1,0 +1,114 @@
+"""Rows as a frame, as JSON version 2, as LaTeX; judgments of a run that is in no store."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from rubriclab.model.text import LabError
+from rubriclab.sinks.table import document, frame, frame_of_rows, judgments_frame, latex, paper_table
+from tests.sinks import made
+
+KEYS = {
+    "topic", "measure", "condition", "of", "value", "low", "high", "level", "units", "unit", "n", "test", "p", "verdict",
+    "smallest", "why", "from",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def findings() -> object:
+    return made.findings(made.options_table({"a_judge": made.mostly_first, "other": made.by_quality}, items=20))
+
+
+def test_the_document_is_strict_json_of_format_2(findings: made.Findings) -> None:
+    said = json.loads(json.dumps(document(findings), allow_nan=False))
+    assert said["format"] == 2
+    assert said["run"]["id"] == "0123456789ab"
+    # 20 items x 6 orders x 2 repeats x 2 judges
+    assert said["run"]["planned"] == said["run"]["done"] == 480
+    assert said["reading"]["smallest"] == {"mean": 0.25, "share": 0.05, "single": 0.05, "r": 0.05}
+    first = said["conditions"][0]
+    assert (first["judge"], first["strategy"], first["reorder"], first["positions"]) == (
+        "a_judge",
+        "balanced",
+        "options",
+        3,
+    )
+    assert first["calls"] == 240
+    assert first["status"] == {"ok": 240, "unparsed": 0, "refused": 0, "truncated": 0, "error": 0}
+    for row in said["rows"]:
+        assert set(row) - {"counts"} == KEYS
+        assert (row["smallest"] is not None) == (row["verdict"] is not None)
+    verdicts = {row["measure"] for row in said["rows"] if row["topic"] == "verdict"}
+    assert verdicts == {"favours_positions", "moves_mean", "changes_single", "gate"}
+
+
+def test_unknown_numbers_are_null_with_their_reason() -> None:
+    said = document(made.findings(made.options_table({"j": lambda *_: None}, items=3)))
+    known = [row for row in said["rows"] if row["measure"] == "cramers_v"]
+    assert known[0]["value"] is None
+    assert known[0]["why"] == "nothing_parsed"
+    assert said["conditions"][0]["status"]["unparsed"] == 36
+
+
+def test_every_sink_has_the_rows_own_numbers(findings: made.Findings) -> None:
+    """JSON, frame and rows agree in value, ends, level and verdict, to the last bit."""
+    table, said = frame(findings), document(findings)["rows"]
+    assert len(table) == len(said) == len(findings.rows)
+    for row, written, record in zip(findings.rows, said, table.to_dict("records"), strict=True):
+        assert written["level"] == record["level"] == row.level
+        for key, number in (("value", row.value), ("low", row.interval[0]), ("high", row.interval[1])):
+            if math.isfinite(number):
+                assert written[key] == record[key] == number
+            else:
+                assert written[key] is None
+        assert (
+            written["verdict"] == (None if pd.isna(record["verdict"]) else record["verdict"]) == (row.verdict or None)
+        )
+
+
+def test_the_frame_spreads_what_rows_are_about(findings: made.Findings) -> None:
+    table = frame(findings)
+    shares = table[(table["measure"] == "position_share") & (table["judge"] == "a_judge")]
+    assert list(shares["position"]) == [1, 2, 3]
+    assert shares["value"].sum() == pytest.approx(1)
+    assert "candidate" not in table  # nothing is about one
+
+
+def test_extra_rows_stand_behind_the_others(findings: made.Findings) -> None:
+    contrast = [replace(row, of={"against": 1}) for row in findings.select("line", condition=0)]
+    said = document(findings, extra=contrast)["rows"]
+    assert said[-1]["of"] == {"against": 1}
+    assert list(frame_of_rows(contrast)["against"]) == [1]
+    assert len(frame_of_rows([])) == 0
+
+
+def test_latex_and_paper_tables(findings: made.Findings) -> None:
+    table = paper_table(findings, "cramers_v")
+    assert list(table["Judge"]) == ["a_judge", "other"]
+    assert list(table.columns) == ["Judge", "Strategy", "answers"]
+    text = latex(findings, findings.select("position_share", condition=0))
+    assert text.count(r"\\") == 4
+    assert r"a\_judge" in text
+    assert r"\%" in text
+    assert "\u2212" not in text
+
+
+def test_judgments_of_a_table() -> None:
+    table = made.options_table({"j": made.always_first}, items=3)
+    every = judgments_frame(table, limit=None)
+    assert len(every) == 36
+    some = judgments_frame(table, item="answer-1", score=2, position=1)
+    assert set(some["item_id"]) == {"answer-1"}
+    assert set(some["ordering"]) == {"2 1 3", "2 3 1"}
+    assert set(some["status"]) == {"ok"}
+    assert len(judgments_frame(table, limit=5)) == 5
+    assert judgments_frame(table, status="refused").empty
+    with pytest.raises(LabError, match="expected one of ok, unparsed"):
+        judgments_frame(table, status="lost")
+    criteria = judgments_frame(made.criteria_table(lambda *_: 3, items=1), limit=3)
+    assert criteria["ordering"].iloc[0] == "Tone|Length|Facts"

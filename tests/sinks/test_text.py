@@ -1,0 +1,85 @@
+"""The one writer of numbers: minus, blanks, units, levels, limits; and the text that a terminal gets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rubriclab.core.estimate import Estimate, missing
+from rubriclab.core.topic import REASONS, Row
+from rubriclab.sinks.text import MINUS, NBSP, beside, ends, findings_text, name, number, p_value, row_text
+from tests.sinks import made
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (-0.074, ".2f", f"{MINUS}0.07"),
+        (-0.004, ".2f", "0.00"),
+        (0.0, "+.2f", "0.00"),
+        (0.614, ".0%", f"61{NBSP}%"),
+        (1234.5, ",.1f", "1,234.5"),
+        (math.nan, ".2f", "unknown"),
+        (math.inf, ".2f", "unknown"),
+    ],
+)
+def test_a_number(value: float, form: str, text: str) -> None:
+    assert number(value, form) == text
+
+
+def test_a_rounded_number_stays_on_its_side_of_a_limit() -> None:
+    assert beside(4.83, (0.0, 5.0), ".0f") == "4.8"  # "5" would say that it reaches the limit
+    assert beside(4.2, (0.0, 5.0), ".0f") == "4"
+    assert beside(0.004, (0.0,), ".2f") == "0.004"
+    assert beside(0.0, (0.0,), ".2f") == "0.00"
+    assert beside(0.0496, (0.05,), ".0%") == f"4.96{NBSP}%"
+
+
+def test_an_interval_names_its_level() -> None:
+    assert ends(0.186, 0.491) == f"95{NBSP}% CI 0.19 to 0.49"
+    assert ends(0.54, 0.67, ".0%") == f"95{NBSP}% CI 54 to 67{NBSP}%"
+    assert ends(-0.2, 0.1, "+.2f", 0.99) == f"99{NBSP}% CI {MINUS}0.20 to +0.10"
+    assert ends(math.nan, 0.1) == ""
+
+
+def test_a_p_value() -> None:
+    assert p_value(0.0004) == f"p{NBSP}<{NBSP}0.001"
+    assert p_value(0.0312) == f"p{NBSP}={NBSP}0.031"
+    assert p_value(0.314) == f"p{NBSP}={NBSP}0.31"
+    assert p_value(None) == p_value(math.nan) == ""
+
+
+def test_a_row_is_written_with_its_unit_interval_level_and_test() -> None:
+    estimate = Estimate(0.62, np.zeros(20), np.arange(20))
+    row = Row("largest_gap", estimate, ends=(0.51, 0.70), test=("F", 0.0001))
+    assert row_text(row) == f"0.62{NBSP}points (95{NBSP}% CI 0.51 to 0.70), F: p{NBSP}<{NBSP}0.001"
+    wide = Row("position_given_score", estimate, {"score": 4, "position": 1}, ends=(0.5, 0.7), level=0.999)
+    assert row_text(wide) == f"62.0{NBSP}% (99.9{NBSP}% CI 50.0 to 70.0{NBSP}%)"
+    assert name(wide) == "Score 4 at position 1"
+
+
+def test_a_row_without_a_number_says_why() -> None:
+    row = Row("line", missing("single_order"))
+    assert row_text(row) == f"unknown ({REASONS['single_order'].rstrip('.')})"
+
+
+def test_what_a_label_leaves_out_is_named_beside_it() -> None:
+    row = Row("line", Estimate(0.1, np.zeros(9), np.arange(9)), {"against": 2})
+    assert name(row) == "Ascending - descending (against 2)"
+
+
+def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
+    hostile = "evil\x1b[31m\u202e\x07judge"
+    text = findings_text(made.findings(made.options_table({hostile: made.always_first}, items=12)))
+    first = text.splitlines()[0]
+    assert first.endswith("favours the option listed first")
+    assert "\\u001b" in first
+    assert not {"\x1b", "\u202e", "\x07"} & set(text)
+    assert "  Yes        Does it favour positions?" in text
+    topics = [line.split(" · ")[0] for line in text.splitlines() if " · " in line and not line.startswith(" ")]
+    assert topics[:3] == ["Verdict", "Position", "Shift"]
+    only = findings_text(made.findings(made.options_table({"j": made.always_first}, items=12)), topic="shift")
+    assert "Shift" in only
+    assert "Position ·" not in only

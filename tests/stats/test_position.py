@@ -1,0 +1,156 @@
+"""Position statistics and Bias Cost: by hand, against scipy and the published tables, by simulation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from rubriclab.stats import ordering as costs
+from rubriclab.stats import position as stat
+from rubriclab.stats.proportions import clopper_pearson, wilson
+
+
+def test_selection_by_hand() -> None:
+    # N = 20, N/n = 4: chi2 = (36 + 0 + 4 + 0 + 16) / 4 = 14; V = sqrt(14 / (20 x 4))
+    found = stat.selection(np.array([10.0, 4, 2, 4, 0]))
+    assert found.chi2 == pytest.approx((36 + 0 + 4 + 0 + 16) / 4)
+    assert found.v == pytest.approx(np.sqrt(14 / (20 * 4)))
+
+
+def test_selection_agrees_with_scipy() -> None:
+    counts = np.array([31.0, 17, 9, 22, 40, 3, 5, 8, 11])
+    found, reference = stat.selection(counts), scipy_stats.chisquare(counts)
+    assert (found.chi2, found.p) == pytest.approx((reference.statistic, reference.pvalue))
+
+
+def test_nothing_chosen_gives_nan_not_an_error() -> None:
+    found = stat.selection(np.zeros(5))
+    assert np.isnan([found.chi2, found.v, *found.share]).all()
+
+
+def test_v_of_one_position_only_is_one() -> None:
+    assert stat.cramers_v(np.array([0.0, 1.0, 0.0])) == pytest.approx(1.0)
+    assert stat.cramers_v(np.full(7, 1 / 7)) == pytest.approx(0.0)
+
+
+def test_v_from_noise_is_the_v_that_noise_makes() -> None:
+    # Each item leans to positions of its own, which cancel out over items: V is noise alone.
+    rng = np.random.default_rng(10)
+    lean = rng.dirichlet(np.full(5, 2.0), (600, 40))
+    counts = np.stack([rng.multinomial(10, lean[s]) for s in range(600)]).astype(float)
+    v = stat.cramers_v(counts.sum(axis=1) / 400)
+    expected = np.array([stat.v_from_noise(counts[s]) for s in range(600)])
+    assert np.sqrt(np.mean(expected**2)) == pytest.approx(np.sqrt(np.mean(v**2)), rel=0.06)
+    assert np.isnan(stat.v_from_noise(counts[0][:1]))
+
+
+def test_v_interval_reaches_zero_on_noise_and_leaves_it_on_effects() -> None:
+    rng = np.random.default_rng(2)
+    error = rng.normal(0, 0.02, size=(2000, 5))
+    error -= error.mean(axis=1, keepdims=True)
+    quiet = np.full(5, 0.2) + np.array([0.01, -0.01, 0.0, 0.0, 0.0])
+    assert stat.v_interval(quiet, quiet + error)[0] == 0.0
+    loud = np.array([0.6, 0.1, 0.1, 0.1, 0.1])
+    low, high = stat.v_interval(loud, loud + error)
+    assert 0.4 < low < float(stat.cramers_v(loud)) < high
+
+
+def test_v_interval_of_a_judge_that_never_moved() -> None:
+    even = np.full(4, 0.25)
+    assert stat.v_interval(even, np.tile(even, (100, 1))) == (0.0, 0.0)
+    assert np.isnan(stat.v_interval(even, even[None])).all()
+
+
+def test_table_with_equal_exposure_is_the_plain_share() -> None:
+    table = stat.position_given_score(np.array([[3.0, 1.0], [1.0, 1.0]]), np.full((2, 2), 9.0))
+    assert table.tolist() == [[0.75, 0.25], [0.5, 0.5]]
+
+
+def test_table_divides_by_exposure() -> None:
+    # Score 0: 6 of 12 showings at position 0, 3 of 3 at position 1: rates 1/2 and 1, so the shares are 1/3 and 2/3.
+    # Score 1 was only ever shown at one position: no share.
+    table = stat.position_given_score(np.array([[6.0, 3.0], [0.0, 5.0]]), np.array([[12.0, 3.0], [0.0, 15.0]]))
+    assert table[0] == pytest.approx([1 / 3, 2 / 3])
+    assert np.isnan(table[1]).all()
+
+
+def test_table_of_a_score_never_chosen_is_nan() -> None:
+    table = stat.position_given_score(np.array([[0.0, 0.0], [1.0, 3.0]]), np.full((2, 2), 4.0))
+    assert np.isnan(table[0]).all()
+    assert table[1].tolist() == [0.25, 0.75]
+
+
+def test_balance_is_judged_on_totals() -> None:
+    assert stat.is_balanced(np.full((5, 5), 120.0))
+    assert not stat.is_balanced(np.diag(np.full(5, 600.0)))
+    assert not stat.is_balanced(np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize(("hits", "trials"), [(0, 12), (1, 30), (7, 20), (30, 30)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_intervals_of_a_share_are_scipys(hits: int, trials: int, level: float) -> None:
+    test = scipy_stats.binomtest(hits, trials)
+    for function, method in ((wilson, "wilson"), (clopper_pearson, "exact")):
+        reference = test.proportion_ci(level, method)
+        assert function(hits, trials, level=level) == pytest.approx((reference.low, reference.high))
+
+
+def test_no_trials_have_no_interval() -> None:
+    assert np.isnan([*wilson(0, 0), *clopper_pearson(0, 0)]).all()
+
+
+# ------------------------------------------------------------------------------------------------------------ Bias Cost
+# Xu et al. v1, Table 5: rows scores 1..5, columns positions 1..5, in per cent.
+PUBLISHED = {
+    "GPT-4.1-mini": "27.9 17.5 15.9 14.9 23.8 28.5 18.7 16.3 17.8 18.7 23.9 19.1 19.2 17.8 20.1 "
+    "24.7 19.2 17.5 16.7 21.9 24.0 26.8 15.5 12.0 21.7",
+    "GPT-4.1": "22.7 25.5 15.9 15.9 20.1 27.4 21.0 16.0 17.3 18.2 22.2 20.9 18.9 16.1 22.0 "
+    "21.1 19.7 18.4 16.6 24.3 18.4 28.0 16.7 11.5 25.3",
+    "Qwen3-8B": "19.5 30.2 17.2 15.2 17.9 30.1 20.2 14.2 17.5 18.0 27.4 21.2 16.9 16.9 17.6 "
+    "35.0 17.6 15.3 14.5 17.5 30.3 30.4 12.7 8.8 17.8",
+    "OSS-120B": "26.1 18.0 13.5 20.1 22.2 20.1 20.3 20.4 20.0 19.2 21.9 21.5 17.9 17.6 21.2 "
+    "20.1 19.2 20.7 19.4 20.6 20.3 21.3 19.5 19.5 19.3",
+}
+# Table 6: the best rotation, its cost, the cost of the default order; 0.2 for the rounding of Table 5.
+TABLE_6 = [
+    ("GPT-4.1-mini", (5, 4, 3, 2, 1), 11.7, 15.0),
+    ("GPT-4.1", (5, 4, 3, 2, 1), 5.8, 13.6),
+    ("Qwen3-8B", (1, 2, 3, 4, 5), 11.5, 11.5),
+    ("OSS-120B", (4, 3, 2, 1, 5), 2.9, 9.8),
+]
+
+
+def published(judge: str) -> np.ndarray:
+    return np.array([float(x) for x in PUBLISHED[judge].split()]).reshape(5, 5) / 100
+
+
+@pytest.mark.parametrize(("judge", "order", "least", "default"), TABLE_6)
+def test_published_costs(judge: str, order: tuple[int, ...], least: float, default: float) -> None:
+    both = costs.bias_cost(published(judge), np.array([[s - 1 for s in order], range(5)]))
+    assert both == pytest.approx([least, default], abs=0.2)
+
+
+def test_cost_by_hand() -> None:
+    # Qwen3-8B, [1,2,3,4,5]: |19.5-20| + |20.2-20| + |16.9-20| + |14.5-20| + |17.8-20| = 0.5 + 0.2 + 3.1 + 5.5 + 2.2
+    assert costs.bias_cost(published("Qwen3-8B"), np.arange(5)[None])[0] == pytest.approx(11.5)
+
+
+@pytest.mark.parametrize("judge", list(PUBLISHED))
+def test_the_least_cost_is_the_least_of_all_120(judge: str) -> None:
+    table = published(judge)
+    every = costs.bias_cost(table, np.array(list(itertools.permutations(range(5)))))
+    order, least = costs.least_bias_cost(table)
+    assert least == pytest.approx(every.min())
+    assert costs.bias_cost(table, order[None])[0] == least
+
+
+def test_unknown_cells_are_avoided_where_they_can_be() -> None:
+    order, least = costs.least_bias_cost(np.array([[np.nan, 0.6], [0.7, 0.3]]))
+    assert order.tolist() == [1, 0]
+    # Score 1 at position 0: |0.7 - 0.5|; score 0 at position 1: |0.6 - 0.5|.
+    assert least == pytest.approx(30.0)
+    assert np.isnan(costs.bias_cost(np.array([[np.nan, 0.6], [0.7, 0.3]]), np.array([[0, 1]]))[0])
+    assert np.isnan(costs.least_bias_cost(np.array([[np.nan, np.nan], [0.5, 0.5]]))[1])

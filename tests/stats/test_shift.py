@@ -1,0 +1,256 @@
+"""Contrasts, the largest gap, and distances of single scores: by hand, by planted effects, by simulated coverage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rubriclab.core.answers import line, turn
+from rubriclab.stats import shift as stat
+from rubriclab.stats.noise import differences, within_item_sd
+from rubriclab.stats.resample import (
+    bootstrap_sums,
+    by_content,
+    crossed,
+    degrees_of_freedom,
+    distinct,
+    has_repeats,
+    in_groups,
+    sum_by,
+    widened,
+)
+from tests.tables import balanced_orders
+
+ORDERS = balanced_orders(5) - 1
+SCORES = np.arange(1.0, 6.0)
+
+
+def calls(scores: np.ndarray, units: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+    """(items, 10) scores under the ten balanced orders, NaN unparsed -> the arguments of ``extremes``."""
+    items, k = scores.shape
+    unit = np.arange(items) if units is None else units
+    parsed = np.isfinite(scores).ravel()
+    item, order = np.repeat(np.arange(items), k)[parsed], np.tile(np.arange(k), items)[parsed]
+    return item, order, scores.ravel()[parsed], unit, int(unit.max()) + 1, ORDERS, SCORES
+
+
+def contrast(scores: np.ndarray, direction: np.ndarray) -> float:
+    item, order, value, *_ = calls(scores)
+    made = stat.within_texts(stat.order_cells(item, order, value, 10), direction, len(scores), 4.0)
+    assert made is not None
+    return float(made.top.sum() / made.bottom.sum())
+
+
+def test_a_judge_that_follows_the_order_is_moved_by_just_that() -> None:
+    scores = 3.0 + 0.4 * line(ORDERS) + np.arange(12)[:, None] * 0.1
+    assert contrast(scores, line(ORDERS)) == pytest.approx(0.8)
+    # Five rotations forward score 3.3, five backward 3.1.
+    turned = np.tile(np.where(np.arange(10) < 5, 3.3, 3.1), (12, 1))
+    assert contrast(turned, turn(ORDERS)) == pytest.approx(0.2)
+
+
+def test_unparsed_replies_cost_precision_and_no_item() -> None:
+    rng = np.random.default_rng(0)
+    scores = 3.0 + 0.4 * line(ORDERS) + rng.normal(0, 1, (40, 1))
+    scores[rng.random(scores.shape) < 0.3] = np.nan
+    assert contrast(scores, line(ORDERS)) == pytest.approx(0.8)
+
+
+def test_repeats_of_one_order_do_not_tilt_a_contrast() -> None:
+    # Two orders of three: ascending once (score 4), descending ten times (3 on average): the contrast is 1.
+    item, order = np.zeros(11, int), np.array([0] + [1] * 10)
+    value = np.array([4.0] + [2.0, 4.0] * 5)
+    cells = stat.order_cells(item, order, value, 2)
+    assert cells.calls.tolist() == [1, 10]
+    made = stat.within_texts(cells, np.array([1.0, -1.0]), 1, 2.0)
+    assert made.top[0] / made.bottom[0] == pytest.approx(1.0)
+    assert made.reach == 2.0
+
+
+def test_reach_of_a_line_over_balanced_orders_is_more_than_the_scale() -> None:
+    # sum |c| / sum c^2 of the directions of ten balanced orders of five is 4/3.
+    made = stat.within_texts(stat.order_cells(*calls(np.full((9, 10), 3.0))[:3], 10), line(ORDERS), 9, 4.0)
+    assert made.reach == pytest.approx(4 * np.abs(line(ORDERS)).sum() / (line(ORDERS) ** 2).sum())
+
+
+def test_many_possible_cells_are_sorted_instead_of_counted() -> None:
+    item, order = np.array([5, 0, 5]), np.array([10**8, 7, 10**8])
+    cells = stat.order_cells(item, order, np.array([1.0, 2, 4]), 10**9)
+    assert (cells.text.tolist(), cells.order.tolist(), cells.mean.tolist()) == ([0, 5], [7, 10**8], [2.0, 2.5])
+
+
+def test_one_order_a_text_is_least_squares_over_texts() -> None:
+    rng = np.random.default_rng(2)
+    direction = rng.uniform(-1, 1, 30)
+    score = 3 + 0.5 * direction + rng.normal(0, 0.3, 30)
+    cells = stat.OrderCells(np.arange(30), np.arange(30), np.ones(30), score)
+    value, influence, _ = stat.over_texts(cells, direction, 4.0)
+    x = direction - direction.mean()
+    slope = np.polyfit(direction, score, 1)[0]
+    assert value == pytest.approx(2 * slope)
+    # HC3: residuals over 1 - leverage.
+    rest = score - np.polyval(np.polyfit(direction, score, 1), direction)
+    leverage = 1 / 30 + x**2 / (x @ x)
+    assert influence == pytest.approx(2 * x * rest / (1 - leverage) / (x @ x))
+    assert stat.over_texts(cells, np.ones(30), 4.0) is None
+
+
+# ---------------------------------------------------------------------------------------------------- the largest gap
+def test_a_planted_gap_is_found_without_luck() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(3, 0.5, (60, 10))
+    scores[:, 3] += 1.0
+    scores[:, 7] -= 0.5
+    found = stat.extremes(*calls(scores))
+    assert not found.modelled
+    assert found.highest.tolist() == ORDERS[3].tolist()
+    assert found.lowest.tolist() == ORDERS[7].tolist()
+    low, high = found.interval()
+    assert low < 1.5 < high
+    assert found.value == pytest.approx(1.5, abs=0.3)
+
+
+def test_the_gap_of_an_unbiased_judge_is_not_the_largest_of_ten_means() -> None:
+    rng = np.random.default_rng(2)
+    values, raw, held = [], [], 0
+    for _ in range(12):
+        scores = rng.normal(3, 1, (30, 10))
+        found = stat.extremes(*calls(scores))
+        values.append(found.value)
+        raw.append(np.ptp(scores.mean(axis=0)))
+        held += found.interval()[0] == 0.0
+    assert np.mean(raw) > 0.45
+    assert np.mean(values) < 0.12
+    assert held >= 10
+
+
+@pytest.mark.integration
+def test_the_gap_covers_the_planted_one() -> None:
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(150):
+        scores = rng.normal(3, 0.6, (40, 10)) + np.linspace(-0.4, 0.4, 10)
+        low, high = stat.extremes(*calls(scores)).interval()
+        held += low <= 0.8 <= high
+    assert held >= 136  # .95 less 2 standard errors of .018
+
+
+def test_drawn_orders_are_compared_by_what_stands_where() -> None:
+    # 120 orders, each item in five of them: the score rises by 0.2 a point of what is shown first.
+    rng = np.random.default_rng(4)
+    shown = np.array([rng.permutation(5) for _ in range(400)])
+    item, order = np.repeat(np.arange(80), 5), np.arange(400)
+    value = 3.0 + 0.2 * (shown[:, 0] - 2) + rng.normal(0, 0.3, 400)
+    found = stat.extremes(item, order, value, np.arange(80), 80, shown, SCORES)
+    assert found.modelled
+    assert found.highest[0] == 4  # the highest score first
+    assert found.lowest[0] == 0
+    # From 5 first to 1 first: 0.2 x 4.
+    assert found.value == pytest.approx(0.8, abs=0.25)
+
+
+def test_many_units_are_compared_in_groups() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.normal(3, 0.5, (1_000, 10))
+    scores[:, 3] += 0.5
+    found = stat.extremes(*calls(scores))
+    assert len(found.top) == stat.GROUPS
+    assert found.value == pytest.approx(0.5, abs=0.1)
+
+
+def test_too_few_units_or_orders_have_no_gap() -> None:
+    assert stat.extremes(*calls(np.random.default_rng(0).normal(3, 1, (7, 10)))) is None
+    single = np.full((20, 10), np.nan)
+    single[:, 0] = 3.0
+    assert stat.extremes(*calls(single)) is None
+    assert stat.extremes(*calls(np.full((20, 10), np.nan))) is None
+
+
+def test_judged_alone_by_hand() -> None:
+    alone, most = stat.judged_alone(np.array([0, 0, 1, 1, 2]), np.array([0, 0, 0, 1, 1]), 4)
+    assert alone.tolist() == [True, False, True, False]
+    assert most
+
+
+# --------------------------------------------------------------------------------------------------------- single scores
+def test_differences_by_hand() -> None:
+    # Item 0: order a 1, 2; order b 5. Different orders: |1-5|, |2-5| -> 3.5; same: |1-2| -> 1. Item 1: one call.
+    found = differences(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 0]), np.array([0, 1, 4, 2]), SCORES, 3)
+    assert found.other[0] == pytest.approx(3.5)
+    assert found.same[0] == pytest.approx(1.0)
+    assert np.isnan(found.other[1:]).all()
+    assert np.isnan(found.same[1:]).all()
+
+
+def test_differences_do_not_hang_on_how_many_orders_there_could_be() -> None:
+    rng = np.random.default_rng(0)
+    item, order, score = rng.integers(0, 9, 200), rng.integers(0, 5, 200), rng.integers(0, 5, 200)
+    few = differences(item, order, score, SCORES, 9)
+    many = differences(item, order * 10_000, score, SCORES, 9)
+    np.testing.assert_allclose(few.other, many.other)
+    np.testing.assert_allclose(few.same, many.same)
+
+
+def test_within_item_sd_by_hand() -> None:
+    # Item 0: sd of 1, 2, 3 is 1. Item 1: 0. Item 2 has one value, item 3 none.
+    values = within_item_sd(np.array([0, 0, 0, 1, 1, 2]), np.array([1.0, 2, 3, 4, 4, 5]), 4)
+    assert values[:2].tolist() == pytest.approx([1.0, 0.0])
+    assert np.isnan(values[2:]).all()
+    assert np.isnan(within_item_sd(np.zeros(0, int), np.zeros(0), 2)).all()
+
+
+# ------------------------------------------------------------------------------------------------------------ resampling
+def test_bootstrap_sums_have_the_spread_of_their_units() -> None:
+    x = np.random.default_rng(0).normal(1, 2, (300, 1))
+    sums = bootstrap_sums(x, n_boot=4_000, seed=0)[:, 0] / 300
+    assert sums.std() == pytest.approx(x.std() / np.sqrt(300), rel=0.05)
+    many = np.random.default_rng(0).normal(1, 2, (5_000, 1))
+    assert bootstrap_sums(many, n_boot=4_000, seed=0).std() / 5_000 == pytest.approx(
+        many.std() / np.sqrt(5_000), rel=0.06
+    )
+
+
+def test_bootstrap_does_not_hang_on_the_order_of_units() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    mixed = np.random.default_rng(1).permutation(40)
+    np.testing.assert_allclose(bootstrap_sums(x, n_boot=50, seed=0), bootstrap_sums(x[mixed], n_boot=50, seed=0))
+
+
+def test_by_content_forgives_rounding_and_nothing_else() -> None:
+    x = np.array([[0.1, 2.0], [1 / 3, 0.0], [0.125, 1.0]])
+    assert by_content(x).tolist() == by_content(x + 1e-13).tolist()
+    ranked = x[by_content(x)]
+    assert (x[[2, 0, 1]][by_content(x[[2, 0, 1]])] == ranked).all()
+
+
+def test_widened_draws_are_students() -> None:
+    draws = widened(np.array([1.0]), np.array([[2.0]]), 10)
+    # root(10 / 9) x t(9) / z
+    assert draws[0, 0] == pytest.approx(1 + np.sqrt(10 / 9) * 2.262157 / 1.959964, rel=1e-5)
+    assert np.isnan(widened(np.array([1.0]), np.array([[2.0]]), 1)).all()
+
+
+def test_degrees_of_freedom_fall_with_the_tails() -> None:
+    even = np.array([-1.0, 1.0] * 20)
+    rare = np.append(np.zeros(39), 40.0) - 1.0
+    assert degrees_of_freedom(even) == 39
+    assert 3 <= degrees_of_freedom(rare) < 6
+    assert degrees_of_freedom(np.array([1.0])) == 0
+
+
+def test_sums_and_tables_by_code() -> None:
+    code = np.array([0, 2, 0])
+    assert sum_by(code, np.array([1.0, 2.0, 4.0]), 3).tolist() == [5, 0, 2]
+    assert sum_by(code, np.array([[1.0, 1], [2, 0], [4, 3]]), 3).tolist() == [[5, 4], [0, 0], [2, 0]]
+    assert sum_by(np.zeros(0, int), np.zeros((0, 2)), 2).tolist() == [[0, 0], [0, 0]]
+    assert crossed(code, 3, np.array([1, 0, 1]), 2).tolist() == [[0, 2], [0, 0], [1, 0]]
+    assert [part.tolist() for part in distinct(np.array([7, 3, 7]), 9)] == [[3, 7], [1, 0, 1]]
+    assert has_repeats(np.array([1, 5, 1]), 6)
+    assert not has_repeats(np.array([1, 10**9]), 10**10)
+
+
+def test_groups_add_up_to_all() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    (grouped,) = in_groups([x], 7, np.random.default_rng(1))
+    assert grouped.shape == (7, 2)
+    assert grouped.sum(axis=0) == pytest.approx(x.sum(axis=0))

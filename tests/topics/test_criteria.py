@@ -1,0 +1,176 @@
+"""Criteria in one call, and what limits every arm's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rubriclab.model.judgment import Status
+from tests.tables import NAMES, balanced_orders, choose, criteria, findings, only, options
+
+BALANCED = balanced_orders(3) - 1
+WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
+rng = np.random.default_rng
+
+
+def by_position(orders: np.ndarray, add, texts: int, repeats: int = 1, noise: float = 0.0, seed: int = 0) -> np.ndarray:
+    """(texts, calls, criteria): 3 plus what ``add(position)`` gives a criterion there, with noise; not rounded to a scale."""
+    position = np.argsort(np.tile(orders, (repeats, 1)), axis=1)
+    return 3.0 + add(position)[None] + rng(seed).normal(0, noise, (texts, *position.shape)) * (noise > 0)
+
+
+def test_shifts_first_minus_last_and_delta_pos_by_hand() -> None:
+    # Every criterion: 4 where it stands first, else 3. Over six balanced orders each position twice: mean 10/3.
+    found = findings(criteria(by_position(BALANCED, lambda p: (p == 0).astype(float), 9), BALANCED))
+    for name in NAMES[:3]:
+        assert [row.value for row in found.select("position_shift", target=name)] == pytest.approx(
+            [2 / 3, -1 / 3, -1 / 3]
+        )
+        assert only(found, "first_minus_last", target=name).value == pytest.approx(1.0)
+        assert only(found, "delta_pos", target=name).value == pytest.approx(1.0)
+    # Ranks 3, 1.5, 1.5 in each of nine texts: chi2 = [12/(9 x 12) x (27^2 + 2 x 13.5^2) - 3 x 9 x 4] / (1 - 6/24) = 18
+    row = only(found, "friedman", target="clarity")
+    assert row.value == pytest.approx(18.0)
+    assert row.p == pytest.approx(np.exp(-9))  # chi-square on 2 degrees of freedom
+    assert row.counts["n"] == 9
+    assert row.counts["p_holm"] == pytest.approx(3 * np.exp(-9))
+
+
+def test_intervals_of_a_table_hold_at_once() -> None:
+    score = np.clip(np.rint(by_position(WILLIAMS, lambda p: 0.3 * (p == 0), 40, noise=0.8)), 1, 5)
+    found = findings(criteria(score, WILLIAMS))
+    (shift,) = {row.level for row in found.select("position_shift")}
+    (ends,) = {row.level for row in found.select("first_minus_last")}
+    assert 0.95 < ends < shift < 1 - 0.05 / 16 + 0.001
+    assert (
+        only(found, "first_minus_last", target="tone").interval[0]
+        < only(found, "first_minus_last", target="tone").value
+    )
+
+
+def test_a_planted_first_position_is_found_and_covered() -> None:
+    held = 0
+    for seed in range(10):
+        score = np.clip(np.rint(by_position(WILLIAMS, lambda p: 1.0 * (p == 0), 30, noise=0.8, seed=seed)), 1, 5)
+        rows = findings(criteria(score, WILLIAMS), unit="auto").select("first_minus_last")
+        held += all(row.interval[0] < 0.97 < row.interval[1] for row in rows)  # 4 is cut at 5: a little less than 1
+    assert held >= 8
+
+
+def test_single_scores_of_criteria_by_hand() -> None:
+    # One of three criteria moves by 2 where it stands first. Of the pairs of different orders of clarity, positions
+    # differ as (first, not first) in 2 x 4 of 15 pairs... times two repeats: 4 x 8 of the 60 pairs; 2 points each.
+    found = findings(
+        criteria(by_position(BALANCED, lambda p: 2.0 * (p == 0) * (np.arange(3) == 0), 9, repeats=2), BALANCED)
+    )
+    assert only(found, "order_change").value == pytest.approx(2 * 32 / 60 / 3)
+    assert only(found, "repeat_change").value == 0
+    assert only(found, "order_excess").counts["n"] == 9
+
+
+def test_the_mean_of_all_criteria_turns_with_the_list() -> None:
+    forward = np.array([0, 1, 2, 3, 4, 5]) < 3  # three rotations forwards, then three backwards
+    score = np.where(forward[None, :, None], 4.0, 3.0) + np.zeros((12, 6, 3))
+    found = findings(criteria(score, BALANCED))
+    row = only(found, "turn")
+    assert row.value == pytest.approx(1.0)
+    value, low, high = only(found, "moves_mean").counts["contrasts"]["turn"]
+    assert (row.value, *row.interval) == pytest.approx((value, low, high))
+    # A call that lost a criterion says nothing about the mean of all.
+    score[:, 0, 1] = np.nan
+    score[:, 0, 0] = 1.0
+    again = findings(criteria(score, BALANCED))
+    assert only(again, "turn").value == pytest.approx(1.0)
+    assert only(again, "turn").counts["n"] == 12 * 5 * 3
+
+
+def test_carryover_by_planted_effect_and_by_unit() -> None:
+    before = np.full((4, 4), 4)
+    for k, order in enumerate(WILLIAMS):
+        before[k, order[1:]] = order[:-1]
+    score = 3.0 + (before == 2) + rng(0).normal(0, 0.1, (30, 1, 4)).round() + rng(1).integers(0, 2, (30, 4, 4)) - 0
+    found = findings(criteria(np.clip(score, 1, 5), WILLIAMS, prompt=[f"p{i // 3}" for i in range(30)]))
+    row = only(found, "carryover", before="style")
+    assert row.value == pytest.approx(0.75, abs=0.25)
+    assert row.estimate.units == 10
+    assert row.unit == "prompt"
+    assert row.p < 0.05
+    assert sum(r.value for r in found.select("carryover")) == pytest.approx(0)
+    assert (
+        only(findings(criteria(np.full((9, 6, 3), 3.0), BALANCED[:1], np.zeros(6, int))), "carryover").why
+        == "not_separable"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- cautions
+ORDERS = balanced_orders(5)
+PLAIN = choose(rng(0), 20, ORDERS, repeats=2)
+
+
+def kinds(table) -> set[str]:
+    return {caution.kind for caution in findings(table).cautions}
+
+
+def test_a_plain_run_has_no_caution() -> None:
+    assert kinds(options(PLAIN, ORDERS)) == set()
+    assert kinds(criteria(np.clip(np.rint(3 + rng(0).normal(0, 1, (20, 8, 4))), 1, 5), WILLIAMS)) == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [
+        ("nothing_parsed", options(np.full((9, 10), np.nan), ORDERS)),
+        ("unparsed", options(np.where(rng(1).random((20, 20)) < 0.2, np.nan, PLAIN), ORDERS)),
+        ("unparsed_by_order", options(np.where((np.arange(20) % 10 == 3) & (np.arange(20)[:, None] < 9), np.nan, PLAIN), ORDERS)),
+        ("off_scale", options(np.where(np.arange(20) == 3, 7.0, PLAIN), ORDERS)),
+        ("constant_judge", options(np.full((20, 20), 4.0), ORDERS)),
+        ("mass_off_labels", options(PLAIN, ORDERS, mass=np.full((20, 20), 0.3))),
+        ("single_order", options(PLAIN[:, :4], ORDERS[:1])),
+        ("one_order_each", options(PLAIN[:, :1], ORDERS, rng(2).integers(0, 10, (20, 1)), drawn=True)),
+        ("uneven", options(PLAIN[:, :6], ORDERS[:2])),
+        ("few_moved", options(np.where(np.arange(20)[:, None] < 3, PLAIN, 4.0), ORDERS)),
+        ("few_units", options(PLAIN[:5], ORDERS)),
+        ("no_repeats", options(PLAIN[:, :10], ORDERS)),
+        ("shared_text", options(PLAIN, ORDERS, instruction=["Write a haiku."] * 4 + [f"Question {i}" for i in range(16)])),
+    ],
+)  # fmt: skip
+def test_each_caution_where_it_is_due(kind: str, table) -> None:
+    assert kind in kinds(table)
+
+
+def test_cautions_hold_their_numbers() -> None:
+    found = findings(options(PLAIN, ORDERS, instruction=["Write a haiku."] * 4 + [f"Question {i}" for i in range(16)]))
+    (caution,) = found.cautions
+    assert (caution.condition, dict(caution.of)) == (0, {"items": 4, "texts": 1})
+    assert "4 items share 1 instructions" in caution.sentence
+    grouped = options(PLAIN, ORDERS, instruction=["a"] * 20, prompt=[f"p{i // 2}" for i in range(20)])
+    assert kinds(grouped) == set()
+
+
+def test_texts_of_criteria_share_no_text_with_themselves() -> None:
+    score = np.clip(np.rint(3 + rng(0).normal(0, 1, (20, 8, 4))), 1, 5)
+    assert kinds(criteria(score, WILLIAMS, instruction=[f"Question {i}" for i in range(20)])) == set()
+    assert "shared_text" in kinds(criteria(score, WILLIAMS, instruction=["a"] * 20))
+
+
+def test_parsed_shares_by_order_and_in_all() -> None:
+    lost = np.where((np.arange(20) == 3) & (np.arange(20)[:, None] < 10), np.nan, PLAIN)
+    table = options(lost, ORDERS)
+    failed = table.rows["status"].where(table.rows["status"] == Status.OK, int(Status.REFUSED))
+    found = findings(replace(table, rows=table.rows.assign(status=failed)))
+    rows = found.select("parsed_share")
+    assert rows[0].value == pytest.approx(390 / 400)
+    by_order = {row.of["order"]: row.value for row in rows[1:]}
+    assert by_order[" ".join(map(str, ORDERS[3]))] == pytest.approx(30 / 40)
+    assert sorted(set(by_order.values())) == [0.75, 1.0]
+
+
+def test_score_shares_add_up() -> None:
+    found = findings(options(PLAIN, ORDERS))
+    rows = found.select("score_share")
+    assert [row.of["score"] for row in rows] == [1, 2, 3, 4, 5]
+    assert sum(row.value for row in rows) == pytest.approx(1)
+    assert rows[2].value == pytest.approx((PLAIN == 3).mean())
+    assert only(found, "moved_share").value == pytest.approx((np.ptp(PLAIN, axis=1) > 0).mean())

@@ -1,0 +1,198 @@
+"""Positions and shifts of score options: numbers by hand, planted effects, and the same contrasts as the verdict's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rubriclab.core.judgments import Judgments
+from rubriclab.topics.position import scores_by_position
+from tests.tables import balanced_orders, choose, findings, only, options
+
+TWO = np.array([[1, 2], [2, 1]])
+ORDERS = balanced_orders(5)
+rng = np.random.default_rng
+
+
+def values(found, measure: str, **of) -> list[float]:
+    return [row.value for row in found.select(measure, condition=0, **of)]
+
+
+def test_shares_v_and_chi2_by_hand() -> None:
+    # Twelve items: eight always take what is first (1, then 2), four always score 2. Positions: item 1..8 first, first;
+    # 9..12 second in (1 2), first in (2 1): 16 + 4 = 20 first, 4 second of 24.
+    found = findings(options([[1, 2]] * 8 + [[2, 2]] * 4, TWO))
+    assert values(found, "position_share") == pytest.approx([20 / 24, 4 / 24])
+    # chi2 = (20-12)^2/12 + (4-12)^2/12 = 32/3; V = sqrt(chi2 / 24) = 2/3
+    assert values(found, "chi2") == pytest.approx([32 / 3])
+    assert values(found, "cramers_v") == pytest.approx([2 / 3])
+    # Noise: units' residuals (first: 2 - 2 x 20/24 = 1/3 of 8, -2/3 of 4, and the reverse), over 24 calls:
+    # 2 x (8/9 + 16/9) / 576 x 12/11 = .0101010; E V^2 = 2/1 x that; V without noise = sqrt(4/9 - .0202020).
+    assert values(found, "v_without_noise") == pytest.approx([np.sqrt(4 / 9 - 2 * 2 * (24 / 9) / 576 * 12 / 11)])
+    assert only(found, "chi2").counts["n"] == 24
+
+
+def test_position_given_score_and_bias_cost_by_hand() -> None:
+    # Of 8 ones all at position 1; of 16 twos: 8 first in (2 1) by the movers, 4 + 4 by the others: 12 first, 4 second.
+    found = findings(options([[1, 2]] * 8 + [[2, 2]] * 4, TWO))
+    assert values(found, "position_given_score") == pytest.approx([1, 0, 0.75, 0.25])
+    # (1 2): |1 - .5| + |.25 - .5| = 75 percentage points; (2 1): |.75 - .5| + |0 - .5| = 75.
+    assert only(found, "bias_cost", order="1 2").value == pytest.approx(75)
+    assert only(found, "bias_cost", order="2 1").value == pytest.approx(75)
+    least = only(found, "least_bias_cost")
+    assert (least.value, least.counts["order"]) == (pytest.approx(75), "1 2")
+
+
+def test_bias_cost_is_told_of_the_designs_orders_and_of_both_ends() -> None:
+    found = findings(options(choose(rng(0), 30, ORDERS[1:4], repeats=2), ORDERS[1:4], scores=(1, 2, 3, 4, 5)))
+    orders = [row.of["order"] for row in found.select("bias_cost")]
+    assert len(orders) == 5
+    assert {"1 2 3 4 5", "5 4 3 2 1", "2 3 4 5 1"} <= set(orders)
+
+
+def test_cells_hold_at_once_at_a_level_that_the_row_names() -> None:
+    found = findings(options(choose(rng(0), 40, ORDERS, repeats=2), ORDERS))
+    levels = {row.level for row in found.select("position_given_score")}
+    assert len(levels) == 1
+    # 25 cells that sum to 1 by score: between 20 independent ones and Bonferroni.
+    assert 0.95 ** (1 / 20) - 0.001 < levels.pop() <= 0.998 + 0.0005
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("items", [15, 40, 100])
+def test_cells_cover_all_at_once(items: int) -> None:
+    truth, _ = scores_by_position(
+        Judgments(options(choose(rng(1), 60_000, ORDERS, first=0.5, repeats=2), ORDERS)).arms[0]
+    )
+    held = studies = 0
+    for seed in range(100):
+        table = options(choose(rng(1_000 + seed), items, ORDERS, first=0.5, repeats=2), ORDERS)
+        rows = scores_by_position(Judgments(table).arms[0])[1]
+        ends = [(*row.interval, truth[row.of["score"] - 1, row.of["position"] - 1]) for row in rows]
+        held += all(low <= true <= high for low, high, true in ends if low == low)
+        studies += 1
+    assert held >= 0.88 * studies
+
+
+def test_uneven_orders_have_no_v_but_a_table() -> None:
+    found = findings(options(choose(rng(0), 40, ORDERS[:2], repeats=5), ORDERS[:2]))
+    assert only(found, "v_without_noise").why == "uneven"
+    assert np.isfinite(only(found, "position_given_score", score=3, position=2).value)
+    assert only(found, "position_given_score", score=3, position=5).why == "missing_cells"
+    assert "uneven" in {caution.kind for caution in found.cautions}
+
+
+def test_contrasts_are_those_of_the_verdict() -> None:
+    for table in (
+        options(choose(rng(1), 30, ORDERS, first=1.0, repeats=2), ORDERS),
+        options(choose(rng(2), 24, ORDERS), ORDERS, prompt=[f"p{i // 2}" for i in range(24)]),
+        options(np.where(rng(3).random((40, 20)) < 0.2, np.nan, choose(rng(4), 40, ORDERS, repeats=2)), ORDERS),
+        options(np.full((20, 10), 3.0), ORDERS),
+        options(choose(rng(5), 30, balanced_orders(9)), balanced_orders(9)),
+        options(choose(rng(6), 80, ORDERS)[np.arange(80), np.arange(80) % 10, None], ORDERS, np.arange(80)[:, None] % 10, drawn=True),
+    ):  # fmt: skip
+        found = findings(table)
+        counts = only(found, "moves_mean").counts
+        assert set(counts["contrasts"]) == {"line", "turn"}
+        for measure, (value, low, high) in counts["contrasts"].items():
+            row = only(found, measure)
+            assert (row.value, *row.interval) == pytest.approx((value, low, high), abs=1e-9)
+
+
+def test_line_and_turn_find_what_was_planted() -> None:
+    step = np.linspace(0.4, -0.4, 5)[np.argsort(ORDERS, axis=1)[:, 0]]  # by the position of the lowest score
+    found = findings(options(np.clip(np.rint(3 + rng(0).normal(0, 0.8, (80, 10)) + step), 1, 5), ORDERS))
+    direction = np.array([np.polyfit(np.arange(5), order, 1)[0] for order in ORDERS])
+    expected = 2 * (step @ direction) / (direction @ direction)
+    low, high = only(found, "line").interval
+    assert low < expected < high
+    assert not found.select("line_expected")  # no probabilities were given
+
+
+def test_probability_weighted_scores_are_a_row_of_their_own() -> None:
+    chosen = np.full((12, 10), 3.0)
+    expected = 3 + 0.3 * np.array([np.polyfit(np.arange(5), order, 1)[0] for order in ORDERS]) + np.zeros((12, 1))
+    found = findings(options(chosen, ORDERS, expected=expected, mass=np.ones((12, 10))))
+    assert only(found, "line").value == 0
+    assert only(found, "line_expected").value == pytest.approx(0.6)
+    assert only(found, "line_expected").verdict == ""
+    few = np.where(rng(0).random((12, 10)) < 0.5, np.nan, expected)
+    assert not findings(options(chosen, ORDERS, expected=few, mass=np.ones((12, 10)))).select("line_expected")
+    assert not findings(options(chosen, ORDERS, expected=expected, mass=np.full((12, 10), 0.2))).select("line_expected")
+
+
+def test_single_scores_by_hand() -> None:
+    # Nine items in both orders twice: 1 1 | 2 2. Different orders differ by 1, the same order never.
+    found = findings(options([[1, 2, 1, 2]] * 9, TWO))
+    assert [only(found, m).value for m in ("order_change", "repeat_change", "order_excess")] == [1.0, 0.0, 1.0]
+    assert only(found, "order_excess").counts == {"n": 9, "from": "balanced"}
+    # sd of (1, 2, 1, 2) = root(1/3)
+    assert only(found, "within_item_sd").value == pytest.approx(np.sqrt(1 / 3))
+
+
+def test_noise_comes_from_the_default_order_where_an_arm_repeats_nothing() -> None:
+    found = findings(options([[1, 2]] * 9, TWO, fixed=[[1, 2, 1, 1]] * 9))
+    # Of six pairs of the fixed arm's calls three differ: 0.5; two of 1 2 1 1.
+    assert only(found, "repeat_change").value == pytest.approx(0.5)
+    assert only(found, "order_excess").value == pytest.approx(0.5)
+    assert only(found, "order_excess").counts["from"] == "fixed"
+    alone = only(found, "repeat_change", condition=1)
+    assert (alone.value, alone.counts["from"]) == (pytest.approx(0.5), "fixed")
+    assert only(found, "order_change", condition=1).why == "single_order"
+
+
+def test_repeats_of_a_few_items_size_the_noise_and_the_change_is_told_of_all() -> None:
+    # Twenty items once in each of two orders, and three of them twice: judges that answer alike are asked so.
+    score = np.array([[1.0, 2.0, np.nan, np.nan]] * 17 + [[2.0, 2.0, 2.0, 2.0]] * 3)
+    found = findings(options(score, TWO))
+    assert only(found, "order_change").counts["n"] == 20
+    assert only(found, "order_change").value == pytest.approx(17 / 20)
+    assert (only(found, "order_excess").counts["n"], only(found, "order_excess").value) == (3, 0.0)
+
+
+def test_without_repeats_noise_is_not_known() -> None:
+    found = findings(options(choose(rng(0), 12, ORDERS), ORDERS))
+    assert np.isfinite(only(found, "order_change").value)
+    assert only(found, "order_excess").why == "no_repeats"
+    assert "no_repeats" in {caution.kind for caution in found.cautions}
+
+
+def test_an_excess_of_nothing_is_nothing() -> None:
+    # Answers that do not hang on the order: two calls differ alike in both.
+    score = rng(0).integers(1, 6, (400, 20)).astype(float)
+    excess = only(findings(options(score, ORDERS)), "order_excess")
+    low, high = excess.interval
+    assert low < 0 < high
+    assert abs(excess.value) < 0.05
+
+
+def test_largest_gap_names_its_orders() -> None:
+    score = 3.0 + (np.arange(10) == 7) + rng(0).integers(0, 2, (40, 10)) - (np.arange(10) == 2)
+    row = only(findings(options(np.clip(score, 1, 5), ORDERS)), "largest_gap")
+    assert row.counts["highest"] == " ".join(map(str, ORDERS[7]))
+    assert row.counts["lowest"] == " ".join(map(str, ORDERS[2]))
+    assert row.interval[0] > 1.5
+    assert row.value == pytest.approx(2.0, abs=0.3)
+
+
+def test_shares_weigh_calls_and_units_carry_the_interval() -> None:
+    score = choose(rng(3), 40, ORDERS, first=1.0, repeats=2)
+    by_item = only(findings(options(score, ORDERS)), "position_share", position=1)
+    clones = np.repeat(score[:20], 2, axis=0)
+    by_prompt = only(
+        findings(options(clones, ORDERS, prompt=[f"p{i // 2}" for i in range(40)])), "position_share", position=1
+    )
+    as_items = only(findings(options(clones, ORDERS)), "position_share", position=1)
+    width = [row.interval[1] - row.interval[0] for row in (by_item, by_prompt, as_items)]
+    assert by_prompt.unit == "prompt"
+    assert by_prompt.estimate.units == 20
+    assert width[1] > 1.2 * width[2]
+
+
+def test_strange_conditions_are_no_error() -> None:
+    table = options(choose(rng(0), 9, ORDERS), ORDERS)
+    no_scale = replace(table, conditions=(replace(table.conditions[0], scores=(1.0, 2.0, 3.0, 4.0, 6.0)),))
+    found = findings(no_scale)  # no order shows exactly these scores
+    assert only(found, "position_share", position=1).why == "nothing_parsed"

@@ -1,0 +1,210 @@
+"""Properties of every measure, whatever its topic: names, rows, orders and units decide nothing; no case is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
+from rubriclab.model.judgment import JudgmentTable, Status
+from tests.tables import balanced_orders, choose, criteria, findings, options
+
+rng = np.random.default_rng
+ORDERS = balanced_orders(5)
+WILLIAMS = np.array([[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]])
+
+
+def scored(texts: int, calls: int = 8, n: int = 4, seed: int = 0) -> np.ndarray:
+    level = rng(seed).normal(3, 0.8, (texts, 1, n))
+    return np.clip(np.rint(level + rng(seed + 1).normal(0, 0.7, (texts, calls, n))), 1, 5)
+
+
+def lost(score: np.ndarray, share: float = 0.2) -> np.ndarray:
+    return np.where(rng(9).random(score.shape) < share, np.nan, score)
+
+
+def drawn_orders(items: int, calls: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    shown = np.stack([rng(4).permutation(n) + 1 for _ in range(items * calls)])
+    orders, order = np.unique(shown, axis=0, return_inverse=True)
+    return orders, order.reshape(items, calls)
+
+
+def drawn(items: int, calls: int) -> JudgmentTable:
+    orders, order = drawn_orders(items, calls, 4)
+    score = orders[order, rng(5).integers(0, 4, (items, calls))]
+    return options(score, orders, order, scores=(1, 2, 3, 4), drawn=True)
+
+
+CASES: dict[str, Callable[[], JudgmentTable]] = {
+    "balanced and fixed": lambda: options(choose(rng(0), 25, ORDERS, first=0.5), ORDERS, fixed=choose(rng(1), 25, ORDERS[:1])),
+    "every order twice, by prompt": lambda: options(
+        choose(rng(0), 30, ORDERS, first=0.5, repeats=2), ORDERS, prompt=[f"p{i // 2}" for i in range(30)]
+    ),
+    "unparsed": lambda: options(lost(choose(rng(0), 25, ORDERS, repeats=2)), ORDERS),
+    "probabilities": lambda: options(
+        choose(rng(0), 12, ORDERS), ORDERS, expected=rng(1).uniform(1, 5, (12, 10)), mass=rng(2).uniform(0.4, 1, (12, 10))
+    ),
+    "one unit": lambda: options(choose(rng(0), 1, ORDERS, repeats=2), ORDERS),
+    "two units": lambda: options(choose(rng(0), 2, ORDERS), ORDERS),
+    "one judgment": lambda: options([[3.0]], ORDERS, [0]),
+    "nothing parsed": lambda: options(np.full((9, 10), np.nan), ORDERS, fixed=np.full((9, 2), np.nan)),
+    "all calls failed": lambda: failed(options(np.full((9, 10), np.nan), ORDERS)),
+    "one order": lambda: options(choose(rng(0), 12, ORDERS[:1], repeats=4), ORDERS[:1]),
+    "constant judge": lambda: options(np.full((12, 20), 4.0), ORDERS),
+    "always first": lambda: options(np.tile(ORDERS[:, 0], (12, 1)), ORDERS),
+    "two options": lambda: options(choose(rng(0), 20, balanced_orders(2), repeats=4), balanced_orders(2)),
+    "nine options": lambda: options(choose(rng(0), 12, balanced_orders(9)), balanced_orders(9)),
+    "ten options": lambda: options(choose(rng(0), 11, balanced_orders(10)), balanced_orders(10)),
+    "uneven scale": lambda: options([[0.0, 5, 100], [5, 5, 100]] * 5, [[0, 5, 100], [100, 5, 0]], [0, 1, 1]),
+    "drawn orders": lambda: drawn(40, 5),
+    "one drawn order an item": lambda: drawn(60, 1),
+    "off the scale": lambda: options([[9.0, 3, 2.5, 4]] * 9, ORDERS[:4]),
+    "criteria": lambda: criteria(scored(20), WILLIAMS),
+    "criteria by prompt, unparsed": lambda: criteria(lost(scored(20)), WILLIAMS, prompt=[f"p{i // 2}" for i in range(20)]),
+    "criteria, one text": lambda: criteria(scored(1), WILLIAMS),
+    "criteria, one order": lambda: criteria(scored(9, 3), WILLIAMS[:1]),
+    "criteria, nothing parsed": lambda: criteria(np.full((9, 4, 4), np.nan), WILLIAMS),
+    "criteria, constant judge": lambda: criteria(np.full((9, 4, 4), 3.0), WILLIAMS),
+    "criteria, one drawn order a text": lambda: criteria(
+        scored(30, 1), WILLIAMS, rng(3).integers(0, 4, (30, 1)), drawn=True
+    ),
+    "one criterion": lambda: criteria(scored(9, 2, 1), [[0]]),
+    "two criteria": lambda: criteria(scored(15, 4, 2), [[0, 1], [1, 0]]),
+}  # fmt: skip
+
+
+def failed(table: JudgmentTable) -> JudgmentTable:
+    return replace(table, rows=table.rows.assign(status=int(Status.ERROR)))
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> JudgmentTable:
+    return CASES[request.param]()
+
+
+@pytest.fixture(scope="module")
+def found(case: JudgmentTable) -> Findings:
+    made = findings(case)
+    assert made.rows
+    return made
+
+
+def keyed(rows: list[Row]) -> dict[tuple[Any, ...], Row]:
+    out = {(row.condition, *row.key): row for row in rows}
+    assert len(out) == len(rows), "a row stands twice"
+    return out
+
+
+def same(a: Findings, b: Findings) -> None:
+    """All rows, to rounding errors (of cells in single precision): their numbers, intervals, levels, tests and words."""
+    mine, other = keyed(a.rows), keyed(b.rows)
+    assert list(mine) == list(other) or set(mine) == set(other)
+    for key, row in mine.items():
+        partner = other[key]
+        numbers = [
+            (row.value, *row.interval, row.level, row.p),
+            (partner.value, *partner.interval, partner.level, partner.p),
+        ]
+        assert numbers[0] == pytest.approx(numbers[1], rel=1e-6, abs=1e-7, nan_ok=True), key
+        assert (row.verdict, row.why, row.unit) == (partner.verdict, partner.why, partner.unit)
+        for name in ("n", "from", "highest", "lowest", "order"):
+            assert row.counts.get(name) == partner.counts.get(name), (key, name)
+    assert [(c.kind, c.condition, dict(c.of)) for c in a.cautions] == [
+        (c.kind, c.condition, dict(c.of)) for c in b.cautions
+    ]
+
+
+def test_every_row_is_a_number_with_its_interval_or_says_why_not(found: Findings) -> None:
+    for row in found.rows:
+        assert row.measure in MEASURES
+        assert row.why == "" or row.why in REASONS
+        low, high = row.interval
+        assert np.isfinite(low) == np.isfinite(high)
+        if np.isfinite(low):
+            assert low <= high
+            assert row.measure in ("changes_single", "order_excess") or low - 1e-9 <= row.value <= high + 1e-9
+        elif row.measure != "gate":
+            assert row.why, row
+        assert not np.isinf(row.value)
+        assert 0.95 <= row.level < 1
+        assert row.test is None or 0 <= row.p <= 1 or np.isnan(row.p)
+        if row.measure not in ("position_given_score", "position_shift", "first_minus_last"):  # jackknife: near 0
+            assert abs(row.estimate.influence.sum()) < 1e-9 * max(1.0, np.abs(row.estimate.influence).sum())
+        assert len(row.estimate.unit) in (0, row.estimate.units)
+    for caution in found.cautions:
+        assert caution.kind in CAUTIONS
+        assert caution.sentence
+
+
+def test_shares_are_shares(found: Findings) -> None:
+    for row in found.rows:
+        if row.about.unit == "share" and np.isfinite(row.value) and row.topic != "verdict":
+            assert -1e-12 <= row.value <= 1 + 1e-12
+            assert not np.isfinite(row.interval[0]) or row.interval[0] >= -1e-12
+    for code in range(len(found.conditions)):
+        total = sum(row.value for row in found.select("position_share", condition=code))
+        assert np.isnan(total) or total == 0 or total == pytest.approx(1.0)
+
+
+def test_numbers_stay_when_rows_are_mixed(case: JudgmentTable, found: Findings) -> None:
+    mixed = case.rows.sample(frac=1, random_state=3).reset_index(drop=True)
+    same(found, findings(replace(case, rows=mixed)))
+
+
+def test_numbers_stay_when_items_are_renamed_and_mixed(case: JudgmentTable, found: Findings) -> None:
+    n = len(case.items)
+    new = rng(11).permutation(n)  # the item that was k becomes new[k]
+    items = case.items.iloc[np.argsort(new)].reset_index(drop=True)
+    # Other names for the same prompts and blocks, whose alphabet is another one too.
+    for column in ("prompt", "block"):
+        items[column] = [None if pd.isna(name) else f"{hash_of(str(name))} {name}" for name in items[column]]
+    items["item_id"] = [f"name {hash_of(name)}" for name in items["item_id"]]
+    rows = case.rows.assign(item=new[case.rows["item"].to_numpy()])
+    same(found, findings(replace(case, items=items, rows=rows)))
+
+
+def hash_of(name: str) -> int:
+    return sum(ord(letter) * 31**k for k, letter in enumerate(name)) % 9973
+
+
+def test_numbers_stay_when_orders_have_other_codes(case: JudgmentTable, found: Findings) -> None:
+    n = len(case.orderings)
+    new = rng(12).permutation(n)
+    orderings = tuple(case.orderings[k] for k in np.argsort(new))
+    rows = case.rows.assign(ordering=new[case.rows["ordering"].to_numpy()])
+    same(found, findings(replace(case, orderings=orderings, rows=rows)))
+
+
+@pytest.mark.parametrize("name", ["balanced and fixed", "unparsed", "drawn orders", "two options"])
+def test_units_named_one_by_one_are_the_items(name: str) -> None:
+    case = CASES[name]()
+    single = replace(case, items=case.items.assign(prompt=[f"p{k}" for k in range(len(case.items))]))
+    same(findings(case), findings(single))
+
+
+@pytest.mark.parametrize("measure", [key for key, measure in MEASURES.items() if key != "gate"])
+def test_every_measure_has_a_number_in_some_case(measure: str, every: dict[str, list[Row]]) -> None:
+    assert any(np.isfinite(row.value) for row in every[measure])
+
+
+@pytest.fixture(scope="module")
+def every() -> dict[str, list[Row]]:
+    names = ("balanced and fixed", "probabilities", "criteria", "unparsed")
+    rows = [row for name in names for row in findings(CASES[name]()).rows]
+    return {measure: [row for row in rows if row.measure == measure] for measure in MEASURES}
+
+
+@pytest.mark.parametrize("name", ["constant judge", "criteria, constant judge"])
+def test_a_constant_judge_is_not_accused_and_not_certain(name: str) -> None:
+    found = findings(CASES[name]())
+    for row in found.rows:
+        if row.topic == "verdict":
+            assert row.verdict in ("", "undecided", "equivalent")
+        if row.measure in ("line", "turn", "order_excess", "largest_gap", "first_minus_last", "carryover"):
+            assert row.value == 0 or row.why in ("no_contrast", "no_repeats")
+    assert "constant_judge" in {caution.kind for caution in found.cautions}
