@@ -22,6 +22,7 @@ from rubriclab.stats.resample import Floats, Ints, sum_by
 
 ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
+"""Of the 5 %, what each direction may use."""
 ENUMERATED, DEALS = 5_000, 1_999
 MOST_GROUPS, MOST_CARDS = 400, 4_000
 BLOCKS, PICKS, CARDS_DEALT = 200, 29_999, 5_000_000

@@ -219,6 +219,7 @@ CASES = {
     "twice, prompts of four": choices(formula(TWICE), TWICE, B5, unit=np.arange(40) // 4),
     "losses": choices(with_losses(), TEN_MORE, B5),
     "drawn": drawn(),
+    "many, by blocks": choices(np.random.default_rng(2).integers(0, 3, (420, 6)), np.arange(6), B3),
 }
 
 

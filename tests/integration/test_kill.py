@@ -78,9 +78,10 @@ def command(study: Path, store: Path) -> list[str]:
 
 
 def started(study: Path, store: Path, **options: Any) -> subprocess.Popen[bytes]:
+    """The command in a session of its own, with Ctrl-C as a terminal has it: a shell's background job ignores it."""
     return subprocess.Popen(
         command(study, store), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        **options,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,
     )  # fmt: skip
 
 
