@@ -119,7 +119,9 @@ def test_every_difference_is_still_one() -> None:
         for measure, field, _, old, new in compared(case)
         if not abs(old - new) <= 1e-9 * max(1.0, abs(old))
     }
-    assert set(range(len(DIFFERENCES))) <= needed
+    # A number of the old lab that hangs on the processor differs on some machines only.
+    everywhere = {number for number, entry in enumerate(DIFFERENCES) if not entry.get("processor")}
+    assert everywhere <= needed
 
 
 def test_the_cases_are_there() -> None:
