@@ -24,7 +24,15 @@ from rubriclab.model.study import Smallest
 from tests.core.kit import choices
 
 MEASURED = """
-not yet
+300 studies a cell, 499 deals, seed 1; "told": the gate opens, a smallest effect apart. Five options, 40 items, every order twice.
+nothing planted: latent .043, skewed .047, mixed logit .067, constant .067, noise differs .037; default order ten times more
+.040; 450 items .087, with 1,000 new studies (seed 77) .050. A judge that answers each prompt by one fixed draw: .037, ten
+more .047, 450 items .050. Replies lost at random .073, by score .043. Criteria, 40 texts: .037.
+first position +1.0 log-odds: 1.000 (ten more 1.000); +0.4 .867; +0.5 ten more .753, each order once .787. turn 0.25 .843,
+line 0.4 .810, leans that cancel 0.4 .980. Criteria, first position +0.3 points 1.000 (effect .513: the rest is equivalent).
+Question 2 with two named contrasts, and with the vector of order means as a third (told, then question 2): turn 0.35 ten more
+.873 / .800, .870 / .797; turn 0.25 .880 / .810, .863 / .803; line 0.55 ten more .647 / .573, .640 / .557; first but never
+score 1 by 1.0: 1.000 / 1.000, .440 / .777. The third costs more than .03, so there are two.
 """
 
 FIVE = 5
