@@ -56,21 +56,10 @@ class Draft:
                 part = DataPart(
                     file=shorten(self.file, 200), name=shorten(self.dataset.name, 200), columns=self.columns
                 )
-            criteria = [
-                {
-                    "name": criterion.name,
-                    "description": criterion.description,
-                    "options": [
-                        {"score": option.score, "description": option.description, "label": option.label}
-                        for option in criterion.options
-                    ],
-                }
-                for criterion in self.rubric.criteria
-            ]
             return Study(
                 name=shorten(self.name, 200) or "Study",
                 data=(part,),
-                rubric=RubricPart(name=shorten(self.rubric.name, 200), criteria=criteria),
+                rubric=RubricPart(name=shorten(self.rubric.name, 200), criteria=self.rubric.criteria_document()),
                 design=self.design,
                 judges=self.judges,
             )

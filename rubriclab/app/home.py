@@ -91,7 +91,8 @@ def _stopped(info: RunInfo) -> None:
 
 def _finished(info: RunInfo, caption: str) -> None:
     from rubriclab.app.results import emphasised
-    from rubriclab.sinks.answer import facts_of, judged
+    from rubriclab.sinks.answer import judged
+    from rubriclab.sinks.facts import facts_of
     from rubriclab.sinks.pictures import share_bars, target_cells
 
     st.caption(caption)

@@ -90,7 +90,7 @@ def nothing(title: str = "Results") -> None:
 
 def choose_run(info: RunInfo, page: str) -> None:
     """The list of runs; the one that is chosen stands in the address, and with it the page is drawn anew."""
-    infos = {one.id: one for one in state.listed()}
+    infos = {listed.id: listed for listed in state.listed()}
     key = f"{page}-run"
     st.session_state[key] = info.id
 
@@ -103,7 +103,7 @@ def choose_run(info: RunInfo, page: str) -> None:
     st.selectbox(
         "Run",
         list(infos),
-        format_func=lambda one: safe_name(infos[one].name),
+        format_func=lambda id: safe_name(infos[id].name),
         key=key,
         on_change=choose,
         width=330,
@@ -130,7 +130,7 @@ def _header(info: RunInfo) -> Chosen:
             findings = state.findings(info.id, reading)
             facts = facts_of(findings, judge, dataset)
     setting = findings.conditions[facts.condition].setting
-    codes = {one.strategy: code for code, one in enumerate(findings.conditions) if one.setting == setting}
+    codes = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == setting}
     condition = facts.condition
     if len(codes) > 1:
         default = findings.conditions[condition].strategy
@@ -156,7 +156,7 @@ def _choice(label: str, options: list[str], name: str) -> str:
 
     arguments: dict[str, Any] = {"key": key, "on_change": choose}
     if len(options) <= 4:
-        st.segmented_control(label, options, required=True, format_func=lambda one: safe(one, 30), **arguments)
+        st.segmented_control(label, options, required=True, format_func=lambda option: safe(option, 30), **arguments)
     else:
         st.selectbox(label, options, format_func=safe_name, width=260, **arguments)
     return str(st.session_state[key])
@@ -335,7 +335,7 @@ def _table(frame: pd.DataFrame) -> None:
 
 def _several(findings: Findings) -> None:
     """Several judges or data sets: one measure of all, as the papers print it."""
-    if len({(one.judge, one.dataset) for one in findings.conditions}) < 2:
+    if len({(condition.judge, condition.dataset) for condition in findings.conditions}) < 2:
         return
     measures = {row.measure: row.about.name for row in findings.rows if not row.of and row.topic != "verdict"}
     measure = str(st.selectbox("Measure", list(measures), format_func=measures.__getitem__, key="measure", width=420))
@@ -351,7 +351,7 @@ def _several(findings: Findings) -> None:
 def _more(chosen: Chosen) -> None:
     """Every row of the judge's setting by topic, and the charts that topics declare beside the pictures above."""
     setting = chosen.findings.conditions[chosen.condition].setting
-    codes = {code for code, one in enumerate(chosen.findings.conditions) if one.setting == setting}
+    codes = {code for code, other in enumerate(chosen.findings.conditions) if other.setting == setting}
     rows = [row for row in chosen.findings.rows if row.condition in codes]
     for topic in dict.fromkeys(row.topic for row in rows):
         mine = [row for row in rows if row.topic == topic]

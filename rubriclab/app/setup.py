@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
@@ -159,12 +161,12 @@ def _study_file(held: Draft) -> None:
 
 def load(study: Study) -> None:
     """Let a study file fill the steps. Its data and rubric files are not read: they are on the user's machine."""
-    from rubriclab.data.rubrics import rubric_of
     from rubriclab.data.sample import sample
+    from rubriclab.runs.loading import rubric_of_study
 
     held = draft()
     if study.rubric is not None and study.rubric.criteria:
-        held.rubric = rubric_of({"name": study.rubric.name or study.name, "criteria": study.rubric.criteria})
+        held.rubric = rubric_of_study(study, Path())
         setup_rubric.fill(held.rubric)
     setup_judge.fill(study.judges)
     setup_orders.fill(study.design)

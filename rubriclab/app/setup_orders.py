@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import streamlit as st
@@ -11,7 +12,7 @@ from rubriclab.app.draft import Draft, draft
 from rubriclab.app.forms import preset
 from rubriclab.app.frame import safe
 from rubriclab.model.data import Rubric
-from rubriclab.model.orders import STRATEGIES, Strategy, StrategyKind
+from rubriclab.model.orders import ALL_WITHOUT_ASKING, MAX_CALLS, STRATEGIES, Strategy, StrategyKind
 from rubriclab.model.study import DesignPart, StrategyPart, problems
 from rubriclab.model.text import LabError, count, shorten
 
@@ -139,13 +140,11 @@ def _detail(kind: StrategyKind, shown: list[int] | list[str], part: StrategyPart
             persist_state="session",
         )  # fmt: skip
         return part.model_copy(update={"calls": int(calls)})
-    if kind == "all" and len(shown) > 4:
-        total = 1
-        for factor in range(2, len(shown) + 1):
-            total *= factor
-        if total > 1_000:
+    if kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
+        total = math.factorial(len(shown))
+        if total > MAX_CALLS:
             raise LabError(
-                f"All orders of {len(shown)} would be {total:,} calls an answer; at most 1,000 are possible."
+                f"All orders of {len(shown)} would be {total:,} calls an answer; at most {MAX_CALLS:,} are possible."
             )
         return part.model_copy(update={"calls": total})
     if kind in ("custom", "min-bias"):

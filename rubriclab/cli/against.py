@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import Row
 from rubriclab.model.text import LabError
@@ -19,7 +17,7 @@ def contrast_rows(run: Run, against: str) -> list[Row]:
         other = int(against)
         rows = run.findings.rows
         return [
-            replace(row, of={**row.of, "against": other})
+            row
             for code in range(len(run.table.conditions))
             if code != other
             for row in contrast([r for r in rows if r.condition == code], [r for r in rows if r.condition == other])
@@ -30,7 +28,4 @@ def contrast_rows(run: Run, against: str) -> list[Row]:
         )
     info = run.store.run(against)
     other_run = Run(run.store.table(info.id), run.reading, store=run.store, id=info.id)
-    return [
-        replace(row, of={**row.of, "against": info.name})
-        for row in contrast(run.findings.rows, other_run.findings.rows)
-    ]
+    return contrast(run.findings.rows, other_run.findings.rows, info.name)

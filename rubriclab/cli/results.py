@@ -72,11 +72,13 @@ def judgments(
     run
         A run (id, a beginning of it, name) or a file.
     """
+    from rubriclab.sinks.table import json_value
+
     with run_of(run, store) as chosen:
         frame = chosen.judgments(
             condition=condition, item=item, position=position, score=score, status=status, limit=limit
         )
-    rows = [{key: _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+    rows = [{key: json_value(value) for key, value in row.items()} for row in frame.to_dict("records")]
     if json:
         return Outcome({"judgments": rows})
     lines = []
@@ -85,13 +87,6 @@ def judgments(
         reply = f" · {shorten(str(row['reply']), 80)}" if row.get("reply") else ""
         lines.append(f"{row['item_id']} · listed {row['ordering']} · {score_text}{reply}")
     return Outcome("\n".join(lines) if lines else "No judgment matches.")
-
-
-def _plain(value: Any) -> Any:
-    """A cell as JSON knows it: NaN and NA are null."""
-    if value is None or value != value:
-        return None
-    return value.item() if hasattr(value, "item") else value
 
 
 def runs(

@@ -38,8 +38,3 @@ def sample_rubric(name: str = "helpfulness") -> Rubric:
 def sample_rubrics() -> tuple[Rubric, ...]:
     """All rubrics that come with the lab."""
     return tuple(sample_rubric(path.stem) for path in sorted(data_path("rubrics").glob("*.yaml")))
-
-
-def example_path(name: str = "example") -> Path:
-    """The recorded run of score options (``example``) or of criteria (``example_criteria``), as a zip."""
-    return data_path(f"{name}.zip")

@@ -250,10 +250,14 @@ class _Reader:
         item, first = joint(text, criterion.code)
         several = bool((np.bincount(text[first]) > 1).any()) or self.kind == "criteria"
 
-        def taken(column: Coded) -> list[str | None]:
+        def of_first_rows(column: Coded) -> list[str | None]:
             return [column.texts[code] or None for code in column.code[first]]
 
-        columns = {"item_id": taken(ids), "dataset": taken(dataset), "criterion": taken(criterion)}
+        columns = {
+            "item_id": of_first_rows(ids),
+            "dataset": of_first_rows(dataset),
+            "criterion": of_first_rows(criterion),
+        }
         texts: dict[str, list[str | None]] = {}
         for role in ("block", "prompt", "candidate", "task", "response", "instruction"):
             codes, distinct = self._of_items(role, item, len(first))

@@ -234,10 +234,10 @@ def top_of(raw: msgspec.Raw, text: str, notes: list[str]) -> tuple[tuple[str, fl
     except UNREADABLE:
         notes.append(NO_LOGPROBS)
         return ()
-    if any(not math.isfinite(one.logprob) or one.logprob > 1e-6 for one in listed):
+    if any(not math.isfinite(token.logprob) or token.logprob > 1e-6 for token in listed):
         notes.append(NO_LOGPROBS)
         return ()
-    return tuple((storable(one.token), min(one.logprob, 0.0)) for one in listed[:MAX_TOP])
+    return tuple((storable(token.token), min(token.logprob, 0.0)) for token in listed[:MAX_TOP])
 
 
 def first_answer_token(tokens: Sequence[str], text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
@@ -96,6 +97,20 @@ class Rubric:
     @cached_property
     def id(self) -> str:
         return digest(asdict(self))[:32]
+
+    def criteria_document(self) -> list[dict[str, Any]]:
+        """The criteria as JSON values: what ``[[rubric.criteria]]`` of a study file holds."""
+        return [
+            {
+                "name": criterion.name,
+                "description": criterion.description,
+                "options": [
+                    {"score": option.score, "description": option.description, "label": option.label}
+                    for option in criterion.options
+                ],
+            }
+            for criterion in self.criteria
+        ]
 
 
 @dataclass(frozen=True, slots=True)

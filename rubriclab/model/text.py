@@ -8,8 +8,6 @@ import re
 import unicodedata
 from typing import Any
 
-REPLACEMENT = "�"
-
 
 class LabError(ValueError):
     """Something that the user can mend. The message names the value, what was expected and what to do."""

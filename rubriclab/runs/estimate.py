@@ -88,7 +88,9 @@ def estimate(plan: Plan, *, seconds_a_call: Mapping[str, float] | None = None) -
             paid = signs / SIGNS_PER_TOKEN * (judge.price_input or 0) + answer * (judge.price_output or 0)
             prices.append(calls * paid / 1e6)
     groups, answers = _groups(plan), len(plan.dataset.items)
-    lines = {shape: _contrasts(plan, plan.study.judges[0], shape) for shape in {one.shape for one in plan.subjects}}
+    lines = {
+        shape: _contrasts(plan, plan.study.judges[0], shape) for shape in {subject.shape for subject in plan.subjects}
+    }
     changes = [_smallest_change(shape, line, groups, len(plan.subjects) / groups) for shape, line in lines.items()]
     smallest = min((change for change in changes if change is not None), default=None)
     needed = max(_groups_for_no(shape, line, plan.study.reading.smallest) for shape, line in lines.items())

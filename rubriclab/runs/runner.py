@@ -437,20 +437,7 @@ def price_of(settings: JudgeSettings, tokens_in: float, tokens_out: float) -> fl
 def study_body(plan: Plan) -> dict[str, Any]:
     """The study as the store keeps it: JSON values, its rubric written out, so that the run can be planned again."""
     body = plan.study.model_dump(mode="json")
-    body["rubric"] = {
-        "name": plan.rubric.name[:200],
-        "criteria": [
-            {
-                "name": criterion.name,
-                "description": criterion.description,
-                "options": [
-                    {"score": option.score, "description": option.description, "label": option.label}
-                    for option in criterion.options
-                ],
-            }
-            for criterion in plan.rubric.criteria
-        ],
-    }
+    body["rubric"] = {"name": plan.rubric.name[:200], "criteria": plan.rubric.criteria_document()}
     return body
 
 

@@ -150,7 +150,7 @@ def _facts(findings: Findings, codes: list[int]) -> Facts:
     arm = findings.judgments.arms[chosen]
     condition, table = arm.condition, findings.judgments.table
 
-    def said(measure: str) -> bool:
+    def decided(measure: str) -> bool:
         return measure in verdicts and bool(verdicts[measure].verdict)
 
     positions = verdicts.get("favours_positions")
@@ -170,7 +170,7 @@ def _facts(findings: Findings, codes: list[int]) -> Facts:
         reorder=condition.reorder,
         scores=tuple(condition.scores),
         calls=calls_in(arm.call[arm.ok]),
-        asked=sum(calls_in(one.call) for one in arms),
+        asked=sum(calls_in(part.call) for part in arms),
         planned=sum(planned[code] for code in codes),
         finished=findings.judgments.finished,
         stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
@@ -179,7 +179,7 @@ def _facts(findings: Findings, codes: list[int]) -> Facts:
         units=int(positions.counts.get("units", arm.units)) if positions else arm.units,
         unit=arm.unit_kind,
         gate=gate.p if gate else math.nan,
-        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if said(measure)},
+        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if decided(measure)},
         shares=shares,
         expected=expected,
         leans=leans,

@@ -26,12 +26,12 @@ def plain(value: float | None) -> float | None:
 def row_document(row: Row) -> dict[str, Any]:
     """One row of JSON version 2: shares as fractions, points as points, null with ``why`` where there is no number."""
     low, high = row.interval
-    counts = {str(key): _value(value) for key, value in row.counts.items()}
+    counts = {str(key): json_value(value) for key, value in row.counts.items()}
     return {
         "topic": row.topic,
         "measure": row.measure,
         "condition": row.condition,
-        "of": {str(key): _value(value) for key, value in row.of.items()},
+        "of": {str(key): json_value(value) for key, value in row.of.items()},
         "value": plain(row.value),
         "low": plain(low),
         "high": plain(high),
@@ -49,14 +49,14 @@ def row_document(row: Row) -> dict[str, Any]:
     }
 
 
-def _value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value of numpy or of a tuple as JSON has it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple | np.ndarray):
-        return [_value(part) for part in value]
+        return [json_value(part) for part in value]
     if isinstance(value, dict):
-        return {str(key): _value(part) for key, part in value.items()}
+        return {str(key): json_value(part) for key, part in value.items()}
     return plain(value) if isinstance(value, float) else value
 
 
@@ -101,10 +101,10 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
                 "judge": condition.judge,
                 "dataset": condition.dataset,
                 "strategy": condition.strategy,
-                "variant": {str(key): _value(value) for key, value in condition.variant.items()},
+                "variant": {str(key): json_value(value) for key, value in condition.variant.items()},
                 "reorder": condition.reorder,
                 "positions": condition.positions,
-                "scores": [_value(score) for score in condition.scores],
+                "scores": [json_value(score) for score in condition.scores],
                 "calls": len(call),
                 "status": {status.name.lower(): int((ended == status).sum()) for status in Status},
             }
@@ -125,13 +125,14 @@ def document(findings: Findings, extra: Sequence[Row] = ()) -> dict[str, Any]:
             "planned": int(sum(table.planned)),
             "done": int(sum(condition["calls"] for condition in conditions)),
             "simulated": table.simulated,
-            "made_with": _value(dict(table.made_with)),
+            "made_with": json_value(dict(table.made_with)),
         },
         "reading": findings.reading.model_dump(mode="json"),
         "conditions": conditions,
         "rows": [row_document(row) for row in (*findings.rows, *extra)],
         "cautions": [
-            {"condition": caution.condition, "kind": caution.kind} | {str(k): _value(v) for k, v in caution.of.items()}
+            {"condition": caution.condition, "kind": caution.kind}
+            | {str(k): json_value(v) for k, v in caution.of.items()}
             for caution in findings.cautions
         ],
     }

@@ -286,7 +286,7 @@ def deterministic(judge: JudgeSettings) -> bool:
 
 
 def _repeat_notes(judge: JudgeSettings, strategies: list[Strategy], subjects: int) -> Iterator[str]:
-    repeated = [one for one in strategies if one.repeats > 1 and one.calls is None and not one.drawn]
+    repeated = [part for part in strategies if part.repeats > 1 and part.calls is None and not part.drawn]
     if deterministic(judge) and repeated and subjects > REPEATED_SUBJECTS:
         yield (
             f"{judge.name} answers the same prompt in the same way, so each order is asked once, and again only on "
