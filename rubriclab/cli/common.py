@@ -26,15 +26,20 @@ def store_path(store: Path | None) -> Path:
     return store or Path(os.environ.get("RUBRICLAB_STORE") or "lab.duckdb")
 
 
+def existing_store(store: Path | None) -> Path:
+    """As ``store_path``. Raises LabError where no store is there yet."""
+    path = store_path(store)
+    if not path.is_file():
+        raise LabError(f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store.")
+    return path
+
+
 @contextmanager
 def opened(store: Path | None, *, must_exist: bool = True) -> Iterator[Lab]:
     """The lab at ``store``, closed at the end. Raises LabError where a store is needed and none is there."""
     from rubriclab.notebook import open_lab
 
-    path = store_path(store)
-    if must_exist and not path.is_file():
-        raise LabError(f"There is no store at {path}. Make a run first (rubriclab run demo), or name one with --store.")
-    lab = open_lab(path)
+    lab = open_lab(existing_store(store) if must_exist else store_path(store))
     try:
         yield lab
     finally:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import Json, StorePath, opened, run_of
+from rubriclab.cli.common import Json, StorePath, existing_store, opened, run_of
 from rubriclab.cli.main import DONE, MEND, STOPPED, Outcome
 from rubriclab.model.text import LabError, count, shorten
 
@@ -101,10 +101,9 @@ def runs(
     """The runs of the store; rename or delete one, or back the store up."""
     if (rename is not None or delete) and run is None:
         raise LabError("Name the run that is meant, as: rubriclab runs RUN --rename NAME.")
+    if backup is not None:
+        return _backed_up(store, backup, json)
     with opened(store) as lab:
-        if backup is not None:
-            lab.store.backup(backup)
-            return Outcome({"backup": str(backup)} if json else f"The store was copied to {backup}.")
         if run is not None:
             info = lab.store.run(run)
             if delete:
@@ -132,3 +131,15 @@ def runs(
         for info in listed
     ]
     return Outcome("\n".join(lines) if lines else "No runs yet. Try: rubriclab run demo --items 20")
+
+
+def _backed_up(store: Path | None, target: Path, json: bool) -> Outcome:
+    """Copied without opening it for writing: a store with a damaged log is copied up to the damage."""
+    from rubriclab.store.store import Store
+
+    cut = Store.save_copy(existing_store(store), target)
+    if json:
+        return Outcome({"backup": str(target), "cut_at": cut})
+    if cut is None:
+        return Outcome(f"The store was copied to {target}.")
+    return Outcome(f"The log is damaged from byte {cut:,} on; what stands before it was copied to {target}.")

@@ -46,7 +46,7 @@ def demo_study(items: int | None = None) -> Study:
     """The sample's answers judged by the small embedded model, options in every balanced order."""
     return Study(
         name="Sample" if items is None else f"Sample, {items} answers",
-        data=(DataPart(sample=True, take=items),),
+        data=(DataPart(sample=True),),
         design=DesignPart(),
         judges=(JudgeSettings(name="smollm2-135m", kind="embedded", model="smollm2-135m"),),
     )
@@ -61,10 +61,10 @@ def dataset_of(part: DataPart, folder: Path, rubric: Rubric) -> DataSet:
         table = read_table(path, path.name)
         columns = guess_columns(table, rubric).columns | part.columns
         dataset = items_of(table, columns, name=part.name or path.stem)
-    return dataset if part.take is None else taken(dataset, part.take, part.seed)
+    return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
 
 
-def taken(dataset: DataSet, take: int, seed: int) -> DataSet:
+def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
     """At most ``take`` items, drawn by the seed; those of one prompt stay together, in the data's own order."""
     import random
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from rubriclab.cli.main import run_command
+from rubriclab.data.sample import sample
+from rubriclab.runs.loading import plan_of_file
 
 STUDY = """
 name = "Small study"
@@ -143,3 +145,18 @@ def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path: Path) ->
     assert process.stdout is not None
     process.stdout.close()
     assert process.wait(60) == 1
+
+
+def test_the_demo_takes_the_first_answers_of_the_sample() -> None:
+    planned = plan_of_file("demo", items=5)
+    assert [item.item_id for item in planned.items] == [item.item_id for item in sample().items[:5]]
+
+
+def test_a_whole_store_is_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = folder_with_study(tmp_path, items=2)
+    store, copy = str(folder / "lab.duckdb"), str(folder / "copy.duckdb")
+    assert command(capsys, "run", str(folder / "study.toml"), "--store", store, "--json")[0] == 0
+    code, out, _ = command(capsys, "runs", "--backup", copy, "--store", store)
+    assert (code, out) == (0, f"The store was copied to {copy}.\n")
+    code, out, _ = command(capsys, "runs", "--store", copy, "--json")
+    assert [entry["done"] for entry in json.loads(out)["runs"]] == [24]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rubriclab.cli.main import run_command
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import Call, Condition, Judgment, Ordering, Outcome, Reply, Status
 from rubriclab.model.text import LabError
@@ -349,7 +350,9 @@ def test_what_was_committed_outlives_a_kill(tmp_path: Path) -> None:
         assert store.table(run.id).rows["call"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(tmp_path: Path) -> None:
+def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, log = tmp_path / "lab.duckdb", tmp_path / "lab.duckdb.wal"
     killed_writer(path)
     content = bytearray(log.read_bytes())
@@ -366,6 +369,12 @@ def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(tmp_path: Path
         calls = store.table(store.runs()[0].id).rows["call"].tolist()
         assert calls == list(range(len(calls)))
         assert 0 < len(calls) < 6
+    # The command that the message names gives the same.
+    again = tmp_path / "again.duckdb"
+    assert run_command(["runs", "--backup", str(again), "--store", str(path)]) == 0
+    assert f"byte {cut:,}" in capsys.readouterr().out
+    with Store.open(again) as store:
+        assert store.table(store.runs()[0].id).rows["call"].tolist() == calls
 
 
 def test_a_full_disk_loses_nothing_and_asks_nothing_twice(tmp_path: Path) -> None:
