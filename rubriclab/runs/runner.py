@@ -103,7 +103,7 @@ class Run:
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed, self._progress = retry_failed, progress
-        dataset_id = store.save_dataset(plan.dataset, listed=False)
+        dataset_id = store.save_dataset(plan.dataset)
         self.id = store.create_run(
             name=plan.study.name,
             study=study_body(plan),

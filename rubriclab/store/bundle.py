@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from rubriclab.data.limits import MAX_UNPACKED, MB
-from rubriclab.data.outfiles import write_atomically
 from rubriclab.data.tables import json_value, parquet_table
 from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, JudgmentTable, Ordering, Status
 from rubriclab.model.text import LabError, shorten
@@ -38,11 +37,6 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "call": (0, 2**31 - 1), "slot": (0, 32_767), "repeat": (0, 32_767), "status": (0, len(Status) - 1),
     "position": (0, MAX_POSITIONS), "score": (-1e6, 1e6), "expected": (-1e6, 1e6), "mass": (-1e-6, 1.001),
 }  # fmt: skip
-
-
-def write_bundle(store: Store, run: str, path: str | Path, rows_csv: str = "") -> Path:
-    """A run of a store as a zip; a file that was there stays whole until the new one is. Returns the path."""
-    return write_atomically(path, bundle_bytes(store.table(run), store, run, rows_csv))
 
 
 def bundle_bytes(table: JudgmentTable, store: Store | None = None, run: str | None = None, rows_csv: str = "") -> bytes:

@@ -25,13 +25,9 @@ MEMORY = ":memory:"
 # Version 1. A later version adds tables or columns, and opens older files by adding what they lack.
 TABLES = """
 CREATE TABLE lab (version INTEGER, created TIMESTAMP);
-CREATE TABLE objects (kind VARCHAR, id VARCHAR, name VARCHAR, body JSON, created TIMESTAMP, PRIMARY KEY (kind, id));
-CREATE TABLE datasets (dataset VARCHAR PRIMARY KEY, name VARCHAR, origin VARCHAR, n INTEGER, listed BOOLEAN,
-    created TIMESTAMP);
+CREATE TABLE datasets (dataset VARCHAR PRIMARY KEY, name VARCHAR, origin VARCHAR, created TIMESTAMP);
 CREATE TABLE items (dataset VARCHAR, item INTEGER, item_id VARCHAR, criterion VARCHAR, block VARCHAR, prompt VARCHAR,
     candidate VARCHAR, task VARCHAR, texts JSON);
-CREATE TABLE ratings (dataset VARCHAR, item INTEGER, rater VARCHAR, criterion VARCHAR, score DOUBLE, source VARCHAR,
-    given TIMESTAMP);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, id VARCHAR UNIQUE, name VARCHAR, identity VARCHAR, dataset VARCHAR,
     study JSON, made_with JSON, state VARCHAR, reason VARCHAR, planned BIGINT, revision BIGINT, created TIMESTAMP,
     changed TIMESTAMP);

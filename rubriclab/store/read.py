@@ -214,12 +214,11 @@ def call(database: Database, run: RunInfo, call: int) -> dict[str, Any]:
 
     Raises LabError for a number that the run has no judgment of.
     """
-    columns = database.arrow(
-        "SELECT item, slot, repeat, condition, status, score, position, expected, mass, p, ordering FROM judgments "
+    outcomes = database.arrow(
+        "SELECT j.* EXCLUDE (run, call), i.criterion AS target FROM judgments j JOIN run_items i USING (run, item) "
         "WHERE run = ? AND call = ? ORDER BY slot",
         [run.number, call],
-    )
-    outcomes = columns.to_pylist()
+    ).to_pylist()
     if not outcomes:
         raise LabError(f"“{run.name}” has no call {call}.")
     ((shown, labels),) = database.rows(
@@ -236,16 +235,8 @@ def call(database: Database, run: RunInfo, call: int) -> dict[str, Any]:
         "labels": json.loads(labels),
         "ordering": ordering_text(json.loads(shown)),
         "item": item(database, run, outcomes[0]["item"]),
-        "outcomes": [
-            outcome | {"status": Status(outcome["status"]).name.lower(), "target": _criterion(database, run, outcome)}
-            for outcome in outcomes
-        ],
+        "outcomes": [outcome | {"status": Status(outcome["status"]).name.lower()} for outcome in outcomes],
     }
-
-
-def _criterion(database: Database, run: RunInfo, outcome: Mapping[str, Any]) -> str | None:
-    sql = "SELECT criterion FROM run_items WHERE run = ? AND item = ?"
-    return database.rows(sql, [run.number, outcome["item"]])[0][0]  # type: ignore[no-any-return]
 
 
 def item(database: Database, run: RunInfo, item: int) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
 TEXTS = ("response", "instruction", "reference")
+BODY = (*TEXTS, "columns", "ratings")
 NAMES = ("item_id", "criterion", "block", "prompt", "candidate", "task")
 
 
@@ -116,30 +117,15 @@ class Store:
 
     # ---- data sets
 
-    def save_dataset(self, dataset: DataSet, *, listed: bool = True) -> str:
+    def save_dataset(self, dataset: DataSet) -> str:
         """Keep a data set under a hash of its texts and ratings; the same one again is kept once. Returns its id."""
-        people = [dict(item.ratings) for item in dataset.items]
-        key = digest(dataset.id, people)[:32]
-        known = self._db.rows("SELECT listed FROM datasets WHERE dataset = ?", [key])
-        if known:
-            if listed and not known[0][0]:
-                with self._db.transaction() as cursor:
-                    cursor.execute("UPDATE datasets SET listed = true WHERE dataset = ?", [key])
-            return key
         items = dataset.items
-        texts = [{name: getattr(item, name) for name in (*TEXTS, "columns") if getattr(item, name)} for item in items]
-        names = pd.DataFrame({name: [getattr(item, name) for item in items] for name in NAMES}, dtype=object)
-        with self._db.transaction() as cursor:
-            _insert_dataset(cursor, key, dataset.name, dataset.origin, listed, names, texts)
-            given = [(k, rater, score) for k, item in enumerate(items) for rater, score in item.ratings.items()]
-            if given:
-                numbers, raters, scores = zip(*given, strict=True)
-                columns = {
-                    "dataset": [key] * len(given), "item": list(numbers), "rater": [storable(name) for name in raters],
-                    "criterion": pa.array([_clean(items[k].criterion) for k in numbers], pa.string()),
-                    "score": pa.array(scores, pa.float64()), "source": ["data"] * len(given),
-                }  # fmt: skip
-                insert(cursor, "ratings", columns)
+        key = digest(dataset.id, [dict(item.ratings) for item in items])[:32]
+        if not self._db.rows("SELECT 1 FROM datasets WHERE dataset = ?", [key]):
+            names = pd.DataFrame({name: [getattr(item, name) for item in items] for name in NAMES}, dtype=object)
+            texts = [{name: getattr(item, name) for name in BODY if getattr(item, name)} for item in items]
+            with self._db.transaction() as cursor:
+                _insert_dataset(cursor, key, dataset.name, dataset.origin, names, texts)
         return key
 
     def dataset(self, key: str) -> DataSet:
@@ -147,67 +133,12 @@ class Store:
         head = self._db.rows("SELECT name, origin FROM datasets WHERE dataset = ?", [key])
         if not head:
             raise LabError(f"The store has no data set “{shorten(key)}”. Upload it again.")
-        people: dict[int, dict[str, float]] = {}
-        for item, rater, score in self._db.rows(
-            "SELECT item, rater, score FROM ratings WHERE dataset = ? AND source = 'data' ORDER BY item, rowid", [key]
-        ):
-            people.setdefault(item, {})[rater] = score
+        rows = self._db.rows(f"SELECT {', '.join(NAMES)}, texts FROM items WHERE dataset = ? ORDER BY item", [key])
         items = [
-            Item(
-                item_id, criterion=criterion, block=block, prompt=prompt, candidate=candidate, task=task,
-                ratings=people.get(item, {}), **({"response": ""} | json.loads(texts)),
-            )
-            for item, item_id, criterion, block, prompt, candidate, task, texts in self._db.rows(
-                "SELECT item, item_id, criterion, block, prompt, candidate, task, texts FROM items WHERE dataset = ? "
-                "ORDER BY item",
-                [key],
-            )
-        ]  # fmt: skip
+            Item(**dict(zip(NAMES, names, strict=True)), **({"response": ""} | json.loads(texts)))
+            for *names, texts in rows
+        ]
         return DataSet(head[0][0], tuple(items), head[0][1])
-
-    def datasets(self) -> pd.DataFrame:
-        """The listed data sets, newest first: dataset, name, origin, n, created."""
-        return self._db.frame(
-            "SELECT dataset, name, origin, n, created FROM datasets WHERE listed ORDER BY created DESC"
-        )
-
-    def ratings(self, key: str) -> pd.DataFrame:
-        """People's ratings of a data set, one a row: item, item_id, rater, criterion, score, source, given."""
-        return self._db.frame(
-            "SELECT r.item, i.item_id, rater, r.criterion, score, source, given FROM ratings r "
-            "JOIN items i USING (dataset, item) WHERE dataset = ? ORDER BY r.item, rater",
-            [key],
-        )
-
-    # ---- rubrics, judges and other named things
-
-    def save_object(self, kind: str, name: str, body: Mapping[str, Any]) -> str:
-        """Keep a rubric, judge settings or another JSON value under its hash; the name is the newest one given."""
-        text, key = _json(body), digest(kind, body)[:32]
-        with self._db.transaction() as cursor:
-            if cursor.execute("SELECT 1 FROM objects WHERE kind = ? AND id = ?", [kind, key]).fetchall():
-                cursor.execute(
-                    "UPDATE objects SET name = ?, created = ? WHERE kind = ? AND id = ?",
-                    [storable(name), now(), kind, key],
-                )
-            else:
-                cursor.execute("INSERT INTO objects VALUES (?, ?, ?, ?, ?)", [kind, key, storable(name), text, now()])
-        return key
-
-    def object(self, kind: str, key: str) -> dict[str, Any]:
-        """A kept value by its id or, failing that, its name. Raises LabError for one that is not kept."""
-        rows = self._db.rows(
-            "SELECT body FROM objects WHERE kind = ? AND (id = ? OR name = ?) ORDER BY id = ? DESC, created DESC",
-            [kind, key, key, key],
-        )
-        if not rows:
-            raise LabError(f"The store has no {kind} “{shorten(key)}”.")
-        body: dict[str, Any] = json.loads(rows[0][0])
-        return body
-
-    def objects(self, kind: str) -> pd.DataFrame:
-        """id, name, created of what is kept of a kind, newest first."""
-        return self._db.frame("SELECT id, name, created FROM objects WHERE kind = ? ORDER BY created DESC", [kind])
 
     # ---- runs
 
@@ -328,11 +259,6 @@ class Store:
         study: dict[str, Any] = json.loads(body)
         return study
 
-    def made_with(self, id: str) -> dict[str, Any]:
-        ((body,),) = self._db.rows("SELECT made_with FROM runs WHERE id = ?", [self.run(id).id])
-        made: dict[str, Any] = json.loads(body)
-        return made
-
     def set_state(self, id: str, state: str, reason: str = "") -> None:
         """One of STATES, with the reason in words. At a pause and at the end the log is taken into the file."""
         if state not in STATES:
@@ -356,18 +282,15 @@ class Store:
         return free
 
     def delete(self, id: str) -> None:
-        """The run and its judgments, for good. Raises LabError while it runs."""
+        """The run, its judgments and, where no other run has it, its data set, for good. Raises LabError while it runs."""
         info = self.run(id)
         if info.number in self._db.writing:
             raise LabError(f"“{shorten(info.name)}” is running: pause it before you delete it.")
         with self._db.transaction() as cursor:
             for table in ("judgments", "calls", "orderings", "run_items", "conditions", "runs"):
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
-            for table in ("items", "ratings", "datasets"):
-                cursor.execute(
-                    f"DELETE FROM {table} WHERE dataset IN (SELECT dataset FROM datasets WHERE NOT listed) "
-                    "AND dataset NOT IN (SELECT dataset FROM runs)"
-                )
+            for table in ("items", "datasets"):
+                cursor.execute(f"DELETE FROM {table} WHERE dataset NOT IN (SELECT dataset FROM runs)")
         self.checkpoint()
 
     # ---- judgments
@@ -416,7 +339,7 @@ class Store:
         """Keep a table of judgments as a run of its own. The same table again returns the run there is.
 
         ``calls``: what is known of its calls, as ``calls`` gives it. Texts in ``table.items`` (response, instruction,
-        reference) are kept as an unlisted data set.
+        reference) are kept as its data set.
         """
         hashed = int(pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64))
         identity = digest(
@@ -442,7 +365,7 @@ class Store:
                     {name: text for name, text in zip(kept, row, strict=True) if isinstance(text, str)}
                     for row in table.items[kept].itertuples(index=False)
                 ]
-                _insert_dataset(cursor, identity, table.name, origin, False, table.items, texts)
+                _insert_dataset(cursor, identity, table.name, origin, table.items, texts)
             ((number,),) = cursor.execute("SELECT run FROM runs WHERE id = ?", [key]).fetchall()
             insert(cursor, "orderings", orderings_columns(number, 0, table.orderings))
             insert(cursor, "judgments", read.judgment_columns(number, table))
@@ -453,17 +376,10 @@ class Store:
 
 
 def _insert_dataset(
-    cursor: duckdb.DuckDBPyConnection,
-    key: str,
-    name: str,
-    origin: str,
-    listed: bool,
-    names: pd.DataFrame,
-    texts: Sequence[Mapping[str, Any]],
+    cursor: duckdb.DuckDBPyConnection, key: str, name: str, origin: str, names: pd.DataFrame, texts: Sequence[Any]
 ) -> None:
     """A data set and its items: ``names`` has the columns NAMES, ``texts`` what stands in each item."""
-    head = [key, storable(name), storable(origin), len(names), listed, now()]
-    cursor.execute("INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?)", head)
+    cursor.execute("INSERT INTO datasets VALUES (?, ?, ?, ?)", [key, storable(name), storable(origin), now()])
     columns = _text_columns(names, NAMES)
     columns |= {"dataset": [key] * len(names), "item": list(range(len(names))), "texts": [_json(t) for t in texts]}
     insert(cursor, "items", columns)

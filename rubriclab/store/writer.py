@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Self
 
 import pyarrow as pa
@@ -12,11 +13,23 @@ import pyarrow as pa
 from rubriclab.model.judgment import Judgment, Ordering
 from rubriclab.model.text import LabError, digest, storable
 from rubriclab.store.database import Database, insert, now
+from rubriclab.store.read import FRACTIONS, WHOLE
 
 COMMIT_SECONDS = 0.2
 COMMIT_ANSWERS = 500
 
-_INT, _REAL, _TEXT = pa.int64(), pa.float64(), pa.string()
+REPLY_TEXTS = ("text", "finish", "error", "kind", "model", "note")
+REPLY_COUNTS = ("tokens_in", "tokens_out", "cached")
+# The columns of both tables with their types: a batch may have nothing but None in one.
+CALLS = pa.schema(
+    [(name, pa.int64()) for name in ("run", "call", "condition", "status", "attempt", *REPLY_COUNTS)]
+    + [(name, pa.string()) for name in ("key", "sent", *REPLY_TEXTS)]
+    + [("final", pa.bool_()), ("seconds", pa.float64()), ("asked", pa.timestamp("us"))]
+)
+JUDGMENTS = pa.schema(
+    [("run", pa.int64()), *((name, pa.int64()) for name in WHOLE), *((name, pa.float64()) for name in FRACTIONS)]
+    + [("p", pa.list_(pa.float64()))]
+)
 
 
 class RunWriter:
@@ -142,8 +155,8 @@ class RunWriter:
                 )
             if new:
                 insert(cursor, "orderings", orderings_columns(self._run, len(self._orderings), new))
-            insert(cursor, "calls", _calls_of(self._run, self._next_call, batch, final, moment))
-            insert(cursor, "judgments", _judgments_of(self._run, self._next_call, batch, codes))
+            insert(cursor, "calls", _call_rows(self._run, self._next_call, batch, final, moment))
+            insert(cursor, "judgments", _judgment_rows(self._run, self._next_call, batch, codes))
             cursor.execute("UPDATE runs SET revision = revision + 1, changed = ? WHERE run = ?", [moment, self._run])
         self._orderings = orderings
         self._next_call += len(batch)
@@ -164,38 +177,28 @@ def _plain(part: Any) -> Any:
     return storable(part) if isinstance(part, str) else part
 
 
-def _calls_of(run: int, first: int, batch: Sequence[Judgment], final: list[bool], moment: Any) -> pa.Table:
-    replies = [judgment.reply for judgment in batch]
-
-    def numbers(name: str) -> pa.Array:
-        return pa.array([_count(getattr(reply, name)) for reply in replies], _INT)
-
-    def texts(name: str) -> pa.Array:
-        return pa.array([storable(getattr(reply, name) or "") for reply in replies], _TEXT)
-
-    return pa.table(
-        {
-            "run": pa.array([run] * len(batch), _INT),
-            "call": pa.array(range(first, first + len(batch)), _INT),
-            "key": [judgment.call.key for judgment in batch],
-            "condition": pa.array([judgment.call.condition for judgment in batch], _INT),
-            "status": pa.array([int(judgment.status) for judgment in batch], _INT),
-            "attempt": pa.array([min(reply.attempt, 32_767) for reply in replies], _INT),
-            "final": final,
-            "text": texts("text"),
-            "finish": texts("finish"),
-            "error": texts("error"),
-            "kind": texts("kind"),
-            "tokens_in": numbers("tokens_in"),
-            "tokens_out": numbers("tokens_out"),
-            "cached": numbers("cached"),
-            "seconds": pa.array([reply.seconds for reply in replies], _REAL),
-            "model": texts("model"),
-            "asked": pa.array([moment] * len(batch), pa.timestamp("us")),
-            "sent": [digest([dict(message) for message in judgment.call.messages]) for judgment in batch],
-            "note": texts("note"),
-        }
-    )
+def _call_rows(run: int, first: int, batch: Sequence[Judgment], final: list[bool], moment: datetime) -> pa.Table:
+    rows = []
+    for k, judgment in enumerate(batch):
+        reply = judgment.reply
+        row = {name: storable(getattr(reply, name) or "") for name in REPLY_TEXTS}
+        row |= {name: _count(getattr(reply, name)) for name in REPLY_COUNTS}
+        rows.append(
+            row
+            | {
+                "run": run,
+                "call": first + k,
+                "key": judgment.call.key,
+                "condition": judgment.call.condition,
+                "status": int(judgment.status),
+                "attempt": min(reply.attempt, 32_767),
+                "final": final[k],
+                "seconds": reply.seconds,
+                "asked": moment,
+                "sent": digest([dict(message) for message in judgment.call.messages]),
+            }
+        )
+    return pa.Table.from_pylist(rows, CALLS)
 
 
 def _count(value: int | None) -> int | None:
@@ -203,28 +206,24 @@ def _count(value: int | None) -> int | None:
     return value if value is not None and 0 <= value < 2**31 else None
 
 
-def _judgments_of(run: int, first: int, batch: Sequence[Judgment], codes: list[int]) -> pa.Table:
+def _judgment_rows(run: int, first: int, batch: Sequence[Judgment], codes: list[int]) -> pa.Table:
     rows = [
-        (first + k, judgment.call, codes[k], outcome)
+        {
+            "run": run,
+            "call": first + k,
+            "condition": judgment.call.condition,
+            "item": outcome.item,
+            "ordering": codes[k],
+            "slot": outcome.slot,
+            "repeat": judgment.call.repeat,
+            "status": int(outcome.status),
+            "score": outcome.score,
+            "position": outcome.position or 0,
+            "expected": outcome.expected,
+            "mass": outcome.mass,
+            "p": outcome.p,
+        }
         for k, judgment in enumerate(batch)
         for outcome in judgment.outcomes
     ]
-    return pa.table(
-        {
-            "run": pa.array([run] * len(rows), _INT),
-            "call": pa.array([call for call, _, _, _ in rows], _INT),
-            "condition": pa.array([asked.condition for _, asked, _, _ in rows], _INT),
-            "item": pa.array([outcome.item for _, _, _, outcome in rows], _INT),
-            "ordering": pa.array([code for _, _, code, _ in rows], _INT),
-            "slot": pa.array([outcome.slot for _, _, _, outcome in rows], _INT),
-            "repeat": pa.array([asked.repeat for _, asked, _, _ in rows], _INT),
-            "status": pa.array([int(outcome.status) for _, _, _, outcome in rows], _INT),
-            "score": pa.array([outcome.score for _, _, _, outcome in rows], _REAL),
-            "position": pa.array([outcome.position or 0 for _, _, _, outcome in rows], _INT),
-            "expected": pa.array([outcome.expected for _, _, _, outcome in rows], _REAL),
-            "mass": pa.array([outcome.mass for _, _, _, outcome in rows], _REAL),
-            "p": pa.array(
-                [None if outcome.p is None else list(outcome.p) for _, _, _, outcome in rows], pa.list_(_REAL)
-            ),
-        }
-    )
+    return pa.Table.from_pylist(rows, JUDGMENTS)

@@ -96,8 +96,6 @@ def test_a_data_set_comes_back(store: Store) -> None:
     key = store.save_dataset(DATA)
     assert store.save_dataset(DATA) == key
     assert store.dataset(key) == DATA
-    assert store.datasets()["n"].tolist() == [2]
-    assert store.ratings(key)["rater"].tolist() == ["ann", "bo"]
     other_people = DataSet("drafts", (Item("a", "Hello there", "Greet", ratings={"cy": 1.0}),))
     assert store.save_dataset(other_people) != key
 
@@ -204,16 +202,11 @@ def test_deleting_takes_the_judgments_and_keeps_other_runs(store: Store) -> None
     store.delete(first)
     assert [run.id for run in store.runs()] == [second]
     assert len(store.table(second).rows) == 1
-    assert len(store.datasets()) == 1
-
-
-def test_objects_by_id_and_by_name(store: Store) -> None:
-    key = store.save_object("rubric", "Mine", {"name": "Mine", "criteria": []})
-    assert store.object("rubric", key) == store.object("rubric", "Mine")
-    assert store.save_object("rubric", "Renamed", {"name": "Mine", "criteria": []}) == key
-    assert store.objects("rubric")["name"].tolist() == ["Renamed"]
-    with pytest.raises(LabError, match="no rubric"):
-        store.object("rubric", "Yours")
+    kept = store.run(second).dataset
+    assert store.dataset(kept) == DATA
+    store.delete(second)
+    with pytest.raises(LabError, match="no data set"):
+        store.dataset(kept)
 
 
 def test_looking_leaves_no_file_and_a_second_opening_shares(tmp_path: Path) -> None:
