@@ -17,7 +17,8 @@ import msgspec
 from rubriclab.judges.faults import CallFault, Fault, fault
 from rubriclab.judges.keys import mask_reply, read_key
 from rubriclab.judges.reply import read_completion
-from rubriclab.judges.transport import Transport, served
+from rubriclab.judges.served import served
+from rubriclab.judges.transport import Transport
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from rubriclab.judges.served import served
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Reply
 from rubriclab.model.text import LabError
@@ -35,12 +36,21 @@ KEY_FORMS = (
 def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) -> str | None:
     """The judge's key, from ``secrets`` or the environment; None where the judge names no variable.
 
-    Raises LabError, naming the variable and never its value, where it is not set or cannot be a header.
+    Raises LabError, naming the variable and never its value, where it may not be sent, is not set or cannot be a header.
     """
     name = settings.key_env
     if not name:
         return None
-    key = (secrets[name] if secrets and name in secrets else os.environ.get(name, "")).strip()
+    if secrets and name in secrets:
+        key = secrets[name].strip()
+    elif may_be_sent(name):
+        key = os.environ.get(name, "").strip()
+    else:
+        ending = "" if served() else "variables whose names end in _API_KEY and "
+        raise LabError(
+            f"Judge “{settings.name}” asks for the variable {name}, but only {ending}those listed in RUBRICLAB_KEYS are "
+            f"sent to a server. Rename it, or start the lab with RUBRICLAB_KEYS={name}."
+        )
     if not key:
         raise LabError(
             f"Environment variable {name} is not set where rubriclab runs, and judge “{settings.name}” takes its key "
@@ -51,6 +61,15 @@ def read_key(settings: JudgeSettings, secrets: Mapping[str, str] | None = None) 
             f"The key in {name} holds signs that no key has (blanks, line breaks or letters beyond ASCII); copy it again."
         )
     return key
+
+
+def may_be_sent(name: str) -> bool:
+    """Whether a variable of the environment may hold a judge's key: what may is listed, since secrets have no list.
+
+    Visitors of a served lab can name both a variable and an address, so there only its owner says which.
+    """
+    listed = [part.strip() for part in os.environ.get("RUBRICLAB_KEYS", "").split(",")]
+    return name in listed or (name.upper().endswith("_API_KEY") and not served())
 
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:

@@ -18,7 +18,8 @@ from rubriclab.judges.client import base_url, same_model
 from rubriclab.judges.faults import CallFault, advice
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.kinds import KINDS, Progress, open_judge
-from rubriclab.judges.transport import fetch, host_of, served
+from rubriclab.judges.served import served
+from rubriclab.judges.transport import fetch, host_of
 from rubriclab.model.judge import JudgeKind, JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.text import LabError, shorten

@@ -1,15 +1,11 @@
 """One request in, its whole body out, bounded: bytes, time, address. Nothing is followed, unpacked or asked twice.
 
 ``Transport`` is what the openai client sends its requests through; ``fetch`` gets the pages beside the protocol.
-A served lab (RUBRICLAB_SERVED=1) refuses inward addresses at the connection, by what a name resolves to just then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import os
-import socket
 import ssl
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,11 +15,11 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
+from aiohttp.abc import ResolveResult
 
 from rubriclab.judges.faults import CallFault, Fault, fault, from_response
 from rubriclab.judges.keys import mask
+from rubriclab.judges.served import InwardAddress, refuse_inward
 from rubriclab.model.text import LabError, shorten
 
 MAX_REPLY_BYTES = 16 * 2**20
@@ -51,16 +47,12 @@ class Transport(httpx2.AsyncBaseTransport):
     def __init__(
         self, *, timeout: float, ca_file: str | None = None, secrets: tuple[str, ...] = (), inward: bool = True
     ) -> None:
-        self.timeout, self.secrets, self._inward = timeout, secrets, inward
+        self.timeout, self.secrets = timeout, secrets
         self._proxies: dict[str, str | None] = {}
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
         self._session = aiohttp.ClientSession(
             connector=Connector(
-                limit=0,
-                keepalive_timeout=KEEPALIVE_SECONDS,
-                ttl_dns_cache=300,
-                ssl=trust(ca_file),
-                resolver=None if inward else PublicResolver(),
+                inward, keepalive_timeout=KEEPALIVE_SECONDS, limit=0, ttl_dns_cache=300, ssl=trust(ca_file)
             ),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
             headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "rubriclab"},
@@ -70,8 +62,6 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         url = str(request.url)
-        if not self._inward:
-            check_address(url)
         headers = {name: value for name, value in request.headers.items() if name in SENT and value}
         answering = False
         clock = asyncio.timeout(self.timeout)
@@ -144,10 +134,22 @@ class Transport(httpx2.AsyncBaseTransport):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Drops an idle connection on which bytes arrived that nobody had asked for.
+    """Connects to inward addresses only where it may, and drops an idle connection that has bytes nobody asked for.
 
     A server that delivers an answer twice would otherwise have the second copy taken for the answer to the next call.
+    An address is looked at as it was resolved for this connection (a proxy's, where there is one), so a name that
+    resolves inwards only the second time is refused too.
     """
+
+    def __init__(self, inward: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self._inward = inward
+
+    async def _resolve_host(self, host: str, port: int, traces: Any = None) -> list[ResolveResult]:
+        results = await super()._resolve_host(host, port, traces)
+        if not self._inward:
+            refuse_inward(host, [result["host"] for result in results])
+        return results
 
     async def _get(self, key: Any, traces: Any) -> Any:
         connection = await super()._get(key, traces)
@@ -195,6 +197,8 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = ()) -> Faul
     if isinstance(error, aiohttp.ClientConnectorError):
         reason = error.os_error.strerror or str(error.os_error)
         return fault("connect", f"No connection to {error.host}:{error.port} ({mask(reason, secrets)})")
+    if isinstance(error, aiohttp.InvalidURL):  # 127.1 and other ways of writing an address that only sockets know
+        return fault("not_found", f"This is no address that can be asked: {text}")
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return fault("connect", f"No connection: {text}")
     if isinstance(error, TimeoutError):
@@ -241,69 +245,3 @@ def trust(ca_file: str | None) -> ssl.SSLContext | bool:
             raise
         raise LabError(f"The ca_file “{shorten(ca_file)}” holds no certificate that can be read. {cure}") from error
     return context
-
-
-# ---------------------------------------------------------------- a lab that is served to others
-
-
-def served() -> bool:
-    """Whether other people use this lab: RUBRICLAB_SERVED=1, or left out where the lab has a host of its own name."""
-    setting = os.environ.get("RUBRICLAB_SERVED", "").strip()
-    return setting == "1" or (not setting and bool(os.environ.get("RUBRICLAB_HOSTS", "").strip()))
-
-
-class InwardAddress(OSError):
-    """A served lab was asked to send something to its own machine or network."""
-
-
-def check_address(url: str) -> None:
-    """Raises CallFault where the host is an inward address in figures: those are connected to without resolving."""
-    host = urlsplit(url).hostname or ""
-    if host.replace(".", "").isdigit() or host.lower().startswith("0x"):  # 127.1, 2130706433, 0x7f.1 to a socket
-        try:
-            host = socket.inet_ntoa(socket.inet_aton(host))
-        except OSError:
-            return
-    try:
-        refuse_inward(host, [host])
-    except InwardAddress as error:
-        raise CallFault(fault("inward", str(error))) from error
-
-
-def refuse_inward(host: str, resolved: list[str]) -> None:
-    """Raises InwardAddress where any of the addresses that ``host`` stands for is not one of the open net."""
-    for text in resolved:
-        try:
-            address = ipaddress.ip_address(text.partition("%")[0])
-        except ValueError:
-            continue
-        if not is_public(address):
-            raise InwardAddress(f"{host} is an address of this machine or of its inner network ({text})")
-
-
-def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Whether an address is one of the open net, also where it wraps another one."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if address in ipaddress.ip_network("64:ff9b::/96"):
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast
-
-
-class PublicResolver(AbstractResolver):
-    """aiohttp's own resolver; the addresses that it returns, and is connected to, are looked at first."""
-
-    def __init__(self) -> None:
-        self._resolver = ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        results = await self._resolver.resolve(host, port, family)
-        refuse_inward(host, [result["host"] for result in results])
-        return results
-
-    async def close(self) -> None:
-        await self._resolver.close()

@@ -25,6 +25,7 @@ from typing import Literal
 
 from rubriclab.judges import supervisor
 from rubriclab.judges.keys import mask
+from rubriclab.judges.served import served
 from rubriclab.model.text import LabError, shorten
 
 ARGUMENTS = ("--enable-prompt-tokens-details", "--shutdown-timeout", "20")
@@ -39,8 +40,6 @@ State = Literal["starting", "ready", "ended"]
 
 def why_not() -> str:
     """Why vLLM cannot be started here, and what to do; empty where it can."""
-    from rubriclab.judges.transport import served
-
     if served():
         return "Starting vLLM is for whoever sits at the machine: this lab is served to others."
     if os.name == "nt":

