@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rubriclab.core.intervals import Bounded, Student, Wilson
+from rubriclab.core.intervals import Student, Wilson
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Bools, Floats, Ints
+from rubriclab.stats.resample import Bools, Floats
 
 Rule = Callable[["Estimate", float], tuple[float, float]]
 Units = NDArray[Any]
@@ -61,13 +61,6 @@ class Estimate:
         influence = ((up - down) * n).astype(np.float64)
         return Estimate(self.value - other.value, influence, every, Student(), self.why or other.why)
 
-    def units_for(self, half_width: float, level: float = 0.95) -> int:
-        """How many units would give an interval of this half-width, if they vary as these do; 0: cannot be said."""
-        square = float((self.influence.astype(np.float64, copy=False) ** 2).mean()) if self.units > 1 else 0.0
-        if not (half_width > 0 and square > 0):
-            return 0
-        return int(np.ceil((float(special.ndtri(0.5 + level / 2)) / half_width) ** 2 * square))
-
 
 def missing(why: str, unit: Units | None = None) -> Estimate:
     """No number at all: ``why`` is a key of the reasons."""
@@ -106,15 +99,6 @@ def share(successes: Floats, trials: Floats, unit: Units, *, balanced: bool = Fa
     """Successes over trials, (units,) each, by Wilson's rule; ``balanced`` as there."""
     alone = bool((trials <= 1).all() and np.isin(successes, (0.0, 1.0)).all())
     return ratio(successes, trials, unit, lambda _: Wilson(float(trials.sum()), balanced, alone))
-
-
-def mean_in_bounds(values: Floats, code: Ints, unit: Units, *, most: float = 1.0, bound: float = 1.0) -> Estimate:
-    """The mean of ``values`` (rows,) within -+``bound``; ``code``: (rows,) the row's unit, an index into ``unit``."""
-    if not len(values):
-        return missing("nothing_parsed", unit)
-    known, rank = np.unique(code, return_inverse=True)
-    moved = np.bincount(rank, values - values.mean(), len(known)).astype(np.float64) * (len(known) / len(values))
-    return Estimate(float(values.mean()), moved, unit[known], Bounded(len(values), float(values.var()), most, bound))
 
 
 def jackknife(

@@ -146,31 +146,6 @@ class Wilson:
         return wilson(value * worth, worth, level=level)
 
 
-@dataclass(frozen=True)
-class Bounded:
-    """Of a mean within -+``bound`` that is often 0: one unit up and one down are added (Bonett and Price 2012).
-
-    ``rows``: how many numbers the mean is of, ``spread`` their variance, ``most`` the most a unit can be.
-    """
-
-    rows: int
-    spread: float
-    most: float = 1.0
-    bound: float = 1.0
-    fewest: int = 10
-
-    def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
-        n = e.units
-        if n < self.fewest or not np.isfinite(e.value):
-            return NO_INTERVAL
-        between = float((e.influence**2).sum()) / (n - 1)
-        alone = between / self.spread if self.spread > 0 and between > 0 else 1.0
-        added = self.most * float(np.sqrt(np.clip(alone, n / self.rows, 1)))
-        scores = np.append(e.value + e.influence, [added, -added])
-        half = float(special.ndtri(0.5 + level / 2)) * float(scores.std(ddof=1)) / float(np.sqrt(n + 2))
-        return max(float(scores.mean()) - half, -self.bound), min(float(scores.mean()) + half, self.bound)
-
-
 @dataclass(frozen=True, eq=False)
 class Length:
     """Of V, the length of the shares' deviation from 1/n: inverts a bootstrap test, so that it may reach 0.

@@ -279,16 +279,3 @@ class Findings:
             and (condition is None or row.condition == condition)
             and all(row.of.get(name) == value for name, value in of.items())
         ]
-
-    def verdict_rows(
-        self, judge: str, dataset: str | None = None, variant: Mapping[str, Any] | None = None
-    ) -> list[Row]:
-        """The verdict rows of a judge (of one data set, of one variant); empty where it has none."""
-
-        wanted = {
-            code
-            for code, condition in enumerate(self.conditions)
-            if condition.judge == judge and dataset in (None, condition.dataset)
-            if variant is None or dict(condition.variant) == dict(variant)
-        }
-        return [row for row in self.rows if row.topic == "verdict" and row.condition in wanted]

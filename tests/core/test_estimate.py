@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rubriclab.core.estimate import Estimate, jackknife, mean_in_bounds, missing, plain, ratio, share, simultaneous
-from rubriclab.core.intervals import Bounded, Length, Opaque, Reach, Student, Wilson, hall
+from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, share, simultaneous
+from rubriclab.core.intervals import Length, Opaque, Reach, Student, Wilson, hall
 
 UNITS = np.arange(100, 160, dtype=np.uint64)
 
@@ -110,15 +110,6 @@ def test_shares_of_none_and_of_all() -> None:
         assert (low == 0.0 and 0.1 < high < 0.25) if expected == 0 else (high == 1.0 and 0.75 < low < 0.9)
 
 
-def test_a_mean_in_bounds_counts_one_up_and_one_down() -> None:
-    # All twelve 0: scores are 0 and +-1 added; mean 0, sd sqrt(2/13), half = 1.96 sd / sqrt(14).
-    e = mean_in_bounds(np.zeros(12), np.arange(12), UNITS[:12])
-    half = stats.norm.ppf(0.975) * np.sqrt(2 / 13) / np.sqrt(14)
-    assert e.interval() == pytest.approx((-half, half))
-    assert mean_in_bounds(np.zeros(0), np.zeros(0, int), UNITS[:0]).why == "nothing_parsed"
-    assert Bounded(12, 0.0)(mean_in_bounds(np.ones(12), np.arange(12), UNITS[:12]), 0.95)[1] <= 1.0
-
-
 def test_a_minus_b_is_paired_on_shared_units() -> None:
     rng = np.random.default_rng(5)
     x, y = rng.normal(0, 1, 30), rng.normal(0, 1, 30)
@@ -150,16 +141,6 @@ def test_what_is_missing_stays_missing() -> None:
     assert np.isnan((a - missing("no_repeats")).value)
     assert np.isnan(plain(3.0, "maximum").interval()).all()
     assert np.isnan(missing("undefined").error)
-
-
-def test_units_for_half_the_width_are_four_times_as_many() -> None:
-    x = np.random.default_rng(2).normal(0, 1, 50)
-    e = ratio(x, np.ones(50), UNITS[:50])
-    # (1.96 / 0.2)^2 times the variance.
-    assert e.units_for(0.2) == int(np.ceil((stats.norm.ppf(0.975) / 0.2) ** 2 * x.var()))
-    assert e.units_for(0.1) == pytest.approx(4 * e.units_for(0.2), abs=4)
-    assert e.units_for(0.0) == 0
-    assert missing("undefined").units_for(0.1) == 0
 
 
 def test_jackknife_of_a_mean_is_its_standard_error() -> None:

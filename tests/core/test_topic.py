@@ -141,8 +141,6 @@ def test_verdict_rows_are_those_of_the_verdict_and_no_other_row_has_one() -> Non
     assert rows["favours_positions"].verdict == "effect"
     assert not [row for row in found.rows if row.verdict and row.topic != "verdict"]
     assert {row.verdict for row in rows.values()} <= {"effect", "equivalent", "undecided", ""}
-    assert found.verdict_rows("judge", "answers", {}) == [row for row in found.rows if row.topic == "verdict"]
-    assert found.verdict_rows("another") == []
 
 
 def test_what_is_smallest_comes_from_the_reading() -> None:
@@ -164,11 +162,10 @@ def test_an_unfinished_run_has_numbers_and_no_verdict() -> None:
 
 def test_two_settings_have_a_verdict_each() -> None:
     table = options(choose(np.random.default_rng(1), 10, ORDERS), ORDERS, fixed=np.ones((10, 2)))
-    assert len(findings(table).verdict_rows("judge")) == 4  # two conditions of one setting
+    assert len(findings(table).select(topic="verdict")) == 4  # two conditions of one setting
     other = replace(table.conditions[1], variant={"ids": "letters"})
     found = findings(replace(table, conditions=(table.conditions[0], other)))
-    assert len(found.verdict_rows("judge")) == 8
-    assert len(found.verdict_rows("judge", variant={"ids": "letters"})) == 4
+    assert [row.condition for row in found.select(topic="verdict")] == [0] * 4 + [1] * 4
 
 
 def test_progress_is_told_to_the_end() -> None:
