@@ -1,75 +1,94 @@
-"""A server that wishes the lab ill: its whole list, eight calls at once, each named, in less than 100 MB."""
+"""A server that wishes the lab ill: one whole run walks through its list, in a process whose memory is watched."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from tests.hostile_server import FAMILIES, KINDS, MODEL, HostileServer
-from tests.judges.kit import option_call, settings
+from rubriclab.judges.keys import mask_secrets
+from tests.hostile_server import FAMILIES, KEY, KINDS, MODEL, STOPPING, HostileServer
 from tests.servers import running
+from tests.study.kit import small_plan
 
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-KEY = "sk-very-secret-key-1234"
-ROUNDS, AT_ONCE, MOST_MB = 3, 8, 100
+ITEMS, MOST_MB = 10, 100
+LARGE = ("huge_text", "many_values", "endless_chunks", "many_choices", "endless_error")
+SCHEDULE = ("good",) * 20 + FAMILIES * 2 + LARGE * 4
+"""What the calls get in their order of arrival: a good start, everything twice, the largest at once, a good end."""
 
 
-def test_the_whole_list_in_bounded_memory() -> None:
-    with running(HostileServer(lambda key, _: key.partition("-")[0], key=KEY)) as server:
+def test_a_whole_run_in_bounded_memory(tmp_path: Path) -> None:
+    families: dict[str, str] = {}
+
+    def rule(key: str, nth: int) -> str:
+        """The call's own family; what stops a judge only once, so that the run can go on."""
+        family = families.setdefault(key, SCHEDULE[len(families)] if len(families) < len(SCHEDULE) else "good")
+        return "good" if family in STOPPING and nth else family
+
+    store = tmp_path / "lab.duckdb"
+    with running(HostileServer(rule)) as server:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.integration.test_hostile_server", server.base_url],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+            [sys.executable, "-m", "tests.integration.test_hostile_server", server.base_url, str(store)],
+            cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
+        )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     print(
-        f"{len(report['kinds'])} calls: {report['before']:.0f} MB before, {report['after'] - report['before']:.0f} more"
+        f"{report['before']:.0f} MB before, {report['after'] - report['before']:.0f} more; {len(report['pauses'])} pauses"
     )
-    wrong = {key: kind for key, kind in report["kinds"].items() if kind != KINDS[key.partition("-")[0]]}
-    assert not wrong
-    assert {asked.path for asked in server.asked} == {"/v1/chat/completions"}
+    assert report["state"] == "finished"
     assert report["after"] - report["before"] < MOST_MB
+    assert {asked.path for asked in server.asked} == {"/v1/chat/completions"}
+    with duckdb.connect(str(store), read_only=True) as opened:
+        kinds = dict(opened.execute("SELECT key, kind FROM calls WHERE final AND run = 2").fetchall())
+        ((rows,),) = opened.execute("SELECT count(*) FROM judgments WHERE run = 2").fetchall()
+        tables = [name for (name,) in opened.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        kept = "\n".join(str(opened.execute(f"FROM {name}").fetchall()) for name in tables)
+    # Every call has one row, which says what became of it; what stops a judge is said at the pause instead.
+    assert len(kinds) == rows == 20 * ITEMS
+    expected = {key: "" if family in STOPPING else KINDS[family] for key, family in families.items()}
+    assert {families[key]: kind for key, kind in kinds.items() if kind != expected[key]} == {}
+    said = " ".join(report["pauses"])
+    for words in ("moved to", "HTTP 401", "answered as", "left alone for 1,000,000,000 s"):
+        assert words in said
+    assert mask_secrets(kept + said, (KEY,)) == kept + said
+    assert KEY.encode() not in store.read_bytes()
 
 
-def megabytes() -> float:
-    """The most memory that this process ever had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def run_all(base_url: str, store: str) -> dict[str, object]:
+    """A small run first, that loads everything; then the walk, resumed at every pause."""
+    import resource
 
+    from rubriclab.model.judge import JudgeSettings
+    from rubriclab.runs import asking
+    from rubriclab.runs.runner import Run, Snapshot
+    from rubriclab.store.store import Store
 
-async def ask_everything(base_url: str) -> dict[str, object]:
-    from rubriclab.judges.client import ChatClient
+    def megabytes() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-    judge = settings(base_url, model=MODEL, key_env="K_API_KEY", timeout=20.0)
-    client = ChatClient(judge, secrets={"K_API_KEY": KEY})
-    assert (await client.ask(option_call(key="good-first"))).text == "3"
-    before = megabytes()
-    room, kinds = asyncio.Semaphore(AT_ONCE), {}
+    def judged(items: int, name: str) -> Snapshot:
+        judge = JudgeSettings(
+            name=name, kind="openai", model=MODEL, base_urls=(base_url,), key_env="K_API_KEY", timeout=10.0, seed=items
+        )
+        return Run(opened, small_plan(items, judges=(judge,)), secrets={"K_API_KEY": KEY}).start().wait(600)
 
-    async def ask(key: str) -> None:
-        async with room:
-            reply = await client.ask(option_call(key=key))
-        assert KEY not in repr(reply)
-        kinds[key] = reply.kind
-
-    await asyncio.gather(*(ask(f"{family}-{n}") for n in range(ROUNDS) for family in FAMILIES))
-    # The largest all at the same time, too.
-    large = ("huge_text", "many_values", "endless_chunks", "many_choices", "endless_error")
-    await asyncio.gather(*(ask(f"{family}-again-{n}") for n in range(4) for family in large))
-    await client.close()
-    return {"kinds": kinds, "before": before, "after": megabytes()}
+    asking.backoff = lambda attempt: 0.01 * attempt
+    pauses: list[str] = []
+    with Store.open(store) as opened:
+        assert judged(1, "warm").state == "finished"
+        before = megabytes()
+        while (end := judged(ITEMS, "walked")).state == "paused" and len(pauses) < 100:
+            pauses.append(end.reason)
+        return {"state": end.state, "pauses": pauses, "before": before, "after": megabytes()}
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(ask_everything(sys.argv[1]))))
+    print(json.dumps(run_all(*sys.argv[1:])))
