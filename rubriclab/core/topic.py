@@ -39,9 +39,8 @@ class Measure:
     """What a measure is called and how it is written; names are global, so that topics share them.
 
     ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``; ``form``: of a
-    number; ``unit``: points, share, percentage points or none; ``question``: the verdict it stands beside;
-    ``front``: on the first screen; ``contrast``: may A - B be had; ``term``: key of its definition; ``up``, ``down``,
-    ``equivalent``, ``undecided``: sentences with {judge}, {value}, {low}, {high}, {unit}, {smallest} and ``Row.of``.
+    number; ``unit``: points, share, percentage points or none; ``front``: on the first screen; ``contrast``: may A - B
+    be had; ``term``: key of its definition.
     """
 
     key: str
@@ -49,14 +48,9 @@ class Measure:
     form: str
     label: str = ""
     unit: str = ""
-    question: str = ""
     front: bool = False
     contrast: bool = True
     term: str = ""
-    up: str = ""
-    down: str = ""
-    equivalent: str = ""
-    undecided: str = ""
 
 
 MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WORDS.items()}
