@@ -1,0 +1,104 @@
+"""``python -m benchmarks judgments [ROWS ...]``: how long reading, numbers and verdicts take, beside what pandas takes.
+
+A machine is noisy, so the times are printed as multiples of one cross table of the same rows in the same run
+(``pandas.crosstab`` of score by position), measured again beside each of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import rubriclab.topics
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.topic import TOPICS
+from rubriclab.core.verdict import verdicts
+from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
+from rubriclab.model.orders import balanced
+from rubriclab.model.study import Smallest
+from rubriclab.store.store import Store
+
+assert rubriclab.topics
+
+
+def table_of(rows: int, options: int) -> JudgmentTable:
+    """A judge that leans to the first position a little, every balanced order twice."""
+    orders = np.array(balanced(tuple(range(1, options + 1))))
+    calls = 2 * len(orders)
+    items = rows // calls
+    rng = np.random.default_rng(1)
+    order = np.tile(np.arange(calls) % len(orders), items)
+    wanted = np.clip(
+        np.repeat(rng.normal(options / 2, 1, items), calls) + rng.normal(0, 0.8, items * calls), 0, options - 1
+    )
+    score = np.where(rng.random(len(order)) < 0.05, orders[order, 0], wanted.astype(int) + 1)
+    columns = {
+        "condition": 0, "item": np.repeat(np.arange(items), calls), "ordering": order, "slot": 0,
+        "repeat": np.tile(np.arange(calls) // len(orders), items), "call": np.arange(items * calls), "status": 0,
+        "score": score.astype(float), "position": (orders[order] == score[:, None]).argmax(axis=1) + 1,
+        "expected": np.nan, "mass": np.nan,
+    }  # fmt: skip
+    names = dict.fromkeys(("criterion", "block", "prompt", "candidate", "task"))
+    frame = pd.DataFrame({"item_id": [f"a{k}" for k in range(items)], "dataset": "d", **names, "ratings": [{}] * items})
+    condition = Condition("judge", "d", "balanced", "options", tuple(map(float, range(1, options + 1))), (), options)
+    shown = tuple(Ordering(tuple(row), tuple(map(str, row))) for row in orders.tolist())
+    return JudgmentTable(
+        "bench", "Bench", (condition,), frame.assign(unit_text=frame["item_id"]), shown, pd.DataFrame(columns)
+    )
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    made = work()
+    return time.perf_counter() - start, made
+
+
+def judgments(rows: int, options: int) -> None:
+    table = table_of(rows, options)
+    print(f"\n{len(table.rows):,} judgments, {options} options, {len(table.items):,} items", flush=True)
+
+    def step(name: str, work: Callable[[], Any]) -> Any:
+        anchor, _ = seconds(lambda: pd.crosstab(table.rows["score"], table.rows["position"]))
+        took, made = seconds(work)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"  {name:<22}{took:8.2f} s  {took / anchor:7.1f} x crosstab  peak {peak:.1f} GB", flush=True)
+        return made
+
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder, "lab.duckdb")) as store:
+        run = step("into the store", lambda: store.add_table(table))
+        table = step("out of the store", lambda: store.table(run))
+    (arm,) = step("arm", lambda: Judgments(table).arms)
+    for topic in TOPICS.values():
+        if "options" in topic.axes:
+            step(
+                f"topic {topic.key}",
+                lambda topic=topic: [row.interval for row in topic.rows(arm) if hasattr(row, "interval")],
+            )
+    reached: list[float] = []
+    step("verdicts", lambda: verdicts([arm], Smallest(), progress=reached.append))
+    print(f"  verdicts told their progress {len(reached)} times", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["judgments"])
+    parser.add_argument("rows", nargs="*", type=int, default=[100_000, 2_000_000])
+    parser.add_argument("--options", type=int, nargs="*", default=[5, 10])
+    chosen = parser.parse_args()
+    for rows in chosen.rows:
+        for options in chosen.options:
+            judgments(rows, options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
