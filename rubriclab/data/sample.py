@@ -13,13 +13,18 @@ from rubriclab.model.text import LabError
 COLUMNS = {name: name for name in ("item_id", "prompt", "task", "instruction", "response", "reference", "candidate")}
 
 
-def data_path(name: str) -> Path:
-    """A file of the folder ``data``: beside the package in a clone, within it where the lab was installed."""
+def lab_folder() -> Path:
+    """Where app.py, the pages and the folder ``data`` lie: within the package where a wheel was installed, else beside it."""
     package = Path(__file__).resolve().parents[1]
-    for folder in (package.parent / "data", package / "lab" / "data"):
-        if (folder / name).exists():
-            return folder / name
-    raise LabError(f"{name} did not come with this lab. Install rubriclab again, or use a clone.")
+    return package / "lab" if (package / "lab").is_dir() else package.parent
+
+
+def data_path(name: str) -> Path:
+    """A file of the folder ``data``. Raises LabError where it did not come with the lab."""
+    path = lab_folder() / "data" / name
+    if not path.exists():
+        raise LabError(f"{name} did not come with this lab. Install rubriclab again, or use a clone.")
+    return path
 
 
 def sample() -> DataSet:

@@ -15,21 +15,23 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rubriclab.data.limits import LARGE, LARGE_SECONDS, MB, WORKER_MEMORY, WORKER_SECONDS
+from rubriclab.data.limits import LARGE, LARGE_SECONDS, MB, START_SECONDS, WORKER_MEMORY, WORKER_SECONDS
 from rubriclab.model.text import LabError, shorten
 
 # What the child may be asked for: never a name that a file or a message gives.
-TASKS = {"table": "rubriclab.data.tables:table_task", "rubric": "rubriclab.data.rubrics:rubric_task"}
+TASKS = {"table": ("rubriclab.data.tables", "table_task"), "rubric": ("rubriclab.data.rubrics", "rubric_task")}
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP")
 START = "import sys; sys.path[:0] = [sys.argv[1]]; from rubriclab.data.worker import serve; serve()"
 
 
 class Worker:
-    """The child process; one task at a time. ``seconds``: how long a small task may take."""
+    """The child process; one task at a time. ``seconds``: how long a small task may take, the child's start apart."""
 
     def __init__(self, seconds: float = WORKER_SECONDS) -> None:
         self.seconds = seconds
@@ -42,27 +44,12 @@ class Worker:
         request = {"task": task, "file": str(file), "name": name, "seconds": seconds, **arguments}
         with self._lock:
             process = self._started()
-            late = threading.Event()
-
-            def kill() -> None:
-                late.set()
-                process.kill()
-
-            timer = threading.Timer(seconds, kill)
-            timer.start()
-            try:
-                assert process.stdin is not None
-                assert process.stdout is not None
-                process.stdin.write(json.dumps(request) + "\n")
-                process.stdin.flush()
-                line = process.stdout.readline()
-            except OSError:
-                line = ""
-            finally:
-                timer.cancel()
+            began = time.monotonic()
+            line = _answered(process, json.dumps(request) + "\n", seconds)
             if not line:
                 self._end()
-                why = f"takes more than {seconds:g} seconds" if late.is_set() else "takes more memory than a file may"
+                late = time.monotonic() - began >= seconds
+                why = f"takes more than {seconds:g} seconds" if late else "takes more memory than a file may"
                 raise LabError(f"“{shorten(name)}” {why} to read. Split it, or save it as CSV or Parquet.")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
@@ -75,13 +62,12 @@ class Worker:
             root = str(Path(__file__).resolve().parents[2])
             environment = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
             self._process = subprocess.Popen(
-                [sys.executable, "-c", START, root],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                encoding="utf-8",
-                env=environment | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
-            )
+                [sys.executable, "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, encoding="utf-8", env=environment | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
+            )  # fmt: skip
+            _answered(
+                self._process, "", START_SECONDS
+            )  # its libraries are loaded; where not, the task says that it ended
         return self._process
 
     def _end(self) -> None:
@@ -90,15 +76,28 @@ class Worker:
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    try:
-                        pipe.close()
-                    except OSError:
-                        continue
+                with suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
 
     def close(self) -> None:
         with self._lock:
             self._end()
+
+
+def _answered(process: subprocess.Popen[str], request: str, seconds: float) -> str:
+    """The child's next line; empty where it ended, which it does at the latest after ``seconds``."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        process.stdin.write(request)
+        process.stdin.flush()
+        return process.stdout.readline()
+    except OSError:
+        return ""
+    finally:
+        timer.cancel()
 
 
 WORKER = Worker()
@@ -106,19 +105,23 @@ atexit.register(WORKER.close)
 
 
 def serve() -> None:
-    """The child's side: a request a line until the end of input."""
-    _bound_memory()
+    """The child's side: a line when it is ready, then an answer to each request until the end of input."""
+    tasks = {task: getattr(import_module(module), name) for task, (module, name) in TASKS.items()}
+    with suppress(ImportError, ValueError, OSError):  # Windows, macOS
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (WORKER_MEMORY, WORKER_MEMORY))
     gc.disable()  # millions of cells make no circles; looking for them takes longer than reading
     answers, sys.stdout = sys.stdout, sys.stderr  # nothing but answers goes to the parent
+    print(file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         seconds = request.pop("seconds")
         if hasattr(signal, "alarm"):
             signal.alarm(int(seconds) + 2)  # its default ends the process, also where the parent cannot any more
-        module, _, function = TASKS[request.pop("task")].partition(":")
         name = shorten(request["name"])
         try:
-            answer = getattr(import_module(module), function)(**request)
+            answer = tasks[request.pop("task")](**request)
         except LabError as fault:
             answer = {"error": str(fault)}
         except MemoryError:
@@ -133,14 +136,4 @@ def serve() -> None:
         if hasattr(signal, "alarm"):
             signal.alarm(0)
         gc.collect()
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
-
-
-def _bound_memory() -> None:
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (WORKER_MEMORY, WORKER_MEMORY))
-    except (ImportError, ValueError, OSError):  # Windows, macOS
-        return
+        print(json.dumps(answer), file=answers, flush=True)

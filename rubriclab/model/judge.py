@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 JudgeKind = Literal["embedded", "vllm", "openai", "simulated"]
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 # A variable whose name speaks of another purpose is never sent to a judge's server, whatever a study file says.
 FOREIGN_KEYS = re.compile(
@@ -18,8 +19,8 @@ FOREIGN_KEYS = re.compile(
 class JudgeSettings(BaseModel):
     """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.
 
-    ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own. ``rpm``: calls a minute. ``timeout``: seconds a call.
-    Prices are per million tokens. ``options`` belong to the kind (a model file, planted effects).
+    ``temperature`` None (in a file: "server", since TOML has no null) leaves the server's own. ``rpm``: calls a minute.
+    ``timeout``: seconds a call. Prices are per million tokens. ``options`` belong to the kind (planted effects).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,7 +33,7 @@ class JudgeSettings(BaseModel):
     temperature: float | None = Field(0.0, ge=0, le=2)
     max_tokens: int | None = Field(None, ge=1, le=100_000)
     top_p: float | None = Field(None, gt=0, le=1)
-    seed: int | None = None
+    seed: Seed | None = None
     reasoning_effort: str | None = None
     extra: dict[str, Any] = Field(default_factory=dict)
     concurrency: int = Field(8, ge=1, le=2_048)
@@ -75,16 +76,7 @@ class JudgeSettings(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """What decides an answer: part of a call's key. Pace, prices and timeouts are not."""
-        kept = (
-            "kind",
-            "model",
-            "base_urls",
-            "temperature",
-            "max_tokens",
-            "top_p",
-            "seed",
-            "reasoning_effort",
-            "extra",
-            "options",
-        )
-        return self.model_dump(mode="json", include=set(kept))
+        kept = {
+            "kind", "model", "base_urls", "temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "extra", "options",
+        }  # fmt: skip
+        return self.model_dump(mode="json", include=kept)

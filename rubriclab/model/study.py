@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge import JudgeSettings, Seed
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.orders import MAX_CALLS, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, shorten
@@ -29,7 +30,7 @@ class DataPart(Part):
     name: str = Field("", max_length=200)
     sample: bool = False
     take: int | None = Field(None, ge=1)
-    seed: int = 0
+    seed: Seed = 0
     columns: dict[str, str | list[str]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -69,7 +70,7 @@ class DesignPart(Part):
     strategies: tuple[StrategyPart, ...] = (StrategyPart(kind="balanced"),)
     repeats: int = Field(2, ge=1, le=100)
     answer: Literal["score", "feedback"] = "score"
-    seed: int = 0
+    seed: Seed = 0
 
     @field_validator("strategies", mode="before")
     @classmethod
@@ -150,11 +151,13 @@ def read_study(path: str | Path) -> Study:
     """The study in a TOML file. Raises LabError naming the place, the value and what was expected."""
     path = Path(path)
     try:
-        if path.stat().st_size > MAX_STUDY or not path.is_file():
-            raise LabError(f"{path.name} is no study file: expected a TOML file of at most {MAX_STUDY:,} bytes.")
-        raw = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise LabError(f"Could not read the study file “{shorten(str(path))}”: {fault}.") from None
+        known = path.stat()
+        fits = stat.S_ISREG(known.st_mode) and known.st_size <= MAX_STUDY  # a pipe is never waited for
+        raw = path.read_text("utf-8") if fits else ""
+    except (OSError, ValueError) as fault:  # ValueError: no UTF-8, or NUL in the name
+        raise LabError(f"Could not read the study file “{shorten(str(path))}”: {shorten(str(fault), 100)}.") from None
+    if not fits:
+        raise LabError(f"“{shorten(path.name)}” is no study file: expected TOML of at most {MAX_STUDY:,} bytes.")
     return study_from_toml(raw, path.name)
 
 
@@ -162,10 +165,10 @@ def study_from_toml(text: str, source: str = "study.toml") -> Study:
     """As ``read_study``, from its text."""
     try:
         return Study.model_validate(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as fault:
-        raise LabError(f"{source} is no TOML: {shorten(str(fault), 200)}.") from None
     except ValidationError as fault:
         raise LabError(f"{source}: {problems(fault)}") from None
+    except (ValueError, RecursionError) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits
+        raise LabError(f"{source} is no TOML: {shorten(str(fault), 200)}.") from None
 
 
 def problems(fault: ValidationError) -> str:
@@ -174,11 +177,12 @@ def problems(fault: ValidationError) -> str:
     for error in fault.errors()[:8]:
         path = [str(part) for part in error["loc"]]
         where = f"[{path[0]}] {'.'.join(path[1:])}".strip() if len(path) > 1 else (path[0] if path else "study")
-        message = error["msg"].removeprefix("Value error, ")
+        message, given = error["msg"].removeprefix("Value error, "), error["input"]
+        short = isinstance(given, str | float) or (isinstance(given, int) and given.bit_length() < 200)
         if error["type"] == "extra_forbidden":
             lines.append(f"{where} is not known; check the spelling or leave it out")
-        elif isinstance(error["input"], str | int | float | bool) and "key" not in where:
-            lines.append(f"{where} is {shorten(repr(error['input']))}; {message[0].lower() + message[1:]}")
+        elif short and "key" not in where:
+            lines.append(f"{where} is {shorten(repr(given))}; {message[0].lower() + message[1:]}")
         else:
             lines.append(f"{where}: {message}")
     return "; ".join(lines) + "."

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import tracemalloc
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from rubriclab.model.data import Criterion, DataSet, Item, Option
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Reply, Status
+from rubriclab.model.study import read_study
 from rubriclab.model.text import LabError
 from rubriclab.study.plan import REPEATED_SUBJECTS
 from tests.study.kit import API, EMBEDDED, criterion, data, small_plan
@@ -241,6 +244,34 @@ def test_previews_show_the_default_order_first() -> None:
 def test_what_does_not_fit_is_refused_before_the_first_call(change: dict[str, Any], says: str) -> None:
     with pytest.raises(LabError, match=says):
         small_plan(2, **change)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "data: Field required"),
+        ("x = " + "[" * 5_000, "no TOML"),
+        ("x = " + "1" * 5_000, "no TOML: Exceeds the limit"),
+        ("[design]\nseed = 0x" + "f" * 5_000, r"\[design\] seed"),
+        ("name = '" + "n" * 30_000 + "'", "at most 200"),
+        ("[[judges]]\nname = 'j'\ntemperature = nan", "temperature is nan"),
+        ("[[judges]]\nname = 'j'\nkind = 'os:system'", "kind is 'os:system'"),
+        ("[[judges]]\nname = 'j'\nkey_env = 'AWS_SECRET_ACCESS_KEY'", "another service's secret"),
+        ("[[judges]]\nname = 'j'\nbase_urls = ['file:///etc/passwd']", "is no address"),
+    ],
+)
+def test_a_hostile_study_file_is_refused_in_words(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(LabError, match=says):
+        read_study(path)
+
+
+def test_what_is_no_study_file_is_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", "/dev/zero", tmp_path / "none", "a\0b", "x" * 10_000):
+        with pytest.raises(LabError, match="study file"):
+            read_study(path)
 
 
 def test_a_custom_order_is_asked_as_it_is_written() -> None:
