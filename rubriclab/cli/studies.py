@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -23,13 +22,11 @@ def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
     port
         The port on 127.0.0.1.
     """
-    import rubriclab
+    from rubriclab.data.sample import lab_folder
 
-    package = Path(rubriclab.__file__).parent
-    home = package.parent if (package.parent / "app.py").is_file() else package / "lab"
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     environment = os.environ | {"RUBRICLAB_STORE": str(store_path(store).absolute())}
-    code = subprocess.call(command, cwd=home, env=environment)
+    code = subprocess.call(command, cwd=lab_folder(), env=environment)
     return Outcome("The lab has ended.", DONE if code in (0, -2, 130) else MEND)
 
 

@@ -1,0 +1,65 @@
+"""What a wheel holds is the whole lab: built from this tree, unpacked elsewhere, it shows its example and serves its pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.integration.lab import ROOT, free_port
+
+pytestmark = pytest.mark.integration
+
+
+def test_an_installed_wheel_shows_the_example_and_serves_the_pages(tmp_path: Path) -> None:
+    source, site = tmp_path / "source", tmp_path / "site"
+    tracked = (
+        subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    )
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, source / name)
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(source)]
+    subprocess.run(build, check=True, timeout=300)
+    (wheel,) = tmp_path.glob("rubriclab-*.whl")
+    zipfile.ZipFile(wheel).extractall(site)
+    environment = os.environ | {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}
+
+    where = [sys.executable, "-c", "from rubriclab.data.sample import lab_folder; print(lab_folder())"]
+    lies = subprocess.run(where, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+    assert Path(lies.strip()) == site / "rubriclab" / "lab"
+    command = [sys.executable, "-m", "rubriclab"]
+    example = site / "rubriclab" / "lab" / "data" / "example.zip"
+    told = subprocess.run(
+        [*command, "results", str(example)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert told.returncode == 0, told.stderr
+    assert "Position 1" in told.stdout
+
+    port = free_port()
+    lab = subprocess.Popen(
+        [*command, "lab", "--port", str(port)], cwd=tmp_path, env=environment, start_new_session=True
+    )
+    try:
+        for _ in range(300):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/home", timeout=2) as page:
+                    assert b"<html" in page.read().lower()
+                break
+            except OSError:
+                assert lab.poll() is None
+                time.sleep(0.2)
+        else:
+            pytest.fail("the lab of the wheel did not answer")
+    finally:
+        os.killpg(lab.pid, signal.SIGTERM)
+        lab.wait(20)
