@@ -20,7 +20,8 @@ from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 from rubriclab.judges.client import ChatClient
-from rubriclab.judges.weights import CATALOGUE, Progress, model_file, sha256_of
+from rubriclab.judges.kinds import Progress
+from rubriclab.judges.weights import CATALOGUE, model_file, sha256_of
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten

