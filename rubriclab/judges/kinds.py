@@ -1,10 +1,9 @@
-"""A judge's settings in, an open judge out: one entry a kind, and what forms say of it."""
+"""A judge's settings in, an open judge out: one entry a kind."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeKind, JudgeSettings
@@ -12,6 +11,8 @@ from rubriclab.model.judgment import Call, Reply
 
 Progress = Callable[[int, int, str], None]
 """Called with bytes so far, bytes in all, and from where in words; several times a second."""
+USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
+"""Of the kinds that have one, where the settings give none."""
 
 
 class Asker(Protocol):
@@ -24,56 +25,30 @@ class Asker(Protocol):
         """Let go of connections and servers; safe to call twice."""
 
 
-@dataclass(frozen=True)
-class Opening:
-    """What a kind may need to open a judge."""
-
-    settings: JudgeSettings
-    secrets: Mapping[str, str] | None
-    progress: Progress | None
-    rubric: Rubric | None
-
-
-async def open_embedded(opening: Opening) -> Asker:
+async def open_embedded(settings: JudgeSettings, *, progress: Progress | None, **_: Any) -> Asker:
     from rubriclab.judges.embedded import EmbeddedJudge
 
-    return await EmbeddedJudge.open(opening.settings, progress=opening.progress)
+    return await EmbeddedJudge.open(settings, progress=progress)
 
 
-async def open_server(opening: Opening) -> Asker:
+async def open_server(settings: JudgeSettings, *, secrets: Mapping[str, str] | None, **_: Any) -> Asker:
     from rubriclab.judges.client import ChatClient
 
-    return ChatClient(opening.settings, secrets=opening.secrets)
+    addresses = settings.base_urls or (USUAL_ADDRESS[settings.kind],)
+    return ChatClient(settings.model_copy(update={"base_urls": addresses}), secrets=secrets)
 
 
-async def open_simulated(opening: Opening) -> Asker:
+async def open_simulated(settings: JudgeSettings, *, rubric: Rubric | None, **_: Any) -> Asker:
     from rubriclab.judges.simulated import SimulatedJudge
 
-    return SimulatedJudge(opening.settings, opening.rubric)
+    return SimulatedJudge(settings, rubric)
 
 
-@dataclass(frozen=True)
-class KindAbout:
-    """A kind of judge. ``address``: the usual one, empty where a kind needs none; ``local``: no text leaves the machine."""
-
-    title: str
-    caption: str
-    open: Callable[[Opening], Awaitable[Asker]]
-    address: str = ""
-    local: bool = False
-
-
-KINDS: dict[JudgeKind, KindAbout] = {
-    "embedded": KindAbout(
-        "The lab's small model", "Runs inside the lab: no key, no GPU, no server.", open_embedded, local=True
-    ),
-    "vllm": KindAbout(
-        "vLLM", "A vLLM server, found or started here.", open_server, "http://127.0.0.1:8000/v1", local=True
-    ),
-    "openai": KindAbout(
-        "API or server", "Any server that speaks the OpenAI protocol.", open_server, "https://api.openai.com/v1"
-    ),
-    "simulated": KindAbout("Simulated", "No model: planted effects, to try the lab out.", open_simulated, local=True),
+KINDS: dict[JudgeKind, Callable[..., Awaitable[Asker]]] = {
+    "embedded": open_embedded,
+    "vllm": open_server,
+    "openai": open_server,
+    "simulated": open_simulated,
 }
 
 
@@ -90,7 +65,4 @@ async def open_judge(
     ``rubric``: what a simulated judge may look at. Raises LabError for settings that can never work (no address, a key
     that is not set, an unknown model or option) and for weights that cannot be had.
     """
-    about = KINDS[settings.kind]
-    if about.address and not settings.base_urls:
-        settings = settings.model_copy(update={"base_urls": (about.address,)})
-    return await about.open(Opening(settings, secrets, progress, rubric))
+    return await KINDS[settings.kind](settings, secrets=secrets, progress=progress, rubric=rubric)

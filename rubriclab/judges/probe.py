@@ -17,7 +17,7 @@ import msgspec
 from rubriclab.judges.client import base_url, same_model
 from rubriclab.judges.faults import CallFault, advice
 from rubriclab.judges.keys import read_key
-from rubriclab.judges.kinds import KINDS, Progress, open_judge
+from rubriclab.judges.kinds import USUAL_ADDRESS, Progress, open_judge
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
 from rubriclab.model.judge import JudgeKind, JudgeSettings
@@ -73,31 +73,23 @@ class JudgeReport:
     def ok(self) -> bool:
         return not self.error
 
-    @property
-    def text(self) -> str:
-        return self.reply.text
-
-    @property
-    def seconds(self) -> float:
-        return self.reply.seconds
-
     def sentence(self) -> str:
         """The report in words."""
         if self.error:
             return self.error
         given = "gives" if self.probabilities else "gives no"
         score = f" Score read: {self.score:g}." if self.score is not None else " No score could be read from it."
-        said = shorten(self.text, 200) or "nothing"
-        return f"It answered in {self.seconds:.1f} s: “{said}”{score} The server {given} token probabilities."
+        said = shorten(self.reply.text, 200) or "nothing"
+        return f"It answered in {self.reply.seconds:.1f} s: “{said}”{score} The server {given} token probabilities."
 
     def document(self) -> dict[str, Any]:
         """The report for JSON."""
         return {
             "ok": self.ok,
             "error": self.error or None,
-            "text": self.text,
+            "text": self.reply.text,
             "score": self.score,
-            "seconds": round(self.seconds, 3),
+            "seconds": round(self.reply.seconds, 3),
             "probabilities": self.probabilities,
             "model": self.reply.model,
         }
@@ -194,7 +186,7 @@ def test_judge(
 
     reply = in_thread(ask)
     error = f"{reply.error.rstrip('.')}. {advice(reply.kind)}" if reply.error else ""
-    if reply.kind in ("not_found", "wrong_model") and KINDS[settings.kind].address:
+    if reply.kind in ("not_found", "wrong_model") and settings.kind in USUAL_ADDRESS:
         error += models_hint(settings, secrets)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])
     score = float(numbers[0]) if len(set(numbers)) == 1 and not reply.error else None
@@ -207,9 +199,8 @@ test_judge.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's
 def models_hint(settings: JudgeSettings, secrets: Mapping[str, str] | None) -> str:
     """Which models the server lists, for a judge whose model it does not know."""
     try:
-        names = models_of(
-            (settings.base_urls or (KINDS[settings.kind].address,))[0], key_env=settings.key_env, secrets=secrets
-        )
+        address = (*settings.base_urls, USUAL_ADDRESS[settings.kind])[0]
+        names = models_of(address, key_env=settings.key_env, secrets=secrets)
     except LabError:
         return ""
     if any(same_model(settings.model, name) for name in names):

@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections import deque
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 from rubriclab.judges import supervisor
 from rubriclab.judges.keys import mask
@@ -34,8 +28,6 @@ GRACE_SECONDS = 25.0
 """Between SIGTERM and SIGKILL."""
 LOG_LINES = 40
 LOG_BYTES = 65_536
-
-State = Literal["starting", "ready", "ended"]
 
 
 def why_not() -> str:
@@ -52,91 +44,55 @@ def why_not() -> str:
     return ""
 
 
-def serve_command(
-    model: str, *, port: int, arguments: Sequence[str] = ARGUMENTS, executable: str = "vllm"
-) -> tuple[str, ...]:
-    """The command that serves ``model`` to this machine alone. Raises LabError where it is no model's name."""
-    if not model.strip() or model.strip().startswith("-") or "\0" in model:
-        raise LabError(f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a folder.")
-    return (executable, "serve", model.strip(), "--host", "127.0.0.1", "--port", str(port), *arguments)
-
-
 class VllmServer:
     """A ``vllm serve`` child with its log; made by ``start``. All methods may be called from any thread.
 
-    ``command``: what runs; ``base_url``: where it answers once it is ``ready``; ``log_file``: everything it says.
+    ``base_url``: where it answers once it is ``ready``; ``log_file``: everything it says.
     """
 
-    def __init__(
-        self,
-        model: str,
-        command: tuple[str, ...],
-        port: int,
-        log_file: Path,
-        child: subprocess.Popen[bytes],
-        grace: float,
-    ) -> None:
-        self.model, self.command, self.log_file, self._grace = model, command, log_file, grace
+    def __init__(self, model: str, port: int, log_file: Path, child: subprocess.Popen[bytes], grace: float) -> None:
+        self.model, self.log_file, self._child, self._grace = model, log_file, child, grace
         self.base_url = f"http://127.0.0.1:{port}/v1"
-        self._child = child
         self._was_ready = False
         self._lock = threading.Lock()
         atexit.register(self._at_exit)
 
     @classmethod
-    def start(
-        cls,
-        model: str,
-        *,
-        arguments: Sequence[str] = ARGUMENTS,
-        port: int | None = None,
-        environment: Mapping[str, str] | None = None,
-        grace: float = GRACE_SECONDS,
-    ) -> VllmServer:
-        """Start serving; returns at once, ``state`` or ``wait_ready`` tell the rest. Raises LabError as ``why_not``."""
+    def start(cls, model: str, *, grace: float = GRACE_SECONDS) -> VllmServer:
+        """Start serving ``model`` to this machine alone; returns at once, ``ready`` and ``failed`` tell the rest.
+
+        Raises LabError as ``why_not`` says, and where ``model`` is no model's name.
+        """
         if reason := why_not():
             raise LabError(reason)
-        port = port or free_port()
-        command = serve_command(model, port=port, arguments=arguments, executable=shutil.which("vllm") or "vllm")
+        model, port = model.strip(), free_port()
+        if not model or model.startswith("-") or "\0" in model:
+            raise LabError(f"“{shorten(model)}” is no model: give a name from the hub, as Qwen/Qwen3-8B, or a folder.")
+        command = [shutil.which("vllm") or "vllm", "serve", model, "--host", "127.0.0.1", "--port", str(port)]
         descriptor, name = tempfile.mkstemp(prefix="rubriclab-vllm-", suffix=".log")
         with os.fdopen(descriptor, "wb") as log:
             child = subprocess.Popen(
-                [sys.executable, "-I", supervisor.__file__, f"{grace:g}", *command],
+                [sys.executable, "-I", supervisor.__file__, f"{grace:g}", *command, *ARGUMENTS],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "VLLM_NO_USAGE_STATS": "1", **(environment or {})},
+                env={**os.environ, "VLLM_NO_USAGE_STATS": "1"},
             )
-        return cls(model.strip(), command, port, Path(name), child, grace)
-
-    @property
-    def shown(self) -> str:
-        """The command as one line, without keys."""
-        return mask(shlex.join(self.command))
-
-    @property
-    def state(self) -> State:
-        """``ready`` once /health answers 200; ``ended`` when the process has gone."""
-        if self._child.poll() is not None:
-            return "ended"
-        if not self._was_ready:
-            self._was_ready = healthy(self.base_url.removesuffix("/v1"))
-        return "ready" if self._was_ready else "starting"
+        return cls(model, port, Path(name), child, grace)
 
     @property
     def ready(self) -> bool:
-        return self.state == "ready"
+        """Whether it runs and has said once that it is ready."""
+        if self.failed:
+            return False
+        self._was_ready = self._was_ready or healthy(self.base_url.removesuffix("/v1"))
+        return self._was_ready
 
     @property
     def failed(self) -> bool:
         """Whether it has ended by itself or was stopped."""
-        return self.state == "ended"
-
-    @property
-    def exit_code(self) -> int | None:
-        """None while it runs; 128 + the signal's number where a signal ended it."""
-        return self._child.poll()
+        return self._child.poll() is not None
 
     @property
     def log(self) -> list[str]:
@@ -147,29 +103,20 @@ class VllmServer:
                 text = file.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return []
-        return mask("\n".join(deque(text.splitlines(), maxlen=LOG_LINES))).splitlines()
-
-    def wait_ready(self, timeout: float = 600.0) -> None:
-        """Block until ready. Raises LabError with the log's last lines where it ends or takes longer."""
-        until = time.monotonic() + timeout
-        while (state := self.state) != "ready":
-            words = "\n".join(self.log[-15:])
-            if state == "ended":
-                raise LabError(f"vLLM ended with code {self.exit_code} before it was ready. Its last lines:\n{words}")
-            if time.monotonic() > until:
-                raise LabError(f"vLLM was not ready after {timeout:g} s; it is still loading. Its last lines:\n{words}")
-            time.sleep(0.1)
+        return mask("\n".join(text.splitlines()[-LOG_LINES:])).splitlines()
 
     def stop(self) -> int:
-        """SIGTERM, after the grace period SIGKILL to the whole group; the exit code. Safe to call twice."""
+        """SIGTERM, after the grace period SIGKILL to the whole group; the exit code, 128 + the signal's number.
+
+        Safe to call twice.
+        """
         with self._lock:
             if self._child.stdin is not None and not self._child.stdin.closed:
                 self._child.stdin.close()
         try:
             return self._child.wait(self._grace + 5.0)
         except subprocess.TimeoutExpired:
-            # The supervisor hangs; its death sends the server SIGTERM on Linux.
-            self._child.send_signal(signal.SIGKILL)
+            self._child.kill()  # the supervisor hangs; its death sends the server SIGTERM on Linux
             return self._child.wait()
 
     def _at_exit(self) -> None:

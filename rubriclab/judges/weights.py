@@ -134,7 +134,7 @@ def model_file(model: str, *, path: str | None = None, progress: Progress | None
         )
     try:
         if not weights.genuine():
-            from huggingface_hub.utils import WeakFileLock
+            from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]
 
             weights.path.parent.mkdir(parents=True, exist_ok=True)
             with WeakFileLock(weights.path.with_suffix(".lock")):

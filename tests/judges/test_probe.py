@@ -11,7 +11,7 @@ from aiohttp import web
 
 from rubriclab.judges import probe
 from rubriclab.judges.embedded import EmbeddedJudge, check_options
-from rubriclab.judges.kinds import KINDS, open_judge
+from rubriclab.judges.kinds import USUAL_ADDRESS, open_judge
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError
 from tests.judges.kit import option_call, settings
@@ -73,7 +73,7 @@ async def test_lists_of_models_that_are_none(body: bytes) -> None:
 def test_a_judge_asked_once() -> None:
     with running(FakeServer(text="The score is 2.")) as server:
         report = probe.test_judge(settings(server.base_url))
-    assert (report.ok, report.text, report.score, report.probabilities) == (True, "The score is 2.", 2.0, True)
+    assert (report.ok, report.reply.text, report.score, report.probabilities) == (True, "The score is 2.", 2.0, True)
     assert "Score read: 2. The server gives token probabilities." in report.sentence()
     assert report.document()["model"] == "test-model"
     assert server.bodies[-1]["max_tokens"] == 1_024
@@ -125,7 +125,7 @@ async def test_every_kind_opens_answers_and_closes() -> None:
 
 async def test_a_kind_s_usual_address_is_taken_where_none_is_given() -> None:
     asker = await open_judge(settings(kind="vllm", base_urls=()))
-    assert asker._servers[0].url.startswith(KINDS["vllm"].address)  # type: ignore[attr-defined]
+    assert asker._servers[0].url.startswith(USUAL_ADDRESS["vllm"])  # type: ignore[attr-defined]
     await asker.close()
 
 

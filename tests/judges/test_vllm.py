@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rubriclab.judges.probe import models_of
-from rubriclab.judges.vllm import VllmServer, serve_command, why_not
+from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.model.text import LabError
 
 FAKE = Path(__file__).with_name("fake_vllm.py")
@@ -53,57 +53,62 @@ def grandchild(lines: Callable[[], list[str]]) -> int:
 
 
 @pytest.mark.usefixtures("fake_vllm")
-def test_start_ask_stop() -> None:
-    server = VllmServer.start("some/model", environment={"FAKE_VLLM": "--ready-after 0.3"})
+def test_start_ask_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "--ready-after 0.3")
+    server = VllmServer.start(" some/model ")
     try:
-        assert server.state == "starting"
-        server.wait_ready(60)
-        assert (server.ready, server.failed, server.exit_code) == (True, False, None)
-        assert models_of(server.base_url) == ["some/model"]
+        assert not server.ready
+        assert until(lambda: server.ready)
+        assert models_of(server.base_url) == [server.model] == ["some/model"]
         assert "--shutdown-timeout" in "\n".join(server.log)
-        assert "serve some/model --host 127.0.0.1" in server.shown
         child = grandchild(lambda: server.log)
         assert alive(child)
     finally:
         code = server.stop()
     assert code == 128 + signal.SIGTERM
-    assert server.state == "ended"
+    assert (server.ready, server.failed) == (False, True)
     assert until(lambda: not alive(child))
     assert server.stop() == code
 
 
 @pytest.mark.usefixtures("fake_vllm")
-def test_one_that_ends_by_itself_shows_its_last_lines_without_keys() -> None:
-    server = VllmServer.start("some/model", environment={"FAKE_VLLM": "--fail"})
-    with pytest.raises(LabError, match="code 3") as refused:
-        server.wait_ready(60)
-    assert "no such model" in str(refused.value)
-    assert "abcdefghijkl" not in str(refused.value)
-    assert server.failed
+def test_one_that_ends_by_itself_shows_its_last_lines_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "--fail")
+    server = VllmServer.start("some/model")
+    assert until(lambda: server.failed)
+    assert server.stop() == 3
+    assert "no such model" in "\n".join(server.log)
+    assert "abcdefghijkl" not in "\n".join(server.log)
 
 
 @pytest.mark.usefixtures("fake_vllm")
-def test_one_that_does_not_heed_is_killed_with_its_children() -> None:
-    server = VllmServer.start("some/model", environment={"FAKE_VLLM": "--ignore-term"}, grace=0.2)
+def test_one_that_does_not_heed_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_VLLM", "--ignore-term")
+    server = VllmServer.start("some/model", grace=0.2)
     child = grandchild(lambda: server.log)
     assert server.stop() == 128 + signal.SIGKILL
     assert until(lambda: not alive(child))
 
 
-def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path) -> None:
+@pytest.mark.parametrize("victim", ["lab", "supervisor"])
+def test_a_lab_that_is_killed_leaves_no_server_behind(fake_vllm: Path, victim: str) -> None:
     script = (
-        "import time\nfrom rubriclab.judges.vllm import VllmServer\n"
-        "server = VllmServer.start('some/model')\nprint(server.log_file, flush=True)\ntime.sleep(60)\n"
+        "import time\nfrom rubriclab.judges.vllm import VllmServer\nserver = VllmServer.start('some/model')\n"
+        "print(server.log_file, server._child.pid, flush=True)\ntime.sleep(60)\n"
     )
-    lab = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert lab.stdout is not None
-    log = Path(lab.stdout.readline().strip())
-    assert log.parent == fake_vllm
-    child = grandchild(lambda: log.read_text().splitlines())
-    lab.kill()
-    lab.wait()
-    lab.stdout.close()
-    assert until(lambda: not alive(child))
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as lab:
+        assert lab.stdout is not None
+        log, supervisor = lab.stdout.readline().split()
+        assert Path(log).parent == fake_vllm
+        child = grandchild(lambda: Path(log).read_text().splitlines())
+        server = int(Path(f"/proc/{child}/stat").read_text().rpartition(") ")[2].split()[1])
+        os.kill(lab.pid if victim == "lab" else int(supervisor), signal.SIGKILL)
+        assert until(lambda: not alive(server))
+        lab.kill()
+    if victim == "lab":
+        assert until(lambda: not alive(child))
+    else:
+        os.kill(child, signal.SIGKILL)  # the stand-in does not end its children; the real one does
 
 
 def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vllm: Path) -> None:
@@ -116,7 +121,8 @@ def test_why_it_cannot_be_started_here(monkeypatch: pytest.MonkeyPatch, fake_vll
         VllmServer.start("some/model")
 
 
+@pytest.mark.usefixtures("fake_vllm")
 @pytest.mark.parametrize("model", ["", "  ", "--trust-remote-code", "a\0b"])
 def test_what_is_no_model(model: str) -> None:
     with pytest.raises(LabError, match="is no model"):
-        serve_command(model, port=1)
+        VllmServer.start(model)
