@@ -14,8 +14,8 @@ from rubriclab.core.topic import Findings
 from rubriclab.model.data import Rubric
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import LabError, count, digest
-from rubriclab.sinks.cards import Card, order_title, pair_of
-from rubriclab.sinks.text import NBSP, number
+from rubriclab.sinks.cards import Card, pair_of
+from rubriclab.sinks.text import NBSP, number, order_title
 
 if TYPE_CHECKING:
     from rubriclab.store.store import RunInfo

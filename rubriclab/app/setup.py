@@ -12,6 +12,7 @@ from rubriclab.app.forms import do_later, later, opened_step, preset, step
 from rubriclab.app.frame import announce, duration, faults, go, safe, verbatim
 from rubriclab.model.study import MAX_STUDY, Study, study_from_toml
 from rubriclab.model.text import LabError, count, file_name, shorten
+from rubriclab.sinks.text import order_title
 from rubriclab.study.plan import Plan
 
 STEPS = {1: ("Data", setup_data), 2: ("Rubric", setup_rubric), 3: ("Judge", setup_judge), 4: ("Orders", setup_orders)}
@@ -115,16 +116,14 @@ def _prompt(plan: Plan | None) -> None:
         with faults():
             calls = plan.previews(int(item))
             order = right.selectbox(
-                "Order", range(len(calls)), format_func=lambda k: _order(calls[k].ordering.shown), key="prompt-order"
+                "Order",
+                range(len(calls)),
+                format_func=lambda k: shorten(order_title(calls[k].ordering.shown), 80),
+                key="prompt-order",
             )
             for message in calls[order].messages:
                 st.caption(safe(message["role"]))
-                verbatim(message["content"], height=320)
-
-
-def _order(shown: tuple[int | str, ...]) -> str:
-    """An order in a list: scores with blanks, criteria with bars."""
-    return shorten((" " if isinstance(shown[0], int) else " | ").join(map(str, shown)), 80)
+                verbatim(message["content"], height=320 if len(message["content"]) > 400 else None)
 
 
 def _study_file(held: Draft) -> None:

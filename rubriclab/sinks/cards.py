@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.arm import Arm
-from rubriclab.sinks.text import number
+from rubriclab.sinks.text import number, order_title
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,6 @@ class Card:
     lines: tuple[Line, ...]
     foot: str
     score: str
-
-
-def order_title(shown: list[Any]) -> str:
-    """“1 to 5”, “5 to 1”, “4 3 2 1 5”; criteria with commas."""
-    if not all(isinstance(part, int | float) for part in shown):
-        return ", ".join(str(part) for part in shown)
-    steps = set(np.sign(np.diff(shown)))
-    if len(shown) > 2 and len(steps) == 1:
-        return f"{shown[0]:g} to {shown[-1]:g}"
-    return " ".join(f"{part:g}" for part in shown)
 
 
 def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> Card | None:

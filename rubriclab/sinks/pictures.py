@@ -12,10 +12,9 @@ from rubriclab.core.answers import line, turn
 from rubriclab.core.arm import Arm
 from rubriclab.core.topic import TOPICS, Chart, Findings, Row
 from rubriclab.model.text import count
-from rubriclab.sinks.cards import order_title
 from rubriclab.sinks.facts import Facts, facts_of
 from rubriclab.sinks.marks import Bars, Cells, Forest, Picture, Point, Slopes
-from rubriclab.sinks.text import NBSP, ends, interval, name, number, reason, value_text
+from rubriclab.sinks.text import NBSP, ends, interval, name, number, order_title, reason, value_text
 
 MOST_LINES = 120
 """Lines of single answers that a slope chart shows; the mean is over all."""

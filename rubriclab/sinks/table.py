@@ -12,7 +12,7 @@ import pandas as pd
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition, JudgmentTable, Status
 from rubriclab.model.text import LabError
-from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
+from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, order_text, row_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
 FORMAT = 2
@@ -174,13 +174,6 @@ def judgments_frame(
     return out
 
 
-def order_text(shown: Sequence[Any]) -> str:
-    """An order as files have it: “3 1 2” for scores, “Clarity|Depth” for criteria."""
-    if all(isinstance(part, int | float) for part in shown):
-        return " ".join(f"{part:g}" for part in shown)
-    return "|".join(map(str, shown))
-
-
 def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
     """Rows as they are read: condition, measure, number with its interval as text."""
     conditions = findings.conditions
@@ -188,8 +181,8 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
         [
             {
                 "Condition": condition_name(conditions[row.condition], conditions),
-                "Measure": name(row),
-                "Estimate": row_text(row),
+                "Measure": name(row, conditions),
+                "Estimate": row_text(row, conditions),
             }
             for row in (findings.rows if rows is None else rows)
         ],

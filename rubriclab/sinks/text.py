@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from rubriclab.core.topic import REASONS, Findings, Row
+import numpy as np
+
+from rubriclab.core.topic import MEASURES, REASONS, Findings, Measure, Row
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import printable, shorten
 
 MINUS, NBSP = "\u2212", "\u00a0"
 UNKNOWN = "unknown"
 MOST_SHOWN = 40
+LEAN_OF_CRITERIA = replace(
+    MEASURES["favours_positions"], name="Largest change of a criterion's score at a position", form=".2f", unit="points"
+)
 
 
 def number(value: float, form: str = ".2f") -> str:
@@ -56,23 +63,41 @@ def p_value(p: float | None) -> str:
     return f"p{NBSP}<{NBSP}0.001" if p < 0.001 else f"p{NBSP}={NBSP}{p:.3f}" if p < 0.1 else f"p{NBSP}={NBSP}{p:.2f}"
 
 
-def with_unit(text: str, unit: str) -> str:
-    """A number with its unit behind a no-break space; shares carry their % in the format."""
-    return f"{text}{NBSP}{unit}" if unit in ("points", "percentage points") and text != UNKNOWN else text
+def order_text(shown: Sequence[Any]) -> str:
+    """An order as files have it: “3 1 2” for scores, “Clarity|Depth” for criteria."""
+    if all(isinstance(part, int | float) for part in shown):
+        return " ".join(f"{part:g}" for part in shown)
+    return "|".join(map(str, shown))
 
 
-def name(row: Row) -> str:
+def order_title(shown: Sequence[Any]) -> str:
+    """An order as it is read: “1 to 5” where scores run through, else “4 3 2 1 5”; “Clarity | Depth”."""
+    numbers = all(isinstance(part, int | float) for part in shown)
+    if numbers and len(shown) > 2 and len(set(np.sign(np.diff(shown)))) == 1:
+        return f"{shown[0]:g} to {shown[-1]:g}"
+    return order_text(shown).replace("|", " | ")
+
+
+def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
+    """How a row is called and written: the lean of criteria is in points, that of options a share."""
+    if row.measure == "favours_positions" and conditions and conditions[row.condition].reorder == "criteria":
+        return LEAN_OF_CRITERIA
+    return row.about
+
+
+def name(row: Row, conditions: Sequence[Condition] = ()) -> str:
     """What the row is about: its label, and whatever of it the label leaves out."""
-    label = row.about.label or row.about.name
+    about = measure_of(row, conditions)
+    label = about.label or about.name
     beside_it = [
         f"{key} {shorten(str(value), MOST_SHOWN)}" for key, value in row.of.items() if f"{{{key}}}" not in label
     ]
-    return row.label + (f" ({', '.join(beside_it)})" if beside_it else "")
+    return (row.label if about.label else label) + (f" ({', '.join(beside_it)})" if beside_it else "")
 
 
-def interval(row: Row) -> str:
+def interval(row: Row, about: Measure | None = None) -> str:
     """“95 % CI 0.19 to 0.49” of a row, at the row's own level; empty where it has none."""
-    return ends(*row.interval, form=row.about.form, level=row.level)
+    return ends(*row.interval, form=(about or row.about).form, level=row.level)
 
 
 def reason(row: Row) -> str:
@@ -80,16 +105,27 @@ def reason(row: Row) -> str:
     return REASONS[row.why] if row.why else ""
 
 
-def value_text(row: Row) -> str:
-    """A row's number with its unit: “0.62 points”, “61 %”."""
-    return with_unit(number(row.value, row.about.form), row.about.unit)
+def value_text(row: Row, about: Measure | None = None) -> str:
+    """A row's number with its unit: “0.62 points”, “61 %” (shares carry their % in the format)."""
+    about = about or row.about
+    text = number(row.value, about.form)
+    return f"{text}{NBSP}{about.unit}" if about.unit in ("points", "percentage points") and text != UNKNOWN else text
 
 
-def row_text(row: Row) -> str:
-    """A row's number with interval and test: “0.62 points (95 % CI 0.51 to 0.70), F: p < 0.001”."""
-    inside = interval(row) or reason(row).rstrip(".")
-    tested = f", {row.test[0]}: {p_value(row.p)}" if row.test and p_value(row.p) else ""
-    return value_text(row) + (f" ({inside})" if inside else "") + tested
+def row_text(row: Row, conditions: Sequence[Condition] = ()) -> str:
+    """A row's number with interval and test: “0.62 points (95 % CI 0.51 to 0.70), F: p < 0.001”.
+
+    A row that is a test alone has no number. An unbiased estimate may lie below its interval, which is cut at 0: that is
+    said, so that no number stands outside its interval without a word.
+    """
+    about = measure_of(row, conditions)
+    tested = f"{row.test[0]}: {p_value(row.p)}" if row.test and p_value(row.p) else ""
+    if tested and not row.why and not math.isfinite(row.value):
+        return tested
+    inside = interval(row, about) or reason(row).rstrip(".")
+    if row.value < row.interval[0]:
+        inside += "; below 0 only by chance"
+    return value_text(row, about) + (f" ({inside})" if inside else "") + (f", {tested}" if tested else "")
 
 
 def condition_name(condition: Condition, beside: Iterable[Condition] = ()) -> str:
@@ -112,15 +148,16 @@ def findings_text(findings: Findings, topic: str | None = None) -> str:
     from rubriclab.sinks.answer import answers
 
     blocks = ["\n".join(answer.lines()) for answer in answers(findings)]
+    conditions = findings.conditions
     rows = [row for row in findings.rows if topic in (None, row.topic)]
     kinds = dict.fromkeys((row.topic, row.condition) for row in rows)
     for kind in kinds:
-        head = f"{kind[0].capitalize()} · {condition_name(findings.conditions[kind[1]], findings.conditions)}"
+        head = f"{kind[0].capitalize()} · {condition_name(conditions[kind[1]], conditions)}"
         mine = [row for row in rows if (row.topic, row.condition) == kind]
-        blocks.append(f"{head}\n{rows_text(mine)}")
+        blocks.append(f"{head}\n{rows_text(mine, conditions)}")
     return printable("\n\n".join(blocks) + "\n")
 
 
-def rows_text(rows: Iterable[Row]) -> str:
+def rows_text(rows: Iterable[Row], conditions: Sequence[Condition] = ()) -> str:
     """One line a row, for a terminal: its name, its number, its interval."""
-    return printable("\n".join(f"  {name(row)}: {row_text(row)}" for row in rows))
+    return printable("\n".join(f"  {name(row, conditions)}: {row_text(row, conditions)}" for row in rows))

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rubriclab.model.text import LabError
-from rubriclab.sinks.cards import card_of, example_of, order_title
+from rubriclab.sinks.cards import card_of, example_of
 from rubriclab.sinks.report import INCLUDE, report_html
 from tests.sinks import made
 
@@ -82,13 +82,6 @@ def test_cards_of_criteria_hold_every_score() -> None:
     (arm,) = made.findings(made.criteria_table(lambda *where: 1 + where[2], items=2)).judgments.arms
     card = card_of(arm, 0)
     assert card is not None
-    assert card.title == "Listed Tone, Length, Facts"
+    assert card.title == "Listed Tone | Length | Facts"
     assert [line.text for line in card.lines] == ["1", "2", "3"]
     assert card.score == "Mean 2.00"
-
-
-def test_orders_are_named_by_their_ends_only_where_they_run_through() -> None:
-    assert order_title([1, 2, 3]) == "1 to 3"
-    assert order_title([5, 4, 3, 2, 1]) == "5 to 1"
-    assert order_title([4, 3, 2, 1, 5]) == "4 3 2 1 5"
-    assert order_title([2, 1]) == "2 1"

@@ -9,7 +9,7 @@ import pytest
 
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.topic import REASONS, Row
-from rubriclab.sinks.text import MINUS, NBSP, beside, ends, findings_text, name, number, p_value, row_text
+from rubriclab.sinks.text import MINUS, NBSP, beside, ends, findings_text, name, number, order_title, p_value, row_text
 from tests.sinks import made
 
 
@@ -63,6 +63,31 @@ def test_a_row_is_written_with_its_unit_interval_level_and_test() -> None:
 def test_a_row_without_a_number_says_why() -> None:
     row = Row("line", missing("single_order"))
     assert row_text(row) == f"unknown ({REASONS['single_order'].rstrip('.')})"
+
+
+def test_a_test_alone_has_no_number_and_an_estimate_below_its_interval_says_so() -> None:
+    none = np.zeros(0)
+    gate = Row("gate", Estimate(math.nan, none, none), test=("permutation", 0.03))
+    assert row_text(gate) == f"permutation: p{NBSP}={NBSP}0.030"
+    below = Row("changes_single", Estimate(-0.022, none, none), ends=(0.0, 0.024))
+    assert row_text(below) == f"{MINUS}2.2{NBSP}% (95{NBSP}% CI 0.0 to 2.4{NBSP}%; below 0 only by chance)"
+
+
+def test_the_lean_of_criteria_is_in_points() -> None:
+    findings = made.findings(made.criteria_table(lambda *at: 4 - (at[2] > 0), items=20))
+    said = findings_text(findings, topic="verdict")
+    assert f"Largest change of a criterion's score at a position: 0.67{NBSP}points (95{NBSP}% CI" in said
+
+
+@pytest.mark.parametrize(
+    ("shown", "title"),
+    [
+        ((1, 2, 3), "1 to 3"), ((5, 4, 3, 2, 1), "5 to 1"), ((4, 3, 2, 1, 5), "4 3 2 1 5"), ((2, 1), "2 1"),
+        (("Tone", "Facts"), "Tone | Facts"),
+    ],
+)  # fmt: skip
+def test_an_order_is_named_by_its_ends_only_where_it_runs_through(shown: tuple[int | str, ...], title: str) -> None:
+    assert order_title(shown) == title
 
 
 def test_what_a_label_leaves_out_is_named_beside_it() -> None:
