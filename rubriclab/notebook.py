@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from rubriclab.core.judgments import Judgments
 from rubriclab.core.operations import contrast
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import JudgmentTable
-from rubriclab.model.study import ReadingPart, Smallest
+from rubriclab.model.study import ReadingPart, read_reading
 from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Run:
         id: str | None = None,
     ) -> None:
         self.table, self.store, self.id = table, store, id
-        self.reading = reading or ReadingPart.model_validate(dict(table.reading))
+        self.reading = reading or read_reading(table.reading, table.name)
 
     def __repr__(self) -> str:
         return f"Run({self.table.name!r}, {len(self.table.rows):,} judgments, {self.table.state})"
@@ -113,9 +112,7 @@ class Run:
         """The same judgments under another unit or other smallest effects (mean in steps of the scale)."""
         changes = {"mean": smallest, "share": share, "single": single}
         sizes = self.reading.smallest.model_dump() | {key: value for key, value in changes.items() if value is not None}
-        reading = ReadingPart.model_validate(
-            {"unit": unit or self.reading.unit, "smallest": Smallest.model_validate(sizes)}
-        )
+        reading = read_reading({"unit": unit or self.reading.unit, "smallest": sizes}, "reading")
         return Run(self.table, reading, store=self.store, id=self.id)
 
     def minus(self, other: Run) -> Contrast:
@@ -242,51 +239,32 @@ def run(
     Stopped by Ctrl-C the run pauses: calls in flight are waited for, then KeyboardInterrupt goes on.
     """
     from rubriclab.runs.loading import plan_of_file
+    from rubriclab.runs.runner import Run as Running
     from rubriclab.store.store import Store
 
     plan = plan_of_file(study, items=items, drop=drop)
     opened = Store.open(Path(store))
     try:
-        info = asked(
-            opened,
-            plan,
-            max_calls=max_calls,
-            max_money=max_money,
-            retry_failed=retry_failed,
-            secrets=secrets,
-            progress=progress,
-        )
-        return Run(opened.table(info), store=opened, id=info)
+        running = Running(
+            opened, plan, secrets=secrets, max_calls=max_calls, max_money=max_money, retry_failed=retry_failed
+        ).start()
+        try:
+            while (snapshot := running.wait(0.5)).active:
+                if progress is not None:
+                    progress(snapshot)
+        except KeyboardInterrupt:
+            running.pause("stopped by Ctrl-C")
+            try:
+                running.wait(60)
+            except KeyboardInterrupt:
+                # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it closes.
+                running.cancel()
+                with contextlib.suppress(KeyboardInterrupt):
+                    running.wait(10)
+            raise
+        if progress is not None:
+            progress(snapshot)
+        return Run(opened.table(running.id), store=opened, id=running.id)
     except BaseException:
         opened.close()
         raise
-
-
-def asked(store: Store, plan: Any, *, progress: Callable[[Snapshot], None] | None = None, **limits: Any) -> str:
-    """Run a plan in this thread until it ends or pauses; the run's id. A KeyboardInterrupt pauses it first."""
-    from rubriclab.runs.runner import Run as Running
-
-    running = Running(store, plan, **limits).start()
-    try:
-        for _ in _ticks():
-            snapshot = running.wait(0.5)
-            if progress is not None:
-                progress(snapshot)
-            if snapshot.state not in ("planned", "running", "pausing"):
-                return str(running.id)
-    except KeyboardInterrupt:
-        running.pause("stopped by Ctrl-C")
-        try:
-            running.wait(60)
-        except KeyboardInterrupt:
-            # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it closes.
-            running.cancel()
-            with contextlib.suppress(KeyboardInterrupt):
-                running.wait(10)
-        raise
-    return str(running.id)
-
-
-def _ticks() -> Iterator[float]:
-    while True:
-        yield time.monotonic()

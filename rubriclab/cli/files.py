@@ -30,25 +30,20 @@ def import_file(
         One run each.
     """
     from rubriclab.notebook import read
+    from rubriclab.store.bundle import read_parts
 
     if not files:
         raise LabError("Name at least one file, as: rubriclab import judgments.csv")
     mapping = dict(_pair(text) for text in columns or [])
     # All are read before any is kept: a refused file leaves no run and no store behind.
     made = [
-        (path, None if path.suffix == ".zip" else read(path, kind, columns=mapping, name=name or path.stem))
+        read_parts(path) if path.suffix == ".zip"
+        else (read(path, kind, columns=mapping, name=name or path.stem).table, None, None)
         for path in files
-    ]
-    imported = []
+    ]  # fmt: skip
     with opened(store, must_exist=False) as lab:
-        for path, run in made:
-            if run is None:
-                from rubriclab.store.bundle import import_bundle
-
-                info = lab.store.run(import_bundle(lab.store, path))
-            else:
-                info = lab.store.run(lab.store.add_table(run.table))
-            imported.append({"run": info.id, "name": info.name, "judgments": info.done})
+        infos = [lab.store.run(lab.store.add_table(*parts)) for parts in made]
+    imported = [{"run": info.id, "name": info.name, "judgments": info.done} for info in infos]
     if json:
         document: dict[str, Any] = dict(imported[0])
         return Outcome(document if len(imported) == 1 else document | {"runs": imported})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -169,6 +170,14 @@ def study_from_toml(text: str, source: str = "study.toml") -> Study:
         raise LabError(f"{source}: {problems(fault)}") from None
     except (ValueError, RecursionError) as fault:  # ValueError: no TOML, or a number of more than 4,300 digits
         raise LabError(f"{source} is no TOML: {shorten(str(fault), 200)}.") from None
+
+
+def read_reading(values: Mapping[str, Any], source: str) -> ReadingPart:
+    """A reading from JSON or options. Raises LabError naming the value and what was expected."""
+    try:
+        return ReadingPart.model_validate(dict(values))
+    except ValidationError as fault:
+        raise LabError(f"{source}: {problems(fault)}") from None
 
 
 def problems(fault: ValidationError) -> str:

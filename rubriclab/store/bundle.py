@@ -24,6 +24,7 @@ import pyarrow.parquet as parquet
 from rubriclab.data.limits import MAX_UNPACKED, MB
 from rubriclab.data.tables import json_value, parquet_table
 from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, JudgmentTable, Ordering, Status
+from rubriclab.model.study import read_reading
 from rubriclab.model.text import LabError, shorten
 from rubriclab.store.read import CALL_COLUMNS, WHOLE, condition_of
 from rubriclab.store.store import STATES, TEXTS, Store
@@ -194,7 +195,8 @@ def _table(head: Mapping[str, Any], items: pd.DataFrame, rows: pd.DataFrame, nam
         rows=frame.iloc[order].reset_index(drop=True), planned=tuple(int(n) for n in head.get("planned") or ()),
         probabilities=np.column_stack(p)[order] if p else None,
         state="interrupted" if state in ("running", "planned") or state not in STATES else state,
-        made_with=dict(head.get("made_with") or {}), reading=dict(head.get("reading") or {}),
+        made_with=dict(head.get("made_with") or {}),
+        reading=read_reading(head.get("reading") or {}, f"{name}, study.json").model_dump(mode="json", exclude_unset=True),
     )  # fmt: skip
 
 

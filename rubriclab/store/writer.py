@@ -22,13 +22,12 @@ REPLY_TEXTS = ("text", "finish", "error", "kind", "model", "note")
 REPLY_COUNTS = ("tokens_in", "tokens_out", "cached")
 # The columns of both tables with their types: a batch may have nothing but None in one.
 CALLS = pa.schema(
-    [(name, pa.int64()) for name in ("run", "call", "condition", "status", "attempt", *REPLY_COUNTS)]
-    + [(name, pa.string()) for name in ("key", "sent", *REPLY_TEXTS)]
-    + [("final", pa.bool_()), ("seconds", pa.float64()), ("asked", pa.timestamp("us"))]
+    {name: pa.int64() for name in ("run", "call", "condition", "status", "attempt", *REPLY_COUNTS)}
+    | {name: pa.string() for name in ("key", "sent", *REPLY_TEXTS)}
+    | {"final": pa.bool_(), "seconds": pa.float64(), "asked": pa.timestamp("us")}
 )
 JUDGMENTS = pa.schema(
-    [("run", pa.int64()), *((name, pa.int64()) for name in WHOLE), *((name, pa.float64()) for name in FRACTIONS)]
-    + [("p", pa.list_(pa.float64()))]
+    dict.fromkeys(("run", *WHOLE), pa.int64()) | dict.fromkeys(FRACTIONS, pa.float64()) | {"p": pa.list_(pa.float64())}
 )
 
 
