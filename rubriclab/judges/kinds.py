@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
 
 from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeKind, JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 
+T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
 """Called with bytes so far, bytes in all, and from where in words; several times a second."""
 USUAL_ADDRESS = {"vllm": "http://127.0.0.1:8000/v1", "openai": "https://api.openai.com/v1"}
@@ -66,3 +70,17 @@ async def open_judge(
     that is not set, an unknown model or option) and for weights that cannot be had.
     """
     return await KINDS[settings.kind](settings, secrets=secrets, progress=progress, rubric=rubric)
+
+
+def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """The result of a coroutine, run in a thread of its own: the caller may stand in an event loop (a notebook)."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(asyncio.run(work()))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()  # not waited for where Ctrl-C ends the program
+    return done.result()

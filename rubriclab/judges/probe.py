@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from rubriclab.judges.client import base_url, same_model
 from rubriclab.judges.faults import CallFault, advice
 from rubriclab.judges.keys import read_key
-from rubriclab.judges.kinds import USUAL_ADDRESS, Progress, open_judge
+from rubriclab.judges.kinds import USUAL_ADDRESS, Progress, in_thread, open_judge
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import fetch, host_of
 from rubriclab.model.judge import JudgeKind, JudgeSettings
@@ -43,7 +42,6 @@ QUESTION = (
     "How good is this answer to “What is 2 + 2?”, on a scale from 1 (wrong) to 5 (right)?\n\nAnswer: 4\n\n"
     "Reply with one number only."
 )
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -207,22 +205,3 @@ def models_hint(settings: JudgeSettings, secrets: Mapping[str, str] | None) -> s
         return ""
     more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
     return f" It lists: {', '.join(shorten(name) for name in names[:MODELS_SHOWN])}{more}."
-
-
-def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """The result of a coroutine, run in a thread of its own: the caller may stand in an event loop (a notebook)."""
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(asyncio.run(work()))
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="probe", daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]

@@ -127,7 +127,7 @@ class VllmServer:
 def healthy(root: str) -> bool:
     """Whether the server says that it is ready."""
     from rubriclab.judges.faults import CallFault
-    from rubriclab.judges.probe import in_thread
+    from rubriclab.judges.kinds import in_thread
     from rubriclab.judges.transport import fetch
 
     try:

@@ -14,14 +14,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from rubriclab.judges.kinds import Asker, open_judge
+from rubriclab.judges.kinds import Asker, in_thread, open_judge
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import Call, Judgment, JudgmentTable, Reply, Status
+from rubriclab.model.judgment import Call, Judgment, Reply, Status
 from rubriclab.model.text import LabError, count
 from rubriclab.runs.asking import Asking
 from rubriclab.store.store import Store
@@ -38,12 +38,11 @@ class Early:
     """What one condition has said so far; no result: nothing here has an interval or a verdict.
 
     ``counts[p]``: parsed answers about position p + 1: those that chose it (options), or all about the criterion that
-    stood there (criteria). ``means[p]``: their mean score, None for no answer.
+    stood there (criteria).
     """
 
     condition: int
     counts: tuple[int, ...]
-    means: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Snapshot:
 
     ``planned``, ``done`` (final answers, failures in), ``failed`` (of them without a score): calls of all sessions
     together; ``asked``: of this one. ``rate``: calls a second of late; ``seconds_left``: None while unknown.
-    ``money``: spent in this session at the judges' prices. ``waiting``: judges that are asked nothing more, with why.
+    ``money``: spent in this session at the judges' prices.
     """
 
     run: str
@@ -65,13 +64,10 @@ class Snapshot:
     failed: int
     asked: int
     in_flight: int
-    at_once: int
     rate: float
     seconds_left: float | None
-    seconds: float
     money: float
-    early: tuple[Early, ...] = ()
-    waiting: Mapping[str, str] = field(default_factory=dict)
+    early: tuple[Early, ...]
 
     @property
     def active(self) -> bool:
@@ -82,8 +78,8 @@ class Run:
     """One run in a thread of its own; methods may be called from any thread. Made once a session: resuming makes another.
 
     ``secrets``: keys by the variables' names, before the environment's. ``max_calls``, ``max_money``: of this session;
-    the run pauses there. ``retry_failed``: calls without a score are asked again. ``progress`` hears a Snapshot about
-    twice a second, in the run's own thread. Raises LabError, before anything is kept, where no judge can be opened.
+    the run pauses there. ``retry_failed``: calls without a score are asked again. Raises LabError, before anything is
+    kept, where no judge can be opened.
     """
 
     def __init__(
@@ -95,14 +91,13 @@ class Run:
         max_calls: int | None = None,
         max_money: float | None = None,
         retry_failed: bool = False,
-        progress: Callable[[Snapshot], None] | None = None,
     ) -> None:
         known = next((info for info in store.runs() if info.identity == plan.identity), None)
         if retry_failed or known is None or known.done < known.planned:
             check_judges(plan, secrets)  # a run that is over needs no judge
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
-        self._retry_failed, self._progress = retry_failed, progress
+        self._retry_failed = retry_failed
         dataset_id = store.save_dataset(plan.dataset)
         self.id = store.create_run(
             name=plan.study.name,
@@ -118,12 +113,9 @@ class Run:
         self.name = info.name
         self._state, self._reason = "planned", ""
         self._done, self._failed, self._asked, self._in_flight = info.done, info.failed, 0, 0
-        self._money, self._paid_calls = 0.0, 0
+        self._money = 0.0
         self._counts = [[0] * condition.positions for condition in plan.conditions]
-        self._sums = [[0.0] * condition.positions for condition in plan.conditions]
         self._finished: deque[float] = deque(maxlen=2_000)
-        self._started = time.monotonic()
-        self._ended: float | None = None
         self._stage, self._last_error = "", ""
         self._askings: dict[str, Asking] = {}
         self._waiting: dict[str, str] = {}
@@ -166,51 +158,36 @@ class Run:
         return self._state in ACTIVE
 
     def snapshot(self) -> Snapshot:
-        now = self._ended or time.monotonic()
-        recent = [moment for moment in tuple(self._finished) if moment > now - RATE_SECONDS]
+        recent = [moment for moment in tuple(self._finished) if moment > time.monotonic() - RATE_SECONDS]
         rate = (len(recent) - 1) / max(recent[-1] - recent[0], 1e-3) if len(recent) > 1 else 0.0
-        planned = len(self.plan)
-        left = max(0, planned - self._done)
-        askings = tuple(self._askings.values())
+        left = max(0, len(self.plan) - self._done)
         return Snapshot(
             run=self.id,
             name=self.name,
             state=self._state,
             reason=self._reason,
-            stage=self._stage_now(askings),
-            planned=planned,
+            stage=self._stage_now(),
+            planned=len(self.plan),
             done=self._done,
             failed=self._failed,
             asked=self._asked,
             in_flight=self._in_flight,
-            at_once=sum(int(asking.pace.limit) for asking in askings),
             rate=rate,
             seconds_left=left / rate if rate > 0 and self.active else None,
-            seconds=now - self._started,
             money=self._money,
-            early=self._early(),
-            waiting=dict(self._waiting),
+            early=tuple(Early(condition, tuple(counts)) for condition, counts in enumerate(self._counts)),
         )
 
-    def _stage_now(self, askings: tuple[Asking, ...]) -> str:
+    def _stage_now(self) -> str:
         if not self.active:
             return ""
         if self._wanted is not None and self._in_flight:
             return f"pausing: {count(self._in_flight, 'call')} in flight are waited for"
+        askings = tuple(self._askings.values())
         for asking in askings:
             if (seconds := asking.pace.resting()) >= 1.0:
                 return f"{asking.settings.name} asks to be left alone for {seconds:,.0f} s more"
         return self._stage or next((asking.trouble for asking in askings if asking.trouble), "")
-
-    def _early(self) -> tuple[Early, ...]:
-        return tuple(
-            Early(
-                condition,
-                tuple(counts),
-                tuple(total / number if number else None for total, number in zip(sums, counts, strict=True)),
-            )
-            for condition, (counts, sums) in enumerate(zip(self._counts, self._sums, strict=True))
-        )
 
     def _end(self, state: str, reason: str) -> None:
         with self._lock:
@@ -250,12 +227,7 @@ class Run:
             state, reason = "paused", str(fault)
             with suppress(LabError):
                 self.store.set_state(self.id, state, reason)
-        self._ended = time.monotonic()
-        self._reason = reason
-        self._state = state
-        if self._progress is not None:
-            with suppress(Exception):
-                self._progress(self.snapshot())
+        self._reason, self._state = reason, state
         self._over.set()
 
     def _count_kept(self) -> None:
@@ -265,15 +237,11 @@ class Run:
         if self._retry_failed:
             self._done, self._failed = info.done - info.failed, 0
         if info.done:
-            self._count_table(self.store.table(self.id))
-
-    def _count_table(self, table: JudgmentTable) -> None:
-        parsed = table.rows[(table.rows["status"] == Status.OK) & (table.rows["position"] > 0)]
-        for code, condition in enumerate(self.plan.conditions):
-            rows = parsed[parsed["condition"] == code]
-            position, score = rows["position"].to_numpy(dtype=int) - 1, rows["score"].to_numpy(dtype=float)
-            self._counts[code] = np.bincount(position, minlength=condition.positions).tolist()
-            self._sums[code] = np.bincount(position, score, minlength=condition.positions).tolist()
+            rows = self.store.table(self.id).rows
+            rows = rows[(rows["status"] == Status.OK) & (rows["position"] > 0)]
+            for code, condition in enumerate(self.plan.conditions):
+                positions = rows.loc[rows["condition"] == code, "position"].to_numpy(dtype=int) - 1
+                self._counts[code] = np.bincount(positions, minlength=condition.positions).tolist()
 
     def _outcome(self) -> tuple[str, str]:
         """How a session ended that nobody stopped."""
@@ -288,23 +256,13 @@ class Run:
 
     async def _ask_all(self, done: set[str]) -> None:
         self._loop = asyncio.get_running_loop()
-        ticking = asyncio.create_task(self._tick()) if self._progress is not None else None
-        try:
-            async with asyncio.TaskGroup() as group:
-                for settings in self.plan.study.judges:
-                    group.create_task(self._ask_judge(settings, done))
-        finally:
-            if ticking is not None:
-                ticking.cancel()
-
-    async def _tick(self) -> None:
-        while self._progress is not None:
-            self._progress(self.snapshot())
-            await asyncio.sleep(0.5)
+        async with asyncio.TaskGroup() as group:
+            for settings in self.plan.study.judges:
+                group.create_task(self._ask_judge(settings, done))
 
     async def _ask_judge(self, settings: JudgeSettings, done: set[str]) -> None:
-        left = CallsLeft(self.plan.calls(settings.name), done)
-        call = await left.next()
+        calls = self.plan.calls(settings.name)
+        call = await next_call(calls, done)
         if call is None or self._wanted is not None:
             return
         asker = await self._opened(settings)
@@ -323,7 +281,7 @@ class Run:
                     task = group.create_task(self._ask(asking, call))
                     self._calls.add(task)
                     task.add_done_callback(self._calls.discard)
-                    call = await left.next()
+                    call = await next_call(calls, done)
         finally:
             await asker.close()
         if asking.reason:
@@ -366,9 +324,8 @@ class Run:
         self._money += price_of(settings, reply.tokens_in or 0, reply.tokens_out or 0)
         self._finished.append(time.monotonic())
         for outcome in judgment.outcomes:
-            if outcome.status == Status.OK and outcome.position and outcome.score is not None:
+            if outcome.status == Status.OK and outcome.position:
                 self._counts[call.condition][outcome.position - 1] += 1
-                self._sums[call.condition][outcome.position - 1] += outcome.score
         if self._writer is not None:
             try:
                 self._writer.add(judgment)
@@ -387,20 +344,14 @@ class Run:
         return False
 
 
-class CallsLeft:
-    """The calls that are not done, one after the other; looking for the next never blocks the loop for long."""
-
-    def __init__(self, calls: Iterator[Call], done: set[str]) -> None:
-        self._calls, self._done = calls, done
-
-    async def next(self) -> Call | None:
-        """None where nothing is left."""
-        for skipped, call in enumerate(self._calls, 1):
-            if call.key not in self._done:
-                return call
-            if skipped % 200 == 0:
-                await asyncio.sleep(0)
-        return None
+async def next_call(calls: Iterator[Call], done: set[str]) -> Call | None:
+    """The next that is not done, None where nothing is left; looking for it never blocks the loop for long."""
+    for skipped, call in enumerate(calls, 1):
+        if call.key not in done:
+            return call
+        if skipped % 200 == 0:
+            await asyncio.sleep(0)
+    return None
 
 
 def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
@@ -408,25 +359,21 @@ def check_judges(plan: Plan, secrets: Mapping[str, str] | None = None) -> None:
 
     Where only some cannot, the run asks the others and says what these wait for.
     """
-    faults: list[LabError] = []
 
-    async def try_all() -> None:
+    async def first_fault() -> LabError | None:
+        fault: LabError | None = None
         for settings in plan.study.judges:
             if settings.kind == "embedded":
-                continue
+                return None
             try:
-                asker = await open_judge(settings, secrets=secrets, rubric=plan.rubric)
-            except LabError as fault:
-                faults.append(fault)
-            else:
-                await asker.close()
+                await (await open_judge(settings, secrets=secrets, rubric=plan.rubric)).close()
+                return None
+            except LabError as error:
+                fault = fault or error
+        return fault
 
-    # In a thread of its own: the caller may stand in an event loop (a notebook).
-    thread = threading.Thread(target=lambda: asyncio.run(try_all()), name="check of judges", daemon=True)
-    thread.start()
-    thread.join()
-    if len(faults) == len(plan.study.judges):
-        raise faults[0]
+    if (fault := in_thread(first_fault)) is not None:  # the caller may stand in an event loop (a notebook)
+        raise fault
 
 
 def price_of(settings: JudgeSettings, tokens_in: float, tokens_out: float) -> float:
