@@ -1,12 +1,11 @@
 """A plan in; what it will take (calls, time, tokens, price) and what it can find out, before the first call.
 
-Tokens are a guess (signs / 4) unless a server counts them, and time is one unless a judge was measured; both say so.
+Tokens (signs / 4) and time are guesses, and say so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
@@ -43,15 +42,13 @@ order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7.""
 class Estimate:
     """``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's.
 
-    ``measured``: whether every judge's time comes from a measurement. ``smallest``: the change of the mean, in points,
-    that the run finds with a chance of 0.8; None where it shows one order or has too few groups. ``groups_for_no``:
-    from how many groups on the answer No is within reach for all questions.
+    ``smallest``: the change of the mean, in points, that the run finds with a chance of 0.8; None where it shows one
+    order or has too few groups. ``groups_for_no``: from how many groups on the answer No is within reach for all
+    questions.
     """
 
     calls: int
-    by_condition: tuple[int, ...]
     seconds: float
-    measured: bool
     tokens_in: int
     tokens_out: int
     price: float | None
@@ -63,27 +60,25 @@ class Estimate:
 
     def sentences(self) -> list[str]:
         """The estimate in lines of text."""
-        guess = "" if self.measured else " (assumed, not measured)"
-        lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)}{guess}."]
+        lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} (assumed, not measured)."]
         tokens = f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the signs"
         lines.append(f"{tokens}: {self.price:,.2f} at your prices." if self.price is not None else f"{tokens}.")
         return [*lines, self.sentence]
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self) | {"by_condition": list(self.by_condition)}
+        return asdict(self)
 
 
-def estimate(plan: Plan, *, seconds_a_call: Mapping[str, float] | None = None) -> Estimate:
-    """What ``plan`` takes and can find. ``seconds_a_call``: of judges, by name, that were measured (their test)."""
-    measured = seconds_a_call or {}
+def estimate(plan: Plan) -> Estimate:
+    """What ``plan`` takes and can find."""
     seconds, tokens_in, tokens_out, prices = [], 0.0, 0.0, []
     for judge in plan.study.judges:
         calls = sum(n for c, n in zip(plan.conditions, plan.planned, strict=True) if c.judge == judge.name)
         signs, answer = _prompt_signs(plan, judge), _answer_tokens(plan)
         tokens_in += calls * signs / SIGNS_PER_TOKEN
         tokens_out += calls * answer
-        seconds.append(calls / calls_per_second(judge, long_answer=answer > 30, seconds=measured.get(judge.name)))
+        seconds.append(calls / calls_per_second(judge, long_answer=answer > 30))
         if judge.price_input is not None or judge.price_output is not None:
             paid = signs / SIGNS_PER_TOKEN * (judge.price_input or 0) + answer * (judge.price_output or 0)
             prices.append(calls * paid / 1e6)
@@ -96,9 +91,7 @@ def estimate(plan: Plan, *, seconds_a_call: Mapping[str, float] | None = None) -
     needed = max(_groups_for_no(shape, line, plan.study.reading.smallest) for shape, line in lines.items())
     return Estimate(
         calls=len(plan),
-        by_condition=plan.planned,
         seconds=max(seconds),
-        measured=all(judge.name in measured for judge in plan.study.judges),
         tokens_in=round(tokens_in),
         tokens_out=round(tokens_out),
         price=sum(prices) if prices else None,
@@ -120,14 +113,11 @@ def duration(seconds: float) -> str:
 # ---------------------------------------------------------------- what it takes
 
 
-def calls_per_second(judge: JudgeSettings, *, long_answer: bool, seconds: float | None = None) -> float:
-    """From ``seconds`` a call where that was measured, else from stated guesses; never above the judge's rpm."""
-    served = judge.kind in ("openai", "vllm")
+def calls_per_second(judge: JudgeSettings, *, long_answer: bool) -> float:
+    """From stated guesses; never above the judge's rpm."""
     if judge.kind == "simulated":
         rate = SIMULATED_RATE
-    elif seconds is not None:
-        rate = (judge.concurrency if served else 1) / max(seconds, 1e-4)
-    elif served:
+    elif judge.kind in ("openai", "vllm"):
         rate = judge.concurrency / (SERVED_SECONDS_LONG if long_answer else SERVED_SECONDS)
     else:
         rate = EMBEDDED_RATE.get(judge.model, OTHER_EMBEDDED_RATE) / (LONG_ANSWER_SLOWDOWN if long_answer else 1.0)
