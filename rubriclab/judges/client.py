@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import httpx2
 import msgspec
 
 from rubriclab.judges.faults import CallFault, Fault, fault
@@ -57,7 +58,6 @@ class ChatClient:
         key: str | None = None,
         top_logprobs: int = TOP_LOGPROBS,
     ) -> None:
-        import httpx2
         import openai
 
         self.settings = settings
@@ -76,6 +76,7 @@ class ChatClient:
         self._top_logprobs = top_logprobs
         self._limit_field = "max_completion_tokens" if REASONING_MODEL.match(settings.model) else "max_tokens"
         self._kept_form: Any = httpx2.Response
+        self._broken = openai.OpenAIError
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",
             base_url=base_url((base_urls or settings.base_urls)[0]),
@@ -104,29 +105,25 @@ class ChatClient:
         """
         started = time.perf_counter()
         while True:
-            fields = (self._limit_field, self._top_logprobs)
-            result = await self._ask_servers(call, self._body(call))
-            if not isinstance(result, Fault) or not self._adapts(result, fields):
-                break
-        if isinstance(result, Fault):
-            reply = result.reply(seconds=time.perf_counter() - started)
-        else:
-            body, headers = result
+            limit, top = fields = (self._limit_field, self._top_logprobs)
+            body = msgspec.json.encode(request_body(self.settings, call, limit_field=limit, top_logprobs=top))
+            try:
+                response = await self._ask_servers(call, body)
+            except CallFault as error:
+                if self._adapts(error.fault, fields):
+                    continue
+                return mask_reply(error.fault.reply(time.perf_counter() - started), self._secrets)
             seconds = time.perf_counter() - started
-            read = read_completion(body, headers, seconds=seconds, is_meant=self._is_meant, secrets=self._secrets)
-            reply = read.reply(seconds=seconds) if isinstance(read, Fault) else read
-        return mask_reply(reply, self._secrets)
+            read = read_completion(
+                response.content, response.headers, seconds=seconds, is_meant=self._is_meant, secrets=self._secrets
+            )
+            return mask_reply(read.reply(seconds) if isinstance(read, Fault) else read, self._secrets)
 
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
         await self._client.close()
 
     # ------------------------------------------------------------ the request
-
-    def _body(self, call: Call) -> bytes:
-        return msgspec.json.encode(
-            request_body(self.settings, call, limit_field=self._limit_field, top_logprobs=self._top_logprobs)
-        )
 
     def _adapts(self, refusal: Fault, used: tuple[str, int]) -> bool:
         """Whether the server refused a field that can be sent otherwise; it is, from the next request on."""
@@ -149,38 +146,33 @@ class ChatClient:
         own = self.settings.kind == "embedded"
         return own or self.settings.options.get("served_model") in ("*", name) or same_model(self.settings.model, name)
 
-    async def _ask_servers(self, call: Call, body: bytes) -> tuple[bytes, Mapping[str, str]] | Fault:
-        """The first answer from the item's own server or, while that is down, the next."""
+    async def _ask_servers(self, call: Call, body: bytes) -> httpx2.Response:
+        """The first answer from the item's own server or, while that is down, the next. Raises CallFault."""
         home = (call.items[0] if call.items else 0) % len(self._servers)
         now = time.monotonic()
         ordered = sorted(self._servers[home:] + self._servers[:home], key=lambda server: server.down_until > now)
-        result: tuple[bytes, Mapping[str, str]] | Fault = fault("connect", "No server has an address")
-        for server in ordered:
-            result = await self._post(server, call.key, body)
-            if not isinstance(result, Fault):
-                server.down_until = server.pause = 0.0
-                return result
-            if result.kind in DOWN:
-                server.rest(result.retry_after)
-            if result.kind != "connect":
-                return result
-        return result
+        for server in ordered[:-1]:
+            try:
+                return await self._post(server, call.key, body)
+            except CallFault as error:
+                if error.fault.kind != "connect":
+                    raise
+        return await self._post(ordered[-1], call.key, body)
 
-    async def _post(self, server: Server, key: str, body: bytes) -> tuple[bytes, Mapping[str, str]] | Fault:
-        import openai
-
+    async def _post(self, server: Server, key: str, body: bytes) -> httpx2.Response:
+        headers = {CALL_HEADER: key, "Content-Type": "application/json", **self._authorization}
         try:
-            response = await self._client.post(
-                server.url,
-                cast_to=self._kept_form,
-                content=body,
-                options={"headers": {CALL_HEADER: key, "Content-Type": "application/json", **self._authorization}},
+            response: httpx2.Response = await self._client.post(
+                server.url, cast_to=self._kept_form, content=body, options={"headers": headers}
             )
         except CallFault as error:
-            return error.fault
-        except openai.OpenAIError as error:
-            return fault("reset", f"The connection broke: {type(error).__name__}")
-        return response.content, response.headers
+            if error.fault.kind in DOWN:
+                server.rest(error.fault.retry_after)
+            raise
+        except self._broken as error:
+            raise CallFault(fault("reset", f"The connection broke: {type(error).__name__}")) from error
+        server.down_until = server.pause = 0.0
+        return response
 
 
 @dataclass(slots=True)

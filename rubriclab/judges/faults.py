@@ -98,11 +98,10 @@ class Fault:
     def retryable(self) -> bool:
         return FAULTS[self.kind].retryable
 
-    def reply(self, *, seconds: float = 0.0, model: str | None = None) -> Reply:
+    def reply(self, seconds: float) -> Reply:
         return Reply(
             finish="error",
             seconds=seconds,
-            model=model,
             error=self.message,
             kind=self.kind,
             retryable=self.retryable,
@@ -133,7 +132,7 @@ def advice(kind: str) -> str:
 
 
 def fatal(kind: str) -> bool:
-    """Whether no call of the judge can succeed before somebody changes something."""
+    """Whether the judge pauses at once, see FaultKind."""
     return kind in FAULTS and FAULTS[kind].fatal
 
 
@@ -173,20 +172,18 @@ SETTINGS = (
 """Fields of a request that come from the judge's settings: a refusal that names one is mended there."""
 
 
-def from_response(
-    status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = (), sent: Iterable[str] = SETTINGS
-) -> Fault:
+def from_response(status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = ()) -> Fault:
     """The fault behind an HTTP answer that is no completion.
 
     Knows the error forms of OpenAI (``error.code``), vLLM (``error.param``), llama.cpp (``error.type``), Ollama
-    (``error`` as text) and FastAPI (``detail``). ``sent``: the settings that stood in the request.
+    (``error`` as text) and FastAPI (``detail``).
     """
     text = body[:20_000].decode("utf-8", "replace")
     error = error_object(text)
     detail = words_of(error.get("message")) or words_of_page(text)
     kind = kind_of(status, error, detail)
     message = f"HTTP {status}: {mask(detail, secrets)}" if detail else f"HTTP {status}"
-    if kind == "bad_request" and (setting := setting_named(error, detail, sent)):
+    if kind == "bad_request" and (setting := setting_named(error, detail)):
         kind, message = "bad_setting", f"Setting “{setting}” is refused. {message}"
     if 300 <= status < 400:
         message += f" (moved to {mask(headers.get('Location', '?'), secrets)})"
@@ -245,12 +242,11 @@ def kind_of(status: int, error: Mapping[str, Any], detail: str) -> str:
     return "server_error" if status >= 500 else "bad_request"
 
 
-def setting_named(error: Mapping[str, Any], detail: str, sent: Iterable[str]) -> str:
-    """The setting of the request that a refusal names: in ``param``, else as a word of its message; else empty."""
-    names = tuple(sent)
-    if error.get("param") in names:
+def setting_named(error: Mapping[str, Any], detail: str) -> str:
+    """The setting of the judge that a refusal names: in ``param``, else as a word of its message; else empty."""
+    if error.get("param") in SETTINGS:
         return str(error["param"])
-    named = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", detail)]
+    named = [name for name in SETTINGS if re.search(rf"(?<!\w){name}(?!\w)", detail)]
     return min(named, key=detail.index, default="")
 
 

@@ -81,9 +81,12 @@ class Transport(httpx2.AsyncBaseTransport):
                 good = 200 <= response.status < 300
                 body = await self._body(response, clock, MAX_REPLY_BYTES if good else MAX_ERROR_BYTES, cut=not good)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            if clock.expired():
-                raise CallFault(timed_out(url, self.timeout, answering=answering)) from error
-            raise CallFault(from_exception(error, secrets=self.secrets)) from error
+            if not clock.expired():
+                raise CallFault(from_exception(error, self.secrets)) from error
+            late = f"within {self.timeout:g} s"
+            if answering:
+                raise CallFault(fault("slow", f"The answer had begun but was not complete {late}")) from error
+            raise CallFault(fault("timeout", f"No answer from {host_of(url)} {late}")) from error
         if not good:
             raise CallFault(from_response(response.status, response.headers, body, secrets=self.secrets))
         return httpx2.Response(response.status, headers=response.raw_headers, content=body, request=request)
@@ -159,11 +162,9 @@ class Connector(aiohttp.TCPConnector):
         return connection
 
 
-async def fetch(
-    url: str, *, key: str | None = None, timeout: float = 5.0, ca_file: str | None = None, inward: bool = True
-) -> bytes:
-    """The body of a GET within ``timeout`` seconds in all. Raises CallFault, and LabError for the ``ca_file``."""
-    transport = Transport(timeout=timeout, ca_file=ca_file, secrets=(key,) if key else (), inward=inward)
+async def fetch(url: str, *, key: str | None = None, timeout: float = 5.0, inward: bool = True) -> bytes:
+    """The body of a GET within ``timeout`` seconds in all. Raises CallFault."""
+    transport = Transport(timeout=timeout, secrets=(key,) if key else (), inward=inward)
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         response = await transport.handle_async_request(httpx2.Request("GET", url, headers=headers))
@@ -175,19 +176,12 @@ async def fetch(
 # ---------------------------------------------------------------- what an exception means
 
 
-def timed_out(url: str, timeout: float, *, answering: bool = False) -> Fault:
-    """The fault of a call that its clock has ended."""
-    if answering:
-        return fault("slow", f"The answer had begun but was not complete after {timeout:g} s")
-    return fault("timeout", f"No answer from {host_of(url)} within {timeout:g} s")
-
-
 def host_of(url: str) -> str:
     """Host and port, for messages."""
     return mask(urlsplit(url).netloc)
 
 
-def from_exception(error: BaseException, *, secrets: Iterable[str] = ()) -> Fault:
+def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
     """The fault behind an exception of aiohttp."""
     text = mask(str(error) or type(error).__name__, secrets)
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, InwardAddress):
@@ -199,10 +193,8 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = ()) -> Faul
         return fault("connect", f"No connection to {error.host}:{error.port} ({mask(reason, secrets)})")
     if isinstance(error, aiohttp.InvalidURL):  # 127.1 and other ways of writing an address that only sockets know
         return fault("not_found", f"This is no address that can be asked: {text}")
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
+    if isinstance(error, TimeoutError):  # the connection's; a call's own clock is another
         return fault("connect", f"No connection: {text}")
-    if isinstance(error, TimeoutError):
-        return fault("timeout", f"No answer: {text}")
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError):
         return fault("reset", f"The server closed the connection before its answer ended: {text}")
     if isinstance(error, aiohttp.ClientResponseError):
@@ -212,14 +204,9 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = ()) -> Faul
 
 def tls_refusal(error: BaseException) -> str:
     """Why TLS will not come about however often it is tried; empty where that is not the fault."""
-    cause: BaseException = error
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        cause = error.certificate_error
-    elif isinstance(error, aiohttp.ClientConnectorSSLError):
-        cause = error.os_error
-    if isinstance(cause, ssl.SSLCertVerificationError | ssl.CertificateError):
-        detail = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else ""
-        return f"The server's certificate is not trusted: {detail or cause}"
+    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"The server's certificate is not trusted: {cause.verify_message or cause}"
     passing = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     if not isinstance(cause, ssl.SSLError) or isinstance(cause, passing):
         return ""
@@ -233,15 +220,15 @@ def trust(ca_file: str | None) -> ssl.SSLContext | bool:
     """
     if not ca_file:
         return True
-    cure = "Give the path of a PEM file with the certificate of the server or of its authority."
-    path = Path(ca_file).expanduser()
     try:
+        path = Path(ca_file).expanduser()
         if not path.is_file() or path.stat().st_size > MAX_CA_BYTES:
-            raise LabError(f"The ca_file “{shorten(ca_file)}” is no file of at most {MAX_CA_BYTES:,} bytes. {cure}")
+            raise ValueError(f"no file of at most {MAX_CA_BYTES:,} bytes")
         context = ssl.create_default_context()
         context.load_verify_locations(cafile=str(path))
     except (OSError, ValueError) as error:
-        if isinstance(error, LabError):
-            raise
-        raise LabError(f"The ca_file “{shorten(ca_file)}” holds no certificate that can be read. {cure}") from error
+        raise LabError(
+            f"The ca_file “{shorten(ca_file)}” holds no certificate that can be read ({error}). Give the path of a PEM "
+            "file with the certificate of the server or of its authority."
+        ) from error
     return context
