@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rubriclab.data.limits import MAX_ID, MAX_RATING, MAX_ROWS
-from rubriclab.data.tables import Table
+from rubriclab.data.limits import MAX_ID, MAX_ROWS
+from rubriclab.data.tables import Table, number
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
@@ -48,7 +48,6 @@ NO_SCORE = re.compile(
 )
 TEXT_SIGNS = 15
 LOOKED_AT = 2_000
-NUMBER = re.compile(r"[+-]?(\d{1,15}([.,]\d{0,15})?|[.,]\d{1,15})")
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def _first_cells(table: Table, column: str) -> list[str]:
 
 def _numeric(cells: Sequence[str]) -> bool:
     given = [cell for cell in cells if cell]
-    return bool(given) and sum(NUMBER.fullmatch(cell) is not None for cell in given) >= 0.9 * len(given)
+    return bool(given) and sum(number(cell) is not None for cell in given) >= 0.9 * len(given)
 
 
 def _repeats(table: Table, column: str, names: Mapping[str, str]) -> bool:
@@ -155,12 +154,15 @@ def _scale(rubric: Rubric | None) -> tuple[float, ...]:
 
 def _whole_within(cells: Sequence[str], scale: tuple[float, ...]) -> bool:
     """Whole numbers within the scale, at least two of them, and no running number."""
-    given = [cell for cell in cells if cell]
-    if not _numeric(given) or not all(NUMBER.fullmatch(cell) for cell in given):
-        return False
-    values = [float(cell.replace(",", ".")) for cell in given]
-    counted = len(values) > 2 and values == [values[0] + k for k in range(len(values))]
-    return not counted and len(set(values)) > 1 and all(v == int(v) and scale[0] <= v <= scale[-1] for v in values)
+    values = [number(cell) for cell in cells if cell]
+    whole = [value for value in values if value is not None and value == int(value)]
+    counted = len(whole) > 2 and whole == [whole[0] + k for k in range(len(whole))]
+    return (
+        len({*whole}) > 1
+        and len(whole) == len(values)
+        and not counted
+        and scale[0] <= min(whole) <= max(whole) <= scale[-1]
+    )
 
 
 ROLES = (*NAMES, "human")
@@ -209,23 +211,17 @@ def _checked(table: Table, columns: Columns) -> dict[str, str | list[str]]:
         if role not in ROLES:
             raise LabError(f"columns: “{shorten(role)}” is no role of a column; expected one of {', '.join(ROLES)}.")
         for column in [value] if isinstance(value, str) else value:
-            if column and column not in table.columns:
-                table.column(column)
+            if column:
+                table.require(column)
         if value:
             known[role] = value if isinstance(value, str) else [*value]
         if role != "human" and not isinstance(value, str):
             raise LabError(f"columns: {role} is {list(value)}; expected the name of one column.")
     if "response" not in known:
-        raise LabError(
-            f"“{shorten(table.name)}”: which column has the answers to score? Choose one of {_listed(table)}."
-        )
+        raise LabError(f"“{shorten(table.name)}”: which column has the answers to score? Choose one of {table.listed}.")
     if "rater" in known and not isinstance(known.get("human"), str) and len(known.get("human", ())) != 1:
         raise LabError("With a column of raters, ratings stand in one column: choose exactly one human score.")
     return known
-
-
-def _listed(table: Table) -> str:
-    return ", ".join(f"“{shorten(column, 30)}”" for column in table.columns[:12])
 
 
 class _Rows:
@@ -261,14 +257,11 @@ class _Rows:
         }
 
     def rating(self, row: int, column: str, cell: str) -> float | None:
-        text = cell.strip()
-        if not text:
-            return None
-        value = float(text.replace(",", ".")) if NUMBER.fullmatch(text) else float("nan")
-        if not abs(value) <= MAX_RATING:
+        value = number(cell)
+        if value is None and cell.strip():
             raise LabError(
-                f"{self.table.where(row, column)}: “{shorten(text)}” is no score of a person; expected a number from -1e9 to "
-                "1e9. Leave the cell empty where there is none."
+                f"{self.table.where(row, column)}: “{shorten(cell)}” is no score of a person; expected a number from -1e9 "
+                "to 1e9. Leave the cell empty where there is none."
             )
         return value
 

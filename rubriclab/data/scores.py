@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from rubriclab.data.limits import MAX_ID, MAX_RATING
-from rubriclab.data.tables import Table
+from rubriclab.data.limits import MAX_ID
+from rubriclab.data.tables import Table, number
 from rubriclab.model import orders as designs
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS, Rubric
 from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
@@ -44,7 +44,6 @@ ALIASES = {
 MAX_SMALL = 32_767
 MAX_SCORE = 1_000_000
 MAX_SPAN = 100
-NUMBER = re.compile(r"[+-]?(\d{1,20}([.,]\d{0,30})?|[.,]\d{1,30})")
 Value = TypeVar("Value")
 
 
@@ -77,13 +76,12 @@ def read_judgments(
     kind = guess_kind(table, names) if kind is None else kind
     if kind not in REQUIRED:
         raise LabError(f"“{shorten(kind)}” is no kind of judgments; expected scores or criteria.")
-    missing = [role for role in REQUIRED[kind] if role not in names]
-    if missing:
-        known = ", ".join(f"“{shorten(column, 30)}”" for column in table.columns[:12])
-        raise LabError(
-            f"“{shorten(table.name)}” has no column {missing[0]}; judgments of {kind} need {', '.join(REQUIRED[kind])}. "
-            f"It has {known}. Name it, as {missing[0]}=THEIRS."
-        )
+    for role in REQUIRED[kind]:
+        if role not in names:
+            raise LabError(
+                f"“{shorten(table.name)}” has no column {role}; judgments of {kind} need {', '.join(REQUIRED[kind])}. "
+                f"It has {table.listed}. Name it, as {role}=THEIRS."
+            )
     return _Reader(table, kind, names, rubric).read(name or PurePath(table.name).stem or "Judgments")
 
 
@@ -98,11 +96,7 @@ def column_names(table: Table, kind: str | None, columns: Mapping[str, Any] | No
         if role not in known:
             raise LabError(f"“{shorten(role)}” is no column of judgments; known are {', '.join(sorted(known))}.")
         for column in [value] if isinstance(value, str) else value:
-            if column not in table.columns:
-                raise LabError(
-                    f"“{shorten(table.name)}” has no column “{shorten(column)}” for {role}; it has "
-                    f"{', '.join(shorten(column, 30) for column in table.columns[:12])}."
-                )
+            table.require(column, f" for {role}")
     by_name = {look_alike(column): column for column in table.columns}
     used = {value for value in given.values() if isinstance(value, str)}
     for role in sorted(known, key=[*REQUIRED["criteria"], "item_id", *OPTIONAL].index):
@@ -130,13 +124,7 @@ def guess_kind(table: Table, names: Mapping[str, Any]) -> Kind:
     if "ordering" not in names or "criterion" not in names:
         return "scores"
     first = next((text for text in table.coded(names["ordering"])[1] if text.strip()), "")
-    return "criteria" if "|" in first and any(_number(part) is None for part in first.split("|")) else "scores"
-
-
-def _number(text: str) -> float | None:
-    """A number with a point or a decimal comma; None for anything else, as nan, inf and 23 digits."""
-    text = text.strip()
-    return float(text.replace(",", ".")) if NUMBER.fullmatch(text) else None
+    return "criteria" if "|" in first and any(number(part) is None for part in first.split("|")) else "scores"
 
 
 class _Reader:
@@ -155,14 +143,13 @@ class _Reader:
             shown = self.parsed(
                 ordering, _names_shown, "two or more different criteria as shown, as Clarity|Depth|Tone"
             )
-        self.targets = self._targets(shown)
+        self.rank = self._ranks(shown)
         items, item, text = self._items(dataset)
         criterion = None if self.kind == "scores" else self.coded("criterion", required=True)
         score, position, slot = self._scores(ordering, shown, criterion)
         sets = pd.factorize(np.array(["|".join(map(str, sorted(line))) for line in shown], dtype=object))[0]
-        group = joint(judge.code, dataset.code, sets[ordering.code])[0]
-        strategy = self._strategies(group, ordering, shown, text if criterion else item)
-        condition, first = joint(group, strategy.code)
+        strategy = self.coded("strategy")
+        condition, first = joint(judge.code, dataset.code, sets[ordering.code], strategy.code)
         if len(first) > MAX_SMALL:
             raise LabError(
                 f"“{shorten(self.table.name)}” has {len(first):,} conditions (judge x data set x strategy); at most "
@@ -179,30 +166,31 @@ class _Reader:
         ).iloc[np.lexsort((slot, call, condition))].reset_index(drop=True)  # fmt: skip
         new = np.diff(frame["call"].to_numpy(), prepend=-1) != 0
         frame["call"] = np.cumsum(new) - 1
-        calls = frame[new]
-        drawn = _drawn(calls["condition"].to_numpy(), calls, len(first))
+        planned = np.bincount(frame["condition"][new], minlength=len(first)).tolist()
+        spans = self._spans(dataset, score)
+        subject = text if criterion else item  # what one order is about
         conditions = []
-        for code, row in enumerate(first.tolist()):
-            line, kind = shown[ordering.code[row]], strategy.texts[strategy.code[row]]
-            targets = tuple(part for part in self.targets if part in line)
-            scale = (
-                self._scale(targets, dataset, int(dataset.code[row]), score)
-                if targets
-                else tuple(map(float, sorted(line)))
-            )
+        rows = np.argsort(condition, kind="stable")
+        cuts = np.searchsorted(condition[rows], np.arange(len(first) + 1))
+        for code, (start, end) in enumerate(itertools.pairwise(cuts)):
+            row, own = first[code], rows[start:end]
+            line, name_of = shown[ordering.code[row]], strategy.texts[strategy.code[row]]
+            design, drawn = self._design(subject[own], ordering.code[own], shown, planned[code])
+            targets = self._sorted(line) if criterion else ()
+            scale = self._scale(targets, spans[dataset.code[row]]) if criterion else tuple(map(float, sorted(line)))
             conditions.append(
                 Condition(
-                    judge.texts[judge.code[row]], dataset.texts[dataset.code[row]], kind,
+                    judge.texts[judge.code[row]], dataset.texts[dataset.code[row]], name_of or design,
                     "criteria" if targets else "options", scale, targets, len(line),
-                    drawn=bool(drawn[code]) or kind.casefold() == "random",
+                    drawn=drawn or name_of.casefold() == "random",
                 )
             )  # fmt: skip
-        labels = [() if self.targets else tuple(f"{part:g}" for part in line) for line in shown]
+        labels = [() if criterion else tuple(f"{part:g}" for part in line) for line in shown]
         hashed = int(pd.util.hash_pandas_object(frame, index=False).to_numpy().sum(dtype=np.uint64))
         return JudgmentTable(
             run=digest(name, hashed, items["item_id"].tolist())[:12], name=name, conditions=tuple(conditions),
             items=items, orderings=tuple(map(Ordering, map(tuple, shown), labels)), rows=frame,
-            planned=tuple(np.bincount(calls["condition"], minlength=len(conditions)).tolist()),
+            planned=tuple(planned),
             made_with={"imported": self.table.name},
         )  # fmt: skip
 
@@ -260,8 +248,8 @@ class _Reader:
         }
         texts: dict[str, list[str | None]] = {}
         for role in ("block", "prompt", "candidate", "task", "response", "instruction"):
-            codes, distinct = self._of_items(role, item, len(first))
-            values = [distinct[code] or None for code in codes]
+            column = self.coded(role)
+            values = [[*column.texts, ""][code] or None for code in self._agreed(column, item, len(first))]
             (texts if role in ("response", "instruction") and role in self.names else columns)[role] = values
         if several and "block" not in self.names:
             columns["block"] = columns["item_id"]
@@ -289,12 +277,8 @@ class _Reader:
                     f"in {self.table.where(rows[0]).rpartition(', ')[2]}. Write them alike, or tell them apart."
                 )
 
-    def _of_items(self, role: str, item: np.ndarray, items: int) -> tuple[np.ndarray, list[str]]:
-        """(code of each item, texts): the cells of an item's rows agree or are empty. Raises LabError where they differ."""
-        column = self.coded(role)
-        return self._agreed(role, column, item, items), column.texts if column.blank >= 0 else [*column.texts, ""]
-
-    def _agreed(self, role: str, column: Coded, item: np.ndarray, items: int) -> np.ndarray:
+    def _agreed(self, column: Coded, item: np.ndarray, items: int) -> np.ndarray:
+        """Code of each item; its rows agree or are empty, as are items with a code beyond the texts. Raises LabError."""
         empty = column.blank if column.blank >= 0 else len(column.texts)
         given = np.flatnonzero(column.code != empty)
         code = np.full(items, empty, dtype=np.int64)
@@ -303,8 +287,8 @@ class _Reader:
         if odd.size:
             row = int(odd[0])
             raise LabError(
-                f"{self.where(row, role)}: “{shorten(column.texts[column.code[row]])}”, but an earlier row of the same "
-                f"item has “{shorten(column.texts[code[item[row]]])}”. Rows of one item have to agree."
+                f"{self.where(row, column.name)}: “{shorten(column.texts[column.code[row]])}”, but an earlier row of the "
+                f"same item has “{shorten(column.texts[code[item[row]]])}”. Rows of one item have to agree."
             )
         return code
 
@@ -315,98 +299,84 @@ class _Reader:
         for name in [human] if isinstance(human, str) else human:
             reader = _Reader(self.table, self.kind, {"human": name}, None)
             column = reader.coded("human")
-            codes = reader._agreed("human", column, item, items)
-            values = reader.parsed(
-                column,
-                lambda text: math.nan if not text else _rating(text),
-                "a number from -1e9 to 1e9; leave the cell empty where there is none",
-            )
-            for k, code in enumerate(codes.tolist()):
+            expected = "a number from -1e9 to 1e9; leave the cell empty where there is none"
+            values = reader.parsed(column, _number_or_blank, expected)
+            for k, code in enumerate(reader._agreed(column, item, items).tolist()):
                 if code < len(values) and not math.isnan(values[code]):
                     people[k][name] = values[code]
         return people
 
     # ---- scores and designs
 
-    def _scores(self, ordering: Coded, shown: Sequence[Sequence[Any]], criterion: Coded | None) -> tuple[Any, Any, Any]:
+    def _scores(self, ordering: Coded, shown: Sequence[Any], criterion: Coded | None) -> tuple[Any, Any, Any]:
         """(score of each row, NaN unparsed; the position from 1 of the score or criterion, 0 unparsed; its slot)."""
         column = self.coded("score")
-        values = self.parsed(
-            column,
-            lambda text: math.nan if not text else _rating(text),
-            "a score; leave the cell empty where none was read",
-        )
+        values = self.parsed(column, _number_or_blank, "a score; leave the cell empty where none was read")
         score = np.asarray(values, dtype=np.float64)[column.code]
-        wanted = column if criterion is None else criterion
-        names: list[Any] = values if criterion is None else criterion.texts
-        position_of = np.zeros((len(shown), len(names)), dtype=np.int64)
-        for row, line in enumerate(shown):
-            rank = {part: p + 1 for p, part in enumerate(line)}
-            position_of[row] = [rank.get(name, 0) for name in names]
-        position = position_of[ordering.code, wanted.code]
-        strange = np.flatnonzero((position == 0) & (~np.isnan(score) if criterion is None else True))
-        if strange.size:
-            row = int(strange[0])
-            more = f" ({strange.size - 1:,} more rows too)" if strange.size > 1 else ""
-            cure = (
-                "Give the score itself, not its position; leave it empty where none was read."
-                if criterion is None
-                else "Write it as the order does."
-            )
-            raise LabError(
-                f"{self.where(row, wanted.name)}: “{shorten(wanted.texts[wanted.code[row]])}” is not in the ordering "
-                f"“{shorten(ordering.texts[ordering.code[row]])}”{more}. {cure}"
-            )
-        if criterion is None:
-            return score, position, np.zeros(self.rows, dtype=np.int64)
-        return score, position, np.array([self.targets.index(name) for name in criterion.texts])[criterion.code]
+        wanted, names = (column, values) if criterion is None else (criterion, criterion.texts)
+        pair, first = joint(ordering.code, wanted.code)
+        positions, slots = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
+        for k, (order, code) in enumerate(zip(ordering.code[first], wanted.code[first], strict=True)):
+            line, name = shown[order], names[code]
+            if name in line:
+                positions[k] = line.index(name) + 1
+                slots[k] = 0 if criterion is None else self._sorted(line).index(name)
+            elif criterion is not None or not math.isnan(values[code]):
+                cure = (
+                    "Give the score itself, not its position; leave it empty where none was read."
+                    if criterion is None
+                    else "Write it as the order does."
+                )
+                raise LabError(
+                    f"{self.where(int(first[k]), wanted.name)}: “{shorten(wanted.texts[code])}” is not in the ordering "
+                    f"“{shorten(ordering.texts[order])}”. {cure}"
+                )
+        return score, positions[pair], slots[pair]
 
-    def _targets(self, shown: Sequence[Sequence[str]]) -> list[str]:
-        """Criteria in the rubric's order, else as they first come in the orders shown; none for score options."""
-        if self.kind == "scores":
-            return []
+    def _ranks(self, shown: Sequence[Sequence[Any]]) -> dict[Any, Any]:
+        """What options are sorted by: scores by their value, criteria as in the rubric, else as they first come."""
         seen = dict.fromkeys(name for line in shown for name in line)
+        if self.kind == "scores":
+            return {score: score for score in seen}
         rubric = [criterion.name for criterion in self.rubric.criteria] if self.rubric else []
-        return [*(name for name in rubric if name in seen), *(name for name in seen if name not in rubric)]
+        return {name: rank for rank, name in enumerate(dict.fromkeys([*rubric, *seen]))}
 
-    def _scale(self, targets: Sequence[str], dataset: Coded, code: int, score: Any) -> tuple[float, ...]:
-        """The rubric's scale; without one the whole numbers from 1 (or lower) to the greatest score of the data set."""
-        if self.rubric is not None and all(
-            any(name == criterion.name for criterion in self.rubric.criteria) for name in targets
-        ):
-            return tuple(sorted({float(part) for name in targets for part in self.rubric.criterion(name).scores}))
-        own = score[(dataset.code == code) & ~np.isnan(score)]
+    def _sorted(self, line: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(sorted(line, key=self.rank.__getitem__))
+
+    def _spans(self, dataset: Coded, score: np.ndarray) -> list[tuple[str, float, float]]:
+        """(name, lowest score, highest score) of each data set. Raises LabError for a criterion's score that is broken."""
         broken = np.flatnonzero(~np.isnan(score) & (score != np.round(score)))
-        if broken.size:
+        if broken.size and self.kind == "criteria":
             row = int(broken[0])
             raise LabError(
                 f"{self.where(row, 'score')}: {score[row]:g} is not a whole number, as scores of criteria are."
             )
-        if not own.size:
-            raise LabError(f"Data set “{shorten(dataset.texts[code])}”: no row has a score.")
-        low, high = min(int(own.min()), 1), int(own.max())
-        if high - low > MAX_SPAN:
-            raise LabError(
-                f"Data set “{shorten(dataset.texts[code])}”: scores from {low:,} to {high:,} are no rubric's scale."
-            )
-        return tuple(float(part) for part in range(low, max(high, low + 1) + 1))
+        by_set = pd.Series(score).groupby(dataset.code)
+        return list(zip(dataset.texts, by_set.min().tolist(), by_set.max().tolist(), strict=True))
 
-    def _strategies(self, group: np.ndarray, ordering: Coded, shown: Sequence[Any], asked: np.ndarray) -> Coded:
-        """As named, else recognised within judge, data set and scale where each text was asked in all the orders."""
-        named = self.coded("strategy")
-        if named.blank < 0:
-            return named
-        rows = np.argsort(group, kind="stable")
-        cuts = np.searchsorted(group[rows], np.arange(int(group.max(initial=0)) + 2))
-        names = []
-        for start, end in itertools.pairwise(cuts):
-            texts, orders = asked[rows[start:end]], ordering.code[rows[start:end]]
-            kinds = np.unique(orders)
-            whole = joint(texts, orders)[1].size == len(kinds) * np.unique(texts).size
-            names.append(recognised([shown[k] for k in kinds], self.targets) if whole else "custom")
-        distinct = list(dict.fromkeys([*named.texts, *names]))
-        own = np.array([distinct.index(name) for name in names])[group]
-        return Coded("strategy", np.where(named.code == named.blank, own, named.code), distinct)
+    def _scale(self, targets: Sequence[str], span: tuple[str, float, float]) -> tuple[float, ...]:
+        """The rubric's scale; without one the whole numbers from 1 (or lower) to the greatest score of the data set."""
+        if self.rubric is not None and {*targets} <= {criterion.name for criterion in self.rubric.criteria}:
+            return tuple(sorted({float(part) for name in targets for part in self.rubric.criterion(name).scores}))
+        name, low, high = span
+        if math.isnan(low):
+            raise LabError(f"Data set “{shorten(name)}”: no row has a score.")
+        low = min(low, 1.0)
+        if high - low > MAX_SPAN:
+            raise LabError(f"Data set “{shorten(name)}”: scores from {low:,g} to {high:,g} are no rubric's scale.")
+        return tuple(low + step for step in range(int(max(high - low, 1)) + 1))
+
+    def _design(self, subject: np.ndarray, order: np.ndarray, shown: Sequence[Any], calls: int) -> tuple[str, bool]:
+        """(the design, were orders drawn for each subject?) of a condition's rows.
+
+        A design asks every subject in all its orders. Drawn: at least twice as many orders in all as a subject has,
+        each asked once.
+        """
+        kinds, subjects, cells = np.unique(order), np.unique(subject).size, joint(subject, order)[1].size
+        lines = [shown[k] for k in kinds]
+        name = recognised(lines, self._sorted(lines[0])) if cells == kinds.size * subjects else "custom"
+        return name, bool(kinds.size > 1 and kinds.size * subjects >= 2 * cells and calls < 1.5 * cells)
 
     def _calls(
         self, condition: np.ndarray, item: np.ndarray, text: np.ndarray, ordering: Coded
@@ -423,21 +393,9 @@ class _Reader:
         return (repeat if given else again), joint(condition, text, ordering.code, repeat, again)[0]
 
 
-def _drawn(condition: np.ndarray, calls: pd.DataFrame, conditions: int) -> np.ndarray:
-    """Were orders drawn for each text: twice as many orders in all as a text has, each asked once? (conditions,)"""
-    # The first item of a call stands for its text.
-    asked, order = calls["item"].to_numpy(), calls["ordering"].to_numpy()
-    cells = np.bincount(condition[joint(condition, asked, order)[1]], minlength=conditions)
-    texts = np.bincount(condition[joint(condition, asked)[1]], minlength=conditions)
-    orders = np.bincount(condition[joint(condition, order)[1]], minlength=conditions)
-    once = np.bincount(condition, minlength=conditions) < 1.5 * cells
-    return (orders > 1) & (orders * texts >= 2 * cells) & once
-
-
-def recognised(shown: Sequence[tuple[Any, ...]], targets: Sequence[str] = ()) -> str:
-    """The design whose orders these are: fixed, descending, balanced, williams, all; else ``custom``."""
+def recognised(shown: Sequence[tuple[Any, ...]], options: tuple[Any, ...]) -> str:
+    """The design of ``options`` whose orders these are: fixed, descending, balanced, williams, all; else ``custom``."""
     lines = set(shown)
-    options = tuple(part for part in targets if part in shown[0]) or tuple(sorted(shown[0]))
     if lines == {options}:
         return "fixed"
     if lines == {options[::-1]}:
@@ -473,9 +431,8 @@ def rank_within(group: np.ndarray) -> np.ndarray:
 
 
 def _scores_shown(text: str) -> tuple[float | int, ...] | None:
-    parts = [part for part in re.split(r"[\s,;>|]+", text.strip("[]() ")) if part]
-    values = [_number(part) for part in parts]
-    if not MIN_OPTIONS <= len(parts) <= MAX_OPTIONS or len(set(values)) < len(values):
+    values = [number(part) for part in re.split(r"[\s,;>|]+", text.strip("[]() ,;>|"))]
+    if not MIN_OPTIONS <= len(values) <= MAX_OPTIONS or len(set(values)) < len(values):
         return None
     if any(value is None or abs(value) > MAX_SCORE for value in values):
         return None
@@ -487,11 +444,10 @@ def _names_shown(text: str) -> tuple[str, ...] | None:
     return names if len(names) > 1 and len(set(names)) == len(names) and all(names) else None
 
 
-def _rating(text: str) -> float | None:
-    value = _number(text)
-    return None if value is None or abs(value) > MAX_RATING else value
+def _number_or_blank(text: str) -> float | None:
+    return number(text) if text else math.nan
 
 
 def _repeat(text: str) -> int | None:
-    value = _number(text or "0")
+    value = number(text or "0")
     return int(value) if value is not None and value == int(value) and 0 <= value <= MAX_SMALL else None

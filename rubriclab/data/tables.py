@@ -11,6 +11,8 @@ import gzip
 import io
 import itertools
 import json
+import math
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +32,7 @@ from rubriclab.model.text import LabError, look_alike, shorten, storable
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx", ".xlsm")
+NUMBER = re.compile(r"[+-]?(\d{1,20}([.,]\d{0,30})?|[.,]\d{1,30})")
 SNIFFED_ROWS = 50
 CHUNK = 50_000
 OTHER_KINDS = {
@@ -73,10 +76,18 @@ class Table:
         codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
         return codes.indices.to_numpy(zero_copy_only=False), codes.dictionary.to_pylist()
 
+    @property
+    def listed(self) -> str:
+        """The first columns' names, for messages."""
+        return ", ".join(f"“{shorten(column, 30)}”" for column in self.columns[:12])
+
+    def require(self, column: str, purpose: str = "") -> None:
+        """Raises LabError for a column that is not there."""
+        if column not in self.columns:
+            raise LabError(f"“{shorten(self.name)}” has no column “{shorten(column)}”{purpose}; it has {self.listed}.")
+
     def _arrow(self, name: str) -> Any:
-        if name not in self.columns:
-            known = ", ".join(f"“{shorten(column, 30)}”" for column in self.columns[:12])
-            raise LabError(f"“{shorten(self.name)}” has no column “{shorten(name)}”; it has {known}.")
+        self.require(name)
         column = self.data.column(name)
         return column.cast(pa.large_string()) if pa.types.is_dictionary(column.type) else column
 
@@ -84,6 +95,13 @@ class Table:
         """Where a cell stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
         line = f"row {row + 1:,}" if self.first_line is None else f"line {row + self.first_line:,}"
         return f"“{shorten(self.name)}”, {line}" + (f", column “{shorten(column)}”" if column else "")
+
+
+def number(text: str) -> float | None:
+    """A number within ±1e9, with a point or a decimal comma; None for anything else, as nan, inf and 23 digits."""
+    text = text.strip()
+    value = float(text.replace(",", ".")) if NUMBER.fullmatch(text) else math.nan
+    return value if abs(value) <= limits.MAX_RATING else None
 
 
 class Rows(Sequence[list[str]]):
@@ -100,14 +118,10 @@ class Rows(Sequence[list[str]]):
     @overload
     def __getitem__(self, k: slice) -> list[list[str]]: ...
     def __getitem__(self, k: int | slice) -> list[str] | list[list[str]]:
-        if isinstance(k, int):
-            if not -len(self) <= k < len(self):
-                raise IndexError(k)
-            return self[k : k + 1 or None][0]
-        start, stop, step = k.indices(len(self))
-        part = self._data.slice(start, max(stop - start, 0))
-        cells = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in part.columns]
-        return [list(row) for row in zip(*cells, strict=True)][::step]
+        chosen = range(len(self))[k]  # an IndexError, a row or rows, as of a list
+        part = self._data.take([chosen] if isinstance(chosen, int) else list(chosen))
+        rows = [["" if cell is None else str(cell) for cell in row.values()] for row in part.to_pylist()]
+        return rows[0] if isinstance(chosen, int) else rows
 
 
 def read_table(source: str | Path | bytes, name: str = "", *, separator: str | None = None) -> Table:

@@ -144,11 +144,11 @@ def test_an_unknown_kind() -> None:
 
 def test_designs_are_recognised_by_their_orders() -> None:
     line = (1, 2, 3, 4)
-    assert recognised([line]) == "fixed"
-    assert recognised([line[::-1]]) == "descending"
-    assert recognised(balanced(line)) == "balanced"
-    assert recognised(williams(line)) == "williams"
-    assert recognised(balanced(line)[1:]) == "custom"
+    assert recognised([line], line) == "fixed"
+    assert recognised([line[::-1]], line) == "descending"
+    assert recognised(balanced(line), line) == "balanced"
+    assert recognised(williams(line), line) == "williams"
+    assert recognised(balanced(line)[1:], line) == "custom"
     assert recognised([("B", "A"), ("A", "B")], ("A", "B")) == "balanced"
 
 
