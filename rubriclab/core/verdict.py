@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
-from rubriclab.core.estimate import Estimate, ratio
+from rubriclab.core.estimate import Estimate, missing, ratio
 from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
 from rubriclab.core.intervals import FEW_MOVED, Reach
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, sum_by
+from rubriclab.stats.shift import OrderCells, over_texts, within_texts
 
 if TYPE_CHECKING:
     from rubriclab.core.arm import Arm
@@ -287,17 +288,15 @@ def _mean(table: Cells, span: float) -> Size:
     """
     estimates: dict[str, Estimate] = {}
     reach = span
+    scores = OrderCells(table.item, np.arange(len(table.item)), table.score)
     for name, contrast in table.contrasts.items():
         if table.one_order_an_item:
-            estimates[name] = _slope_over_items(table, contrast, span)
-            continue
-        bottom = table.by_item(np.square(contrast)) / table.orders / 2
-        held = bottom > FLAT
-        width = table.by_item(np.abs(contrast)) / table.orders
-        reach = max(reach, span * float((width[held] / bottom[held]).max()) / 2)
-        top = table.by_item(contrast * table.score) / table.orders
-        sums, weights = _unit_sums(table.unit[held], top[held, None], bottom[held, None])
-        estimates[name] = _estimate(sums[:, 0], weights[:, 0], reach)
+            estimates[name] = _slope_over_items(table, scores, contrast, span)
+        elif (parts := within_texts(scores, contrast, table.items, span)) is not None:
+            reach = max(reach, parts.reach)
+            held = parts.bottom > 0
+            sums, weights = _unit_sums(table.unit[held], parts.top[held, None], parts.bottom[held, None])
+            estimates[name] = _estimate(sums[:, 0], weights[:, 0], reach)
     if not estimates:
         return Size(why="no_contrast", reach=reach)
     estimates = {name: e for name, e in estimates.items() if e.units >= MIN_UNITS} or estimates
@@ -316,20 +315,15 @@ def _mean(table: Cells, span: float) -> Size:
     return Size(abs(estimates[larger].value), low, high, smallest_p, reach, span, few, more=more)
 
 
-def _slope_over_items(table: Cells, contrast: Floats, span: float) -> Estimate:
-    """One drawn order an item: twice the least-squares slope of the score on the contrast, with HC3 influence.
-
-    (MacKinnon and White 1985: residuals over one less their leverage.)
-    """
-    square, items = float(np.square(contrast).sum()), table.items
-    score = table.score - table.score.mean()
-    slope = float((contrast * score).sum()) / square
-    rest = (score - slope * contrast) / np.maximum(1 - 1 / items - np.square(contrast) / square, FLAT)
-    influence, _ = _unit_sums(table.unit, (2 * contrast * rest / square)[:, None], np.ones((items, 1)))
-    units = len(influence)
-    moves = influence[:, 0] * units
-    rule = Reach(span * float(np.abs(contrast).max()) * items / square, moves)
-    return Estimate(2 * slope, moves - moves.mean(), np.arange(units), rule)
+def _slope_over_items(table: Cells, scores: OrderCells, contrast: Floats, span: float) -> Estimate:
+    """One drawn order an item: items are held against each other, by HC3."""
+    fitted = over_texts(scores, contrast, span)
+    if fitted is None:
+        return missing("no_contrast")
+    slope, influence, reach = fitted
+    sums, _ = _unit_sums(table.unit, influence[:, None], np.ones((table.items, 1)))
+    moves = sums[:, 0] * len(sums)
+    return Estimate(slope, moves - moves.mean(), np.arange(len(sums)), Reach(reach, moves))
 
 
 def _single(table: Cells, p: float) -> Size:

@@ -24,11 +24,10 @@ _FLAT = 1e-9
 
 # ------------------------------------------------------------------------------------------------------ contrasts
 class OrderCells(NamedTuple):
-    """Each text in each order that it was judged in, (cells,) each: ``text``, ``order``, ``calls``, ``mean`` score."""
+    """Each text in each order that it was judged in, (cells,) each: ``text``, ``order``, ``mean`` score."""
 
     text: Ints
     order: Ints
-    calls: Floats
     mean: Floats
 
 
@@ -43,9 +42,7 @@ def order_cells(text: Ints, order: Ints, value: Floats, orders: int) -> OrderCel
         cell, calls = rank[key], counted[present]
     else:
         present, cell, calls = np.unique(key, return_inverse=True, return_counts=True)
-    return OrderCells(
-        present // orders, present % orders, calls.astype(np.float64), np.bincount(cell, value, len(present)) / calls
-    )
+    return OrderCells(present // orders, present % orders, np.bincount(cell, value, len(present)) / calls)
 
 
 class Contrast(NamedTuple):

@@ -180,7 +180,7 @@ def _call_rows(run: int, first: int, batch: Sequence[Judgment], final: list[bool
     rows = []
     for k, judgment in enumerate(batch):
         reply = judgment.reply
-        row = {name: storable(getattr(reply, name) or "") for name in REPLY_TEXTS}
+        row: dict[str, Any] = {name: storable(getattr(reply, name) or "") for name in REPLY_TEXTS}
         row |= {name: _count(getattr(reply, name)) for name in REPLY_COUNTS}
         rows.append(
             row
