@@ -24,6 +24,7 @@ from rubriclab.core.intervals import FEW_MOVED, Reach
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, sum_by
 from rubriclab.stats.shift import OrderCells, over_texts, within_texts
+from rubriclab.stats.tests import holm
 
 if TYPE_CHECKING:
     from rubriclab.core.arm import Arm
@@ -112,7 +113,9 @@ def decide(
     blocked = "unfinished" if not finished else "unparsed_by_order" if unparsed_p <= ALPHA else ""
     rejected: set[str] = set()
     if passed.p <= ALPHA and not blocked:
-        rejected = {"single"} | holm({name: sizes[name].p for name in ("positions", "mean")})
+        means = ("positions", "mean")
+        adjusted = holm(np.array([sizes[name].p for name in means]))
+        rejected = {"single", *(name for name, p in zip(means, adjusted, strict=True) if p <= ALPHA)}
     few_deals = passed.deals > 1 and passed.least > ALPHA
     answered = {
         name: _answer(name, size, name in rejected, limits[name], units, blocked=blocked, few_deals=few_deals)
@@ -128,17 +131,6 @@ def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
     if (table.shown == table.shown[0]).all():
         return "no_orders"
     return "" if usable.any() else "no_two_orders"
-
-
-def holm(p: dict[str, float]) -> set[str]:
-    """Which of the hypotheses are rejected at 5 % (Holm 1979); one without a p is none."""
-    ranked = sorted((value, name) for name, value in p.items() if np.isfinite(value))
-    rejected: set[str] = set()
-    for k, (value, name) in enumerate(ranked):
-        if value > ALPHA / (len(ranked) - k):
-            break
-        rejected.add(name)
-    return rejected
 
 
 def _answer(

@@ -19,8 +19,9 @@ from scipy import special, stats
 
 from rubriclab.core import gate as gates
 from rubriclab.core.answers import Answers, Cells, cells
-from rubriclab.core.verdict import Verdicts, decide, holm, lean_test
+from rubriclab.core.verdict import Verdicts, decide, lean_test
 from rubriclab.model.study import Smallest
+from rubriclab.stats.tests import holm
 from tests.core.kit import choices
 
 MEASURED = """
@@ -228,8 +229,8 @@ def between_orders(studies: int) -> None:
             count += (
                 two <= 0.05,
                 three <= 0.05,
-                two <= 0.05 and "mean" in holm({"positions": p1, "mean": p2}),
-                three <= 0.05 and "mean" in holm({"positions": p1, "mean": p3}),
+                two <= 0.05 and holm(np.array([p1, p2]))[1] <= 0.05,
+                three <= 0.05 and holm(np.array([p1, p3]))[1] <= 0.05,
             )
         print(f"{kind} {size}, {items} items, {design:<12}".ljust(36), np.round(count / studies, 3), flush=True)
 

@@ -10,7 +10,7 @@ import pytest
 from rubriclab.core import gate as gates
 from rubriclab.core.answers import Answers, cells, is_full, line, turn
 from rubriclab.core.topic import REASONS
-from rubriclab.core.verdict import QUESTIONS, decide, holm
+from rubriclab.core.verdict import QUESTIONS, decide
 from rubriclab.model.orders import balanced
 from rubriclab.model.study import Smallest
 from tests.core.kit import choices
@@ -151,12 +151,6 @@ def test_directions() -> None:
     assert turn(np.array([[0, 1, 2, 3], [0, 2, 1, 3]])).tolist() == [1, 0]
     assert is_full(B5)
     assert not is_full(B5[:6])
-
-
-def test_holm_over_what_has_a_p() -> None:
-    assert holm({"a": 0.02, "b": 0.05}) == {"a", "b"}
-    assert holm({"a": 0.03, "b": 0.04}) == set()
-    assert holm({"a": 0.05, "b": float("nan")}) == {"a"}
 
 
 def test_criteria_in_one_call() -> None:
