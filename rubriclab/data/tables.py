@@ -14,7 +14,7 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -28,11 +28,13 @@ from rubriclab.data import limits
 from rubriclab.data.limits import MB
 from rubriclab.data.outfiles import SHIELDED, read_shielded
 from rubriclab.data.worker import WORKER
-from rubriclab.model.text import LabError, look_alike, shorten, storable
+from rubriclab.model.text import LabError, count, look_alike, shorten, storable
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx", ".xlsm")
 NUMBER = re.compile(r"[+-]?(\d{1,20}([.,]\d{0,30})?|[.,]\d{1,30})")
+SHEET_ROWS = 2**20
+"""What Excel itself can hold; a row may claim any number."""
 SNIFFED_ROWS = 50
 CHUNK = 50_000
 OTHER_KINDS = {
@@ -124,7 +126,7 @@ class Rows(Sequence[list[str]]):
         return rows[0] if isinstance(chosen, int) else rows
 
 
-def read_table(source: str | Path | bytes, name: str = "", *, separator: str | None = None) -> Table:
+def read_table(source: str | Path | bytes, name: str = "") -> Table:
     """The table in a file or in the bytes of one; the ending of ``name`` says how it is read.
 
     Raises LabError naming file, line, value and cure; nothing is padded, dropped or renamed.
@@ -133,7 +135,7 @@ def read_table(source: str | Path | bytes, name: str = "", *, separator: str | N
     with tempfile.TemporaryDirectory(prefix="rubriclab-", ignore_cleanup_errors=True) as folder:
         file = as_file(source, name, Path(folder))
         result = Path(folder, "result.arrow")
-        about = WORKER.run("table", file, name, separator=separator, result=str(result))
+        about = WORKER.run("table", file, name, result=str(result))
         with pa.OSFile(str(result)) as arrow, pa.ipc.open_stream(arrow) as reader:
             data = reader.read_all()
     return Table(name, data, about["note"], about["separator"], about["first_line"])
@@ -161,7 +163,7 @@ def table_of_frame(frame: pd.DataFrame, name: str = "frame") -> Table:
 # ---- in the worker
 
 
-def table_task(file: str, name: str, separator: str | None, result: str) -> dict[str, Any]:
+def table_task(file: str, name: str, result: str) -> dict[str, Any]:
     """Reads ``file`` and writes Arrow to ``result``; returns note, separator and first_line."""
     plain, path = name, Path(file)
     if name.lower().endswith(".gz"):
@@ -175,7 +177,7 @@ def table_task(file: str, name: str, separator: str | None, result: str) -> dict
         text, note = _text_of(path.read_bytes(), name)
         table = _json(text, name, ending == ".json", note)
     elif ending in (".csv", ".tsv", ".txt"):
-        table = delimited(path.read_bytes(), name, separator or ("\t" if ending == ".tsv" else None))
+        table = delimited(path.read_bytes(), name, "\t" if ending == ".tsv" else None)
     else:
         raise LabError(
             f"“{shorten(name)}” ends in “{shorten(ending)}”, which is no known kind of table. Use one of "
@@ -183,6 +185,13 @@ def table_task(file: str, name: str, separator: str | None, result: str) -> dict
         )
     if not table.data.num_rows:
         raise LabError(f"“{shorten(name)}” has a header but no rows. Check the export.")
+    for column in table.columns:
+        longest = compute.max(compute.binary_length(table.data.column(column))).as_py() or 0
+        if longest > limits.MAX_CELL:
+            raise LabError(
+                f"“{shorten(name)}”, column “{shorten(column)}”: a cell of {longest / MB:,.0f} MB; at most "
+                f"{limits.MAX_CELL // MB} MB are read. Shorten it."
+            )
     with pa.OSFile(result, "wb") as sink, pa.ipc.new_stream(sink, table.data.schema) as writer:
         writer.write_table(table.data)
     return {"note": table.note, "separator": table.separator, "first_line": table.first_line}
@@ -260,8 +269,8 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
         raise LabError(f"“{shorten(name)}” is empty: it has no header and no rows. Check the export.")
     if "\n" not in text:
         text = text.replace("\r", "\n")  # line ends of old Macs
-    csv.field_size_limit(50 * MB)
-    used = separator or _sniffed(text, name)
+    csv.field_size_limit(limits.MAX_CELL)
+    used = separator or _sniffed(text)
     try:
         data, width = _columns_of(text, name, used)
     except csv.Error:
@@ -270,14 +279,14 @@ def delimited(content: bytes, name: str, separator: str | None = None) -> Table:
     shielded, data = _unshielded(data)
     notes = [note]
     if shielded:
-        notes.append(f"The apostrophe before {shielded:,} cells that look like formulas was taken off.")
+        notes.append(f"The apostrophe that kept a spreadsheet from computing was taken off {count(shielded, 'cell')}.")
     if width == 1:
         notes.append("The file has one column. Is it separated by another sign than a comma?")
     lines = text.count("\n", 0, len(text.rstrip("\r\n"))) + 1
     return Table(name, data, " ".join(filter(None, notes)), used, 2 if lines == data.num_rows + 1 else None)
 
 
-def _sniffed(text: str, name: str) -> str:
+def _sniffed(text: str) -> str:
     """The separator that cuts the first rows into the same number of cells, the widest; a comma where none does."""
     lines = text[:MB].splitlines(keepends=True)[: SNIFFED_ROWS * 4]
     best, rank = ",", (0.0, 0)
@@ -291,13 +300,6 @@ def _sniffed(text: str, name: str) -> str:
         if widths and widths[0] > 1:
             score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
             best, rank = (separator, score) if score > rank else (best, rank)
-    if rank[1] < 2:
-        heads = [line for line in lines if line.strip()][:SNIFFED_ROWS]
-        for sign in "^~:#":
-            if len(heads) > 1 and len({line.count(sign) for line in heads}) == 1 and sign in heads[0]:
-                raise LabError(
-                    f"“{shorten(name)}” looks separated by “{sign}”. Save it with commas, semicolons or tabs."
-                )
     return best
 
 
@@ -367,93 +369,83 @@ def _unshielded(data: pa.Table) -> tuple[int, pa.Table]:
 # ---- JSON
 
 
-def json_value(text: str, name: str) -> Any:
+def json_value(text: str, name: str, line: int = 0) -> Any:
     """The value of a JSON text: no key twice, no NaN, at most 300 digits a number, 64 levels and 20 million values.
 
-    Raises LabError naming line and column where the text is no JSON.
+    Raises LabError naming the line (``line`` where the text is one of a file) and the column where it is no JSON.
     """
+    where = f"“{shorten(name)}”" + (f", line {line:,}" if line else "")
     brackets = text.count("[") + text.count("{")
     if brackets + text.count(",") > limits.MAX_CELLS:
-        raise LabError(f"“{shorten(name)}” holds more than {limits.MAX_CELLS:,} values; that many are read. Split it.")
+        raise LabError(f"{where}: more than {limits.MAX_CELLS:,} values; that many are read. Split it.")
 
     def pairs(given: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(given)
         if len(value) < len(given):
-            keys = [key for key, _ in given]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise LabError(
-                f"“{shorten(name)}”: the key “{shorten(twice)}” stands twice in one object. Keep one of them."
-            )
+            keys = sorted(key for key, _ in given)
+            twice = next(key for key, following in itertools.pairwise(keys) if key == following)
+            raise LabError(f"{where}: the key “{shorten(twice)}” stands twice in one object. Keep one of them.")
         return value
 
     def constant(word: str) -> Any:
-        raise LabError(f"“{shorten(name)}” holds {word}, which is no number. Leave the cell out, or write null.")
+        raise LabError(f"{where}: {word} is no number. Leave the cell out, or write null.")
 
-    def whole(digits: str) -> int:
-        if len(digits) > limits.MAX_DIGITS:
+    def finite(digits: str) -> float | int:
+        kind = int if digits.lstrip("-").isdigit() else float
+        value = kind(digits) if len(digits) <= limits.MAX_DIGITS else math.inf
+        if abs(value) == math.inf:
             raise LabError(
-                f"“{shorten(name)}” has a number of {len(digits):,} digits ({digits[:12]}…); {limits.MAX_DIGITS} are "
-                "read. Put it in quotes if it is an id."
+                f"{where}: {shorten(digits, 20)} ({len(digits):,} digits) is beyond what is read, {limits.MAX_DIGITS} "
+                "digits and 1e308. Put it in quotes if it is an id."
             )
-        return int(digits)
+        return value
 
+    deep = LabError(f"{where}: nested deeper than {limits.MAX_DEPTH} levels; that many are read. Flatten it.")
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=whole)
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=finite, parse_float=finite)
     except json.JSONDecodeError as fault:
-        where = f"line {fault.lineno:,}, column {fault.colno:,}"
-        raise LabError(f"“{shorten(name)}”, {where}: not JSON ({fault.msg}). Check the export.") from None
+        found = f"column {fault.colno:,}" if line else f"line {fault.lineno:,}, column {fault.colno:,}"
+        raise LabError(f"{where}, {found}: not JSON ({fault.msg}). Check the export.") from None
     except RecursionError:
-        raise LabError(f"“{shorten(name)}” is nested deeper than {limits.MAX_DEPTH} levels. Flatten it.") from None
-    if brackets > limits.MAX_DEPTH:
-        refuse_depth(value, name)
-    return value
-
-
-def refuse_depth(value: Any, name: str) -> None:
-    """Raises LabError where lists and objects stand in each other beyond 64 levels."""
-    level = [value]
+        raise deep from None
+    level = [value] if brackets > limits.MAX_DEPTH else []
     for _ in range(limits.MAX_DEPTH + 1):
-        level = [
-            part
-            for outer in level
-            if isinstance(outer, dict | list)
-            for part in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(part, dict | list)
-        ]
-        if not level:
-            return
-    raise LabError(
-        f"“{shorten(name)}” is nested deeper than {limits.MAX_DEPTH} levels; that many are read. Flatten it."
-    )
+        inner = [part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)]
+        level = [part for part in inner if isinstance(part, dict | list)]
+    if level:
+        raise deep
+    return value
 
 
 def _json(text: str, name: str, whole: bool, note: str) -> Table:
     """A list of records, ``{"data": [...]}``, or a record a line."""
     heads = [line.strip() for line in text[:MB].split("\n") if line.strip()][:2]
     by_line = len(heads) == 2 and all(line.startswith("{") and line.endswith("}") for line in heads)
+    numbers: list[int] = []
     if whole and not by_line:
         value = json_value(text, name)
         if isinstance(value, dict) and isinstance(value.get("data"), list):
             value = value["data"]
-        places: Callable[[int], str] = lambda k: f"record {k + 1:,}"  # noqa: E731
     else:
-        lines = [(k, line) for k, line in enumerate(text.split("\n"), 1) if line.strip()]
-        value = [json_value(line, f"{name}, line {number:,}") for number, line in lines]
-        places = lambda k: f"line {lines[k][0]:,}"  # noqa: E731
+        lines = text.split("\n")
+        numbers = [k for k, line in enumerate(lines, 1) if line.strip()]
+        value = [json_value(lines[k - 1], name, k) for k in numbers]
     if not isinstance(value, list):
         raise LabError(f"“{shorten(name)}” holds a JSON {_kind(value)}; expected a list of records.")
     columns: dict[str, None] = {}
     for k, record in enumerate(value):
         if not isinstance(record, dict):
-            raise LabError(f"“{shorten(name)}”, {places(k)}: a JSON {_kind(record)}; expected an object of columns.")
+            where = f"line {numbers[k]:,}" if numbers else f"record {k + 1:,}"
+            raise LabError(f"“{shorten(name)}”, {where}: a JSON {_kind(record)}; expected an object of columns.")
         columns |= dict.fromkeys(record)
         if len(columns) > limits.MAX_COLUMNS:
             break
     names = checked_names(name, list(columns))
+    if value and not names:
+        raise LabError(f"“{shorten(name)}”: its {len(value):,} records are empty. Check the export.")
     _refuse_amount(name, len(value), len(names))
     cells = [_array(_text(record.get(column)) for record in value) for column in columns]
-    data = pa.Table.from_arrays(cells, names=names) if value else pa.table({})
-    return Table(name, data, note)
+    return Table(name, pa.Table.from_arrays(cells, names=names), note)
 
 
 def _kind(value: Any) -> str:
@@ -486,38 +478,34 @@ def parquet_table(path: Path, name: str, *, texts: bool = False) -> pa.Table:
     """
     import duckdb
 
-    db = duckdb.connect(":memory:", config={"memory_limit": "500MB", "threads": 1, "temp_directory": ""})
+    large = LabError(f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it.")
     try:
-        db.execute(f"""SET allowed_paths = [{_quoted(str(path), "'")}]""")
-        db.execute("SET enable_external_access = false")
-        file = db.read_parquet(str(path))
-        names = checked_names(name, file.columns)
-        ((rows,),) = file.aggregate("count(*)").fetchall()
-        _refuse_amount(name, rows, len(names))
-        quoted = [_quoted(column, '"') for column in file.columns]
-        if texts:
-            quoted = [
-                f"decode({column})" if str(kind) == "BLOB" else f"{column}::VARCHAR"
-                for column, kind in zip(quoted, file.types, strict=True)
-            ]
-        batches, size = [], 0
-        for batch in file.project(", ".join(quoted)).to_arrow_reader(10_000):
-            size += batch.nbytes
-            if size > limits.MAX_UNPACKED:
-                raise LabError(
-                    f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB; that much is read. Split it."
-                )
-            batches.append(batch.rename_columns(names))
-        return pa.Table.from_batches(batches) if batches else pa.table({column: [] for column in names})
+        with duckdb.connect(":memory:", config={"memory_limit": "500MB", "threads": 1, "temp_directory": ""}) as db:
+            db.execute(f"""SET allowed_paths = [{_quoted(str(path), "'")}]""")
+            db.execute("SET enable_external_access = false")
+            file = db.read_parquet(str(path))
+            names = checked_names(name, file.columns)
+            _refuse_amount(name, file.aggregate("count(*)").fetchall()[0][0], len(names))
+            columns = [(_quoted(column, '"'), str(kind)) for column, kind in zip(file.columns, file.types, strict=True)]
+            # A text that many rows share is kept once in the file and spelled out for each row in what is read.
+            lengths = [f"sum(strlen({column}))" for column, kind in columns if kind == "VARCHAR"]
+            if lengths and sum(filter(None, file.aggregate(", ".join(lengths)).fetchall()[0])) > limits.MAX_UNPACKED:
+                raise large
+            if texts:
+                casts = [f"decode({column})" if kind == "BLOB" else f"{column}::VARCHAR" for column, kind in columns]
+                file = file.project(", ".join(casts))
+            batches, size = [], 0
+            for batch in file.to_arrow_reader(10_000):
+                size += batch.nbytes
+                if size > limits.MAX_UNPACKED:
+                    raise large
+                batches.append(batch.rename_columns(names))
+            return pa.Table.from_batches(batches) if batches else pa.table({column: [] for column in names})
     except (duckdb.Error, OSError) as fault:
         if "Out of Memory" in str(fault):
-            raise LabError(
-                f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB. Split it."
-            ) from None
-        words = shorten(str(fault).splitlines()[0], 160)
+            raise large from None
+        words = shorten(str(fault).splitlines()[0].replace(str(path), name).rstrip(". "), 160)
         raise LabError(f"“{shorten(name)}” is not a Parquet file that can be read: {words}. Write it again.") from None
-    finally:
-        db.close()
 
 
 def _quoted(text: str, sign: str) -> str:
@@ -540,10 +528,8 @@ def _excel(path: Path, name: str) -> Table:
 
     try:
         with zipfile.ZipFile(path) as book:
-            if sum(part.file_size for part in book.infolist()) > 2 * limits.MAX_FILE:
-                raise LabError(
-                    f"“{shorten(name)}” unpacks to more than {2 * limits.MAX_FILE // MB} MB. Save it as CSV."
-                )
+            if sum(part.file_size for part in book.infolist()) > limits.MAX_FILE:
+                raise LabError(f"“{shorten(name)}” unpacks to more than {limits.MAX_FILE // MB} MB. Save it as CSV.")
         # From bytes: the worker's file has no ending, which openpyxl asks for.
         sheets = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
         sheet = sheets.worksheets[0]
@@ -554,9 +540,10 @@ def _excel(path: Path, name: str) -> Table:
             last = next((k for k in range(len(row), 0, -1) if row[k - 1] is not None), 0)
             width = max(width, last)
             rows.append(list(row[:last]))
-            if width * len(rows) > limits.MAX_CELLS or width > limits.MAX_COLUMNS:
+            if width > limits.MAX_COLUMNS or max(width, 1) * len(rows) > limits.MAX_CELLS or len(rows) > SHEET_ROWS:
                 raise LabError(
-                    f"“{shorten(name)}” spreads over {width:,} columns and more rows than are read. Save as CSV."
+                    f"“{shorten(name)}” spreads over {width:,} columns and {len(rows):,} rows or more, which is beyond "
+                    "what is read of a sheet. Save it as CSV."
                 )
     except LabError:
         raise

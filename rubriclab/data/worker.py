@@ -112,7 +112,8 @@ def serve() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (WORKER_MEMORY, WORKER_MEMORY))
     gc.disable()  # millions of cells make no circles; looking for them takes longer than reading
-    answers, sys.stdout = sys.stdout, sys.stderr  # nothing but answers goes to the parent
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # nothing but answers goes to the parent, whatever a library prints (DuckDB draws a progress bar)
     print(file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
