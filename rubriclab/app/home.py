@@ -97,7 +97,7 @@ def _finished(info: RunInfo, caption: str) -> None:
 
     st.caption(caption)
     findings = state.findings(info.id)
-    facts = facts_of(findings, findings.conditions[0].judge)
+    facts = facts_of(findings)
     said = judged(findings, facts)
     simulated = " :gray-badge[simulated]" if said.simulated else ""
     st.subheader(f"{safe(said.headline)}{simulated}", anchor=False)

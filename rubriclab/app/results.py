@@ -20,7 +20,7 @@ from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.pictures import generic, row_forest, score_cells, score_slopes, share_bars, target_cells
 from rubriclab.sinks.report import method_lines
 from rubriclab.sinks.table import latex_table, paper_table, spoken
-from rubriclab.sinks.text import NBSP
+from rubriclab.sinks.text import MINUS, NBSP
 
 if TYPE_CHECKING:
     from rubriclab.store.store import RunInfo
@@ -128,7 +128,8 @@ def _header(info: RunInfo) -> Chosen:
             strategy = st.container()
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
-            facts = facts_of(findings, judge, dataset)
+            asked = [code for code, c in enumerate(findings.conditions) if (c.judge, c.dataset) == (judge, dataset)]
+            facts = facts_of(findings, asked[0])
     setting = findings.conditions[facts.condition].setting
     codes = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == setting}
     condition = facts.condition
@@ -300,7 +301,7 @@ def _criteria_in_turn(chosen: Chosen) -> None:
     rows = chosen.findings.select("first_minus_last", condition=chosen.condition)
     mean = chosen.facts.questions.get("mean")
     forest = row_forest(
-        rows, "Points, listed first - listed last", mean.smallest if mean else float("nan"), by="target"
+        rows, f"Points, listed first {MINUS} listed last", mean.smallest if mean else float("nan"), by="target"
     )
     if forest is not None:
         st.markdown("**First against last, each criterion** · green: too small to matter")

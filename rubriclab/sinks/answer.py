@@ -7,26 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 from rubriclab.core.topic import REASONS, Findings
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.facts import (
-    EFFECT,
-    EQUIVALENT,
-    FEWEST_UNITS,
-    QUESTIONS,
-    UNDECIDED,
-    Facts,
-    Verdict,
-    every_facts,
-    facts_of,
-)
+from rubriclab.sinks.facts import EFFECT, EQUIVALENT, FEWEST_UNITS, QUESTIONS, UNDECIDED, Facts, Verdict, every_facts
 from rubriclab.sinks.text import NBSP, beside, ends, number
-
-__all__ = ["BADGES", "TITLES", "Answer", "Question", "answer", "answers", "compose", "facts_of", "judged"]
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
 TITLES = {
@@ -41,6 +28,8 @@ TITLES = {
         "single": "Does it change single scores, beyond noise?",
     },
 }
+SAID_BY_QUESTIONS = {"few_units": "too_few_units", "few_moved": "too_few_units", "single_order": "no_orders"}
+"""Cautions that say again what a question gives as its reason: kind -> reason."""
 
 
 @dataclass(frozen=True)
@@ -88,26 +77,24 @@ def answers(findings: Findings) -> list[Answer]:
     return [judged(findings, facts) for facts in every_facts(findings)]
 
 
-def answer(
-    findings: Findings, judge: str, dataset: str | None = None, variant: Mapping[str, Any] | None = None
-) -> Answer:
-    """What page, report and command line say of a judge. Raises LabError for a judge that the run does not have."""
-    return judged(findings, facts_of(findings, judge, dataset, variant))
-
-
 def judged(findings: Findings, facts: Facts) -> Answer:
-    """The answer of facts that were read before, with the cautions of their conditions."""
-    return compose(facts, _cautions(findings, facts))
+    """The answer of facts that were read before, with the cautions of the condition that the verdicts are about.
 
-
-def _cautions(findings: Findings, facts: Facts) -> tuple[str, ...]:
-    """The cautions of the condition that the verdicts are about, each sentence once."""
-    mine = [
-        re.sub(r"(?<=\d)%", f"{NBSP}%", caution.sentence)
+    What a question gives as its reason is no caution beside it.
+    """
+    whys = {verdict.why for verdict in facts.questions.values()}
+    cautions = [
+        _mended(caution.sentence)
         for caution in findings.cautions
-        if caution.condition in (-1, facts.condition)
+        if caution.condition in (-1, facts.condition) and SAID_BY_QUESTIONS.get(caution.kind) not in whys
     ]
-    return tuple(dict.fromkeys(mine))
+    return compose(facts, tuple(dict.fromkeys(cautions)))
+
+
+def _mended(sentence: str) -> str:
+    """A caution with “1 item” for “1 items” and a no-break space before %."""
+    singular = re.sub(r"\b1 ((?:independent )?(?:item|unit|judgment|instruction))s\b", r"1 \1", sentence)
+    return re.sub(r"(?<=\d)%", f"{NBSP}%", singular)
 
 
 def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
@@ -117,22 +104,21 @@ def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
         line = f"0 of {count(facts.asked, 'reply', 'replies')} could be parsed. The replies stand in Judgments."
         headline = f"No score of {judge} could be read"
         return Answer(judge, facts.condition, headline, line, cautions=cautions, simulated=facts.simulated)
-    position, line, strong = _line(facts)
+    line, strong = _line(facts)
     seen = Answer(judge, facts.condition, "", line, strong, cautions=cautions, simulated=facts.simulated)
-    if not facts.finished or not facts.questions:
-        return replace(seen, headline=_so_far(facts, judge, position), early=_early(facts))
-    questions = tuple(_question(facts, key) for key in QUESTIONS if key in facts.questions)
-    headline = _headline(facts, judge)
-    return replace(seen, headline=headline, questions=questions, note=_note(facts), advice=_advice(facts))
+    if not facts.finished:
+        return replace(seen, headline=_so_far(facts, judge), early=_early(facts))
+    questions = tuple(_question(facts, key, verdict) for key, verdict in facts.questions.items())
+    return replace(
+        seen, headline=_headline(facts, judge), questions=questions, note=_note(facts), advice=_advice(facts)
+    )
 
 
 def _note(facts: Facts) -> str:
     """Behind the gate, the two orders that differ most: beside the questions, for no verdict speaks of them."""
-    if not facts.gate_open or facts.gap is None or facts.reorder != "options":
+    if not facts.gate_open or facts.gap is None or facts.reorder != "options" or facts.gap[1] <= 0:
         return ""
     value, low, high = facts.gap
-    if low <= 0:
-        return ""
     return f"Between the two orders that differ most, the mean differs by {_points(value)} ({ends(low, high, '.2f')})."
 
 
@@ -151,63 +137,54 @@ def _points(value: float) -> str:
     return f"{number(value, '.2f')}{NBSP}points"
 
 
-def _limit(value: float, unit: str) -> str:
-    """A smallest effect with its unit: “0.25 points”, “5 percentage points”, “5 in 100”."""
-    if unit == "points":
-        return _points(value)
-    return f"{number(100 * value, '.3g')}{NBSP}{unit}" if unit == "percentage points" else number(100 * value, ".3g")
+class Shown(NamedTuple):
+    """A verdict row as it is written: value, interval, upper end, smallest effect, unit; see ``_shown``."""
+
+    value: str
+    inside: str
+    upper: str
+    smallest: str
+    unit: str
 
 
-def _unit(facts: Facts, question: str) -> tuple[str, str, float]:
-    """(unit, format, factor from the row's number to the one shown) of a question's numbers."""
-    if question == "single":
-        return "in 100", ".0f", 100.0
-    if question == "positions" and facts.reorder == "options":
-        return "percentage points", ".0f", 100.0
-    return "points", ".2f", 1.0
-
-
-def _shown(facts: Facts, question: str) -> tuple[str, str, str, str]:
-    """(value, interval, high, smallest) of a verdict row, each rounded so that none crosses what decides it."""
+def _shown(facts: Facts, question: str) -> Shown:
+    """A verdict row's numbers, each rounded so that none crosses what decides it."""
     verdict = facts.questions[question]
-    unit, form, factor = _unit(facts, question)
+    unit, form, factor = "points", ".2f", 1.0
+    if question == "single":
+        unit, form, factor = "in 100", ".0f", 100.0
+    elif question == "positions" and facts.reorder == "options":
+        unit, form, factor = "percentage points", ".0f", 100.0
     limits = (0.0, verdict.smallest * factor)
     low, high = verdict.low * factor, verdict.high * factor
     inside = ends(low, high, form, limits=limits)
-    if inside and verdict.above_zero and not low:
-        inside = f"above 0, at most {beside(high, limits, form)}"
     upper = beside(high, limits, form) if math.isfinite(high) else ""
-    return number(verdict.value * factor, form), inside, upper, _limit(verdict.smallest, unit)
+    if inside and verdict.above_zero and not low:
+        inside = f"above 0, at most {upper}"
+    smallest = number(verdict.smallest * factor, ".2f" if unit == "points" else ".3g")
+    return Shown(number(verdict.value * factor, form), inside, upper, smallest, unit)
 
 
-def _line(facts: Facts) -> tuple[int, str, str]:
-    """(position, line below the headline, its bold part)."""
-    named = facts.is_(EFFECT, "positions") and facts.lead is not None
-    position = facts.lead if named and facts.lead is not None else facts.top
+def _line(facts: Facts) -> tuple[str, str]:
+    """(line below the headline, its bold part)."""
     calls = count(facts.calls, "call")
-    if not facts.shares:
-        return position, f"{calls} were parsed.", ""
+    if not facts.leans:
+        return f"{calls} were parsed.", ""
     if facts.reorder == "criteria":
-        return _line_of_criteria(facts, position, calls)
-    strong = _percent(facts.shares[position])
-    if facts.is_(EQUIVALENT, "positions"):
-        strong = _range(facts.shares)
-        each = _range(facts.expected)
-        without = f"each would get {each}" if " to " not in each else f"they would get {each}"
-        return position, f"Every position was chosen in {strong} of {calls}. Without position bias, {without}.", strong
-    even = _percent(facts.expected[position])
-    without = f". Without position bias it would be {even}." if named else f"; {even} would be even."
-    return position, f"It chose position {position + 1} in {strong} of {calls}{without}", strong
-
-
-def _line_of_criteria(facts: Facts, position: int, calls: str) -> tuple[int, str, str]:
-    if facts.is_(EQUIVALENT, "positions"):
         strong = f"{number(min(facts.leans), '+.2f')} to {number(max(facts.leans), '+.2f')}{NBSP}points"
-        return position, f"At each position, criteria score {strong} from their own mean, in {calls}.", strong
-    lean = facts.leans[position]
-    strong, way = _points(abs(lean)), "higher" if lean > 0 else "lower"
-    text = f"At position {position + 1}, criteria score {strong} {way} than their own mean, in {calls}."
-    return position, text, strong
+        return f"By position, criteria score {strong} off their own mean, in {calls}.", strong
+    if facts.is_(EQUIVALENT, "positions"):
+        strong, each = _range(facts.shares), _range(facts.expected)
+        without = f"each would get {each}" if " to " not in each else f"they would get {each}"
+        return f"Every position was chosen in {strong} of {calls}. Without position bias, {without}.", strong
+    named = facts.lead if facts.is_(EFFECT, "positions") else None
+    position = facts.top if named is None else named
+    strong, even = _percent(facts.shares[position]), facts.expected[position]
+    rest = "; in these orders that is also how often its score was given."
+    if math.isfinite(even):
+        rest = f"; {_percent(even)} would be even."
+        rest = rest if named is None else f". Without position bias it would be {_percent(even)}."
+    return f"It chose position {position + 1} in {strong} of {calls}{rest}", strong
 
 
 def _range(shares: tuple[float, ...]) -> str:
@@ -221,34 +198,33 @@ def _early(facts: Facts) -> str:
     return f"{what} {facts.asked:,} of {facts.planned:,} calls. No answer before the end."
 
 
-def _so_far(facts: Facts, judge: str, position: int) -> str:
+def _so_far(facts: Facts, judge: str) -> str:
     """The headline where there is no verdict: what was seen, without a word that judges it."""
     if facts.reorder == "criteria":
-        return f"{judge}: criteria at position {position + 1} differ most from their own mean so far"
-    share = _percent(facts.shares[position]) if facts.shares else "no"
-    return f"{judge} chose the option {_listed(position, len(facts.shares))} in {share} of calls so far"
+        return f"{judge}: criteria at position {facts.top + 1} differ most from their own mean so far"
+    share = _percent(facts.shares[facts.top]) if facts.shares else "no"
+    return f"{judge} chose the option {_listed(facts.top, len(facts.shares))} in {share} of calls so far"
 
 
 def _headline(facts: Facts, judge: str) -> str:
-    positions = facts.questions["positions"]
+    positions, criteria, lead = facts.questions["positions"], facts.reorder == "criteria", facts.lead
     n = len(facts.leans)
-    _, _, upper, _ = _shown(facts, "positions")
-    most = f"at most {upper}{NBSP}{_unit(facts, 'positions')[0]}"
+    shown = _shown(facts, "positions")
+    most = f"at most {shown.upper}{NBSP}{shown.unit}"
+    up = lead is not None and facts.leans[lead] > 0
     if positions.word == EFFECT:
-        if facts.lead is None:
-            return f"Some positions are favoured ({most}); which is not settled"
-        if facts.reorder == "criteria":
+        if lead is None:
+            return f"Some positions {'change scores' if criteria else 'are favoured'} ({most}); which is not settled"
+        if criteria:
             return f"Scores of {judge} depend on where a criterion is listed"
-        verb = "favours" if facts.leans[facts.lead] > 0 else "avoids"
-        return f"{judge} {verb} the option {_listed(facts.lead, n)}"
+        return f"{judge} {'favours' if up else 'avoids'} the option {_listed(lead, n)}"
     if positions.word == EQUIVALENT:
-        if positions.above_zero and facts.lead is not None:
-            way = "leans to" if facts.leans[facts.lead] > 0 else "leans away from"
-            return f"{judge} {way} position {facts.lead + 1}, less than matters ({most})"
-        if positions.above_zero:
+        if positions.above_zero and lead is None:
             return f"{judge} leans to some positions, less than matters ({most})"
+        if positions.above_zero and lead is not None:
+            return f"{judge} leans {'to' if up else 'away from'} position {lead + 1}, less than matters ({most})"
         nothing = f"{judge} favours no position"
-        if facts.reorder == "criteria":
+        if criteria:
             nothing = f"{judge}: no position raises or lowers the criteria taken together"
         if facts.is_(EFFECT, "mean") or facts.gap_matters:
             return f"{nothing}, but the order changes its mean score"
@@ -257,109 +233,100 @@ def _headline(facts: Facts, judge: str) -> str:
         return f"{judge}: reversing the list changes the mean score"
     if (facts.gate_open or facts.is_(EFFECT, "single")) and not facts.blocked:
         return f"{judge}: the order matters; how is not settled"
-    if facts.too_few and facts.reorder == "options" and facts.shares:
+    if facts.one_order:
+        return f"Undecided: {judge} did not judge an answer in two orders"
+    if facts.too_few and not criteria and facts.shares:
         share = _percent(facts.shares[facts.top])
         return f"{judge} chose the option {_listed(facts.top, n)} in {share} of {count(facts.calls, 'call')}"
     if facts.too_few:
         return f"Undecided: too few groups to judge {judge}"
-    if facts.reorder == "criteria":
-        return "Undecided: no position clearly raises or lowers scores"
-    return "Undecided: no position is clearly favoured"
+    return f"Undecided: no position {'clearly raises or lowers scores' if criteria else 'is clearly favoured'}"
 
 
-def _question(facts: Facts, question: str) -> Question:
-    verdict = facts.questions[question]
-    write = {"positions": _about_positions, "mean": _about_mean, "single": _about_single}[question]
-    return Question(BADGES[verdict.word], TITLES[facts.reorder][question], write(facts, verdict), verdict.word)
+def _question(facts: Facts, question: str, verdict: Verdict) -> Question:
+    shown = _shown(facts, question)
+    sentence = _undecided(facts, question, shown)
+    if verdict.word != UNDECIDED:
+        write = {"positions": _about_positions, "mean": _about_mean, "single": _about_single}[question]
+        sentence = write(facts, verdict, shown)
+    return Question(BADGES[verdict.word], TITLES[facts.reorder][question], sentence, verdict.word)
 
 
-def _undecided(facts: Facts, question: str) -> str:
+def _undecided(facts: Facts, question: str, shown: Shown) -> str:
     """“Up to {high} are possible; {s} would matter”, or why nothing can be said."""
-    verdict = facts.questions[question]
-    if verdict.why == "unparsed_by_order":
+    why = facts.questions[question].why
+    if why == "unparsed_by_order":
         return "Unparsed replies may go with the order, so nothing can be said."
-    if not math.isfinite(verdict.high):
-        if verdict.why in ("too_few_units", "few_deals", "") and facts.too_few:
+    if question == "single" and why == "any_prompt":
+        return (
+            f"In another order {number(100 * facts.flips, '.0f')} in 100 scores change; asked again in the same order "
+            f"{number(100 * facts.noise, '.0f')} do. No position and no direction explains it, so any small change of "
+            "the prompt may do the same: ask a reworded prompt (a variant) to find out."
+        )
+    if not shown.upper:
+        if why in ("too_few_units", "few_deals", "") and facts.too_few:
             return f"Too few groups for a confidence interval: {facts.units}, {FEWEST_UNITS} are needed."
-        return REASONS.get(verdict.why, "There is no interval.")
-    _, _, upper, smallest = _shown(facts, question)
-    unit = _unit(facts, question)[0]
+        return REASONS.get(why, "There is no interval.")
     noise = ", noise included" if question == "single" and not facts.repeated else ""
-    return f"Up to {upper}{NBSP}{unit} are possible{noise}; {smallest} would matter."
+    return f"Up to {shown.upper}{NBSP}{shown.unit} are possible{noise}; {_limit(shown)} would matter."
 
 
-def _about_positions(facts: Facts, verdict: Verdict) -> str:
-    value, inside, upper, smallest = _shown(facts, "positions")
-    criteria, unit = facts.reorder == "criteria", _unit(facts, "positions")[0]
-    if verdict.word == UNDECIDED:
-        return _undecided(facts, "positions")
+def _limit(shown: Shown) -> str:
+    """A smallest effect with its unit, where that is not “in 100”."""
+    return shown.smallest if shown.unit == "in 100" else f"{shown.smallest}{NBSP}{shown.unit}"
+
+
+def _about_positions(facts: Facts, verdict: Verdict, shown: Shown) -> str:
+    criteria, lead = facts.reorder == "criteria", facts.lead
     if verdict.word == EQUIVALENT:
         if verdict.above_zero:
-            return f"A lean is there, at most {upper}{NBSP}{unit}: smaller than matters ({smallest})."
-        differs = f"raises or lowers the criteria taken together by {smallest}"
-        differs = differs if criteria else f"differs from even by {smallest} or more"
-        return f"No position {differs} (largest: {value}, {inside})."
-    if facts.lead is None or facts.lead != facts.largest:
-        return f"The furthest position is {value}{NBSP}{unit} from {'the own mean' if criteria else 'even'} ({inside})."
-    up = facts.leans[facts.lead] > 0
+            return f"A lean is there, at most {shown.upper}{NBSP}{shown.unit}: smaller than matters ({_limit(shown)})."
+        differs = f"differs from even by {_limit(shown)} or more"
+        differs = f"raises or lowers the criteria taken together by {_limit(shown)}" if criteria else differs
+        return f"No position {differs} (largest: {shown.value}, {shown.inside})."
+    if lead is None or lead != facts.largest:
+        middle = "the own mean" if criteria else "even"
+        return f"The furthest position is {shown.value}{NBSP}{shown.unit} from {middle} ({shown.inside})."
+    up = facts.leans[lead] > 0
     if criteria:
-        way = "higher" if up else "lower"
-        return f"At position {facts.lead + 1} criteria score {value}{NBSP}points {way} than their own mean ({inside})."
-    return f"Position {facts.lead + 1}: {value}{NBSP}{unit} {'above' if up else 'below'} even ({inside})."
+        way = f"{shown.value}{NBSP}points {'higher' if up else 'lower'}"
+        return f"At position {lead + 1} criteria score {way} than their own mean ({shown.inside})."
+    away = "above" if up else "below"
+    return f"Position {lead + 1}: {shown.value}{NBSP}{shown.unit} {away} even ({shown.inside})."
 
 
-def _about_mean(facts: Facts, verdict: Verdict) -> str:
-    value, inside, upper, smallest = _shown(facts, "mean")
-    if verdict.word == UNDECIDED:
-        return _undecided(facts, "mean")
+def _about_mean(facts: Facts, verdict: Verdict, shown: Shown) -> str:
     if verdict.word == EQUIVALENT and verdict.above_zero:
-        return f"A change is there, at most {upper}{NBSP}points: smaller than matters ({smallest})."
+        return f"A change is there, at most {shown.upper}{NBSP}points: smaller than matters ({_limit(shown)})."
     listing = "Listing the criteria forward instead of backward"
     if facts.reorder == "options":
         first, last = f"{facts.scores[0]:g}", f"{facts.scores[-1]:g}"
         listing = f"Listing {first} to {last} instead of {last} to {first}"
     if verdict.word == EQUIVALENT:
-        return f"{listing} changes it by less than {smallest} ({value}, {inside})."
+        return f"{listing} changes it by less than {_limit(shown)} ({shown.value}, {shown.inside})."
     up = (facts.turn if facts.by_turn else facts.line) > 0
     if facts.by_turn and facts.reorder == "options":
-        return (
-            f"Lists that run upwards, from wherever they begin, score {value}{NBSP}points {'higher' if up else 'lower'} "
-            f"than those that run downwards ({inside})."
-        )
-    return f"{listing} {'raises' if up else 'lowers'} the mean by {value}{NBSP}points ({inside})."
+        way = f"{shown.value}{NBSP}points {'higher' if up else 'lower'}"
+        return f"Lists that run upwards, from wherever they begin, score {way} than those that run downwards ({shown.inside})."
+    return f"{listing} {'raises' if up else 'lowers'} the mean by {shown.value}{NBSP}points ({shown.inside})."
 
 
-def _about_single(facts: Facts, verdict: Verdict) -> str:
-    value, inside, upper, smallest = _shown(facts, "single")
-    if verdict.word == UNDECIDED:
-        if beyond_noise_without_order(facts):
-            return (
-                f"In another order {number(100 * facts.flips, '.0f')} in 100 scores change; asked again in the same order "
-                f"{number(100 * facts.noise, '.0f')} do. No position and no direction explains it, so any small change of "
-                "the prompt may do the same: ask a reworded prompt (a variant) to find out."
-            )
-        return _undecided(facts, "single")
+def _about_single(facts: Facts, verdict: Verdict, shown: Shown) -> str:
     if verdict.word == EQUIVALENT:
         if verdict.above_zero:
-            return f"Some scores change with the order, at most {upper} in 100: smaller than matters ({smallest})."
+            return f"Some scores change with the order, at most {shown.upper} in 100: smaller than matters ({shown.smallest})."
         noise = "beyond noise" if facts.repeated else "noise included"
-        seen = "" if verdict.value < verdict.low else f"{value}, "
-        return f"Fewer than {smallest} in 100 scores change with the order, {noise} ({seen}{inside})."
-    if not math.isfinite(verdict.high):
-        rests = f"{count(facts.units, 'group')}" if facts.too_few else "this design"
+        seen = "" if verdict.value < verdict.low else f"{shown.value}, "
+        return f"Fewer than {shown.smallest} in 100 scores change with the order, {noise} ({seen}{shown.inside})."
+    if not shown.upper:
+        rests = count(facts.units, "group") if facts.too_few else "this design"
         return f"The order changes single scores; how many cannot be said from {rests}."
     if not facts.repeated:
-        return f"Scores change with the prompt's order: {value} in 100, noise included (at most {upper})."
+        return f"Scores change with the prompt's order: {shown.value} in 100, noise included (at most {shown.upper})."
     if verdict.value * 100 < 0.5:
-        return f"Scores change with the order beyond noise, at most {upper} in 100."
+        return f"Scores change with the order beyond noise, at most {shown.upper} in 100."
     typical = f"; typical change of one score: {_points(facts.typical)}" if math.isfinite(facts.typical) else ""
-    return f"{value} in 100 scores change with the order beyond noise ({inside}){typical}."
-
-
-def beyond_noise_without_order(facts: Facts) -> bool:
-    """Other orders differ more than the same order does, though no test ties it to the order (verdicts, section 0, 2)."""
-    verdict = facts.questions["single"]
-    return verdict.word == UNDECIDED and verdict.why == "any_prompt"
+    return f"{shown.value} in 100 scores change with the order beyond noise ({shown.inside}){typical}."
 
 
 def _advice(facts: Facts) -> str:
@@ -371,24 +338,23 @@ def _advice(facts: Facts) -> str:
         return "the bias is too small to matter in scores; check again when the judge changes."
     if any(verdict.word == EFFECT for verdict in facts.questions.values()) or facts.gap_matters:
         return "average several orders, or compare only within one order."
-    if beyond_noise_without_order(facts):
+    if single.word == UNDECIDED and single.why == "any_prompt":  # verdicts, section 0, 2
         return "average several orders or wordings."
     if facts.is_(EQUIVALENT, *QUESTIONS):
         return "one order is enough."
     if facts.blocked:
         return "not decided; first make the replies parse, then ask again in a new run."
-    if single.why in ("no_orders", "no_two_orders"):
+    if facts.one_order:
         return "not decided; ask in several orders in a new run: balanced orders, each twice."
     if facts.too_few:
-        needed = FEWEST_UNITS - facts.units
-        return f"not decided; add answers to at least {count(needed, 'more instruction' if facts.unit == 'prompt' else 'more item')}."
+        more = count(FEWEST_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item")
+        return f"not decided; add answers to at least {more}."
     if single.word == UNDECIDED and not facts.repeated:
         return "not decided; a new run that asks every order twice would tell the order from noise."
     times = [verdict.times for verdict in facts.questions.values() if verdict.word == UNDECIDED]
-    known = [factor for factor in times if math.isfinite(factor) and factor > 1]
-    if len(known) < len(times) or not known:
+    if not times or not all(factor > 1 for factor in times):  # a factor that is not known is NaN
         return "not decided; a new run with more answers may decide."
-    return f"not decided; about {_rounded(max(known) * facts.items):,} answers in a new run would decide."
+    return f"not decided; about {_rounded(max(times) * facts.items):,} answers in a new run would decide."
 
 
 def _rounded(value: float) -> int:

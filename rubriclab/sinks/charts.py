@@ -74,7 +74,7 @@ def _whiskers(points: tuple[Point, ...], palette: Palette) -> dict[str, Any]:
     if not any(point.has_interval for point in points):
         return {"visible": False}
     up = [point.high - point.value if point.has_interval else None for point in points]
-    down = [point.value - point.low if point.has_interval else None for point in points]
+    down = [max(0.0, point.value - point.low) if point.has_interval else None for point in points]
     return {
         "type": "data", "symmetric": False, "array": up, "arrayminus": down,
         "color": palette.muted, "thickness": 1.4, "width": 5,
@@ -83,7 +83,7 @@ def _whiskers(points: tuple[Point, ...], palette: Palette) -> dict[str, Any]:
 
 def bars(picture: Bars, palette: Palette) -> go.Figure:
     """Shares by position: orange only where the interval decides; where each would be without bias, dotted."""
-    figure = _figure(palette, 390, r=84)
+    figure = _figure(palette, 390, r=84 if picture.reference else 12)
     points = picture.points
     slots = list(range(len(points)))
     figure.add_bar(
@@ -98,7 +98,7 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
     )
     for k, point in enumerate(points):
         figure.add_annotation(
-            x=k, y=point.top, text=escape(point.text), showarrow=False, yshift=11,
+            x=k, y=point.top, text=escape(point.text), showarrow=False, yshift=11, bgcolor=palette.ground, borderpad=0,
             font={"size": 15 if point.decided else 13, "weight": 700 if point.decided else 400},
         )  # fmt: skip
     dotted = {"color": palette.reference, "width": 1.5, "dash": "dot"}

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from rubriclab.core.answers import is_full
+from rubriclab.core.arm import Arm
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.judgment import Condition
-from rubriclab.model.text import LabError, shorten
 
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
 QUESTIONS = {"positions": "favours_positions", "mean": "moves_mean", "single": "changes_single"}
@@ -76,23 +76,19 @@ class Facts:
 
     @property
     def largest(self) -> int | None:
-        """The position that leans furthest (from 0); ties go to the first."""
-        known = [(abs(round(lean, 9)), -p) for p, lean in enumerate(self.leans) if math.isfinite(lean)]
-        return -max(known)[1] if known else None
+        """The position that leans furthest (from 0)."""
+        return _first_largest({p: abs(lean) for p, lean in enumerate(self.leans)})
 
     @property
     def top(self) -> int:
         """The position that gains most: what is described where nothing is decided (criteria: that leans furthest)."""
-        if self.reorder == "criteria":
-            return self.largest or 0
-        known = [(round(lean, 9), -p) for p, lean in enumerate(self.leans) if math.isfinite(lean)]
-        return -max(known)[1] if known else 0
+        gains = self.largest if self.reorder == "criteria" else _first_largest(dict(enumerate(self.leans)))
+        return gains or 0
 
     @property
     def lead(self) -> int | None:
         """The position that may be named: the largest whose band leaves out 0."""
-        known = [(abs(round(lean, 9)), -p) for p, lean in enumerate(self.leans) if self.decided[p : p + 1] == (True,)]
-        return -max(known)[1] if known else None
+        return _first_largest({p: abs(lean) for p, lean in enumerate(self.leans) if self.decided[p]})
 
     @property
     def by_turn(self) -> bool:
@@ -114,82 +110,71 @@ class Facts:
         """Unparsed replies may go with the order: nothing is said."""
         return any(verdict.why == "unparsed_by_order" for verdict in self.questions.values())
 
+    @property
+    def one_order(self) -> bool:
+        """No answer was judged in two orders."""
+        return any(verdict.why in ("no_orders", "no_two_orders") for verdict in self.questions.values())
+
     def is_(self, word: str, *questions: str) -> bool:
+        """Do all these questions have this answer?"""
         return all(question in self.questions and self.questions[question].word == word for question in questions)
 
 
-def facts_of(
-    findings: Findings, judge: str, dataset: str | None = None, variant: Mapping[str, Any] | None = None
-) -> Facts:
-    """What the sentences of a judge are made of, read off its rows. Raises LabError for one that is not there."""
-    every = every_facts(findings, judge, dataset, variant)
-    if every:
-        return every[0]
-    known = ", ".join(dict.fromkeys(shorten(condition.judge, 40) for condition in findings.conditions))
-    raise LabError(f"This run has no judge “{shorten(judge)}”; it has {known}.")
+def _first_largest(values: Mapping[int, float]) -> int | None:
+    """The key of the largest value, the first of equal ones (1e-9); None where none is known."""
+    known = [(round(value, 9), -key) for key, value in values.items() if math.isfinite(value)]
+    return -max(known)[1] if known else None
 
 
-def every_facts(
-    findings: Findings, judge: str | None = None, dataset: str | None = None, variant: Mapping[str, Any] | None = None
-) -> list[Facts]:
-    """Facts of every setting (judge, data set, variant) that is asked for."""
-    settings: dict[tuple[Any, ...], list[int]] = {}
+def every_facts(findings: Findings) -> list[Facts]:
+    """Facts of every setting: a judge on a data set and variant."""
+    first: dict[tuple[Any, ...], int] = {}
     for code, condition in enumerate(findings.conditions):
-        same = judge in (None, condition.judge) and dataset in (None, condition.dataset)
-        if same and (variant is None or dict(condition.variant) == dict(variant)):
-            settings.setdefault(condition.setting, []).append(code)
-    return [_facts(findings, codes) for codes in settings.values()]
+        first.setdefault(condition.setting, code)
+    return [facts_of(findings, code) for code in first.values()]
 
 
-def _facts(findings: Findings, codes: list[int]) -> Facts:
+def facts_of(findings: Findings, condition: int = 0) -> Facts:
+    """What the sentences of a condition's judge are made of, on its data set and variant, read off the rows."""
+    setting = findings.conditions[condition].setting
+    codes = [code for code, other in enumerate(findings.conditions) if other.setting == setting]
     arms = [findings.judgments.arms[code] for code in codes]
     rows = [row for row in findings.rows if row.condition in codes]
     verdicts = {row.measure: row for row in rows if row.topic == "verdict"}
-    most = max(codes, key=lambda code: len(findings.judgments.arms[code].shown))
-    chosen = next((row.condition for row in verdicts.values()), most)
-    arm = findings.judgments.arms[chosen]
-    condition, table = arm.condition, findings.judgments.table
-
-    def decided(measure: str) -> bool:
-        return measure in verdicts and bool(verdicts[measure].verdict)
-
-    positions = verdicts.get("favours_positions")
-    mean = verdicts.get("moves_mean")
-    single = verdicts.get("changes_single")
-    gate = verdicts.get("gate")
-    shares, expected, leans = _shares(rows, condition, chosen, positions.counts if positions else {})
-    outside = set(positions.counts.get("outside", ())) if positions else set()
-    contrasts = mean.counts.get("contrasts", {}) if mean else {}
-    gap = next((row for row in rows if row.measure == "largest_gap" and row.condition == chosen), None)
-    excess = next((row for row in rows if row.measure == "order_excess" and row.condition == chosen), None)
-    planned = table.planned or tuple(calls_in(arm.call) for arm in findings.judgments.arms)
-    beside_single = single.counts if single else {}
+    positions, mean, single = (verdicts[measure] for measure in QUESTIONS.values())
+    chosen = positions.condition
+    arm, table = findings.judgments.arms[chosen], findings.judgments.table
+    shares, expected, leans = _shares(rows, arm, positions.counts)
+    contrasts = mean.counts.get("contrasts", {})
+    beside = {row.measure: row for row in rows if row.condition == chosen}
+    gap, excess = beside.get("largest_gap"), beside.get("order_excess")
+    planned = table.planned or tuple(calls_in(part.call) for part in findings.judgments.arms)
     return Facts(
-        judge=condition.judge,
+        judge=arm.condition.judge,
         condition=chosen,
-        reorder=condition.reorder,
-        scores=tuple(condition.scores),
+        reorder=arm.condition.reorder,
+        scores=tuple(arm.condition.scores),
         calls=calls_in(arm.call[arm.ok]),
         asked=sum(calls_in(part.call) for part in arms),
         planned=sum(planned[code] for code in codes),
         finished=findings.judgments.finished,
         stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
-        simulated=condition.simulated,
+        simulated=arm.condition.simulated,
         items=arm.texts,
-        units=int(positions.counts.get("units", arm.units)) if positions else arm.units,
+        units=int(positions.counts.get("units", 0)) or arm.units,
         unit=arm.unit_kind,
-        gate=gate.p if gate else math.nan,
-        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if decided(measure)},
+        gate=verdicts["gate"].p,
+        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if verdicts[measure].verdict},
         shares=shares,
         expected=expected,
         leans=leans,
-        decided=tuple(p in outside for p in range(len(leans))),
+        decided=tuple(p in positions.counts.get("outside", ()) for p in range(len(leans))),
         line=float(contrasts["line"][0]) if "line" in contrasts else math.nan,
         turn=float(contrasts["turn"][0]) if "turn" in contrasts else math.nan,
         gap=(gap.value, *gap.interval) if gap and all(map(math.isfinite, gap.interval)) else None,
-        flips=float(beside_single.get("flips", math.nan)),
-        noise=float(beside_single.get("own_noise", math.nan)),
-        repeated=beside_single.get("noise") == "all",
+        flips=float(single.counts.get("flips", math.nan)),
+        noise=float(single.counts.get("own_noise", math.nan)),
+        repeated=single.counts.get("noise") == "all",
         typical=excess.value if excess else math.nan,
     )
 
@@ -201,12 +186,16 @@ def calls_in(call: np.ndarray[Any, Any]) -> int:
 
 
 def _shares(
-    rows: list[Row], condition: Condition, code: int, counts: Mapping[str, Any]
+    rows: list[Row], arm: Arm, counts: Mapping[str, Any]
 ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """(shares, expected shares, leans) by position; of criteria: (shifts, zeros, shifts) in points, over all criteria."""
-    n = condition.positions
+    """(shares, expected shares, leans) by position; of criteria: (shifts, zeros, shifts) in points, over all criteria.
+
+    Before there are verdicts shares are held against even ones, or against nothing (NaN) where not every score stood at
+    every position: a share is then also that of its score.
+    """
+    n = arm.positions
     leans = tuple(map(float, counts.get("leans", ())))
-    if condition.reorder == "criteria":
+    if arm.condition.reorder == "criteria":
         if not leans:
             by_position = [
                 [row.value for row in rows if row.measure == "position_shift" and row.of["position"] == p + 1]
@@ -215,12 +204,12 @@ def _shares(
             known = all(by_position)
             leans = tuple(float(np.nanmean(values)) for values in by_position) if known else ()
         return leans, (0.0,) * len(leans), leans
-    shares = tuple(row.value for row in rows if row.measure == "position_share" and row.condition == code)
+    shares = tuple(row.value for row in rows if row.measure == "position_share" and row.condition == arm.code)
     if len(leans) != len(shares):
         leans = tuple(share - 1 / n for share in shares)
     expected = tuple(map(float, counts.get("expected", ())))
     if len(expected) != len(shares):
-        expected = (1 / n,) * len(shares) if n else ()
+        expected = (1 / n if is_full(arm.shown) else math.nan,) * len(shares)
     return shares, expected, leans
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def _share(value: float) -> str:
 
 
 def _point(
-    row: Row, label: str, text: str, hover: Sequence[str], *, expected: float = 0.0, decided: bool = False
+    row: Row, label: str, text: str, hover: Sequence[str], *, expected: float = math.nan, decided: bool = False
 ) -> Point:
     """A row as a mark; a number that is not there is a dash, and why it has no interval stands in the hover."""
     low, high = row.interval
@@ -56,11 +57,11 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
         hover = (
             f"Position {p + 1}: {_share(row.value)} of calls",
             ends(*row.interval, form=".0%", level=row.level) or reason(row),
-            f"without position bias: {_share(expected)}" if own else "",
+            f"without position bias: {_share(expected)}" if math.isfinite(expected) else "",
         )
         decided = own and facts.decided[p]
         points.append(_point(row, str(p + 1), _share(row.value), hover, expected=expected, decided=decided))
-    even = {_share(point.expected) for point in points if own}
+    even = {_share(point.expected) for point in points if math.isfinite(point.expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
     said = ", ".join(number(100 * point.value, ".0f") for point in points)
     intervals = "with 95 % intervals" if points[0].has_interval else "without intervals"
@@ -91,14 +92,14 @@ def score_cells(findings: Findings, condition: int) -> Cells | None:
         )
         points[f"{score:g}", position] = _point(row, str(position), _share(row.value), hover, expected=even)
     known = [point for point in points.values() if math.isfinite(point.value)]
-    alt = "Heatmap, score by position; no score was given."
-    if known:
-        top = max(known, key=lambda point: point.value)
-        alt = (
-            f"Heatmap, score by position: the largest cell is score {top.of['score']} at position {top.of['position']} "
-            f"with {top.text}; without position bias every cell would be {_share(even)}."
-        )
-    return _grid(points, ("Position in the list", "Score chosen"), alt) if points else None
+    if not known:
+        return None
+    top = max(known, key=lambda point: point.value)
+    alt = (
+        f"Heatmap, score by position: the largest cell is score {top.of['score']} at position {top.of['position']} "
+        f"with {top.text}; without position bias every cell would be {_share(even)}."
+    )
+    return _grid(points, ("Position in the list", "Score chosen"), alt)
 
 
 def target_cells(findings: Findings, condition: int) -> Cells | None:
@@ -116,7 +117,7 @@ def target_cells(findings: Findings, condition: int) -> Cells | None:
             kind + interval(row) if interval(row) else reason(row),
             "click to read these calls",
         )
-        points[target, position] = _point(row, str(position), text, hover)
+        points[target, position] = _point(row, str(position), text, hover, expected=0.0)
     known = [point for point in points.values() if math.isfinite(point.value)]
     if not known:
         return None
@@ -198,9 +199,8 @@ def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: s
 
 def picture_of(findings: Findings, measure: str, condition: int) -> Picture | None:
     """The picture of one measure in one condition: its own where it has one, else what its topic declares, else a forest."""
-    named = findings.conditions[condition]
     if measure == "position_share":
-        return share_bars(findings, facts_of(findings, named.judge, named.dataset, named.variant), condition)
+        return share_bars(findings, facts_of(findings, condition), condition)
     if measure in ("position_given_score", "position_shift"):
         return (score_cells if measure == "position_given_score" else target_cells)(findings, condition)
     declared = [chart for topic in TOPICS.values() for chart in topic.charts if chart.measure == measure]
@@ -217,5 +217,6 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     alt = f"{rows[0].about.name}: {said}."
     if chart.kind == "bars":
         return Bars(tuple(points.values()), chart.by.capitalize(), alt)
+    centred = {key: replace(point, expected=0.0) for key, point in points.items()}
     span = max(1e-9, *(abs(row.value) for row in rows))
-    return _grid(points, (chart.by.capitalize(), chart.across.capitalize()), alt, span)
+    return _grid(centred, (chart.by.capitalize(), chart.across.capitalize()), alt, span)

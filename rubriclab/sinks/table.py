@@ -12,7 +12,7 @@ import pandas as pd
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition, JudgmentTable, Status
 from rubriclab.model.text import LabError
-from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, order_text, row_text
+from rubriclab.sinks.text import MINUS, NBSP, condition_name, interval, name, order_text, row_text, value_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
 FORMAT = 2
@@ -197,7 +197,8 @@ def paper_table(findings: Findings, measure: str) -> pd.DataFrame:
         condition = findings.conditions[row.condition]
         column = " · ".join([condition.dataset, *(f"{key} = {value}" for key, value in condition.variant.items())])
         if not row.of:
-            records.append((condition.judge, condition.strategy, column, row_text(row)))
+            inside = f" ({interval(row)})" if interval(row) else ""
+            records.append((condition.judge, condition.strategy, column, value_text(row) + inside))
     table = pd.DataFrame(records, columns=["Judge", "Strategy", "column", "cell"])
     wide = table.pivot_table("cell", ["Judge", "Strategy"], "column", aggfunc="first")
     return wide.rename_axis(None, axis=1).reset_index()

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from rubriclab.sinks.answer import BADGES, TITLES, Answer, compose
+from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
 from rubriclab.sinks.facts import QUESTIONS, Facts, Verdict
 from rubriclab.sinks.text import MINUS, NBSP
+from tests.sinks import made
 
 WORDS = ("effect", "equivalent", "undecided")
 ENDS = {"effect": (0.10, 0.20), "equivalent": (0.0, 0.03), "undecided": (0.0, 0.09)}
@@ -268,7 +269,9 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
         facts(reorder="criteria", leans=(0.45, -0.2, -0.25), shares=(0.45, -0.2, -0.25), decided=(True, False, False))
     )
     assert said.headline == "Scores of judge-7b depend on where a criterion is listed"
-    assert said.line == f"At position 1, criteria score 0.45{NBSP}points higher than their own mean, in 1,200 calls."
+    assert (
+        said.line == f"By position, criteria score {MINUS}0.25 to +0.45{NBSP}points off their own mean, in 1,200 calls."
+    )
     assert said.questions[0].sentence == (
         f"At position 1 criteria score 0.45{NBSP}points higher than their own mean (95{NBSP}% CI 0.30 to 0.60)."
     )
@@ -277,6 +280,27 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
     assert none.questions[0].sentence == (
         f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: 0.06, 95{NBSP}% CI 0.00 to 0.12)."
     )
+
+
+def test_one_order_says_nothing_of_positions_and_once_why() -> None:
+    table = made.options_table({"j": made.by_quality}, items=20)
+    (said,) = answers(made.findings(replace(table, rows=table.rows[table.rows["ordering"] == 0], planned=(40,))))
+    assert said.headline == "Undecided: j did not judge an answer in two orders"
+    assert said.line.endswith("; in these orders that is also how often its score was given.")
+    assert {asked.badge for asked in said.questions} == {"Undecided"}
+    assert said.cautions == ()
+    assert said.advice.startswith("not decided; ask in several orders")
+
+
+def test_cautions_are_said_once_and_in_the_singular() -> None:
+    few = made.options_table({"j": made.always_first}, items=5)
+    assert answers(made.findings(few))[0].cautions == ()  # the questions say that there are too few groups
+
+    def one_item_moves(item: int, shown: tuple[Any, ...], repeat: int) -> int:  # noqa: ARG001
+        return int(shown[0]) if item == 0 else 2
+
+    moved = answers(made.findings(made.options_table({"j": one_item_moves})))[0].cautions
+    assert "Only 1 item ever changed their score: what is said of the order rests on them." in moved
 
 
 def test_hostile_names_stay_one_line() -> None:

@@ -23,7 +23,7 @@ def findings() -> object:
 
 
 def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) -> None:
-    picture = share_bars(findings, facts_of(findings, "judge-7b"))
+    picture = share_bars(findings, facts_of(findings))
     assert picture is not None
     outside = set(findings.select("favours_positions")[0].counts["outside"])
     assert [point.decided for point in picture.points] == [p in outside for p in range(3)]
@@ -45,12 +45,12 @@ def test_a_judge_without_bias_has_no_orange_bar() -> None:
 
 def _with_facts(rule: made.Rule) -> tuple[made.Findings, object]:
     findings = made.findings(made.options_table({"j": rule}, items=20))
-    return findings, facts_of(findings, "j")
+    return findings, facts_of(findings)
 
 
 def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
     findings = made.findings(made.options_table({"j": made.mostly_first}, items=12, prompts=4))
-    picture = share_bars(findings, facts_of(findings, "j"))
+    picture = share_bars(findings, facts_of(findings))
     assert picture is not None
     assert not picture.points[0].has_interval
     assert draw(picture).data[0].error_y.visible is False
@@ -85,7 +85,7 @@ def test_a_score_that_was_never_given_is_a_dash() -> None:
 
 
 def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings) -> None:
-    facts = facts_of(findings, "judge-7b")
+    facts = facts_of(findings)
     picture = score_slopes(findings, facts)
     assert picture is not None
     row = findings.select("turn" if facts.by_turn else "line")[0]
