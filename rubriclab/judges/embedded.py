@@ -71,12 +71,15 @@ class EmbeddedJudge:
             raise
 
     async def ask(self, call: Call) -> Reply:
-        """One call, one Reply; calls wait their turn here, outside of their timeout."""
+        """One call, one Reply; calls wait their turn here, outside of their timeout.
+
+        Raises LabError where the interpreter ends meanwhile.
+        """
         async with self._turn:
-            reply = await self._client.ask(call)
-        if self._server.leaving:
-            # The interpreter ends: a fault made by that must not become a judgment. Unanswered, it is asked again.
-            await asyncio.Event().wait()
+            reply = None if self._server.leaving else await self._client.ask(call)
+        if reply is None or self._server.leaving:
+            # A fault made by that must not become a judgment. Unanswered, it is asked again.
+            raise LabError("the lab was ended while it answered; resume the run")
         return reply
 
     async def close(self) -> None:

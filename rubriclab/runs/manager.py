@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +18,20 @@ from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from rubriclab.study.plan import Plan, plan
 
+GRACE_SECONDS = 10.0
+
 
 class RunManager:
-    """The runs that were started in this process, by their ids. Safe to share between threads."""
+    """The runs that were started in this process, by their ids. Safe to share between threads.
+
+    When the process ends they are paused, and calls in flight are waited for GRACE_SECONDS at most.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
+        atexit.register(self.stop_all)
 
     def start(self, planned: Plan, **limits: Any) -> Run:
         """Start the run of a plan, or go on with it; one that is going is returned as it is.
@@ -51,23 +59,14 @@ class RunManager:
         """The runs that are going now, in the order in which they were started."""
         return [run for run in tuple(self._runs.values()) if run.active]
 
-    def pause(self, id: str) -> None:
-        """Nothing happens for a run that is not going."""
-        if (run := self.get(id)) is not None and run.active:
-            run.pause()
-
-    def cancel(self, id: str) -> None:
-        """Nothing happens for a run that is not going."""
-        if (run := self.get(id)) is not None and run.active:
-            run.cancel()
-
-    def stop_all(self, reason: str = "the lab was ended", seconds: float = 10.0) -> None:
-        """Pause all runs and wait for their calls in flight, each ``seconds`` at most."""
+    def stop_all(self, seconds: float = GRACE_SECONDS) -> None:
+        """Pause all runs and wait for their calls in flight, ``seconds`` at most."""
         running = self.running()
         for run in running:
-            run.pause(reason)
+            run.pause("the lab was ended")
+        until = time.monotonic() + seconds
         for run in running:
-            run.wait(seconds)
+            run.wait(max(0.0, until - time.monotonic()))
 
 
 def plan_of_run(store: Store, id: str) -> Plan:
@@ -84,6 +83,5 @@ def plan_of_run(store: Store, id: str) -> Plan:
     except ValidationError as fault:
         raise LabError(f"The study of “{shorten(info.name)}” cannot be planned again: {problems(fault)}") from None
     planned = plan(study, store.dataset(info.dataset), rubric_of_study(study, Path()))
-    return replace(
-        planned, identity=info.identity
-    )  # texts were kept as a file can hold them: it is this run all the same
+    # Texts were kept as a file can hold them: it is this run all the same.
+    return replace(planned, identity=info.identity)

@@ -21,6 +21,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Ordering, Reply
 from rubriclab.model.orders import balanced
 from rubriclab.model.text import LabError
+from rubriclab.store.store import Store
 
 pytestmark = pytest.mark.integration
 
@@ -156,12 +157,24 @@ def test_it_passes_its_own_test() -> None:
     assert report.score is not None
 
 
-def test_the_interpreter_ends_cleanly_while_it_answers() -> None:
+def test_the_interpreter_ends_cleanly_while_it_answers(tmp_path: Path) -> None:
     script = (
-        "import threading, asyncio, time\n"
-        "from tests.integration.test_embedded_real import ask_all, calls\n"
-        "threading.Thread(target=lambda: asyncio.run(ask_all(calls(3))), daemon=True).start()\n"
-        "time.sleep(4)\n"
+        "import sys, time\n"
+        "from rubriclab.runs.loading import plan_of_file\n"
+        "from rubriclab.runs.manager import RunManager\n"
+        "from rubriclab.store.store import Store\n"
+        "run = RunManager(Store.open(sys.argv[1])).start(plan_of_file('demo', items=3))\n"
+        "while run.snapshot().asked < 3: time.sleep(0.01)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "lab.duckdb")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert (done.returncode, done.stderr) == (0, "")
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        (info,) = store.runs()
+    assert info.state == "paused"
+    assert "the lab was ended" in info.reason

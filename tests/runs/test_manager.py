@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +16,9 @@ from rubriclab.model.text import LabError
 from rubriclab.runs.manager import RunManager, plan_of_run
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
+from tests.integration.test_kill import ROOT, write_study
 from tests.runs.kit import WAIT, ScriptedJudge, ended, use
+from tests.servers import FakeServer, running
 from tests.study.kit import small_plan
 
 
@@ -58,15 +63,27 @@ def test_paused_and_resumed_by_its_id(store: Store, monkeypatch: pytest.MonkeyPa
     assert set(judge.asked.values()) == {1}
 
 
-def test_all_are_stopped_at_the_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge(latency=0.02))
-    manager = RunManager(store)
-    runs = [manager.start(small_plan(50, seed=seed)) for seed in (1, 2)]
-    manager.stop_all("the lab was ended")
-    assert [(run.snapshot().state, run.snapshot().reason) for run in runs] == [("paused", "the lab was ended")] * 2
-    manager.pause(runs[0].id)
-    manager.cancel("no such run")
-    assert runs[0].snapshot().state == "paused"
+def test_a_lab_that_ends_keeps_what_its_runs_are_being_answered(tmp_path: Path) -> None:
+    script = """if True:
+        import sys, time
+        from rubriclab.runs.loading import plan_of_file
+        from rubriclab.runs.manager import RunManager
+        from rubriclab.store.store import Store
+        run = RunManager(Store.open(sys.argv[2])).start(plan_of_file(sys.argv[1]))
+        while run.snapshot().asked < 8:
+            time.sleep(0.01)
+    """
+    path = tmp_path / "lab.duckdb"
+    with running(FakeServer(latency=0.5)) as server:
+        study = write_study(tmp_path, url=server.base_url, items=2)
+        command = [sys.executable, "-c", script, str(study), str(path)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    with Store.open(path) as store:
+        (info,) = store.runs()
+        assert (info.state, info.reason) == ("paused", "the lab was ended")
+        assert store.final_keys(info.id) == set(server.keys)
+    assert server.answered == server.asked > 8
 
 
 @pytest.mark.parametrize(
