@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import pandas as pd
 import streamlit as st
 
-from rubriclab.app.frame import faults, safe
+from rubriclab.app import state
+from rubriclab.app.frame import announce, faults, go, safe
 from rubriclab.model.text import shorten
 
 
@@ -25,18 +26,35 @@ def step(number: int, title: str, summary: str, *, opened: bool, ready: bool, bo
             st.header(title, anchor=False, width="content")
             if not opened:
                 st.markdown(f":gray[{safe(summary, 120)}]", width="stretch")
-                st.button(
-                    "Change" if ready else "Open",
-                    key=f"step-{number}-change",
-                    type="tertiary",
-                    on_click=open_step,
-                    args=(number,),
-                )
+                word = "Change" if ready else "Open"
+                st.button(word, key=f"step-{number}-change", type="tertiary", on_click=open_step, args=(number,))
         if opened:
             with faults():
                 body()
             if number > 1:
                 st.button("Done", key=f"step-{number}-done", icon=":material/check:", on_click=open_step, args=(0,))
+
+
+def setup_button(*, width: Literal["content", "stretch"] = "content") -> None:
+    """The way to Set up."""
+    if st.button("Set up a run", icon=":material/tune:", type="primary", width=width):
+        go("setup")
+
+
+def sample_button(*, width: Literal["content", "stretch"] = "content") -> None:
+    """Judges the lab's own sample with its small model."""
+    pressed = st.button(
+        "Run the sample", icon=":material/play_arrow:", width=width, key="run-sample",
+        help="Downloads a model of 93 MB on its first use, then runs on this machine: no key, no graphics card. A few "
+        "minutes on two cores; you can watch it on Runs.",
+    )  # fmt: skip
+    if pressed:
+        from rubriclab.runs.loading import plan_of_file
+
+        with faults():
+            run_id = state.manager().start(plan_of_file("demo")).id
+            announce("The sample is being judged.")
+            go("runs", run=run_id)
 
 
 def open_step(number: int) -> None:

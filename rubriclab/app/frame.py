@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import streamlit as st
 
@@ -43,29 +43,19 @@ STYLE = """
 
 # One primary colour cannot carry both white text on a button and chosen text on a dark ground.
 STYLE_DARK = """
-.stButtonGroup button[aria-checked="true"] p, [data-testid="stTab"][aria-selected="true"] p { color: #8CBDF9; }
+.stButtonGroup button:is([aria-checked="true"], [aria-pressed="true"]) p, [data-testid="stTab"][aria-selected="true"] p {
+  color: #8CBDF9; }
 """
 
 
-class Entry(NamedTuple):
-    """One page: its file in ``pages/``, module here and address in one; its title in the bar; its icon."""
-
-    name: str
-    title: str
-    icon: str
-
-    @property
-    def file(self) -> Path:
-        return PAGES / f"{self.name}.py"
-
-
-ENTRIES = (
-    Entry("home", "Home", ":material/home:"),
-    Entry("setup", "Set up", ":material/tune:"),
-    Entry("runs", "Runs", ":material/play_circle:"),
-    Entry("results", "Results", ":material/grid_on:"),
-    Entry("export", "Export", ":material/ios_share:"),
-)
+ENTRIES = {
+    "home": ("Home", ":material/home:"),
+    "setup": ("Set up", ":material/tune:"),
+    "runs": ("Runs", ":material/play_circle:"),
+    "results": ("Results", ":material/grid_on:"),
+    "export": ("Export", ":material/ios_share:"),
+}
+"""The bar: a page's file in ``pages/``, module here and address in one -> its title and icon."""
 
 
 def run() -> None:
@@ -75,8 +65,8 @@ def run() -> None:
     st.html(f"<style>{STYLE}{STYLE_DARK if st.context.theme.type == 'dark' else ''}</style>")
     page = st.navigation(
         [
-            st.Page(entry.file, title=entry.title, icon=entry.icon, url_path=entry.name, default=entry.name == "home")
-            for entry in ENTRIES
+            st.Page(PAGES / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "home")
+            for name, (title, icon) in ENTRIES.items()
         ],
         position="top",
     )
@@ -109,11 +99,8 @@ def show(name: str) -> None:
         if type(fault).__module__.startswith("streamlit.runtime.scriptrunner"):
             raise  # reruns, stops and changes of page travel as exceptions
         log.exception("page %s failed", name)
-        st.error(
-            "Something in the lab itself failed. Your data and runs are untouched; the terminal where the lab runs "
-            "shows the details.",
-            icon=":material/bug_report:",
-        )
+        st.title("Something in the lab itself failed", anchor=False)
+        st.error("Your data and runs are untouched; the terminal where the lab runs shows the details.")
 
 
 @contextmanager
@@ -145,6 +132,11 @@ def safe(text: str, most: int | None = None) -> str:
     text = re.sub("[\\u0000-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]+", " ", text)
     text = re.sub(r"(://|@|www(?=\.))", "\\1\u2060", text)
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&=])", r"\\\1", text)
+
+
+def labelled(text: str, simulated: bool, most: int | None = None) -> str:
+    """A name or headline as markdown; of a simulated judge with the badge that says so."""
+    return safe(text, most) + (" :gray-badge[simulated]" if simulated else "")
 
 
 def verbatim(text: str, *, height: int | None = None) -> None:

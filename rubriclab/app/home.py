@@ -8,7 +8,8 @@ import streamlit as st
 
 from rubriclab.app import runs, state
 from rubriclab.app.charts import chart
-from rubriclab.app.frame import announce, faults, go, safe
+from rubriclab.app.forms import sample_button, setup_button
+from rubriclab.app.frame import faults, go, labelled, safe
 from rubriclab.model.text import count
 
 if TYPE_CHECKING:
@@ -34,29 +35,11 @@ def _ways_in() -> None:
     with st.container(border=True):
         st.markdown("**Measure your judge**")
         st.markdown("Your file, your rubric, five short steps.")
-        if st.button("Set up a run", icon=":material/tune:", type="primary", width="stretch"):
-            go("setup")
+        setup_button(width="stretch")
     with st.container(border=True):
         st.markdown("**Start with the sample**")
         st.markdown("Sixty answers that come with the lab, judged by a small model on this machine.")
-        run_sample(width="stretch")
-
-
-def run_sample(*, width: str = "content") -> None:
-    """The button that judges the lab's own sample with its small model."""
-    pressed = st.button(
-        "Run the sample",
-        icon=":material/play_arrow:",
-        width=width,  # type: ignore[arg-type]
-        key="run-sample",
-        help="Downloads a model of 93 MB on its first use, then runs on this machine: no key, no graphics card. A few "
-        "minutes on two cores; you can watch it on Runs.",
-    )
-    if pressed:
-        with faults():
-            run_id = state.launch(state.sample_plan())
-            announce("The sample is being judged.")
-            go("runs", run=run_id)
+        sample_button(width="stretch")
 
 
 def _latest() -> None:
@@ -99,8 +82,7 @@ def _finished(info: RunInfo, caption: str) -> None:
     findings = state.findings(info.id)
     facts = facts_of(findings)
     said = judged(findings, facts)
-    simulated = " :gray-badge[simulated]" if said.simulated else ""
-    st.subheader(f"{safe(said.headline)}{simulated}", anchor=False)
+    st.subheader(labelled(said.headline, said.simulated), anchor=False)
     st.markdown(emphasised(said.line, said.strong))
     options = facts.reorder == "options"
     picture = share_bars(findings, facts, facts.condition) if options else target_cells(findings, facts.condition)

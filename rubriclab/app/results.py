@@ -10,7 +10,8 @@ import streamlit as st
 
 from rubriclab.app import judgments, state
 from rubriclab.app.charts import chart
-from rubriclab.app.frame import go, safe
+from rubriclab.app.forms import sample_button, setup_button
+from rubriclab.app.frame import labelled, safe
 from rubriclab.core.topic import DEFINITIONS, TOPICS, Findings, Row
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count
@@ -75,14 +76,11 @@ def page() -> None:
 
 def nothing(title: str = "Results") -> None:
     """What the page shows where there is no run at all."""
-    from rubriclab.app.home import run_sample
-
     st.title(title, anchor=False)
     st.markdown("No finished run yet.")
     with st.container(horizontal=True):
-        if st.button("Set up a run", icon=":material/tune:", type="primary"):
-            go("setup")
-        run_sample()
+        setup_button()
+        sample_button()
 
 
 # ---------------------------------------------------------------- the header row
@@ -205,8 +203,7 @@ def show_answer(answer: Answer) -> None:
     """Headline, line, three questions with their badges, what to do, cautions."""
     if answer.early:
         st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
-    simulated = "  :gray-badge[simulated]" if answer.simulated else ""
-    st.title(safe(answer.headline) + simulated, anchor=False)
+    st.title(labelled(answer.headline, answer.simulated), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
     if answer.questions:
         with st.container(key="questions"):

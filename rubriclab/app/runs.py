@@ -8,7 +8,8 @@ import streamlit as st
 
 from rubriclab.app import state
 from rubriclab.app.charts import chart
-from rubriclab.app.frame import announce, duration, faults, go, safe
+from rubriclab.app.forms import sample_button, setup_button
+from rubriclab.app.frame import announce, duration, faults, go, labelled, safe
 from rubriclab.model.text import count, file_name, look_alike
 from rubriclab.sinks.marks import Bars, Point
 from rubriclab.sinks.text import number
@@ -43,21 +44,17 @@ def page() -> None:
 # ---------------------------------------------------------------- running
 
 
+@st.fragment(run_every=1.0)
 def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
     """A running run: refreshed each second by itself; the page is drawn anew once it has ended."""
-    _live(run_id, key, buttons)
-
-
-@st.fragment(run_every=1.0)
-def _live(run_id: str, key: str, buttons: bool) -> None:
     run = next((run for run in state.active() if run.id == run_id), None)
     if run is None:
         st.rerun()  # it has ended: the whole page says how
         return
-    info, now, counts = state.run_info(run_id), run.snapshot(), early_counts(run)
+    info, now = state.run_info(run_id), run.snapshot()
+    sentence, picture = early(early_counts(run))
     with st.container(horizontal=True, vertical_alignment="center"):
-        simulated = " :gray-badge[simulated]" if info.simulated else ""
-        st.subheader(safe(info.name, 80) + simulated, anchor=False, width="stretch")
+        st.subheader(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
         if buttons and st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run_id}"):
             run.pause()
         if buttons and st.button("Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"):
@@ -67,7 +64,6 @@ def _live(run_id: str, key: str, buttons: bool) -> None:
     st.progress(min(1.0, now.done / now.planned) if now.planned else 0.0, text=stage)
     words, drawing = st.columns([1, 1], gap="large") if buttons else (st.container(), st.container())
     with words:
-        sentence = early_sentence(counts)
         if sentence:
             st.markdown("**Early estimate**")
             st.markdown(sentence)
@@ -78,7 +74,6 @@ def _live(run_id: str, key: str, buttons: bool) -> None:
             st.caption(f":orange[{safe(now.reason, 300)}]")
         if buttons:
             st.caption("You can close this tab. The run goes on, and no call is asked twice.")
-    picture = early_bars(counts)
     if picture is not None:
         with drawing:
             chart(picture, key=f"{key}-early-{run_id}", height=240)
@@ -97,40 +92,30 @@ def early_counts(run: Run) -> tuple[int, ...]:
     return ()
 
 
-def early_sentence(counts: tuple[int, ...]) -> str:
-    """What the positions chosen so far say, without a verdict; empty before the first score."""
+def early(counts: tuple[int, ...]) -> tuple[str, Bars | None]:
+    """What the positions chosen so far say, as a sentence and as bars; nothing before the first score.
+
+    Without a verdict, without intervals and without the colour of an effect: nothing is decided yet.
+    """
     total = sum(counts)
     if not total or len(counts) < 2:
-        return ""
-    top = max(range(len(counts)), key=counts.__getitem__)
-    return (
-        f"Position {top + 1} leads so far with **{_percent(counts[top] / total)}** of {count(total, 'score')}; "
-        f"{_percent(1 / len(counts))} would be even. The answer comes at the end."
-    )
-
-
-def early_bars(counts: tuple[int, ...]) -> Bars | None:
-    """The same as bars: no intervals and no colour of an effect, since nothing is decided yet."""
-    total = sum(counts)
-    if not total or len(counts) < 2:
-        return None
+        return "", None
+    shares, even, scores = [given / total for given in counts], 1 / len(counts), count(total, "score")
     points = tuple(
         Point(
-            str(position),
-            given / total,
-            _percent(given / total),
-            expected=1 / len(counts),
-            hover=(f"Position {position}: {given:,} of {count(total, 'score')} so far",),
+            str(position), share, number(share, ".0%"), expected=even,
+            hover=(f"Position {position}: {number(share, '.0%')} of {scores} so far",),
         )
-        for position, given in enumerate(counts, 1)
+        for position, share in enumerate(shares, 1)
+    )  # fmt: skip
+    top = max(points, key=lambda point: point.value)
+    sentence = (
+        f"Position {top.label} leads so far with **{top.text}** of {scores}; {number(even, '.0%')} would be even. "
+        "The answer comes at the end."
     )
     said = ", ".join(point.text for point in points)
-    alt = f"Bar chart of the positions chosen so far: {said} of {count(total, 'score')}. Nothing is decided yet."
-    return Bars(points, "Position in the list", alt, f"no bias: {_percent(1 / len(counts))}")
-
-
-def _percent(share: float) -> str:
-    return number(share, ".0%")
+    alt = f"Bar chart of the positions chosen so far: {said} of {scores}. Nothing is decided yet."
+    return sentence, Bars(points, "Position in the list", alt, f"no bias: {number(even, '.0%')}")
 
 
 # ---------------------------------------------------------------- the list
@@ -139,13 +124,10 @@ def _percent(share: float) -> str:
 def _list(infos: list[RunInfo], running: bool) -> None:
     if not infos:
         if not running:
-            from rubriclab.app.home import run_sample
-
             st.markdown("No runs yet.")
             with st.container(horizontal=True):
-                if st.button("Set up a run", icon=":material/tune:", type="primary"):
-                    go("setup")
-                run_sample()
+                setup_button()
+                sample_button()
         return
     with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
         wanted = st.text_input(
@@ -159,10 +141,9 @@ def _list(infos: list[RunInfo], running: bool) -> None:
         infos = [info for info in infos if look_alike(wanted) in look_alike(" ".join((info.name, *info.judges)))]
         if not infos:
             st.markdown(f"No run is called “{safe(wanted, 60)}”.")
-    pages = max(1, -(-len(infos) // PAGE))
     first = 0
-    if pages > 1:
-        first = PAGE * (st.pagination(pages, key="runs-page") - 1)
+    if len(infos) > PAGE:
+        first = PAGE * (st.pagination(-(-len(infos) // PAGE), key="runs-page") - 1)
     for info in infos[first : first + PAGE]:
         _row(info)
 
@@ -180,19 +161,17 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
     with st.container(border=True, key=f"run-{info.id}"):
         left, middle, right = st.columns([1.5, 1.5, 1], vertical_alignment="center")
         changed = "score order" if info.reorder == "options" else "criterion order"
-        simulated = " :gray-badge[simulated]" if info.simulated else ""
         judges = safe(", ".join(info.judges), 70)
-        left.markdown(f"**{safe(info.name, 70)}**{simulated}  \n:small[:gray[{judges} · {changed}]]")
-        by_user = info.reason.endswith("by you")
-        word = safe(info.reason, 200) if by_user else STOPPED.get(info.state, "")
-        stopped = f" · {word}" if word else ""
-        reason = f"  \n:small[:orange[{safe(info.reason, 200)}]]" if info.reason and stopped and not by_user else ""
-        middle.markdown(
-            f"**{state.headline(info)}**  \n:small[:gray[{info.done:,} of {count(info.planned, 'call')} · "
-            f"{info.created:%-d %b %Y}{stopped}]]{reason}"
-        )
+        left.markdown(f"**{safe(info.name, 70)}**{labelled('', info.simulated)}  \n:small[:gray[{judges} · {changed}]]")
+        word = STOPPED.get(info.state, "")
+        reason = safe(info.reason, 200) if word else ""
+        if reason.endswith("by you"):  # “paused by you” says both
+            word, reason = reason, ""
+        facts = f"{info.done:,} of {count(info.planned, 'call')} · {info.created:%-d %b %Y}" + (word and f" · {word}")
+        why = reason and f"  \n:small[:orange[{reason}]]"
+        middle.markdown(f"**{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
         with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-            if info.state in ("paused", "interrupted", "cancelled", "planned", "failed") and info.planned > 0:
+            if info.state in STOPPED and info.planned > 0:
                 with faults():
                     if st.button("Resume", icon=":material/play_arrow:", key=f"resume-{info.id}"):
                         state.manager().resume(info.id)

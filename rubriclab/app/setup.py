@@ -68,7 +68,7 @@ def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
         st.caption(safe(blocked, 400))
     elif pressed and plan is not None:
         with faults():
-            run_id = state.launch(held.plan())
+            run_id = state.manager().start(held.plan()).id
             announce(f"Launched: {safe(held.name, 60)}.")
             go("runs", run=run_id)
     _prompt(plan)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import streamlit as st
 from pydantic import ValidationError
 
-from rubriclab.app import guard, state
+from rubriclab.app import state
 from rubriclab.app.draft import draft
 from rubriclab.app.forms import preset, segments
 from rubriclab.app.frame import faults, safe, verbatim
-from rubriclab.judges.probe import find_servers, models_of, test_judge
+from rubriclab.judges.keys import read_key
+from rubriclab.judges.probe import JudgeReport, find_servers, models_of, test_judge
+from rubriclab.judges.served import served
 from rubriclab.judges.simulated import read_effects
+from rubriclab.judges.vllm import VllmServer, why_not
 from rubriclab.judges.weights import CATALOGUE
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.study import problems
@@ -50,6 +52,7 @@ def body() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{safe(judge.name, 60)}** :gray[{safe(judge.model, 60)}]", width="stretch")
             st.button("Remove", key=f"judge-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
+    tested: JudgeReport | None = None
     form = not kept or st.session_state.get("setup another", False)
     judges = list(kept)
     if form:
@@ -57,26 +60,27 @@ def body() -> None:
             judge = _form({other.name for other in kept})
         except LabError as fault:
             held.problems[3] = str(fault)
-            st.caption(f":orange[{safe(str(fault))}]")
+            st.markdown(f":orange[{safe(str(fault))}]")
         else:
             judges.append(judge)
     if judges:
         held.judges = tuple(judges)
+    fine = 3 not in held.problems
     with st.container(horizontal=True):
-        if form and 3 not in held.problems:
-            _test(judges[-1])
+        if form and fine:
+            tested = _tested(judges[-1])
         st.button(
             "Add another judge",
             icon=":material/add:",
             type="tertiary",
-            disabled=3 in held.problems,
+            disabled=not fine,
             on_click=_add,
             args=(judges,),
         )
         if form and kept:
             st.button("Leave this one out", type="tertiary", on_click=_leave_out)
-    if form and 3 not in held.problems:
-        _report(judges[-1])
+    if tested is not None:
+        _report(tested)
 
 
 def fill(judges: tuple[JudgeSettings, ...]) -> None:
@@ -104,18 +108,15 @@ def _leave_out() -> None:
 
 def _form(names: set[str]) -> JudgeSettings:
     """The fields of one judge. Raises LabError for settings that cannot be."""
-    where = segments("Where does the judge run?", WHERE, key="judge-where")
-    if where == "machine":
+    kind = segments("Where does the judge run?", WHERE, key="judge-where")
+    if kind == "machine":
         kind = segments("Which model?", HERE, key="judge-here")
-        values = _embedded() if kind == "embedded" else _vllm()
-    elif where == "api":
-        values = _server()
-    else:
-        values = _simulated()
-    values = _fold(values["model"] or "judge", names) | values
-    if not values["model"]:
-        raise LabError("First choose the judge's model in step 3.")
+    draw = {"embedded": _embedded, "vllm": _vllm, "api": _server, "simulated": _simulated}[kind]
     try:
+        values = draw()
+        values = _fold(values["model"] or "judge", names) | values
+        if not values["model"]:
+            raise LabError("First choose the judge's model in step 3.")
         return JudgeSettings(**values)
     except ValidationError as fault:
         raise LabError(problems(fault)) from None
@@ -123,13 +124,9 @@ def _form(names: set[str]) -> JudgeSettings:
 
 def _embedded() -> dict[str, Any]:
     model = st.selectbox(
-        "Model",
-        list(CATALOGUE),
-        format_func=lambda name: f"{name} · {CATALOGUE[name].megabytes} MB",
-        key="judge-embedded",
-        persist_state="session",
-        help="Downloaded once, on the first call. No key, no server, no graphics card.",
-    )
+        "Model", list(CATALOGUE), key="judge-embedded", persist_state="session",
+        help="No key, no server, no graphics card.",
+    )  # fmt: skip
     weights = CATALOGUE[model]
     ready = "It is on this machine already." if weights.present() else "It is downloaded once, on the first call."
     st.caption(f"{safe(weights.about)} {ready}")
@@ -142,28 +139,27 @@ def _server() -> dict[str, Any]:
         "Provider", list(PROVIDERS), key="judge-provider", on_change=_provider_chosen, persist_state="session"
     )
     address = right.text_input(
-        "Base URL",
-        key=preset("judge-url", PROVIDERS["OpenAI-compatible server"][0]),
-        max_chars=500,
+        "Base URL", key=preset("judge-url", PROVIDERS["OpenAI-compatible server"][0]), max_chars=500,
         persist_state="session",
-    )
+    )  # fmt: skip
     left, right = st.columns(2)
     variable = right.text_input(
-        "Environment variable with the key (optional)",
-        key=preset("judge-key", ""),
-        max_chars=100,
-        placeholder="OPENAI_API_KEY",
+        "Environment variable with the key (optional)", key=preset("judge-key", ""), max_chars=100,
+        placeholder="OPENAI_API_KEY", persist_state="session",
         help="The variable's name, never the key itself. It is read where the lab runs.",
-        persist_state="session",
-    )
-    with left:
-        model = _model_of(address or "", variable or "", key="judge-model")
-    if variable and variable not in os.environ:
-        raise LabError(
-            f"Environment variable {shorten(variable)} is not set where rubriclab runs. Set it and restart, or choose "
-            "another judge."
-        )
-    return {"kind": "openai", "model": model, "base_urls": (address,), "key_env": variable or None}
+    )  # fmt: skip
+    read_key(
+        JudgeSettings(name="this judge", key_env=variable or None)
+    )  # raises where there is none, or not for judges
+    known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
+    model = left.selectbox(
+        "Model", known, index=0 if len(known) == 1 else None, key="judge-model", accept_new_options=True,
+        placeholder="Choose or type a model", persist_state="session",
+        help="Read from the server." if known else "The server named no models; type the name.",
+    )  # fmt: skip
+    if why:
+        st.caption(safe(why, 300))
+    return {"kind": "openai", "model": model or "", "base_urls": (address,), "key_env": variable or None}
 
 
 def _provider_chosen() -> None:
@@ -178,43 +174,21 @@ def _models(address: str, variable: str) -> tuple[list[str], str]:
         return models_of(address, key_env=variable or None), ""
     except LabError as fault:
         return [], str(fault)
-    except ValidationError as fault:
-        return [], problems(fault)
-
-
-def _model_of(address: str, variable: str, *, key: str) -> str:
-    """A model read from the server, or typed."""
-    known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
-    chosen = st.selectbox(
-        "Model",
-        known,
-        index=0 if len(known) == 1 else None,
-        key=key,
-        accept_new_options=True,
-        placeholder="Choose or type a model",
-        persist_state="session",
-        help="Read from the server." if known else "The server named no models; type the name.",
-    )
-    if why:
-        st.caption(safe(why, 300))
-    return chosen or ""
 
 
 def _vllm() -> dict[str, Any]:
     """vLLM: found where it runs, or started here."""
-    if guard.served():
+    if served():
         raise LabError(
             "Finding or starting vLLM is for whoever sits at the machine: this lab is served to others. Give the "
             "server's address under API or server."
         )
-    with st.container(horizontal=True):
-        if st.button("Find running servers", icon=":material/search:", key="judge-find"):
-            with st.spinner("Looking for servers on this machine …"):
-                st.session_state["setup servers"] = find_servers()
+    if st.button("Find running servers", icon=":material/search:", key="judge-find"):
+        with st.spinner("Looking for servers on this machine …"):
+            st.session_state["setup servers"] = find_servers()
     servers = st.session_state.get("setup servers")
-    started = state.vllm()
-    if started is not None:
-        return _started(started)
+    if "vllm" in state.servers():
+        return _started(state.servers()["vllm"])
     if servers:
         server = st.selectbox(
             "Server", servers, format_func=lambda server: f"{server.program} · {server.base_url}", key="judge-server"
@@ -226,23 +200,21 @@ def _vllm() -> dict[str, Any]:
     model = st.text_input(
         "Model", key=preset("judge-vllm-model", ""), placeholder="Qwen/Qwen3-8B", max_chars=300, persist_state="session"
     )
-    from rubriclab.judges.vllm import why_not
-
     reason = why_not()
     if st.button("Start vLLM", icon=":material/play_arrow:", disabled=bool(reason) or not model, key="judge-start"):
         with faults():
-            state.start_vllm(model or "")
+            state.servers()["vllm"] = VllmServer.start(model)
             st.rerun()
     if reason:
         st.caption(safe(reason))
     raise LabError("First find a running server, or start one." if reason else "First start vLLM, or find a server.")
 
 
-def _started(server: Any) -> dict[str, Any]:
+def _started(server: VllmServer) -> dict[str, Any]:
     """The server that this lab started: its last log lines while it loads, and ``Stop``."""
     _log(server)
     if st.button("Stop", icon=":material/stop:", key="judge-stop"):
-        state.stop_vllm()
+        state.servers().pop("vllm").stop()
         st.rerun()
     if not server.ready:
         raise LabError("vLLM is loading the model.")
@@ -250,7 +222,7 @@ def _started(server: Any) -> dict[str, Any]:
 
 
 @st.fragment(run_every=1.0)
-def _log(server: Any) -> None:
+def _log(server: VllmServer) -> None:
     before = st.session_state.get("setup vllm ready")
     now = (server.ready, server.failed)
     st.session_state["setup vllm ready"] = now
@@ -321,22 +293,21 @@ def _fold(model: str, names: set[str]) -> dict[str, Any]:
     return {field: value for field, value in values.items() if value is not None or field == "temperature"}
 
 
-def _test(judge: JudgeSettings) -> None:
+def _tested(judge: JudgeSettings) -> JudgeReport | None:
+    """The button, and what came back when this very judge was last tested."""
     if st.button("Test with one call", icon=":material/bolt:", key="judge-test"):
         with st.spinner("Asking once …"), faults():
             st.session_state["setup test"] = judge, test_judge(judge)
-
-
-def _report(judge: JudgeSettings) -> None:
-    """What came back from the last test of this judge."""
     tested, report = st.session_state.get("setup test", (None, None))
-    if tested != judge or report is None:
-        return
-    (st.success if report.ok else st.error)(
-        safe(report.sentence(), 700), icon=":material/check:" if report.ok else ":material/error:"
-    )
-    if report.ok and report.score is None:
-        st.warning(
-            "The judge answered, but no score could be read. Change the answer format, or choose another model.",
-            icon=":material/warning:",
-        )
+    return report if tested == judge else None
+
+
+def _report(report: JudgeReport) -> None:
+    """What the judge answered, whether a score could be read, and whether its server gives probabilities."""
+    said = safe(report.sentence(), 700)
+    if report.error:
+        st.error(said, icon=":material/error:")
+    elif report.score is None:
+        st.warning(f"{said} Change the answer format, or choose another model.", icon=":material/warning:")
+    else:
+        st.success(said, icon=":material/check:")

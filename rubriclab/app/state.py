@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from shutil import rmtree
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from rubriclab.runs.manager import RunManager
     from rubriclab.runs.runner import Run
     from rubriclab.store.store import RunInfo, Store
-    from rubriclab.study.plan import Plan
 
 STORE_VARIABLE = "RUBRICLAB_STORE"
 MOST_CALLS = 200_000
@@ -148,18 +148,6 @@ def active() -> list[Run]:
     return manager().running()
 
 
-def launch(plan: Plan) -> str:
-    """Start the run of a plan, or go on with it where there is one already; returns its id. Raises LabError."""
-    return manager().start(plan).id
-
-
-def sample_plan() -> Plan:
-    """The lab's own sample, judged by its small model."""
-    from rubriclab.runs.loading import plan_of_file
-
-    return plan_of_file("demo")
-
-
 def bundle(run_id: str) -> bytes:
     """A run as a zip, with its rows, to take along."""
     from rubriclab.data.outfiles import csv_text
@@ -182,19 +170,15 @@ def _headline(run_id: str, revision: int) -> str:
     from rubriclab.core.topic import TOPICS, Row
     from rubriclab.sinks.text import number, value_text
 
-    made = _table(run_id, revision)
-    if not len(made.rows):
+    arm = Judgments(_table(run_id, revision)).arms[0]
+    options = arm.condition.reorder == "options"
+    measure = "position_share" if options else "first_minus_last"
+    rows = TOPICS["position" if options else "joint"].rows(arm)
+    known = [row for row in rows if isinstance(row, Row) and row.measure == measure and math.isfinite(row.value)]
+    if not known:
         return "No estimate yet"
-    arm = Judgments(made).arms[0]
-    topic, measure = (
-        ("position", "position_share") if arm.condition.reorder == "options" else ("joint", "first_minus_last")
-    )
-    rows = [row for row in TOPICS[topic].rows(arm) if isinstance(row, Row) and row.measure == measure]
-    rows = [row for row in rows if row.value == row.value]
-    if not rows:
-        return "No estimate yet"
-    top = max(rows, key=lambda row: abs(row.value))
-    if measure == "position_share":
+    top = max(known, key=lambda row: abs(row.value))
+    if options:
         return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
     return f"First against last: {value_text(top)}"
 
@@ -210,25 +194,6 @@ def headline(info: RunInfo) -> str:
 
 
 @st.cache_resource(show_spinner=False)
-def _servers() -> dict[str, VllmServer]:
+def servers() -> dict[str, VllmServer]:
+    """The vLLM server that this lab started (“vllm”): loading, ready or ended. It ends with this process."""
     return {}
-
-
-def vllm() -> VllmServer | None:
-    """The vLLM server that this lab started, loading, ready or ended."""
-    return _servers().get("started")
-
-
-def start_vllm(model: str) -> None:
-    """Start one as a child of this process; it ends with it. Raises LabError where it cannot be."""
-    from rubriclab.judges.vllm import VllmServer
-
-    if vllm() is None:
-        _servers()["started"] = VllmServer.start(model)
-
-
-def stop_vllm() -> None:
-    """End it; nothing happens where there is none."""
-    server = _servers().pop("started", None)
-    if server is not None:
-        server.stop()

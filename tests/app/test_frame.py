@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rubriclab.app import guard
-from rubriclab.app.frame import ENTRIES, duration, safe
-from rubriclab.app.runs import early_bars, early_sentence
+from rubriclab.app.frame import ENTRIES, PAGES, duration, safe
+from rubriclab.app.runs import early
 from rubriclab.model.text import LabError
 
 HOSTILE = [
@@ -48,8 +48,8 @@ def test_durations_are_said_in_the_unit_one_would_say() -> None:
 
 
 def test_the_bar_has_the_doors_that_stand() -> None:
-    assert [entry.title for entry in ENTRIES] == ["Home", "Set up", "Runs", "Results", "Export"]
-    assert all(entry.file.exists() for entry in ENTRIES)
+    assert [title for title, _ in ENTRIES.values()] == ["Home", "Set up", "Runs", "Results", "Export"]
+    assert {path.stem for path in PAGES.glob("*.py")} == set(ENTRIES)
 
 
 @pytest.mark.parametrize(
@@ -130,16 +130,14 @@ def test_the_door_refuses_before_anything_is_read(headers: list[tuple[bytes, byt
 
 
 def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
-    sentence = early_sentence((57, 9, 6, 12, 16))  # 57 of 100
+    sentence, bars = early((57, 9, 6, 12, 16))  # 57 of 100
     assert "Position 1" in sentence
     assert "57\u00a0%" in sentence
     assert "20\u00a0%" in sentence
     assert not re.search(r"\b(Yes|No|Undecided)\b", sentence)
-    bars = early_bars((57, 9, 6, 12, 16))
     assert bars is not None
     assert not any(point.decided or point.has_interval for point in bars.points)
 
 
 def test_there_is_no_early_estimate_before_the_first_score() -> None:
-    assert early_sentence((0, 0, 0)) == ""
-    assert early_bars(()) is None
+    assert early((0, 0, 0)) == early(()) == ("", None)

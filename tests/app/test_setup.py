@@ -128,9 +128,10 @@ def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.
     app.button_group(key="judge-where").set_value("api").run()
     assert healthy(app).selectbox(key="judge-model").value == "big-model"
     assert [judge.name for judge in app.session_state["setup draft"].judges] == ["smollm2-135m", "big-model"]
-    app.text_input(key="judge-key").set_value("SURELY_NOT_SET").run()
-    assert "SURELY_NOT_SET is not set where rubriclab runs" in plain(app)
-    assert app.button(key="launch-go").disabled
+    for variable, why in (("SURELY_NOT_SET_API_KEY", "is not set where rubriclab runs"), ("HOME", "RUBRICLAB_KEYS=HOME")):
+        app.text_input(key="judge-key").set_value(variable).run()
+        assert why in plain(app)
+        assert app.button(key="launch-go").disabled
     app.button(key="judge-remove-0").click().run()
     app.text_input(key="judge-key").set_value("").run()
     assert [judge.name for judge in app.session_state["setup draft"].judges] == ["big-model"]
