@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ from tests.integration.test_kill import ROOT, write_study
 from tests.runs.kit import WAIT, ScriptedJudge, ended, use
 from tests.servers import FakeServer, running
 from tests.study.kit import small_plan
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with Store.open(":memory:") as opened:
-        yield opened
 
 
 def test_two_visitors_start_one_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
