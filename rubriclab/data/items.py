@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "instruction": ("instruction", "prompt", "question", "query", "input", "prompt_text", "article", "source", "context",
                     "anweisung", "frage", "aufgabenstellung", "eingabe", "instruccion", "consigna", "pregunta",
                     "enunciado", "consigne", "question_posee", "enonce", "pergunta", "domanda"),
-    "reference": ("reference", "reference_answer", "gold_answer", "ideal_answer", "ref", "referenzantwort",
-                  "musterantwort", "musterloesung", "referencia", "respuesta_modelo", "corrige"),
+    "reference": ("reference", "reference_answer", "gold_answer", "ideal_answer", "referenzantwort", "musterantwort",
+                  "musterloesung", "referencia", "respuesta_modelo", "corrige"),
     "criterion": ("criterion", "criteria", "aspect", "dimension", "metric", "kriterium", "aspekt", "criterio", "critere"),
     "block": ("block", "block_id", "text_id", "article_id", "doc_id", "document_id"),
     "prompt": ("prompt_id", "question_id", "instruction_id", "prompt_group", "prompt", "frage_id", "pregunta_id"),
@@ -46,13 +45,16 @@ HUMAN = re.compile(
 NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens|seed|level|intended\w*)(_|$)"
 )
-TEXT_SIGNS = 15
+TEXTS = ("response", "instruction", "reference")
+LABELS = ("criterion", "candidate", "task", "rater")
+TEXT_SIGNS, LABEL_SIGNS = 15, 40
+"""A text has at least that many signs on average, a label at most."""
 LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True)
 class Guess:
-    """``columns``: role -> column (``human``: a list); ``reasons``: role -> why, in words; ``matched``: the answers'
+    """``columns``: role -> column (``human``: a list); ``reasons``: role -> why, or why none; ``matched``: the answers'
     column was known by its name."""
 
     columns: dict[str, str | list[str]]
@@ -64,70 +66,77 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     """Which column has which role, by names, then by contents; whoever brought the file has the last word."""
     names = {_plain(column): column for column in reversed(table.columns)}
     cells = {column: [cell.strip() for cell in _first_cells(table, column)] for column in table.columns}
+    length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
+    numeric = {name for name, part in cells.items() if _numeric(part)}
+    free = list(table.columns)
     columns: dict[str, str | list[str]] = {}
     reasons: dict[str, str] = {}
-    used: set[str] = set()
 
     def take(role: str, column: str, why: str) -> None:
         columns[role], reasons[role] = column, why
-        used.add(column)
+        free.remove(column)
 
     for role, synonyms in NAMES.items():
-        named = next((names[name] for name in synonyms if name in names and names[name] not in used), None)
-        fits = named is not None and not (role in ("response", "instruction", "reference") and _numeric(cells[named]))
-        if named is not None and fits and not (role == "item_id" and _repeats(table, named, names)):
+        named = next((names[name] for name in synonyms if names.get(name) in free), None)
+        if named is None or (role in TEXTS and named in numeric) or (role in LABELS and length[named] > LABEL_SIGNS):
+            continue
+        if role == "item_id" and _repeats(table, named, names):
+            reasons[role] = f"“{shorten(named, 30)}” has one value in several rows, so rows are numbered instead"
+        else:
             take(role, named, "by its name")
     matched = "response" in columns
-    _guess_texts(table, cells, columns, take, used)
-    scale = _scale(rubric)
-    people = [
-        name for name in table.columns if name not in used and HUMAN.fullmatch(_plain(name)) and _numeric(cells[name])
-    ]
-    if people:
-        columns["human"] = people
-        reasons["human"] = (
-            "by its name, and its cells are numbers" if len(people) == 1 else "one column a rater, by their names"
+
+    # The answer is the longest text that differs from row to row; the instruction repeats, or comes before it.
+    texts = [name for name in free if length[name] >= TEXT_SIGNS and name not in numeric]
+    repeated = {name for name in texts if len(set(cells[name])) <= 0.8 * len(cells[name])}
+    if not matched:
+        short = [name for name in free if name not in numeric and length[name] > 0]
+        best = max(
+            [name for name in texts if name not in repeated] or texts or short, key=length.__getitem__, default=""
         )
-    else:
-        for column in table.columns:
-            if column not in used and not NO_SCORE.search(_plain(column)) and _whole_within(cells[column], scale):
-                columns["human"] = [column]
-                reasons["human"] = f"whole numbers from {scale[0]:g} to {scale[-1]:g}, as the rubric's scores"
-                break
-    if "rater" in columns and "human" not in columns:
-        del columns["rater"], reasons["rater"]
-    return Guess(columns, reasons, matched)
-
-
-def _guess_texts(table: Table, cells: Mapping[str, list[str]], columns: Any, take: Any, used: set[str]) -> None:
-    """The answer is the longest text that differs from row to row; the instruction a text that repeats, or comes before."""
-    length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
-    texts = [
-        name for name in table.columns if name not in used and length[name] >= TEXT_SIGNS and not _numeric(cells[name])
-    ]
-    repeated = [name for name in texts if len(set(cells[name])) <= 0.8 * len(cells[name])]
-    if "response" not in columns:
-        own = [name for name in texts if name not in repeated] or texts
-        others = [name for name in table.columns if name not in used and not _numeric(cells[name]) and length[name] > 0]
-        if own or others:
-            best = max(own or others, key=lambda name: length[name])
+        if best:
             take("response", best, f"the longest text: {length[best]:,.0f} signs on average")
+    answer = str(columns.get("response", ""))
     if "instruction" not in columns:
-        left = [name for name in texts if name not in used]
-        again = [name for name in left if name in repeated]
-        answer = columns.get("response")
-        before = [name for name in left if answer and table.columns.index(name) < table.columns.index(str(answer))]
+        again = [name for name in texts if name in free and name in repeated]
+        before = [name for name in free if name in texts and answer in table.columns[table.columns.index(name) :]]
         if again:
-            best = max(again, key=lambda name: length[name])
-            take("instruction", best, "a text that repeats from row to row")
+            take("instruction", max(again, key=length.__getitem__), "a text that repeats from row to row")
         elif before:
             take("instruction", before[-1], "the text before the answer")
+
+    scale = _scale(rubric)
+    known = [name for name in free if HUMAN.fullmatch(_plain(name))]
+    people = [name for name in known if name in numeric]
+    why = "by its name, and its cells are numbers" if len(people) == 1 else "one column a rater, by their names"
+    if known and not people:
+        reasons["human"] = f"“{shorten(known[0], 30)}” is not used: it holds more than numbers"
+    if not people:
+        whole = [name for name in free if not NO_SCORE.search(_plain(name)) and _whole_within(cells[name], scale)]
+        people = [name for name in whole if _stem(name) == _stem(whole[0])]
+        why = f"whole numbers from {scale[0]:g} to {scale[-1]:g}, as the rubric's scores"
+    if people:
+        columns["human"], reasons["human"] = people, why
+    if "rater" not in columns and len(people) == 1 and len(set(cells.get(answer, ()))) < len(cells.get(answer, ())):
+        for name in [name for name in free if name not in numeric]:
+            kinds, pairs = len(set(cells[name])), len(set(zip(cells[answer], cells[name], strict=True)))
+            if 2 < 2 * kinds <= pairs == len(cells[name]):
+                take("rater", name, "it tells the rows of one answer apart")
+                break
+    if "rater" in columns and not people:
+        del columns["rater"], reasons["rater"]
+    return Guess(columns, reasons, matched)
 
 
 def _plain(column: str) -> str:
     """``Puntuación del profesor`` as ``puntuacion_del_profesor``."""
     letters = unicodedata.normalize("NFKD", column.casefold().replace("ß", "ss"))
     return re.sub(r"[^a-z0-9]+", "_", "".join(c for c in letters if not unicodedata.combining(c))).strip("_")
+
+
+def _stem(column: str) -> str:
+    """What names of several raters share: ``prof`` of ``prof. 1``, ``score`` of ``score_ann``."""
+    return re.sub(r"(\d+|_[^_]+)$", "", _plain(column))
 
 
 def _first_cells(table: Table, column: str) -> list[str]:
@@ -182,7 +191,7 @@ def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
         for role, column in known.items()
         if isinstance(column, str)
     }
-    for role in ("response", "instruction", "reference"):
+    for role in TEXTS:
         if role in known:
             cells[role] = table.column(str(known[role]))  # as they are, blanks and all
     human = known.get("human", [])

@@ -32,18 +32,50 @@ def test_columns_by_their_names() -> None:
     assert guess.reasons["human"] == "one column a rater, by their names"
 
 
-def test_odd_spanish_names_by_their_contents() -> None:
-    rows = [
-        f"{k},Explica con tus palabras por qué llueve en la montaña {k % 3},"
-        f"Llueve porque el aire sube y se enfría; respuesta larga número {k} de un alumno cualquiera de la clase,{k % 5 + 1}"
-        for k in range(12)
-    ]
-    guess = guess_columns(table("fila,lo_que_se_pide,texto_del_alumno,valor\n" + "\n".join(rows) + "\n"), RUBRIC)
-    assert guess.columns == {"response": "texto_del_alumno", "instruction": "lo_que_se_pide", "human": ["valor"]}
-    assert not guess.matched
-    assert guess.reasons["response"].startswith("the longest text: ")
-    assert guess.reasons["instruction"] == "a text that repeats from row to row"
-    assert guess.reasons["human"] == "whole numbers from 1 to 5, as the rubric's scores"
+QUESTION = [
+    "Explica con tus palabras por qué llueve en la montaña",
+    "Di qué hace el viento en el mar y en la costa",
+    "¿Qué es una nube y de qué está hecha?",
+]
+ROWS = [
+    (f"A-{k:02}", QUESTION[k % 3], f"Porque el aire sube y se enfría, dice {k} de la clase", k % 5 + 1)
+    for k in range(12)
+]
+
+
+@pytest.mark.parametrize(
+    ("header", "more", "columns", "reason"),
+    [
+        ("Nº de ficha,Lo que se les pidió,Texto del alumno,valor", [""],
+         {"response": "Texto del alumno", "instruction": "Lo que se les pidió", "human": ["valor"]},
+         ("response", "the longest text: 51 signs on average")),
+        ("ref.,enunciado del ejercicio,lo que escribió,prof. 1,prof. 2", [",{d}"],
+         {"response": "lo que escribió", "instruction": "enunciado del ejercicio", "human": ["prof. 1", "prof. 2"]},
+         ("human", "whole numbers from 1 to 5, as the rubric's scores")),
+        ("ficha,Aufgabe,Schülertext,Punkte (Frau M.)", [""],
+         {"response": "Schülertext", "instruction": "Aufgabe", "human": ["Punkte (Frau M.)"]},
+         ("instruction", "a text that repeats from row to row")),
+        ("ficha,pedido,texto,puntos,quién corrigió", [",ana", ",beto"],
+         {"response": "texto", "instruction": "pedido", "human": ["puntos"], "rater": "quién corrigió"},
+         ("rater", "it tells the rows of one answer apart")),
+        ("id,consigna,respuesta,x,y", [",ana", ",beto"],
+         {"response": "respuesta", "instruction": "consigna", "human": ["x"], "rater": "y"},
+         ("item_id", "“id” has one value in several rows, so rows are numbered instead")),
+        ("ficha,consigna,respuesta,n,human", [",N/A"], {"response": "respuesta", "instruction": "consigna"},
+         ("human", "“human” is not used: it holds more than numbers")),
+    ],
+)  # fmt: skip
+def test_odd_names_by_their_contents(
+    header: str, more: list[str], columns: dict[str, Any], reason: tuple[str, str]
+) -> None:
+    lines = [f'{a},"{b}","{c}",{d}{end.format(d=d)}' for a, b, c, d in ROWS for end in more]
+    read = table("\n".join([header, *lines]) + "\n")
+    guess = guess_columns(read, RUBRIC)
+    assert guess.columns == columns
+    assert guess.matched == ("respuesta" in header)
+    assert guess.reasons[reason[0]] == reason[1]
+    items = items_of(read, guess.columns).items
+    assert (len(items), len({item.prompt for item in items})) == (12, 3)
 
 
 @pytest.mark.parametrize(
