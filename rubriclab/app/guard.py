@@ -11,22 +11,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from rubriclab.judges.served import served
 from rubriclab.model.text import LabError, shorten
 
 HOSTS_VARIABLE, SERVED_VARIABLE = "RUBRICLAB_HOSTS", "RUBRICLAB_SERVED"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
 def hosts() -> frozenset[str]:
@@ -68,14 +65,6 @@ def origin_allowed(header: str) -> bool:
     return bool(mark) and scheme.lower() in ("http", "https") and host_allowed(rest)
 
 
-def served() -> bool:
-    """Whether other people use this lab. Raises LabError for a setting that says neither."""
-    setting = os.environ.get(SERVED_VARIABLE, "").strip()
-    if setting not in ("", "0", "1"):
-        raise LabError(f"{SERVED_VARIABLE} is “{shorten(setting)}”: set it to 1 (served) or 0 (for you alone).")
-    return setting == "1" if setting else hosts() != LOOPBACK
-
-
 def open_to_others() -> str:
     """Why this server is more open than it should be, and the cure; empty: it is not."""
     if not (st.get_option("server.enableXsrfProtection") and st.get_option("server.enableCORS")):
@@ -93,9 +82,14 @@ def open_to_others() -> str:
 def middleware() -> list[Middleware]:
     """The server's outermost layer. Ends the start where a setting of who may come in is wrong."""
     try:
-        served()
+        hosts()
     except LabError as fault:
         raise SystemExit(f"rubriclab: {fault}") from fault
+    setting = os.environ.get(SERVED_VARIABLE, "").strip()
+    if setting not in ("", "0", "1"):
+        raise SystemExit(
+            f"rubriclab: {SERVED_VARIABLE} is “{setting[:40]}”: set it to 1 (served) or 0 (for you alone)."
+        )
     if reason := open_to_others():
         print(f"rubriclab: {reason}", file=sys.stderr)
     return [Middleware(Guard)]
@@ -104,11 +98,11 @@ def middleware() -> list[Middleware]:
 class Guard:
     """ASGI: requests and websockets of a foreign Host or Origin get 403; no other site may frame the lab."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        async def unframed(message: MutableMapping[str, Any]) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def unframed(message: Any) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [
                     *message.get("headers", ()),

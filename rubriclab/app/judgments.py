@@ -11,7 +11,6 @@ from rubriclab.app import state
 from rubriclab.app.frame import safe, verbatim
 from rubriclab.core.arm import Arm
 from rubriclab.core.topic import Findings
-from rubriclab.model.data import Rubric
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import LabError, count, digest
 from rubriclab.sinks.cards import Card, pair_of
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from rubriclab.study.plan import Plan
 
 ANY = "any"
-STATUSES = (ANY, "ok", "failed", "unparsed", "refused", "truncated", "error")
+STATUSES = ("ok", "failed", "unparsed", "refused", "truncated", "error")
+COLUMNS = {"item_id": "Answer", "ordering": "Order"}
 VIEWS = ("Reply", "Prompt as sent", "Probabilities", "Same answer, other orders")
 LIMIT = 200
 
@@ -32,40 +32,34 @@ def tab(info: RunInfo, findings: Findings, condition: int) -> None:
     arm = findings.judgments.arms[condition]
     left, right = st.columns([1, 1.2], gap="large")
     with left:
-        frame = _filtered(info, arm)
-        chosen = _list(frame, arm)
-    if chosen is None:
-        return
-    with right:
-        _call(info, arm, chosen)
+        chosen = _list(_filtered(info, arm), arm)
+    if chosen is not None:
+        with right:
+            _call(info, arm, chosen)
 
 
 def _filtered(info: RunInfo, arm: Arm) -> pd.DataFrame:
     """The judgments that the filters leave; every filter stands in the address."""
     criteria = arm.condition.reorder == "criteria"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        score = _filter("Score", "score", [f"{score:g}" for score in arm.condition.scores])
-        position = _filter("Position", "position", [str(p + 1) for p in range(arm.positions)])
-        status = _filter("Status", "status", list(STATUSES[1:]))
-        criterion = _filter("Criterion", "criterion", [str(name) for name in arm.names], 160) if criteria else ANY
+        score = _filter("score", [f"{score:g}" for score in arm.condition.scores])
+        position = _filter("position", [str(p + 1) for p in range(arm.positions)])
+        status = _filter("status", list(STATUSES))
+        criterion = _filter("criterion", [str(name) for name in arm.names], 160) if criteria else None
         text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=110)
     return state.store_of(info.id).judgments(
-        info.id,
-        condition=arm.code,
-        score=None if score == ANY else float(score),
-        position=None if position == ANY else int(position),
-        status=None if status == ANY else status,
-        criterion=None if criterion == ANY else criterion,
-        text=text or None,
-        limit=LIMIT,
-    )
+        info.id, condition=arm.code, score=score and float(score), position=position and int(position), status=status,
+        criterion=criterion, text=text or None, limit=LIMIT,
+    )  # fmt: skip
 
 
-def _filter(label: str, key: str, options: list[str], width: int = 84) -> str:
+def _filter(key: str, options: list[str], width: int = 84) -> str | None:
+    """One of a few values of the address; None: any."""
     options = [ANY, *options]
     if st.session_state.get(key, ANY) not in options:
         st.session_state.pop(key)
-    return str(st.selectbox(label, options, key=key, bind="query-params", width=width))
+    chosen = st.selectbox(key.capitalize(), options, key=key, bind="query-params", width=width)
+    return None if chosen == ANY else chosen
 
 
 def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
@@ -73,13 +67,12 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     if frame.empty:
         st.caption("No judgment matches these filters.")
         return None
-    shown = pd.DataFrame({"Answer": frame["item_id"], "Order": frame["ordering"]})
+    columns = ["item_id", "ordering", "score", "position"]
     if arm.condition.reorder == "criteria":
-        shown["Criterion"] = frame["criterion"]
-    shown["Score"] = frame["score"]
-    shown["Position"] = [None if position <= 0 else position for position in frame["position"].fillna(0)]
-    if frame["status"].nunique() > 1 or frame["status"].iloc[0] != "ok":
-        shown["Status"] = frame["status"]
+        columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
+    columns += ["status"] if set(frame["status"]) != {"ok"} else []
+    shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
+    shown["Position"] = shown["Position"].where(shown["Position"] > 0)
     # Which list it is: a chosen row of another one means nothing here.
     listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
     at = min(st.session_state.get(f"row-{listed}", 0), len(frame) - 1)
@@ -100,9 +93,8 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Next", on_click=move, args=(1,), shortcut="J", key="next-call", type="tertiary")
         st.button("Previous", on_click=move, args=(-1,), shortcut="K", key="previous-call", type="tertiary")
-        calls = len(set(arm.call.tolist()))
-        first = f"the first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
-        st.caption(f"{first} of {count(len(arm.call), 'judgment')} in {count(calls, 'call')}")
+        first = f"The first {LIMIT:,}" if len(frame) == LIMIT else f"{len(frame):,}"
+        st.caption(f"{first} of {count(len(arm.call), 'judgment')}")
     return int(frame["call"].iloc[at])
 
 
@@ -170,21 +162,15 @@ def plan_of(info: RunInfo) -> Plan | None:
         return None
 
 
-def rubric_of(info: RunInfo) -> Rubric | None:
-    plan = plan_of(info)
-    return plan.rubric if plan else None
-
-
 def descriptions(info: RunInfo, criterion: str | None = None) -> dict[Any, str]:
     """What each score stands for in the run's rubric; empty where that is not known."""
-    rubric = rubric_of(info)
-    if rubric is None:
+    plan = plan_of(info)
+    several = plan is not None and len(plan.rubric.criteria) > 1
+    if plan is None or (several and criterion is None):
         return {}
-    try:
-        chosen = rubric.criterion(criterion if len(rubric.criteria) > 1 else None)
-    except LabError:
-        return {}
-    return {option.score: option.description for option in chosen.options}
+    return {
+        option.score: option.description for option in plan.rubric.criterion(criterion if several else None).options
+    }
 
 
 def _prompt(info: RunInfo, facts: dict[str, Any]) -> None:

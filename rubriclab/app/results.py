@@ -12,9 +12,9 @@ from rubriclab.app import judgments, state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
 from rubriclab.app.frame import labelled, safe
-from rubriclab.core.topic import DEFINITIONS, TOPICS, Findings, Row
+from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.model.study import ReadingPart
-from rubriclab.model.text import count
+from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import Facts, facts_of
 from rubriclab.sinks.marks import Forest
@@ -43,11 +43,15 @@ MOST_CAUTIONS = 2
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the header row says: a run, read in one way, and one judge of it."""
+    """What the header row says: a run, read in one way, and one judge of it.
+
+    ``codes``: its conditions by ordering strategy; ``condition``: the one whose pictures and judgments are shown.
+    """
 
     info: RunInfo
     findings: Findings
     facts: Facts
+    codes: dict[str, int]
     condition: int
 
 
@@ -99,52 +103,43 @@ def choose_run(info: RunInfo, page: str) -> None:
             st.session_state.pop(name, None)
 
     st.selectbox(
-        "Run",
-        list(infos),
-        format_func=lambda id: safe_name(infos[id].name),
-        key=key,
-        on_change=choose,
-        width=330,
+        "Run", list(infos), format_func=lambda id: plain_name(infos[id].name), key=key, on_change=choose, width=330,
         help="Runs with judgments, the newest first, then the recorded examples.",
-    )
+    )  # fmt: skip
 
 
-def safe_name(name: str) -> str:
-    """A name in a list of choices, which shows text as it is: one line, at most 80 signs."""
-    return " ".join(name.split())[:80]
+def plain_name(name: str) -> str:
+    """A name in a list of choices, which shows text as it is: one line, at most 80 signs, all of them visible."""
+    return shorten(printable(name), 80)
 
 
 def _header(info: RunInfo) -> Chosen:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose_run(info, "results")
-        judges = list(dict.fromkeys(info.judges))
-        judge = _choice("Judge", judges, "judge")
-        datasets = list(dict.fromkeys(info.datasets))
-        dataset = _choice("Data set", datasets, "dataset")
+        conditions = state.table(info.id).conditions
+        judge = _choice("Judge", [asked.judge for asked in conditions], "judge")
+        dataset = _choice("Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset")
         with st.popover("Options", icon=":material/tune:"):
             reading = _reading(info)
             strategy = st.container()
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
-            asked = [code for code, c in enumerate(findings.conditions) if (c.judge, c.dataset) == (judge, dataset)]
-            facts = facts_of(findings, asked[0])
+            named = [(asked.judge, asked.dataset) for asked in conditions]
+            facts = facts_of(findings, named.index((judge, dataset)))
     setting = findings.conditions[facts.condition].setting
     codes = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == setting}
-    condition = facts.condition
+    picked = findings.conditions[facts.condition].strategy
     if len(codes) > 1:
-        default = findings.conditions[condition].strategy
-        with strategy:
-            picked = st.selectbox(
-                "Ordering strategy", list(codes), index=list(codes).index(default), key=f"strategy-{info.id}",
-                help="Of the pictures and single judgments. The three questions use all strategies together.",
-            )  # fmt: skip
-        condition = codes[picked]
-    return Chosen(info, findings, facts, condition)
+        picked = strategy.selectbox(
+            "Ordering strategy", list(codes), index=list(codes).index(picked), key=f"strategy-{info.id}",
+            help="Of the pictures and single judgments. The three questions use all strategies together.",
+        )  # fmt: skip
+    return Chosen(info, findings, facts, codes, codes[picked])
 
 
 def _choice(label: str, options: list[str], name: str) -> str:
     """One of a few names, kept in the address; nothing is shown where there is only one."""
-    wanted = st.query_params.get(name, "")
+    wanted, options = st.query_params.get(name, ""), list(dict.fromkeys(options))
     if len(options) < 2:
         return options[0]
     key = f"results-{name}"
@@ -157,7 +152,7 @@ def _choice(label: str, options: list[str], name: str) -> str:
     if len(options) <= 4:
         st.segmented_control(label, options, required=True, format_func=lambda option: safe(option, 30), **arguments)
     else:
-        st.selectbox(label, options, format_func=safe_name, width=260, **arguments)
+        st.selectbox(label, options, format_func=plain_name, width=260, **arguments)
     return str(st.session_state[key])
 
 
@@ -179,13 +174,9 @@ def _reading(info: RunInfo) -> ReadingPart:
     unit: str = own.unit
     if len(units) > 2:
         unit = st.selectbox(
-            "Independent groups",
-            units,
-            index=units.index(own.unit) if own.unit in units else 0,
-            key="unit",
-            bind="query-params",
-            help="auto: answers to one instruction count as one group.",
-        )
+            "Independent groups", units, index=units.index(own.unit) if own.unit in units else 0, key="unit",
+            bind="query-params", help="auto: answers to one instruction count as one group.",
+        )  # fmt: skip
     smallest = {"mean": mean / step, "share": share / 100, "single": share / 100, "r": own.smallest.r}
     return ReadingPart.model_validate({"unit": unit, "smallest": smallest})
 
@@ -247,23 +238,23 @@ def _picture(chosen: Chosen) -> None:
 
 
 def _bias(chosen: Chosen, answer: Answer) -> None:
-    with st.container(key="pictures-bias"):
-        if chosen.facts.reorder == "criteria":
-            _criteria_in_turn(chosen)
-        else:
-            _scores_and_slopes(chosen)
-    more = st.expander(
-        "More numbers: strength, tests, order by order", icon=":material/table_rows:", key="more", on_change="rerun"
-    )
+    if len(chosen.codes) > 1:
+        strategy = chosen.findings.conditions[chosen.condition].strategy
+        st.caption(f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this judge's orders.")
+    if chosen.facts.reorder == "criteria":
+        _criteria_in_turn(chosen)
+    else:
+        _scores_and_slopes(chosen)
+    label = "More numbers: strength, tests, order by order"
+    more = st.expander(label, icon=":material/table_rows:", key="more", on_change="rerun")
     if more.open:
         with more:
             for caution in answer.cautions[MOST_CAUTIONS:]:
                 st.caption(f":material/info: {safe(caution)}")
             _several(chosen.findings)
             _more(chosen)
-    how = st.expander(
-        "How this was computed, and what it assumes", icon=":material/rule:", key="how", on_change="rerun"
-    )
+    label = "How this was computed, and what it assumes"
+    how = st.expander(label, icon=":material/rule:", key="how", on_change="rerun")
     if how.open:
         with how:
             _how(chosen)
@@ -277,10 +268,9 @@ def _scores_and_slopes(chosen: Chosen) -> None:
         with left:
             st.markdown("**Score by position** · click a cell to read its calls")
             chart(cells, key=key, on_select=lambda: _clicked(key))
-            even = next((point for line in cells.points for point in line if point), None)
-            level = f" No bias: {100 * even.expected:.0f}{NBSP}% everywhere." if even else ""
             st.caption(
-                f"Of the calls that gave a score, the share given at each position.{level} Orange: more; blue: less."
+                "Of the calls that gave a score, the share given at each position. No bias: "
+                f"{100 / len(cells.columns):.0f}{NBSP}% everywhere. Orange: more; blue: less."
             )
     slopes = score_slopes(chosen.findings, chosen.facts, chosen.condition)
     if slopes is not None:
@@ -288,9 +278,10 @@ def _scores_and_slopes(chosen: Chosen) -> None:
             st.markdown(f"**Each answer listed {slopes.ends[0]} and {slopes.ends[1]}** · and the mean difference")
             chart(slopes, key=f"slopes-{chosen.condition}")
             cut = f" {count(slopes.left_out, 'answer')} not drawn." if slopes.left_out else ""
+            interval = f", 95{NBSP}% interval" if slopes.difference.has_interval else "; too few groups for an interval"
             st.caption(
                 f"Each line: an answer's scores over all its orders, as a straight line. Orange falls, blue rises.{cut} "
-                f"Right: mean difference, 95{NBSP}% interval; green: too small to matter."
+                f"Right: mean difference{interval}; green: too small to matter."
             )
 
 
@@ -327,10 +318,6 @@ def _clicked(key: str) -> None:
 # ---------------------------------------------------------------- the folds
 
 
-def _table(frame: pd.DataFrame) -> None:
-    st.dataframe(frame, hide_index=True, width="stretch")
-
-
 def _several(findings: Findings) -> None:
     """Several judges or data sets: one measure of all, as the papers print it."""
     if len({(condition.judge, condition.dataset) for condition in findings.conditions}) < 2:
@@ -338,7 +325,7 @@ def _several(findings: Findings) -> None:
     measures = {row.measure: row.about.name for row in findings.rows if not row.of and row.topic != "verdict"}
     measure = str(st.selectbox("Measure", list(measures), format_func=measures.__getitem__, key="measure", width=420))
     frame = paper_table(findings, measure)
-    _table(frame)
+    st.dataframe(frame, hide_index=True, width="stretch")
     from rubriclab.data.outfiles import csv_text
 
     with st.container(horizontal=True):
@@ -348,38 +335,33 @@ def _several(findings: Findings) -> None:
 
 def _more(chosen: Chosen) -> None:
     """Every row of the judge's setting by topic, and the charts that topics declare beside the pictures above."""
-    setting = chosen.findings.conditions[chosen.condition].setting
-    codes = {code for code, other in enumerate(chosen.findings.conditions) if other.setting == setting}
-    rows = [row for row in chosen.findings.rows if row.condition in codes]
+    rows = [row for row in chosen.findings.rows if row.condition in chosen.codes.values()]
     for topic in dict.fromkeys(row.topic for row in rows):
-        mine = [row for row in rows if row.topic == topic]
         st.markdown(f"**{topic.capitalize()}**")
-        _table(_without_constant(spoken(chosen.findings, mine)))
-        for number, drawn in enumerate(TOPICS[topic].charts if topic in TOPICS else ()):
+        frame = spoken(chosen.findings, [row for row in rows if row.topic == topic])
+        if frame["Condition"].nunique() == 1:
+            frame = frame.drop(columns="Condition")
+        st.dataframe(frame, hide_index=True, width="stretch")
+        for drawn in TOPICS[topic].charts if topic in TOPICS else ():
             if drawn.measure in ("position_share", "position_given_score", "position_shift", "first_minus_last"):
                 continue  # drawn above
             picture = generic(drawn, chosen.findings, chosen.condition)
             if picture is not None and not (isinstance(picture, Forest) and len(picture.points) < 2):
-                chart(picture, key=f"{topic}-{number}-{chosen.condition}")
-
-
-def _without_constant(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.drop(columns=[name for name in ("Condition",) if frame[name].nunique() == 1])
+                st.caption(MEASURES[drawn.measure].name)
+                chart(picture, key=f"{topic}-{drawn.measure}-{chosen.condition}")
 
 
 def _how(chosen: Chosen) -> None:
+    """The method, then each definition once, under the name of its first measure."""
     for line in method_lines(chosen.findings, [chosen.facts]):
         st.markdown(f"- {safe(line)}")
-    terms = dict.fromkeys(_term(row) for row in chosen.findings.rows if row.about.front)
-    for term in terms:
+    names: dict[str, str] = {}
+    for row in chosen.findings.rows:
+        if row.about.front:
+            names.setdefault(row.about.term or row.measure, row.about.name)
+    for term, name in names.items():
         entry = DEFINITIONS.get(term)
-        if entry is None:
-            continue
-        names = {row.about.name for row in chosen.findings.rows if _term(row) == term}
-        st.markdown(f"**{safe(min(names))}**  \n{safe(entry['sentence'])}")
-        parts = [f"{key.capitalize()}: {entry[key]}" for key in ("formula", "assumption", "source") if entry.get(key)]
-        st.caption("  \n".join(safe(part) for part in parts))
-
-
-def _term(row: Row) -> str:
-    return row.about.term or row.measure
+        if entry is not None:
+            st.markdown(f"**{safe(name)}**  \n{safe(entry['sentence'])}")
+            parts = [f"{key.capitalize()}: {entry[key]}" for key in ("formula", "assumption", "source") if key in entry]
+            st.caption("  \n".join(safe(part) for part in parts))

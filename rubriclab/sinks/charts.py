@@ -179,22 +179,19 @@ def slopes(picture: Slopes, palette: Palette) -> go.Figure:
         x=[0, 1], y=list(picture.mean), mode="lines+markers", line={"color": palette.text, "width": 3.5},
         marker={"size": 10}, hovertext=[f"Mean {number(mean, '.2f')}" for mean in picture.mean], hoverinfo="text",
     )  # fmt: skip
-    width = 0.68 if picture.difference else 1.0
     figure.update_xaxes(
-        tickvals=[0, 1], ticktext=[escape(end) for end in picture.ends], range=[-0.15, 1.15], domain=[0, width]
+        tickvals=[0, 1], ticktext=[escape(end) for end in picture.ends], range=[-0.15, 1.15], domain=[0, 0.68]
     )
     known = [*picture.scale, *picture.mean, *(end for item in picture.items for end in item[1:])]
     pad = 0.04 * (max(known) - min(known))
     figure.update_yaxes(range=[min(known) - pad, max(known) + pad], title_text="Score")
-    if picture.difference:
-        _difference(figure, picture, palette)
+    _difference(figure, picture, palette)
     return figure
 
 
 def _difference(figure: go.Figure, picture: Slopes, palette: Palette) -> None:
     """The right panel: the mean difference, its interval, the band of small effects."""
     point = picture.difference
-    assert point is not None
     known = [point.value, *((point.low, point.high) if point.has_interval else ())]
     reach = 1.4 * max([*(abs(value) for value in known), picture.smallest, 0.1])
     figure.add_shape(

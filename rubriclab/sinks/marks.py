@@ -118,7 +118,7 @@ class Slopes:
     mean: tuple[float, float]
     scale: tuple[float, float]
     alt: str
-    difference: Point | None = None
+    difference: Point
     smallest: float = math.nan
     left_out: int = 0
 

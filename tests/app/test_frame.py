@@ -11,7 +11,7 @@ import pytest
 from rubriclab.app import guard
 from rubriclab.app.frame import ENTRIES, PAGES, duration, safe
 from rubriclab.app.runs import early
-from rubriclab.model.text import LabError
+from rubriclab.judges.served import served
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
@@ -78,18 +78,17 @@ def test_foreign_origins_are_refused(origin: str) -> None:
 
 
 def test_a_name_given_before_the_start_is_allowed_and_makes_the_lab_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not guard.served()
+    assert not served()
     monkeypatch.setenv(guard.HOSTS_VARIABLE, "lab.example.org")
     assert guard.host_allowed("lab.example.org:443")
-    assert guard.served()
+    assert served()
     monkeypatch.setenv(guard.SERVED_VARIABLE, "0")
-    assert not guard.served()
-    monkeypatch.setenv(guard.SERVED_VARIABLE, "maybe")
-    with pytest.raises(LabError, match="maybe"):
-        guard.served()
-    monkeypatch.setenv(guard.HOSTS_VARIABLE, "*.example.org")
-    with pytest.raises(LabError, match="no host name"):
-        guard.hosts()
+    assert not served()
+    for variable, setting in ((guard.SERVED_VARIABLE, "maybe"), (guard.HOSTS_VARIABLE, "*.example.org")):
+        monkeypatch.setenv(variable, setting)
+        with pytest.raises(SystemExit, match=re.escape(setting)):
+            guard.middleware()
+        monkeypatch.delenv(variable)
 
 
 def _answer(headers: list[tuple[bytes, bytes]], kind: str = "http") -> list[dict[str, Any]]:

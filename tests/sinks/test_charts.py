@@ -90,7 +90,6 @@ def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings)
     assert picture is not None
     row = findings.select("turn" if facts.by_turn else "line")[0]
     assert picture.mean[1] - picture.mean[0] == pytest.approx(row.value, abs=1e-12)
-    assert picture.difference is not None
     assert (picture.difference.low, picture.difference.high) == row.interval
     # Every item in every order: the lines' own mean is the row.
     changes = [right - left for _, left, right in picture.items]
