@@ -13,6 +13,8 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.runs import runner
 from rubriclab.runs.runner import Run, Snapshot
 
+Scripted = Callable[..., "ScriptedJudge"]
+"""Makes the judge that runs open from here on."""
 WAIT = 60.0
 """For runs that end within a second or two, on a machine that has other things to do too."""
 

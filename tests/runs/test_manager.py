@@ -16,14 +16,13 @@ from rubriclab.runs.manager import RunManager, plan_of_run
 from rubriclab.runs.runner import Run
 from rubriclab.store.store import Store
 from tests.integration.test_kill import ROOT, write_study
-from tests.runs.kit import WAIT, ScriptedJudge, ended, use
+from tests.runs.kit import WAIT, Scripted, ended
 from tests.servers import FakeServer, running
 from tests.study.kit import small_plan
 
 
-def test_two_visitors_start_one_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge(latency=0.01)
-    use(monkeypatch, judge)
+def test_two_visitors_start_one_run(store: Store, scripted: Scripted) -> None:
+    judge = scripted(latency=0.01)
     manager = RunManager(store)
     runs: list[Run] = []
     visitors = [threading.Thread(target=lambda: runs.append(manager.start(small_plan(10)))) for _ in range(4)]
@@ -39,9 +38,8 @@ def test_two_visitors_start_one_run(store: Store, monkeypatch: pytest.MonkeyPatc
     assert manager.running() == []
 
 
-def test_paused_and_resumed_by_its_id(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge(latency=0.02)
-    use(monkeypatch, judge)
+def test_paused_and_resumed_by_its_id(store: Store, scripted: Scripted) -> None:
+    judge = scripted(latency=0.02)
     run = RunManager(store).start(small_plan(10))
     while run.snapshot().asked < 10:
         time.sleep(0.005)
@@ -86,10 +84,8 @@ def test_a_lab_that_ends_keeps_what_its_runs_are_being_answered(tmp_path: Path) 
         {"reorder": "criteria", "strategies": ["williams"]},
     ],
 )
-def test_a_run_is_planned_again_from_the_store(
-    store: Store, monkeypatch: pytest.MonkeyPatch, design: dict[str, object]
-) -> None:
-    use(monkeypatch, ScriptedJudge())
+def test_a_run_is_planned_again_from_the_store(store: Store, scripted: Scripted, design: dict[str, object]) -> None:
+    scripted()
     grades = tuple(Criterion(name, (Option(1, "bad"), Option(2, "so so"), Option(3, "good")), "?") for name in "abc")
     texts = DataSet("texts", tuple(Item(f"i{k}", f"r {k}", "q", "ref", ratings={"ann": 2.0}) for k in range(3)), "f")
     made = small_plan(dataset=texts, criteria=grades if "reorder" in design else grades[:1], **design)

@@ -18,7 +18,7 @@ from rubriclab.runs.runner import Run, price_of
 from rubriclab.store import writer
 from rubriclab.store.store import Store
 from rubriclab.store.writer import RunWriter
-from tests.runs.kit import WAIT, ScriptedJudge, ended, failed, use
+from tests.runs.kit import WAIT, Scripted, ScriptedJudge, ended, failed, use
 from tests.study.kit import API, criterion, small_plan
 
 OTHER = API.model_copy(update={"name": "other"})
@@ -30,9 +30,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "backoff", lambda attempt: 0.001 * attempt)
 
 
-def test_a_run_finishes_and_every_call_has_one_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge()
-    use(monkeypatch, judge)
+def test_a_run_finishes_and_every_call_has_one_row(store: Store, scripted: Scripted) -> None:
+    judge = scripted()
     made = small_plan(4)
     end = ended(Run(store, made))
     assert (end.state, end.reason, end.done, end.planned, end.failed, end.asked) == ("finished", "", 80, 80, 0, 80)
@@ -44,14 +43,10 @@ def test_a_run_finishes_and_every_call_has_one_row(store: Store, monkeypatch: py
     assert store.run(end.run).state == "finished"
 
 
-def test_a_snapshot_counts_what_was_chosen_where(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge(lambda call, _: Reply(text=call.ordering.labels[0])))
-    end = ended(Run(store, small_plan(2)))
-    assert end.early[0].counts == (40, 0, 0, 0, 0)
-
-
-def test_a_finished_run_again_asks_nothing_and_still_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge())
+def test_a_finished_run_again_asks_nothing_and_still_counts(
+    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted()
     first = ended(Run(store, small_plan()))
     use(monkeypatch, LabError("the key is gone"))
     end = ended(Run(store, small_plan()))
@@ -59,17 +54,16 @@ def test_a_finished_run_again_asks_nothing_and_still_counts(store: Store, monkey
     assert end.early == first.early
 
 
-def test_calls_go_out_item_by_item(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge()
-    use(monkeypatch, judge)
+def test_calls_go_out_item_by_item(store: Store, scripted: Scripted) -> None:
+    judge = scripted()
     ended(Run(store, small_plan(5)))
     shown = [call.items[0] for call in judge.calls]
     # Eight at once may swap neighbours, never whole items.
     assert all(later >= earlier for earlier, later in zip(shown, shown[16:], strict=False))
 
 
-def test_a_pause_while_the_last_calls_are_in_flight_is_the_end(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge(latency=0.2))
+def test_a_pause_while_the_last_calls_are_in_flight_is_the_end(store: Store, scripted: Scripted) -> None:
+    scripted(latency=0.2)
     run = Run(store, small_plan(1, strategies=["fixed"])).start()
     while run.snapshot().in_flight < 2:
         time.sleep(0.005)
@@ -77,8 +71,8 @@ def test_a_pause_while_the_last_calls_are_in_flight_is_the_end(store: Store, mon
     assert run.wait(WAIT).state == "finished"
 
 
-def test_cancel_does_not_wait_for_calls_in_flight(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge(latency=600.0))
+def test_cancel_does_not_wait_for_calls_in_flight(store: Store, scripted: Scripted) -> None:
+    scripted(latency=600.0)
     run = Run(store, small_plan()).start()
     while run.snapshot().in_flight == 0:
         time.sleep(0.005)
@@ -112,9 +106,8 @@ def test_several_judges_are_asked_at_once(store: Store, monkeypatch: pytest.Monk
     assert [sum(early.counts) for early in end.early] == [60, 60]
 
 
-def test_a_limit_of_calls_stops_exactly(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge(latency=0.001)
-    use(monkeypatch, judge)
+def test_a_limit_of_calls_stops_exactly(store: Store, scripted: Scripted) -> None:
+    judge = scripted(latency=0.001)
     end = ended(Run(store, small_plan(5), max_calls=37))
     assert (end.state, end.done, judge.asked.total()) == ("paused", 37, 37)
     assert "the limit of 37 calls" in end.reason
@@ -122,10 +115,10 @@ def test_a_limit_of_calls_stops_exactly(store: Store, monkeypatch: pytest.Monkey
     assert set(judge.asked.values()) == {1}
 
 
-def test_a_limit_of_money(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_of_money(store: Store, scripted: Scripted) -> None:
     """One a call, four at once: what is in flight is counted in as soon as a price a call is known."""
     dear = API.model_copy(update={"price_input": 1e6, "concurrency": 4})
-    use(monkeypatch, ScriptedJudge(lambda *_: Reply(text="3", tokens_in=1, tokens_out=5), latency=0.001))
+    scripted(lambda *_: Reply(text="3", tokens_in=1, tokens_out=5), latency=0.001)
     end = ended(Run(store, small_plan(5, judges=(dear,)), max_money=10.0))
     assert end.state == "paused"
     assert "the limit of 10" in end.reason
@@ -138,23 +131,19 @@ def test_prices_are_per_million_tokens() -> None:
     assert price_of(API, 500_000, 250_000) == 0.0
 
 
-def test_three_refused_requests_pause_a_judge_that_never_answered(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = ScriptedJudge(lambda *_: failed("bad_request", retryable=False), latency=0.01)
-    use(monkeypatch, judge)
+def test_three_refused_requests_pause_a_judge_that_never_answered(store: Store, scripted: Scripted) -> None:
+    judge = scripted(lambda *_: failed("bad_request", retryable=False), latency=0.01)
     end = ended(Run(store, small_plan(5)))
     assert end.state == "paused"
     assert "a planted bad_request" in end.reason
     assert judge.asked.total() <= 8 + 3
 
 
-def test_a_text_that_is_too_long_does_not_stop_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_too_long_does_not_stop_the_others(store: Store, scripted: Scripted) -> None:
     def script(call: Call, _: int) -> Reply:
         return failed("context_overflow", retryable=False) if call.items == (1,) else Reply(text="3")
 
-    judge = ScriptedJudge(script)
-    use(monkeypatch, judge)
+    judge = scripted(script)
     end = ended(Run(store, small_plan(3)))
     assert (end.state, end.done, end.failed) == ("finished", 60, 20)
     assert set(judge.asked.values()) == {1}
@@ -165,9 +154,9 @@ def test_a_text_that_is_too_long_does_not_stop_the_others(store: Store, monkeypa
     [(Reply(text=""), "0 of 20 replies"), (failed("context_overflow", retryable=False), "a planted context_overflow")],
 )
 def test_a_run_in_which_nothing_was_parsed_has_failed(
-    store: Store, monkeypatch: pytest.MonkeyPatch, reply: Reply, says: str
+    store: Store, scripted: Scripted, reply: Reply, says: str
 ) -> None:
-    use(monkeypatch, ScriptedJudge(lambda *_: reply))
+    scripted(lambda *_: reply)
     end = ended(Run(store, small_plan(1)))
     assert (end.state, end.done, end.failed) == ("failed", 20, 20)
     assert end.reason.startswith("0 of 20 replies could be parsed")
@@ -175,24 +164,25 @@ def test_a_run_in_which_nothing_was_parsed_has_failed(
     assert store.run(end.run).state == "failed"
 
 
-def test_a_judge_that_cannot_be_asked_does_not_stop_another(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge(), other=ScriptedJudge(lambda *_: failed("auth", retryable=False)))
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (ScriptedJudge(lambda *_: failed("auth", retryable=False)), "other: a planted auth. Check the key"),
+        (LabError("No weights here; fetch them."), "other: No weights here; fetch them. The other judges went on."),
+    ],
+)
+def test_a_judge_that_cannot_be_had_does_not_stop_another(
+    other: object, reason: str, store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, ScriptedJudge(), other=other)
     made = small_plan(4, judges=(OTHER, API))
     end = ended(Run(store, made))
     assert (end.state, end.done) == ("paused", 80)
-    assert end.reason.startswith("other: a planted auth")
+    assert end.reason.startswith(reason)
     assert end.reason.endswith("The other judges went on.")
-    mended = ScriptedJudge()
-    use(monkeypatch, mended)
+    mended = scripted()
     again = ended(Run(store, made))
     assert (again.state, again.done, mended.asked.total()) == ("finished", 160, 80)
-
-
-def test_a_judge_that_cannot_be_opened_does_not_stop_another(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge(), other=LabError("no weights here; fetch them"))
-    end = ended(Run(store, small_plan(2, judges=(API, OTHER))))
-    assert (end.state, end.done) == ("paused", 40)
-    assert end.reason == "other: no weights here; fetch them The other judges went on."
 
 
 def test_a_study_whose_only_judge_cannot_be_opened_leaves_nothing(
@@ -204,32 +194,31 @@ def test_a_study_whose_only_judge_cannot_be_opened_leaves_nothing(
     assert store.runs() == []
 
 
-def test_a_judge_that_breaks_in_the_middle_pauses_with_its_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (LabError("out of memory; choose a smaller model"), "api: out of memory; choose a smaller model"),
+        (ZeroDivisionError("planted"), "The lab failed: ZeroDivisionError: planted"),
+    ],
+)
+def test_a_judge_that_breaks_in_the_middle_pauses_with_a_reason(
+    store: Store, scripted: Scripted, fault: Exception, reason: str
+) -> None:
     def script(*_: object) -> Reply:
-        raise LabError("out of memory; choose a smaller model")
+        raise fault
 
-    use(monkeypatch, ScriptedJudge(script))
+    scripted(script)
     end = ended(Run(store, small_plan()))
-    assert (end.state, end.reason) == ("paused", "api: out of memory; choose a smaller model")
+    assert (end.state, end.reason) == ("paused", reason)
 
 
-def test_a_bug_becomes_a_reason(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def script(*_: object) -> Reply:
-        raise ZeroDivisionError("planted")
-
-    use(monkeypatch, ScriptedJudge(script))
-    end = ended(Run(store, small_plan()))
-    assert (end.state, end.reason) == ("paused", "The lab failed: ZeroDivisionError: planted")
-
-
-def test_faults_that_pass_are_asked_again_and_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_that_pass_are_asked_again_and_counted(store: Store, scripted: Scripted) -> None:
     hopeless = next(small_plan(2).calls()).key
 
     def script(call: Call, nth: int) -> Reply:
         return failed("reset") if call.key == hopeless or nth == 0 else Reply(text="3")
 
-    judge = ScriptedJudge(script)
-    use(monkeypatch, judge)
+    judge = scripted(script)
     end = ended(Run(store, small_plan(2)))
     assert (end.state, end.done, end.failed) == ("finished", 40, 1)
     assert judge.asked[hopeless] == asking.ATTEMPTS
@@ -238,14 +227,13 @@ def test_faults_that_pass_are_asked_again_and_counted(store: Store, monkeypatch:
     assert sorted(calls["attempt"]) == [2] * 39 + [5]
 
 
-def test_failed_calls_are_asked_again_where_that_is_wanted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_calls_are_asked_again_where_that_is_wanted(store: Store, scripted: Scripted) -> None:
     lost = {call.key for call in small_plan(3).calls() if call.ordering.shown[0] == 2}
 
     def script(call: Call, nth: int) -> Reply:
         return failed("too_large", retryable=False) if call.key in lost and nth == 0 else Reply(text="3")
 
-    judge = ScriptedJudge(script)
-    use(monkeypatch, judge)
+    judge = scripted(script)
     first = ended(Run(store, small_plan(3)))
     assert (first.done, first.failed) == (60, len(lost))
     end = ended(Run(store, small_plan(3), retry_failed=True))
@@ -254,32 +242,27 @@ def test_failed_calls_are_asked_again_where_that_is_wanted(store: Store, monkeyp
     assert len(store.table(end.run).rows) == 60
 
 
-def test_a_server_that_never_was_there_pauses_after_five_attempts(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = ScriptedJudge(lambda *_: failed("connect"))
-    use(monkeypatch, judge)
+def test_a_server_that_never_was_there_pauses_after_five_attempts(store: Store, scripted: Scripted) -> None:
+    judge = scripted(lambda *_: failed("connect"))
     end = ended(Run(store, small_plan()))
     assert (end.state, end.done) == ("paused", 0)  # no call is said to have failed
     assert "it does not answer" in end.reason
     assert max(judge.asked.values()) == 5
 
 
-def test_an_outage_of_a_server_that_answered_costs_no_attempts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outage_of_a_server_that_answered_costs_no_attempts(store: Store, scripted: Scripted) -> None:
     def script(_: Call, nth: int) -> Reply:
         return failed("connect") if len(judge.calls) > 10 and nth < 9 else Reply(text="3")
 
-    judge = ScriptedJudge(script)
-    use(monkeypatch, judge)
+    judge = scripted(script)
     end = ended(Run(store, small_plan(2)))
     assert (end.state, end.failed) == ("finished", 0)
     assert max(judge.asked.values()) == 10
     assert set(store.calls(end.run)["attempt"]) == {1}
 
 
-def test_a_short_rest_is_kept_and_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge(lambda _, nth: failed("rate_limit", retry_after=1.4) if nth == 0 else Reply(text="3"))
-    use(monkeypatch, judge)
+def test_a_short_rest_is_kept_and_told(store: Store, scripted: Scripted) -> None:
+    scripted(lambda _, nth: failed("rate_limit", retry_after=1.4) if nth == 0 else Reply(text="3"))
     run = Run(store, small_plan(1, strategies=["fixed"])).start()
     stages = set()
     while run.snapshot().active:
@@ -289,9 +272,10 @@ def test_a_short_rest_is_kept_and_told(store: Store, monkeypatch: pytest.MonkeyP
     assert "api asks to be left alone for 1" in stages
 
 
-def test_a_full_disk_pauses_and_nothing_is_asked_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge(latency=0.002)
-    use(monkeypatch, judge)
+def test_a_full_disk_pauses_and_nothing_is_asked_twice(
+    store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = scripted(latency=0.002)
     commit, full = RunWriter._commit, threading.Event()
     full.set()
 
@@ -312,10 +296,9 @@ def test_a_full_disk_pauses_and_nothing_is_asked_twice(store: Store, monkeypatch
     assert set(judge.asked.values()) == {1}
 
 
-def test_stopped_again_and_again_nothing_is_lost_or_asked_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_again_and_again_nothing_is_lost_or_asked_twice(store: Store, scripted: Scripted) -> None:
     rng = random.Random(3)
-    judge = ScriptedJudge(latency=0.003)
-    use(monkeypatch, judge)
+    judge = scripted(latency=0.003)
     for _ in range(6):
         run = Run(store, small_plan(20)).start()
         while run.snapshot().active and run.snapshot().asked < rng.randint(1, 40):
@@ -329,9 +312,8 @@ def test_stopped_again_and_again_nothing_is_lost_or_asked_twice(store: Store, mo
     assert set(judge.asked.values()) == {1}
 
 
-def test_a_run_is_not_asked_by_two_sessions_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = ScriptedJudge(latency=0.3)
-    use(monkeypatch, judge)
+def test_a_run_is_not_asked_by_two_sessions_at_once(store: Store, scripted: Scripted) -> None:
+    judge = scripted(latency=0.3)
     first = Run(store, small_plan(1)).start()
     while first.snapshot().in_flight == 0:
         time.sleep(0.005)
@@ -344,21 +326,20 @@ def test_a_run_is_not_asked_by_two_sessions_at_once(store: Store, monkeypatch: p
     assert store.run(paused.run).state == "paused"
 
 
-def test_clocks_that_jump_cost_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clocks_that_jump_cost_nothing(store: Store, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, real = random.Random(8), writer.now
     monkeypatch.setattr(writer, "now", lambda: real() + timedelta(days=rng.uniform(-400, 400)))
     monkeypatch.setattr(time, "time", lambda: rng.uniform(0, 4e9))
-    judge = ScriptedJudge(
+    judge = scripted(
         lambda call, nth: failed("rate_limit", retry_after=0.01) if nth == 0 and call.repeat else Reply(text="3")
     )
-    use(monkeypatch, judge)
     end = ended(Run(store, small_plan(5)))
     assert (end.state, end.done, end.failed, judge.asked.total()) == ("finished", 100, 0, 150)
     assert len(store.table(end.run).rows) == 100
 
 
-def test_criteria_are_kept_one_row_each(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, ScriptedJudge(lambda *_: Reply(text="[b] 4\n[a] 2\n[c] five")))
+def test_criteria_are_kept_one_row_each(store: Store, scripted: Scripted) -> None:
+    scripted(lambda *_: Reply(text="[b] 4\n[a] 2\n[c] five"))
     made = small_plan(2, criteria=(criterion("a"), criterion("b"), criterion("c")), reorder="criteria")
     end = ended(Run(store, made))
     assert (end.state, end.done, end.failed) == ("finished", 24, 0)
