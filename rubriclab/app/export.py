@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,21 +12,13 @@ from rubriclab.app import judgments, state
 from rubriclab.app.draft import study_toml
 from rubriclab.app.frame import faults, verbatim
 from rubriclab.app.results import choose_run, nothing
-from rubriclab.core.topic import Findings
 from rubriclab.model.text import file_name
-from rubriclab.sinks.cards import example_of
-from rubriclab.sinks.facts import every_facts
+from rubriclab.sinks.report import INCLUDE, default_title, report_html
 
 if TYPE_CHECKING:
     from rubriclab.store.store import RunInfo
 
-PARTS = {
-    "Answer": "answer",
-    "Charts": "charts",
-    "Example of one answer": "example",
-    "Method": "method",
-    "All numbers": "numbers",
-}
+PARTS = dict(zip(("Answer", "Charts", "Example of one answer", "Method", "All numbers"), INCLUDE, strict=True))
 
 
 def page() -> None:
@@ -48,9 +41,7 @@ def page() -> None:
 
 
 def _report(info: RunInfo) -> None:
-    from rubriclab.sinks.report import default_title, report_html
-
-    findings = state.findings(info.id)
+    findings, store = state.findings(info.id), state.store_of(info.id)
     left, right = st.columns([1, 1.75], gap="large")
     with left:
         st.markdown("One HTML file that opens anywhere, also without a network.")
@@ -69,7 +60,7 @@ def _report(info: RunInfo) -> None:
                 title=title or None,
                 include=[PARTS[name] for name in include],
                 texts=texts,
-                response=_example_text(info, findings) if texts else None,
+                text_of=lambda call: str(store.call(info.id, call)["item"]["response"]),
                 descriptions=judgments.descriptions(info),
             ).encode()
             st.download_button(
@@ -85,57 +76,36 @@ def _report(info: RunInfo) -> None:
         _terminal(f"rubriclab export {info.id} --out report.html")
 
 
-def _example_text(info: RunInfo, findings: Findings) -> str:
-    """The text that the example in the report is about."""
-    arm = findings.judgments.arms[every_facts(findings)[0].condition]
-    cards = example_of(arm)
-    if not cards:
-        return ""
-    item = state.store_of(info.id).call(info.id, cards[0].call)["item"]
-    return str(item.get("response") or "")
-
-
 def _data(info: RunInfo) -> None:
+    from rubriclab.data.outfiles import csv_text
+    from rubriclab.sinks.table import frame
+
     left, right = st.columns([1, 1.75], gap="large")
-    store = state.store_of(info.id)
+    store, plan = state.store_of(info.id), judgments.plan_of(info)
     with left:
         st.markdown("**Judgments**: one row a judgment, with the order shown and the reply.")
-        _made("judgments.csv", "Judgments (CSV)", "text/csv", info)
+        _made("judgments.csv", "text/csv", info, lambda: csv_text(store.judgments(info.id, limit=None)))
         st.markdown("**Numbers**: one row a number, with its interval, as every page shows it.")
-        _made("numbers.csv", "Numbers (CSV)", "text/csv", info)
-        if judgments.plan_of(info) is not None:
+        _made("numbers.csv", "text/csv", info, lambda: csv_text(frame(state.findings(info.id))))
+        if plan is not None:
             st.markdown("**Study**: what was asked of whom, to be run again.")
-            _made("study.toml", "Study (TOML)", "text/x-toml", info)
+            _made("study.toml", "text/x-toml", info, lambda: study_toml(plan.study))
         st.markdown("**Run**: all of it in one file, which another lab reads.")
-        _made("run.zip", "Run (ZIP)", "application/zip", info)
+        _made("run.zip", "application/zip", info, lambda: state.bundle(info.id))
         _terminal(f"rubriclab export {info.id} --out run.zip")
     with right, st.container(border=True, key="preview"):
         st.caption("Preview: the first judgments")
-        frame = store.judgments(info.id, limit=12)
-        columns = [name for name in ("item_id", "ordering", "score", "position", "status", "reply") if name in frame]
-        st.dataframe(frame[columns], hide_index=True, width="stretch")
+        first = store.judgments(info.id, limit=12)
+        columns = [name for name in ("item_id", "ordering", "score", "position", "status", "reply") if name in first]
+        st.dataframe(first[columns], hide_index=True, width="stretch")
 
 
-def _made(kind: str, label: str, mime: str, info: RunInfo) -> None:
-    """A download whose file is made when it is asked for."""
-
-    def made() -> bytes:
-        from rubriclab.data.outfiles import csv_text
-        from rubriclab.sinks.table import frame
-
-        if kind == "run.zip":
-            return state.bundle(info.id)
-        if kind == "study.toml":
-            plan = judgments.plan_of(info)
-            return study_toml(plan.study).encode() if plan else b""
-        if kind == "numbers.csv":
-            return csv_text(frame(state.findings(info.id))).encode()
-        return csv_text(state.store_of(info.id).judgments(info.id, limit=None)).encode()
-
+def _made(kind: str, mime: str, info: RunInfo, make: Callable[[], str | bytes]) -> None:
+    """A download whose file is made when it is asked for. ``kind``: its ending is that of the file."""
     stem, _, ending = kind.partition(".")
     st.download_button(
-        label, made, file_name(f"{info.name} {stem}", f".{ending}"), mime, icon=":material/download:",
-        on_click="ignore", key=f"download-{stem}",
+        f"{stem.capitalize()} ({ending.upper()})", make, file_name(f"{info.name} {stem}", f".{ending}"), mime,
+        icon=":material/download:", on_click="ignore", key=f"download-{stem}",
     )  # fmt: skip
 
 

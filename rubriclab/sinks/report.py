@@ -5,7 +5,7 @@ Pictures are plain SVG of our own, so that the file needs no script and no netwo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,21 +43,19 @@ def report_html(
     title: str | None = None,
     include: Collection[str] = INCLUDE,
     texts: bool = False,
-    response: str | None = None,
+    text_of: Callable[[int], str] | None = None,
     descriptions: Mapping[Any, str] | None = None,
 ) -> str:
     """The report as one page. ``include``: of INCLUDE. ``texts``: the judged text and the raters' names stand in it too.
 
-    ``response``: the text of the example, where it is known; ``descriptions``: what each score stands for. Raises
+    ``text_of``: the text that a call judged, where it is known; ``descriptions``: what each score stands for. Raises
     LabError for a part that does not exist.
     """
     unknown = set(include) - set(INCLUDE)
     if unknown:
         raise LabError(f"A report has no part “{shorten(min(unknown))}”; expected some of {', '.join(INCLUDE)}.")
     every = every_facts(findings)
-    parts = [
-        _part(findings, facts, descriptions or {}, (response or "")[:MOST_SIGNS] if texts else "") for facts in every
-    ]
+    parts = [_part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every]
     environment = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
     environment.globals |= {"colours": LIGHT, "shade": shade, "ink": ink, "number": number, "shorten": shorten}
     return environment.get_template("report.html.jinja").render(
@@ -105,7 +103,9 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     ]
 
 
-def _part(findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text: str) -> _Part:
+def _part(
+    findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text_of: Callable[[int], str] | None
+) -> _Part:
     arm = findings.judgments.arms[facts.condition]
     titles: tuple[str, ...] = ("Criterion by position, points from the criterion's own mean",)
     pictures: list[Any] = [target_cells(findings, facts.condition)]
@@ -115,7 +115,9 @@ def _part(findings: Findings, facts: Facts, descriptions: Mapping[Any, str], tex
     drawings = [(title, picture) for title, picture in zip(titles, pictures, strict=True) if picture]
     said = judged(findings, facts)
     before, strong, after = said.line.partition(said.strong) if said.strong else (said.line, "", "")
-    return _Part(said, (before, strong, after), drawings, example_of(arm, descriptions), text)
+    cards = example_of(arm, descriptions)
+    text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
+    return _Part(said, (before, strong, after), drawings, cards, text)
 
 
 def _raters(findings: Findings) -> list[str]:

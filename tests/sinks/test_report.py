@@ -30,7 +30,11 @@ def test_the_report_needs_no_network_and_runs_nothing() -> None:
     table = made.options_table({HOSTILE: made.mostly_first}, items=12, name=HOSTILE)
     table.items["ratings"] = [{HOSTILE: 3.0}] * 12
     page = report_html(
-        made.findings(table), title=HOSTILE, texts=True, response=HOSTILE, descriptions={1: HOSTILE, 2: "", 3: ""}
+        made.findings(table),
+        title=HOSTILE,
+        texts=True,
+        text_of=lambda _: HOSTILE,
+        descriptions={1: HOSTILE, 2: "", 3: ""},
     )
     assert "default-src 'none'" in page
     assert "<script" not in page
@@ -40,14 +44,13 @@ def test_the_report_needs_no_network_and_runs_nothing() -> None:
 
 
 def test_texts_and_raters_stand_in_it_only_when_asked_for() -> None:
-    table = made.options_table({"j": made.mostly_first}, items=12)
+    table = made.options_table({"j": made.mostly_first, "k": made.always_first}, items=12)
     table.items["ratings"] = [{"Rater Jane": 3.0}] * 12
     findings = made.findings(table)
-    assert "Rater Jane" not in report_html(findings, response="the secret text")
-    assert "the secret text" not in report_html(findings, response="the secret text")
-    asked = report_html(findings, texts=True, response="the secret text")
-    assert "Rater Jane" in asked
-    assert "the secret text" in asked
+    secrets = [f"secret text of call {example_of(arm)[0].call}" for arm in findings.judgments.arms]
+    for texts in (False, True):
+        page = report_html(findings, texts=texts, text_of="secret text of call {}".format)
+        assert [secret in page for secret in ("Rater Jane", *secrets)] == [texts] * 3  # each judge's own example
 
 
 def test_parts_are_left_out_by_name() -> None:
