@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -105,7 +106,7 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
         elif before:
             take("instruction", before[-1], "the text before the answer")
 
-    scale = _scale(rubric)
+    scale = sorted({float(score) for part in rubric.criteria for score in part.scores} if rubric else {1.0, 5.0})
     known = [name for name in free if HUMAN.fullmatch(_plain(name))]
     people = [name for name in known if name in numeric]
     why = "by its name, and its cells are numbers" if len(people) == 1 else "one column a rater, by their names"
@@ -156,22 +157,14 @@ def _repeats(table: Table, column: str, names: Mapping[str, str]) -> bool:
     return len(texts) < len(codes) and not told_apart
 
 
-def _scale(rubric: Rubric | None) -> tuple[float, ...]:
-    scores = {float(score) for criterion in rubric.criteria for score in criterion.scores} if rubric else {1.0, 5.0}
-    return tuple(sorted(scores))
-
-
-def _whole_within(cells: Sequence[str], scale: tuple[float, ...]) -> bool:
+def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
     """Whole numbers within the scale, at least two of them, and no running number."""
     values = [number(cell) for cell in cells if cell]
     whole = [value for value in values if value is not None and value == int(value)]
-    counted = len(whole) > 2 and whole == [whole[0] + k for k in range(len(whole))]
-    return (
-        len({*whole}) > 1
-        and len(whole) == len(values)
-        and not counted
-        and scale[0] <= min(whole) <= max(whole) <= scale[-1]
-    )
+    counted = len(whole) > 2 and all(after == before + 1 for before, after in itertools.pairwise(whole))
+    if counted or len(whole) < len(values) or len({*whole}) < 2:
+        return False
+    return scale[0] <= min(whole) and max(whole) <= scale[-1]
 
 
 ROLES = (*NAMES, "human")
@@ -194,38 +187,27 @@ def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
     for role in TEXTS:
         if role in known:
             cells[role] = table.column(str(known[role]))  # as they are, blanks and all
-    human = known.get("human", [])
-    people = {column: table.column(column) for column in ([human] if isinstance(human, str) else human)}
     used = [row for row, answer in enumerate(cells["response"]) if answer.strip()]
-    left_out = len(table.rows) - len(used)
     if not used:
         raise LabError(
             f"“{shorten(table.name)}”: no row has an answer in “{known['response']}”. Choose another column."
         )
-    rows = _Rows(table, known, cells, people)
-    if "rater" in known:
-        items = rows.merged(used)
-    else:
-        items = [rows.item(row, rows.ratings(row)) for row in used]
-        rows.refuse_twice(used)
-    items = _with_groups(items, cells)
+    items = _with_groups(_Rows(table, known, cells).items(used), cells)
+    left_out = len(table.rows) - len(used)
     note = f"; {count(left_out, 'row')} without an answer left out" if left_out else ""
     return DataSet(name or table.name, tuple(items), f"{table.name}{note}")
 
 
 def _checked(table: Table, columns: Columns) -> dict[str, str | list[str]]:
     """The columns by role without empty choices. Raises LabError for unknown roles and columns, and without an answer."""
-    known: dict[str, str | list[str]] = {}
-    for role, value in columns.items():
+    known = {role: value if isinstance(value, str) else [*value] for role, value in columns.items() if value}
+    for role, value in known.items():
         if role not in ROLES:
             raise LabError(f"columns: “{shorten(role)}” is no role of a column; expected one of {', '.join(ROLES)}.")
-        for column in [value] if isinstance(value, str) else value:
-            if column:
-                table.require(column)
-        if value:
-            known[role] = value if isinstance(value, str) else [*value]
         if role != "human" and not isinstance(value, str):
-            raise LabError(f"columns: {role} is {list(value)}; expected the name of one column.")
+            raise LabError(f"columns: {role} is {value}; expected the name of one column.")
+        for column in [value] if isinstance(value, str) else value:
+            table.require(column)
     if "response" not in known:
         raise LabError(f"“{shorten(table.name)}”: which column has the answers to score? Choose one of {table.listed}.")
     if "rater" in known and not isinstance(known.get("human"), str) and len(known.get("human", ())) != 1:
@@ -236,14 +218,17 @@ def _checked(table: Table, columns: Columns) -> dict[str, str | list[str]]:
 class _Rows:
     """Rows of a table as items."""
 
-    def __init__(
-        self, table: Table, known: Columns, cells: Mapping[str, list[str]], people: Mapping[str, list[str]]
-    ) -> None:
-        self.table, self.known, self.cells, self.people = table, known, cells, people
+    def __init__(self, table: Table, known: Columns, cells: Mapping[str, list[str]]) -> None:
+        self.table, self.known, self.cells = table, known, cells
+        human = known.get("human", [])
+        self.people = {column: table.column(column) for column in ([human] if isinstance(human, str) else human)}
+        self.texts = [part for part in ("response", "instruction", "reference", "prompt", "candidate") if part in cells]
 
-    def where(self, row: int, role: str = "") -> str:
-        column = self.known.get(role, "")
-        return self.table.where(row, column if isinstance(column, str) else "")
+    def where(self, row: int, role: str) -> str:
+        return self.table.where(row, str(self.known[role]))
+
+    def line(self, row: int) -> str:
+        return self.table.where(row).rpartition(", ")[2]
 
     def cell(self, row: int, role: str) -> str | None:
         return self.cells[role][row] or None if role in self.cells else None
@@ -259,20 +244,72 @@ class _Rows:
         return text
 
     def ratings(self, row: int) -> dict[str, float]:
-        return {
-            name: value
-            for name, cells in self.people.items()
-            if (value := self.rating(row, name, cells[row])) is not None
-        }
+        """The scores of people in a row by their column."""
+        given = {}
+        for column, cells in self.people.items():
+            value = number(cells[row])
+            if value is not None:
+                given[column] = value
+            elif cells[row].strip():
+                raise LabError(
+                    f"{self.table.where(row, column)}: “{shorten(cells[row])}” is no score of a person; expected a number "
+                    "from -1e9 to 1e9. Leave the cell empty where there is none."
+                )
+        return given
 
-    def rating(self, row: int, column: str, cell: str) -> float | None:
-        value = number(cell)
-        if value is None and cell.strip():
-            raise LabError(
-                f"{self.table.where(row, column)}: “{shorten(cell)}” is no score of a person; expected a number from -1e9 "
-                "to 1e9. Leave the cell empty where there is none."
+    def items(self, used: Sequence[int]) -> list[Item]:
+        """A row an item; with a column of raters, rows of one item (by its id, else by its texts) differ in rater."""
+        by_rater = "rater" in self.cells
+        first: dict[tuple[str, ...], int] = {}
+        ratings: dict[tuple[str, ...], dict[str, float]] = {}
+        for row in used:
+            if "item_id" in self.cells:
+                own = [look_alike(self.item_id(row))]
+            else:
+                own = [self.cells[role][row] for role in self.texts] if by_rater else [str(row)]
+            key = (*own, look_alike(self.cell(row, "criterion") or ""))
+            start = first.setdefault(key, row)
+            given = ratings.setdefault(key, {})
+            if by_rater:
+                self.refuse_other_text(row, start)
+                self.add_rating(row, given)
+            else:
+                self.refuse_twice(row, start)
+                given |= self.ratings(row)
+        return [self.item(row, ratings[key]) for key, row in first.items()]
+
+    def add_rating(self, row: int, given: dict[str, float]) -> None:
+        """The rating of a row's rater, added to those of its item. Raises LabError without a rater, or for a second one."""
+        rater, where = self.cell(row, "rater"), self.where(row, "rater")
+        for value in self.ratings(row).values():
+            if rater is None:
+                raise LabError(f"{where}: a rating without a rater. Name the rater, or leave the row out.")
+            if rater in given:
+                raise LabError(
+                    f"{where}: a second rating of “{shorten(rater)}” for the item “{shorten(self.item_id(row))}”. Keep the "
+                    "one that counts."
+                )
+            given[rater] = value
+
+    def refuse_other_text(self, row: int, start: int) -> None:
+        for role in self.texts:
+            if self.cells[role][row] != self.cells[role][start]:
+                raise LabError(
+                    f"{self.where(row, role)}: another text than in {self.line(start)}, though both are the item "
+                    f"“{shorten(self.item_id(row))}”. Rows of one item may differ in rater and rating."
+                )
+
+    def refuse_twice(self, row: int, start: int) -> None:
+        if row != start:
+            this, other = self.item_id(row), self.item_id(start)
+            same = "stands" if this == other else f"looks like “{shorten(other)}”"
+            raters = (
+                " or, where they are ratings of several people, choose the column of raters" if this == other else ""
             )
-        return value
+            raise LabError(
+                f"{self.where(row, 'item_id')}: the id “{shorten(this)}” {same} in {self.line(start)} already. Choose "
+                f"another column as the id{raters}."
+            )
 
     def item(self, row: int, ratings: Mapping[str, float]) -> Item:
         cell = self.cell
@@ -280,59 +317,6 @@ class _Rows:
             self.item_id(row), self.cells["response"][row], cell(row, "instruction") or "", cell(row, "reference") or "",
             cell(row, "criterion"), cell(row, "block"), cell(row, "prompt"), cell(row, "candidate"), cell(row, "task"), ratings,
         )  # fmt: skip
-
-    def refuse_twice(self, used: Sequence[int]) -> None:
-        """Raises LabError where two rows have ids that are the same or look alike, naming both."""
-        if "item_id" not in self.cells:
-            return
-        seen: dict[tuple[str, str], int] = {}
-        for row in used:
-            key = look_alike(self.item_id(row)), look_alike(self.cell(row, "criterion") or "")
-            first = seen.setdefault(key, row)
-            if first != row:
-                same = self.item_id(first) == self.item_id(row)
-                raters = " or, where they are ratings of several people, choose the column of raters" if same else ""
-                raise LabError(
-                    f"{self.where(row, 'item_id')}: the id “{shorten(self.item_id(row))}” "
-                    f"{'stands' if same else 'looks like “' + shorten(self.item_id(first)) + '”'} in "
-                    f"{self.where(first).rpartition(', ')[2]} already. Choose another column as the id{raters}."
-                )
-
-    def merged(self, used: Sequence[int]) -> list[Item]:
-        """Rows of one item, told by its id, else by its texts, become one item with a rating a rater."""
-        first: dict[tuple[str, ...], int] = {}
-        ratings: dict[tuple[str, ...], dict[str, float]] = {}
-        (column,) = self.people
-        texts = [role for role in ("response", "instruction", "reference", "prompt", "candidate") if role in self.cells]
-        for row in used:
-            own = (
-                (look_alike(self.item_id(row)),)
-                if "item_id" in self.cells
-                else tuple(self.cells[role][row] for role in texts)
-            )
-            key = (*own, look_alike(self.cell(row, "criterion") or ""))
-            start = first.setdefault(key, row)
-            given = ratings.setdefault(key, {})
-            for role in texts:
-                if self.cells[role][row] != self.cells[role][start]:
-                    raise LabError(
-                        f"{self.where(row, role)}: another text than in {self.where(start).rpartition(', ')[2]}, though both "
-                        f"are the item “{shorten(self.item_id(row))}”. Rows of one item may differ in rater and rating."
-                    )
-            rater, value = self.cell(row, "rater"), self.rating(row, column, self.people[column][row])
-            if value is None:
-                continue
-            if rater is None:
-                raise LabError(
-                    f"{self.where(row, 'rater')}: a rating without a rater. Name the rater, or leave the row out."
-                )
-            if rater in given:
-                raise LabError(
-                    f"{self.where(row, 'rater')}: a second rating of “{shorten(rater)}” for the item "
-                    f"“{shorten(self.item_id(row))}”. Keep the one that counts."
-                )
-            given[rater] = value
-        return [self.item(row, ratings[key]) for key, row in first.items()]
 
 
 def _with_groups(items: list[Item], cells: Mapping[str, list[str]]) -> list[Item]:

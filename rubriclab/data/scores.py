@@ -41,6 +41,7 @@ ALIASES = {
     "text_id": ("text", "item_id", "id"), "ordering": ("order", "order_shown", "shown"),
     "score": ("score_given", "rating", "judgment"), "criterion": ("criteria", "aspect"),
 }  # fmt: skip
+TEXTS = ("response", "instruction")
 MAX_SMALL = 32_767
 MAX_SCORE = 1_000_000
 MAX_SPAN = 100
@@ -58,6 +59,10 @@ class Coded:
     @property
     def blank(self) -> int:
         return self.texts.index("") if "" in self.texts else -1
+
+    def row_of(self, code: int) -> int:
+        """The first row with that text."""
+        return int(np.flatnonzero(self.code == code)[0])
 
 
 def read_judgments(
@@ -129,8 +134,11 @@ def guess_kind(table: Table, names: Mapping[str, Any]) -> Kind:
 
 class _Reader:
     def __init__(self, table: Table, kind: Kind, names: Mapping[str, Any], rubric: Rubric | None) -> None:
-        self.table, self.kind, self.names, self.rubric = table, kind, names, rubric
+        self.table, self.kind, self.rubric = table, kind, rubric
         self.rows = len(table.rows)
+        human = names.get("human") or []
+        self.people = {f"human {column}": column for column in ([human] if isinstance(human, str) else human)}
+        self.names = {**names, **self.people}
 
     def read(self, name: str) -> JudgmentTable:
         judge, dataset = self.coded("judge", "judge"), self.coded("dataset", PurePath(self.table.name).stem or "data")
@@ -140,9 +148,8 @@ class _Reader:
             expected = f"{MIN_OPTIONS} to {MAX_OPTIONS} different scores in the order shown, as 3 1 2 5 4"
             shown = self.parsed(ordering, _scores_shown, expected)
         else:
-            shown = self.parsed(
-                ordering, _names_shown, "two or more different criteria as shown, as Clarity|Depth|Tone"
-            )
+            expected = "two or more different criteria as shown, as Clarity|Depth|Tone"
+            shown = self.parsed(ordering, _names_shown, expected)
         self.rank = self._ranks(shown)
         items, item, text = self._items(dataset)
         criterion = None if self.kind == "scores" else self.coded("criterion", required=True)
@@ -204,27 +211,24 @@ class _Reader:
         merged, distinct = pd.factorize(np.array([text.strip() or default for text in texts], dtype=object))
         column = Coded(role, merged[codes].astype(np.int64), list(distinct))
         if required and column.blank >= 0:
-            row = int(np.flatnonzero(column.code == column.blank)[0])
-            raise LabError(f"{self.where(row, role)}: the cell is empty; every judgment needs its {role}.")
+            where = self.where(column.row_of(column.blank), role)
+            raise LabError(f"{where}: the cell is empty; every judgment needs its {role}.")
         for code, text in enumerate(column.texts):
-            if len(text) > MAX_ID and role not in ("response", "instruction"):
-                row = int(np.flatnonzero(column.code == code)[0])
-                raise LabError(
-                    f"{self.where(row, role)}: {len(text):,} signs (“{shorten(text, 40)}”); at most {MAX_ID:,} are read."
-                )
+            if len(text) > MAX_ID and role not in TEXTS:
+                where = self.where(column.row_of(code), role)
+                raise LabError(f"{where}: {len(text):,} signs (“{shorten(text, 40)}”); at most {MAX_ID:,} are read.")
         return column
 
     def where(self, row: int, role: str) -> str:
-        column = self.names.get(role, role)
-        return self.table.where(row, column if isinstance(column, str) else column[0])
+        return self.table.where(row, self.names.get(role, role))
 
     def parsed(self, column: Coded, parse: Callable[[str], Value | None], expected: str) -> list[Value]:
         """Each distinct text parsed once. Raises LabError for the first row of one that is not as expected."""
         values = [parse(text) for text in column.texts]
         if None in values:
             code = values.index(None)
-            row = int(np.flatnonzero(column.code == code)[0])
-            raise LabError(f"{self.where(row, column.name)}: “{shorten(column.texts[code])}” is not {expected}.")
+            where = self.where(column.row_of(code), column.name)
+            raise LabError(f"{where}: “{shorten(column.texts[code])}” is not {expected}.")
         return [value for value in values if value is not None]
 
     # ---- items
@@ -236,45 +240,34 @@ class _Reader:
         self._refuse_look_alikes(ids)
         text, _ = joint(dataset.code, ids.code)
         item, first = joint(text, criterion.code)
-        several = bool((np.bincount(text[first]) > 1).any()) or self.kind == "criteria"
-
-        def of_first_rows(column: Coded) -> list[str | None]:
-            return [column.texts[code] or None for code in column.code[first]]
-
-        columns = {
-            "item_id": of_first_rows(ids),
-            "dataset": of_first_rows(dataset),
-            "criterion": of_first_rows(criterion),
+        columns: dict[str, list[Any]] = {
+            name: [column.texts[code] or None for code in column.code[first]]
+            for name, column in (("item_id", ids), ("dataset", dataset), ("criterion", criterion))
         }
-        texts: dict[str, list[str | None]] = {}
-        for role in ("block", "prompt", "candidate", "task", "response", "instruction"):
+        for role in ("block", "prompt", "candidate", "task", *(role for role in TEXTS if role in self.names)):
             column = self.coded(role)
-            values = [[*column.texts, ""][code] or None for code in self._agreed(column, item, len(first))]
-            (texts if role in ("response", "instruction") and role in self.names else columns)[role] = values
+            columns[role] = [[*column.texts, ""][code] or None for code in self._agreed(column, item, len(first))]
+        several = bool((np.bincount(text[first]) > 1).any()) or self.kind == "criteria"
         if several and "block" not in self.names:
             columns["block"] = columns["item_id"]
-        answers, questions = texts.get("response"), texts.get("instruction") or [None] * len(first)
-        columns["ratings"] = self._ratings(item, len(first))  # type: ignore[assignment]
-        columns["unit_text"] = (
-            [
-                digest(question or "", answer or "", None)[:32]
-                for answer, question in zip(answers, questions, strict=True)
-            ]
-            if answers
-            else [None] * len(first)
-        )
-        frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in (columns | texts).items()})
-        return frame.drop(columns=[name for name in ("response", "instruction") if name not in texts]), item, text
+        nothing = [None] * len(first)
+        texts = zip(columns.get("instruction", nothing), columns.get("response", nothing), strict=True)
+        known = "response" in columns
+        columns["ratings"] = self._ratings(item, len(first))
+        columns["unit_text"] = [
+            digest(question or "", answer or "", None)[:32] if known else None for question, answer in texts
+        ]
+        return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()}), item, text
 
     def _refuse_look_alikes(self, ids: Coded) -> None:
         seen: dict[str, int] = {}
         for code, text in enumerate(ids.texts):
             other = seen.setdefault(look_alike(text), code)
             if other != code:
-                rows = [int(np.flatnonzero(ids.code == k)[0]) for k in (other, code)]
+                line = self.table.where(ids.row_of(other)).rpartition(", ")[2]
                 raise LabError(
-                    f"{self.where(rows[1], ids.name)}: the id “{shorten(text)}” looks like “{shorten(ids.texts[other])}” "
-                    f"in {self.table.where(rows[0]).rpartition(', ')[2]}. Write them alike, or tell them apart."
+                    f"{self.where(ids.row_of(code), ids.name)}: the id “{shorten(text)}” looks like "
+                    f"“{shorten(ids.texts[other])}” in {line}. Write them alike, or tell them apart."
                 )
 
     def _agreed(self, column: Coded, item: np.ndarray, items: int) -> np.ndarray:
@@ -294,15 +287,13 @@ class _Reader:
 
     def _ratings(self, item: np.ndarray, items: int) -> list[dict[str, float]]:
         """People's scores of each item by the column that they stand in."""
-        human = self.names.get("human") or []
         people: list[dict[str, float]] = [{} for _ in range(items)]
-        for name in [human] if isinstance(human, str) else human:
-            reader = _Reader(self.table, self.kind, {"human": name}, None)
-            column = reader.coded("human")
-            expected = "a number from -1e9 to 1e9; leave the cell empty where there is none"
-            values = reader.parsed(column, _number_or_blank, expected)
-            for k, code in enumerate(reader._agreed(column, item, items).tolist()):
-                if code < len(values) and not math.isnan(values[code]):
+        expected = "a number from -1e9 to 1e9; leave the cell empty where there is none"
+        for role, name in self.people.items():
+            column = self.coded(role)
+            values = [*self.parsed(column, _number_or_blank, expected), math.nan]
+            for k, code in enumerate(self._agreed(column, item, items)):
+                if not math.isnan(values[code]):
                     people[k][name] = values[code]
         return people
 
@@ -323,9 +314,7 @@ class _Reader:
                 slots[k] = 0 if criterion is None else self._sorted(line).index(name)
             elif criterion is not None or not math.isnan(values[code]):
                 cure = (
-                    "Give the score itself, not its position; leave it empty where none was read."
-                    if criterion is None
-                    else "Write it as the order does."
+                    "Give the score itself, not its position." if criterion is None else "Write it as the order does."
                 )
                 raise LabError(
                     f"{self.where(int(first[k]), wanted.name)}: “{shorten(wanted.texts[code])}” is not in the ordering "
