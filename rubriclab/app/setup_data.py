@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 KINDS = {"file": "Upload a file", "sample": "Sample", "judgments": "Judgments made elsewhere"}
 ENDINGS = ["csv", "tsv", "txt", "xlsx", "json", "jsonl", "parquet"]
+COLUMNS = {"response": "Answer to score", "instruction": "Instruction (optional)", "human": "Human score (optional)"}
 MORE = {
     "reference": "Reference answer",
     "criterion": "Criterion",
@@ -93,29 +95,24 @@ def _upload(name: str, label: str) -> Table | None:
     table: Table = kept
     with st.container(horizontal=True, vertical_alignment="center"):
         separated = SEPARATORS.get(table.separator or "", "")
-        about = f"{count(len(table.rows), 'row')}, {count(len(table.columns), 'column')}" + (
-            f", separated by {separated}" if separated else ""
-        )
-        st.markdown(
-            f":material/draft: **{safe(st.session_state[f'setup {name} file'], 60)}** · {about}", width="content"
-        )
-        st.button(
-            "Replace", icon=":material/upload:", type="tertiary", key=f"{name}-replace", on_click=_replace, args=(name,)
-        )
+        about = f"{count(len(table.rows), 'row')}, {count(len(table.columns), 'column')}"
+        about += f", separated by {separated}" if separated else ""
+        file_name = safe(st.session_state[f"setup {name} file"], 60)
+        st.markdown(f":material/draft: **{file_name}** · {about}", width="content")
+        st.button("Replace", icon=":material/upload:", type="tertiary", on_click=_replace, args=(name,))
     if table.note:
         st.caption(safe(table.note, 300))
-    first = _first_rows(table)
-    st.dataframe(first, hide_index=True, key=f"{name}-rows", alt="The first two rows of the file")
+    _show_rows(table.columns, table.rows[:2], "The first two rows of the file")
     return table
 
 
-def _first_rows(table: Table) -> pd.DataFrame:
-    """Two rows to recognise the file by: long cells are cut, so that as many columns as can be stand side by side."""
-    rows = [[str(cell) for cell in row] for row in table.rows[:2]]
-    short = [max((len(row[k]) for row in rows), default=0) <= 16 for k in range(len(table.columns))]
+def _show_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], alt: str) -> None:
+    """Rows to recognise a file by: long cells are cut, so that as many columns as can be stand side by side."""
+    short = [max((len(row[k]) for row in rows), default=0) <= 16 for k in range(len(columns))]
     most = max(14, (84 - 16 * sum(short)) // max(1, len(short) - sum(short)))
-    names = [f"{shorten(name, 30)} ({k + 1})" if len(name) > 30 else name for k, name in enumerate(table.columns)]
-    return pd.DataFrame([[shorten(cell, most) for cell in row] for row in rows], columns=names)
+    names = [f"{shorten(name, 30)} ({k + 1})" if len(name) > 30 else name for k, name in enumerate(columns)]
+    cut = [[shorten(cell, most) for cell in row] for row in rows]
+    st.dataframe(pd.DataFrame(cut, columns=names), hide_index=True, alt=alt)
 
 
 def _replace(name: str) -> None:
@@ -135,43 +132,31 @@ def _columns(table: Table) -> None:
     guess = guess_columns(table, held.rubric)
     mark = digest(list(table.columns), len(table.rows))[:8]
     columns = list(table.columns)
-    human = _several(guess.columns.get("human"))
     if not guess.matched:
         st.markdown("We could not match your column names, so we guessed from the contents. **Is this right?**")
-    left, middle, right = st.columns(3)
     chosen: dict[str, Any] = {}
-    with left:
-        chosen["response"] = column_select(
-            "Answer to score", columns, _single(guess.columns.get("response")), key=f"data-response-{mark}",
-            why=guess.reasons.get("response", ""), optional=False,
+
+    def choose(role: str, label: str) -> None:
+        chosen[role] = column_select(
+            label, columns, _first(guess.columns.get(role)), key=f"data-{role}-{mark}",
+            why=guess.reasons.get(role, ""), optional=role != "response",
         )  # fmt: skip
-    with middle:
-        chosen["instruction"] = column_select(
-            "Instruction (optional)", columns, _single(guess.columns.get("instruction")),
-            key=f"data-instruction-{mark}", why=guess.reasons.get("instruction", ""),
-        )  # fmt: skip
-    with right:
-        first = column_select(
-            "Human score (optional)", columns, human[0] if human else None, key=f"data-human-{mark}",
-            why=guess.reasons.get("human", ""),
-        )  # fmt: skip
+
+    for (role, label), part in zip(COLUMNS.items(), st.columns(3), strict=True):
+        with part:
+            choose(role, label)
     groups = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Yes, use these columns", icon=":material/check:", type="primary", key="data-confirm")
         with st.popover("More columns", icon=":material/view_column:", type="tertiary"):
             for role, label in MORE.items():
-                chosen[role] = column_select(
-                    label, columns, _single(guess.columns.get(role)), key=f"data-{role}-{mark}",
-                    why=guess.reasons.get(role, ""),
-                )  # fmt: skip
+                choose(role, label)
+            human = guess.columns.get("human")
             further = st.multiselect(
-                "Further human scores",
-                columns,
-                format_func=lambda name: shorten(name, 60),
-                key=preset(f"data-humans-{mark}", human[1:]),
-                persist_state="session",
-            )
-    chosen["human"] = [name for name in dict.fromkeys([first, *further]) if name]
+                "Further human scores", columns, format_func=lambda name: shorten(name, 60), persist_state="session",
+                key=preset(f"data-humans-{mark}", human[1:] if isinstance(human, list) else []),
+            )  # fmt: skip
+    chosen["human"] = [name for name in dict.fromkeys([chosen["human"], *further]) if name]
     mapped = {role: value for role, value in chosen.items() if value}
     file = st.session_state["setup data file"]
     with groups, faults():
@@ -220,8 +205,8 @@ def _sample() -> None:
     st.markdown(
         f"{count(len(dataset.items), 'short answer')} to everyday tasks, of varied quality, that come with the lab."
     )
-    rows = [{"Instruction": item.instruction, "Answer": item.response} for item in dataset.items[:2]]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, alt="The first two answers of the sample")
+    rows = [(item.instruction, item.response) for item in dataset.items[:2]]
+    _show_rows(("Instruction", "Answer"), rows, "The first two answers of the sample")
     st.caption(groups_sentence(dataset))
     if st.button("Use the sample", icon=":material/check:", type="primary"):
         held = draft()
@@ -246,7 +231,7 @@ def _judgments(table: Table) -> None:
     chosen: dict[str, str | None] = {}
 
     def choose(role: str) -> None:
-        start = _single(guess.get(role)) or (_order_column(table) if role == "ordering" else None)
+        start = _first(guess.get(role)) or (_order_column(table) if role == "ordering" else None)
         chosen[role] = column_select(JUDGMENT_LABELS[role], columns, start, key=f"judged-{kind}-{role}-{mark}")
 
     for role, part in zip(needed, st.columns(len(needed)), strict=True):
@@ -277,9 +262,5 @@ def _order_column(table: Table) -> str | None:
     return next(listed, None)
 
 
-def _single(value: str | list[str] | None) -> str | None:
+def _first(value: str | list[str] | None) -> str | None:
     return value if isinstance(value, str) else (value[0] if value else None)
-
-
-def _several(value: str | list[str] | None) -> list[str]:
-    return [value] if isinstance(value, str) else list(value or [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -25,9 +26,14 @@ def summary() -> str:
     held = draft()
     if 4 in held.problems:
         return held.problems[4]
-    names = ", ".join(_title(part.kind, part.name) for part in held.design.strategies)
+    names = [
+        STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in held.design.strategies
+    ]
     what = "score options" if held.design.reorder == "options" else "criteria"
-    return f"{names} orders of the {what}, {_times(held.design.repeats)}"
+    times = {1: "each once", 2: "every order twice"}.get(
+        held.design.repeats, f"every order {held.design.repeats} times"
+    )
+    return f"{', '.join(shorten(name, 30) for name in names)} orders of the {what}, {times}"
 
 
 def body() -> None:
@@ -76,9 +82,7 @@ def fill(design: DesignPart) -> None:
         st.session_state[f"orders-{kind}"] = kind in kinds
     for kind in ("custom", "min-bias"):
         if kind in kinds:
-            st.session_state[f"orders-{kind}-text"] = "\n".join(
-                " | ".join(map(str, order)) for order in kinds[kind].orders
-            )
+            st.session_state[f"orders-{kind}-text"] = "\n".join(" | ".join(map(str, o)) for o in kinds[kind].orders)
     if "random" in kinds and kinds["random"].calls:
         st.session_state["orders-random-calls"] = kinds["random"].calls
 
@@ -87,7 +91,7 @@ def _reorder(held: Draft, rubric: Rubric) -> str:
     """What changes order; what this rubric cannot have is greyed out with the reason."""
     possible = len(rubric.criteria) > 1
     reason = "All criteria in one call." if possible else "Needs two or more criteria: add one in step 2."
-    scores = [option.score for option in rubric.criteria[0].options]
+    scores = rubric.criteria[0].scores
     if not possible:
         second = '.st-key-orders-reorder [data-testid="stRadioGroup"] > div:nth-child(2) label'
         st.html(f"<style>{second} {{ opacity: 0.5; pointer-events: none; }}</style>")
@@ -107,22 +111,19 @@ def _reorder(held: Draft, rubric: Rubric) -> str:
 def _strategies(rubric: Rubric, reorder: str, repeats: int) -> tuple[StrategyPart, ...]:
     """The chosen strategies, each with its calls beside it. Raises LabError for orders that are none."""
     st.markdown(":small[Ordering strategies]")
-    shown = [o.score for o in rubric.criteria[0].options] if reorder == "options" else [c.name for c in rubric.criteria]
+    shown = list(rubric.criteria[0].scores) if reorder == "options" else [c.name for c in rubric.criteria]
     parts, fault = [], ""
     for kind, about in STRATEGIES.items():
-        part = StrategyPart(kind=kind)
         recommended = ", every order twice (recommended)" if kind == "balanced" and repeats == 2 else ""
-        calls = _calls(part, shown, repeats)
         chosen = st.checkbox(
-            f"**{about.title}**{recommended} :gray[· {calls}]",
+            f"**{about.title}**{recommended} :gray[· {_calls(kind, shown, repeats)}]", help=about.caption,
             key=preset(f"orders-{kind}", kind in {part.kind for part in draft().design.strategies}),
-            help=about.caption,
             persist_state="session",
-        )
+        )  # fmt: skip
         if not chosen:
             continue
         try:
-            parts.append(_detail(kind, shown, part))
+            parts.append(StrategyPart(kind=kind, **_detail(kind, shown)))
         except LabError as error:
             fault = fault or str(error)
     if fault:
@@ -132,38 +133,34 @@ def _strategies(rubric: Rubric, reorder: str, repeats: int) -> tuple[StrategyPar
     return tuple(parts)
 
 
-def _detail(kind: StrategyKind, shown: list[int] | list[str], part: StrategyPart) -> StrategyPart:
-    """What a strategy needs beside its name: how many random orders, or the orders themselves."""
+def _detail(kind: StrategyKind, shown: Sequence[int | str]) -> dict[str, Any]:
+    """What a strategy needs beside its kind: how many random orders, or the orders themselves."""
     if kind == "random":
         calls = st.number_input(
             "Random orders of an answer, each asked once", 1, 1_000, key=preset("orders-random-calls", 10),
             persist_state="session",
         )  # fmt: skip
-        return part.model_copy(update={"calls": int(calls)})
+        return {"calls": int(calls)}
     if kind == "all" and len(shown) > ALL_WITHOUT_ASKING:
         total = math.factorial(len(shown))
         if total > MAX_CALLS:
             raise LabError(
                 f"All orders of {len(shown)} would be {total:,} calls an answer; at most {MAX_CALLS:,} are possible."
             )
-        return part.model_copy(update={"calls": total})
+        return {"calls": total}
     if kind in ("custom", "min-bias"):
         typed = st.text_area(
             "Orders, one a line" if kind == "custom" else "The order that a probe showed to be least biased",
             key=preset(f"orders-{kind}-text", " | ".join(map(str, reversed(shown))) if kind == "custom" else ""),
-            placeholder=" | ".join(map(str, shown)),
-            height=90,
-            max_chars=10_000,
-            persist_state="session",
-        )
+            placeholder=" | ".join(map(str, shown)), height=90, max_chars=10_000, persist_state="session",
+        )  # fmt: skip
         orders = tuple(tuple(_names(line, shown)) for line in (typed or "").splitlines() if line.strip())
-        made = part.model_copy(update={"orders": orders})
         Strategy(kind, kind, 1, None, orders).asked(list[Any](shown))  # raises for what is no order
-        return made
-    return part
+        return {"orders": orders}
+    return {}
 
 
-def _names(line: str, shown: list[int] | list[str]) -> list[int | str]:
+def _names(line: str, shown: Sequence[int | str]) -> list[int | str]:
     """One typed order: what stands between bars, or between blanks and commas for scores."""
     bars = line.split("|") if "|" in line or isinstance(shown[0], str) else line.replace(",", " ").split()
     words = [word.strip() for word in bars if word.strip()]
@@ -175,23 +172,15 @@ def _names(line: str, shown: list[int] | list[str]) -> list[int | str]:
     return [int(word) for word in words]
 
 
-def _calls(part: StrategyPart, shown: list[int] | list[str], repeats: int) -> str:
+def _calls(kind: StrategyKind, shown: Sequence[Any], repeats: int) -> str:
     """How many orders, and calls an answer, in words."""
-    about = STRATEGIES[part.kind]
+    about = STRATEGIES[kind]
     if about.drawn:
         return f"{st.session_state.get('orders-random-calls', 10)} calls an answer"
     if about.orders is None:
         return "as many as you list"
-    orders = about.orders(shown) if part.kind != "all" or len(shown) <= 6 else []
+    orders = about.orders(shown) if kind != "all" or len(shown) <= 6 else []
     if not orders:
         return "too many orders"
-    times = 1 if part.kind == "all" and len(shown) > 4 else repeats
+    times = 1 if kind == "all" and len(shown) > 4 else repeats
     return f"{count(len(orders), 'order')}, {count(len(orders) * times, 'call')} an answer"
-
-
-def _times(repeats: int) -> str:
-    return {1: "each once", 2: "every order twice"}.get(repeats, f"every order {repeats} times")
-
-
-def _title(kind: StrategyKind, name: str) -> str:
-    return shorten(name, 30) if name and name != kind else STRATEGIES[kind].title

@@ -10,6 +10,7 @@ from rubriclab.app.forms import editor, fill_editor, later, preset, segments
 from rubriclab.app.frame import faults, safe
 from rubriclab.model.data import Criterion, Option, Rubric
 from rubriclab.model.text import LabError, count, shorten
+from rubriclab.sinks.text import NBSP
 
 KINDS = {"ready": "Ready-made", "own": "Write or paste"}
 MOST_CRITERIA = 12
@@ -36,12 +37,10 @@ def body() -> None:
     if segments("Which rubric?", KINDS, key="rubric-kind") == "ready":
         from rubriclab.data.sample import sample_rubrics
 
-        ready = {rubric.name: rubric for rubric in sample_rubrics()}
-        name = st.selectbox("Rubric", list(ready), format_func=lambda name: _title(ready[name]), key="rubric-ready",
-                            persist_state="session")  # fmt: skip
-        held.rubric = ready[name]
+        ready = {_title(rubric): rubric for rubric in sample_rubrics()}
+        held.rubric = ready[st.selectbox("Rubric", list(ready), key="rubric-ready", persist_state="session")]
         for criterion in held.rubric.criteria:
-            _shown(criterion, titled=len(held.rubric.criteria) > 1)
+            _shown(criterion)
         st.button("Change its words", icon=":material/edit:", type="tertiary", on_click=fill, args=(held.rubric,))
         return
     if "setup criteria" not in st.session_state and held.rubric is not None:
@@ -67,19 +66,13 @@ def fill(rubric: Rubric) -> None:
     for number, criterion in enumerate(rubric.criteria):
         st.session_state[f"rubric-criterion-{number}"] = criterion.name
         st.session_state[f"rubric-about-{number}"] = criterion.description
-        rows = pd.DataFrame(
-            {
-                "Score": [option.score for option in criterion.options],
-                "Description": [option.description for option in criterion.options],
-            }
-        )
-        fill_editor(rows, key=f"rubric-options-{number}")
+        rows = [{"Score": option.score, "Description": option.description} for option in criterion.options]
+        fill_editor(pd.DataFrame(rows), key=f"rubric-options-{number}")
 
 
-def _shown(criterion: Criterion, *, titled: bool) -> None:
-    st.markdown((f"**{safe(criterion.name, 80)}**: " if titled else "") + safe(criterion.description, 400))
-    rows = [{"Score": option.score, "Description": option.description} for option in criterion.options]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=COLUMNS, alt="Scores and what they stand for")
+def _shown(criterion: Criterion) -> None:
+    options = [f"**{option.score}**{NBSP} {safe(option.description)}" for option in criterion.options]
+    st.markdown("  \n".join([f"**{safe(criterion.name, 80)}**: {safe(criterion.description, 400)}", *options]))
 
 
 def _file() -> None:
@@ -118,29 +111,16 @@ def _typed() -> Rubric:
             "What is judged?", key=preset(f"rubric-about-{number}", ""), max_chars=2_000, persist_state="session"
         )
         rows = editor(
-            pd.DataFrame({"Score": [1, 2, 3, 4, 5], "Description": [""] * 5}),
-            key=f"rubric-options-{number}",
-            num_rows="dynamic",
-            hide_index=True,
-            column_config=COLUMNS,
-            alt="Scores and what they stand for",
-        )
-        criteria.append((title or "", _options(rows), about or ""))
+            pd.DataFrame({"Score": [1, 2, 3, 4, 5], "Description": [""] * 5}), key=f"rubric-options-{number}",
+            num_rows="dynamic", hide_index=True, column_config=COLUMNS, alt="Scores and what they stand for",
+        )  # fmt: skip
+        criteria.append(Criterion((title or "").strip() or f"Criterion {number + 1}", _options(rows), about or ""))
     with st.container(horizontal=True):
-        st.button(
-            "Add a criterion",
-            icon=":material/add:",
-            type="tertiary",
-            on_click=_more,
-            disabled=number_of >= MOST_CRITERIA,
-        )
+        full = number_of >= MOST_CRITERIA
+        st.button("Add a criterion", icon=":material/add:", type="tertiary", on_click=_more, disabled=full)
         if number_of > 1:
             st.button("Remove the last", icon=":material/remove:", type="tertiary", on_click=_fewer)
-    return Rubric(
-        name.strip() or "My rubric",
-        tuple(Criterion(title.strip() or f"Criterion {k + 1}", options, about) for k, (title, options, about) in
-              enumerate(criteria)),
-    )  # fmt: skip
+    return Rubric(name.strip() or "My rubric", tuple(criteria))
 
 
 def _options(rows: pd.DataFrame) -> tuple[Option, ...]:
