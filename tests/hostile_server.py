@@ -91,7 +91,17 @@ WHOLE = {
     "rather_deep_json": http(said(extra=json.loads("[" * 200 + "]" * 200))),
     "latin_1_text": http(said("3 e").replace(b"3 e", b"3 \xe9")),
 }
-"""Odd as they are, each is an answer."""
+"""Odd as they are, each is an answer: 3 but for those of OTHER_TEXTS."""
+OTHER_TEXTS = {
+    "half_an_emoji": "3 �",
+    "tool_calls": "{}",
+    "tool_call_object": '{"score": 3}',
+    "null_content": "",
+    "nul_text": "3\x01",
+    "long_text": "wordy " * 50_000,
+    "echoed_key": "3\n*** *** ***= ***",
+    "latin_1_text": "3 �",
+}
 BROKEN = {
     "many_values": ("too_large", http(b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}")),
     "huge_text": ("too_large", http(said("x" * (15 * MB)))),

@@ -1,25 +1,21 @@
 """A well-behaved server that speaks the OpenAI chat protocol, with a planted lean; it counts what it is asked.
 
 In a test: ``async with FakeServer() as server``, or ``with running(FakeServer(lean=1.0)) as server`` for one in a
-thread of its own. As a process: ``python -m tests.servers --latency 0.02`` prints one line of JSON with ``base_url``
-and serves until its standard input closes. 127.0.0.1 only.
+thread of its own. 127.0.0.1 only.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import hashlib
 import json
 import math
 import random
 import re
-import sys
 import threading
-import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 from aiohttp import web
@@ -63,13 +59,12 @@ class FakeServer:
     """Answers every call after ``latency`` seconds.
 
     ``text`` is what it says. Without it, it picks one of the options that the prompt lists as ``Score N:``, by a draw
-    from the prompt's own hash: log-odds ``lean`` for the first one listed, ``quality`` lost per squared step between a
-    score and the number that stands in the response as ``quality K`` (if one does); without a list it says 3. ``answer``
-    (request body -> text) replaces both. Token probabilities are those of the draw, unless ``probabilities`` is False.
-    ``rule(body, nth)`` may return a response of its own (see ``failure``) for the nth request of a call, from 0.
+    from the prompt's own hash with log-odds ``lean`` for the first one listed; without a list it says 3. Token
+    probabilities are those of the draw, unless ``probabilities`` is False. ``rule(body, nth)`` may return a response of
+    its own (see ``failure``) for the nth request of a call, from 0.
 
     ``asked`` counts requests, ``answered`` complete answers; ``keys`` has the call key of every request in order of
-    arrival; ``bodies`` and ``headers`` the last ``keep``; ``most_in_flight`` how many were under way at once.
+    arrival; ``bodies`` and ``headers`` the last fifty.
     """
 
     def __init__(
@@ -77,25 +72,20 @@ class FakeServer:
         *,
         text: str | None = None,
         lean: float = 0.0,
-        quality: float = 0.0,
-        answer: Callable[[dict[str, Any]], str] | None = None,
-        rule: Callable[[dict[str, Any], int], web.StreamResponse | Awaitable[web.StreamResponse] | None] | None = None,
+        rule: Callable[[dict[str, Any], int], web.StreamResponse | None] | None = None,
         latency: float = 0.0,
         model: str = "test-model",
         key: str | None = None,
         probabilities: bool = True,
         owned_by: str = "tests",
-        port: int = 0,
-        keep: int = 50,
         tls: Any = None,
     ) -> None:
-        self.text, self.lean, self.quality, self.answer, self.rule = text, lean, quality, answer, rule
-        self.latency, self.model, self.key, self.probabilities = latency, model, key, probabilities
-        self.owned_by, self.port, self.tls = owned_by, port, tls
-        self.asked = self.answered = self.in_flight = self.most_in_flight = 0
+        self.text, self.lean, self.rule, self.latency, self.model = text, lean, rule, latency, model
+        self.key, self.probabilities, self.owned_by, self.tls = key, probabilities, owned_by, tls
+        self.port = self.asked = self.answered = self.in_flight = 0
         self.keys: list[str] = []
-        self.bodies: deque[dict[str, Any]] = deque(maxlen=keep)
-        self.headers: deque[Mapping[str, str]] = deque(maxlen=keep)
+        self.bodies: deque[dict[str, Any]] = deque(maxlen=50)
+        self.headers: deque[Mapping[str, str]] = deque(maxlen=50)
         self._seen: Counter[str] = Counter()
         self._runner: web.AppRunner | None = None
 
@@ -110,7 +100,6 @@ class FakeServer:
                 web.post("/v1/chat/completions", self._chat),
                 web.get("/v1/models", self._models),
                 web.get("/health", self._health),
-                web.get("/version", self._version),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
@@ -128,7 +117,6 @@ class FakeServer:
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         self.asked += 1
         self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             body = json.loads(await request.read())
             call = request.headers.get(CALL_HEADER, "")
@@ -143,7 +131,7 @@ class FakeServer:
             self._seen[call] += 1
             response = self.rule(body, nth) if self.rule else None
             if response is not None:
-                return await response if isinstance(response, Awaitable) else response  # type: ignore[misc]
+                return response
             self.answered += 1
             return web.json_response(self.completion(body))
         finally:
@@ -159,20 +147,13 @@ class FakeServer:
 
     def _pick(self, body: dict[str, Any]) -> tuple[str, dict[str, float]]:
         """The text, and the chances of what it could have been."""
-        if self.answer is not None:
-            return self.answer(body), {}
         if self.text is not None:
             return self.text, {self.text: 0.9, "1": 0.05, "2": 0.05}
         prompt = "\n".join(str(message.get("content", "")) for message in body.get("messages", ()))
         listed = list(dict.fromkeys(LISTED.findall(prompt)))
         if not listed:
             return "3", {"3": 0.9, "1": 0.05, "2": 0.05}
-        right = re.search(r"quality (\d+)", prompt)
-        utilities = [self.lean if position == 0 else 0.0 for position in range(len(listed))]
-        for position, label in enumerate(listed):
-            if right and label.isdecimal():
-                utilities[position] -= self.quality * (int(label) - int(right[1])) ** 2
-        weights = [math.exp(value) for value in utilities]
+        weights = [math.exp(self.lean) if position == 0 else 1.0 for position in range(len(listed))]
         draw = random.Random(hashlib.sha256(prompt.encode("utf-8", "replace")).digest())
         text = draw.choices(listed, weights)[0]
         return text, {label: weight / sum(weights) for label, weight in zip(listed, weights, strict=True)}
@@ -186,10 +167,6 @@ class FakeServer:
     async def _health(self, request: web.Request) -> web.Response:
         del request
         return web.Response(text="ok")
-
-    async def _version(self, request: web.Request) -> web.Response:
-        del request
-        return web.json_response({"version": "0.0.test"})
 
 
 @contextmanager
@@ -212,30 +189,3 @@ def running(server: Any) -> Iterator[Any]:
         loop.call_soon_threadsafe(stop.set)
         thread.join(20)
         loop.close()
-
-
-async def settled(server: FakeServer, seconds: float = 5.0) -> None:
-    """Wait until no request is being handled, so that the counts are complete."""
-    until = time.monotonic() + seconds
-    while server.in_flight and time.monotonic() < until:
-        await asyncio.sleep(0.01)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds an answer takes")
-    parser.add_argument("--lean", type=float, default=0.0)
-    parser.add_argument("--quality", type=float, default=0.0)
-    parser.add_argument("--text")
-    parser.add_argument("--port", type=int, default=0)
-    given = parser.parse_args()
-    server = FakeServer(text=given.text, lean=given.lean, quality=given.quality, latency=given.latency, port=given.port)
-    with running(server):
-        print(json.dumps({"base_url": server.base_url, "model": server.model}), flush=True)
-        with suppress(KeyboardInterrupt):
-            sys.stdin.read()
-        print(json.dumps({"asked": server.asked, "answered": server.answered}), flush=True)
-
-
-if __name__ == "__main__":
-    main()

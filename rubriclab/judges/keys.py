@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
 
 from rubriclab.judges.served import served
 from rubriclab.model.judge import JudgeSettings
@@ -112,18 +110,12 @@ def mask_reply(reply: Reply, secrets: tuple[str, ...]) -> Reply:
 
 @lru_cache(maxsize=64)
 def written_forms(secret: str) -> re.Pattern[str]:
-    """Every way in which a key may be written, the longest first: plain, %, base64, escaped for JSON or HTML."""
-    escaped = json.dumps(secret)[1:-1]
+    """Every way in which a key may be written: sign by sign plain, by %, or escaped for JSON or HTML; or in base64."""
+    signs = []
+    for sign in secret:
+        code = ord(sign)
+        forms = (f"\\u{code:04x}", f"\\{sign}", f"%{code:02x}", f"&#{code};", f"&#x{code:x};", html.escape(sign), sign)
+        signs.append(f"(?:{'|'.join(map(re.escape, forms))})")
     raw = secret.encode()
-    forms = {
-        secret,
-        quote(secret, safe=""),
-        "".join(f"%{byte:02x}" for byte in raw),
-        escaped,
-        escaped.replace("/", "\\/"),
-        "".join(f"\\u{ord(sign):04x}" for sign in secret),
-        html.escape(secret),
-        base64.b64encode(raw).decode().rstrip("="),
-        base64.urlsafe_b64encode(raw).decode().rstrip("="),
-    }
-    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), re.IGNORECASE)
+    whole = (base64.b64encode(raw).decode().rstrip("="), base64.urlsafe_b64encode(raw).decode().rstrip("="))
+    return re.compile("|".join(("".join(signs), *map(re.escape, whole))), re.IGNORECASE)

@@ -13,7 +13,7 @@ from rubriclab.judges.client import CALL_HEADER, ChatClient, base_url, request_b
 from rubriclab.model.judgment import Ordering
 from rubriclab.model.text import LabError
 from tests.judges.kit import ask, option_call, settings
-from tests.servers import FakeServer, completion, failure
+from tests.servers import FakeServer, failure
 
 KEY = "secret-key-of-the-test"
 
@@ -60,14 +60,6 @@ async def test_nothing_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatc
     assert "Authorization" not in server.headers[-1]
 
 
-async def test_fifty_calls_at_once_use_few_connections_and_all_come_back() -> None:
-    async with FakeServer(lean=1.0, latency=0.01) as server:
-        replies = await ask(settings(server.base_url), *(option_call(number) for number in range(50)))
-    assert [reply.error for reply in replies] == [""] * 50
-    assert sorted(server.keys) == sorted(option_call(number).key for number in range(50))
-    assert server.answered == 50
-
-
 async def test_max_tokens_is_sent_under_its_new_name_once() -> None:
     def rule(body: dict[str, Any], nth: int) -> web.Response | None:
         del nth
@@ -97,14 +89,6 @@ async def test_log_probabilities_are_asked_for_with_fewer_or_not_at_all(limit: i
     assert bool(replies[-1].top) == (limit > 0)
 
 
-async def test_a_setting_that_is_refused_is_named() -> None:
-    words = "Unsupported value: 'temperature' does not support 0.0 with this model."
-    async with FakeServer(rule=lambda *_: failure(400, words, param="temperature")) as server:
-        (reply,) = await ask(settings(server.base_url))
-    assert (reply.kind, reply.retryable, server.asked) == ("bad_setting", False, 1)
-    assert "temperature" in reply.error
-
-
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_redirect_is_not_followed_and_its_target_sees_nothing(status: int) -> None:
     async with FakeServer(text="4") as other:
@@ -116,26 +100,6 @@ async def test_a_redirect_is_not_followed_and_its_target_sees_nothing(status: in
     assert str(other.port) in reply.error
     assert other.asked == 0
     assert KEY not in repr(reply)
-
-
-async def test_a_server_that_repeats_the_key_does_not_get_it_kept() -> None:
-    async with FakeServer(text=f"4 {KEY}", key=KEY) as server:
-        judge = settings(server.base_url, key_env="TEST_API_KEY")
-        (answer,) = await ask(judge, secrets={"TEST_API_KEY": KEY})
-        (refusal,) = await ask(judge, secrets={"TEST_API_KEY": f"{KEY}-wrong"})
-    assert (answer.text, refusal.kind) == ("4 ***", "auth")
-    assert "masked" in answer.note
-    assert KEY not in repr(answer) + repr(refusal)
-
-
-async def test_retry_after_comes_with_the_fault() -> None:
-    busy = [failure(429, "slow down", headers={"Retry-After": "1.5"})]
-    async with FakeServer(text="4", rule=lambda *_: busy.pop() if busy else None) as server:
-        client = ChatClient(settings(server.base_url))
-        first, second = await client.ask(option_call()), await client.ask(option_call())
-        await client.close()
-    assert (first.kind, first.retryable, first.retry_after) == ("rate_limit", True, 1.5)
-    assert second.text == "4"
 
 
 async def test_a_call_has_one_clock() -> None:
@@ -171,12 +135,11 @@ async def test_calls_of_an_item_go_to_one_server_and_to_the_next_while_it_is_dow
     assert second.asked == 10
 
 
-async def test_another_model_than_the_one_asked_for() -> None:
+async def test_another_model_than_the_one_asked_for_where_that_is_meant() -> None:
     async with FakeServer(text="4", model="other-model") as server:
         (refused,) = await ask(settings(server.base_url))
         (named,) = await ask(settings(server.base_url, options={"served_model": "other-model"}))
-    assert (refused.kind, refused.text) == ("wrong_model", "")
-    assert named.text == "4"
+    assert (refused.kind, named.text) == ("wrong_model", "4")
 
 
 async def test_a_cancelled_call_leaves_the_client_usable() -> None:
@@ -190,13 +153,6 @@ async def test_a_cancelled_call_leaves_the_client_usable() -> None:
         assert (await client.ask(option_call(1))).text == "4"
         await client.close()
         await client.close()
-
-
-async def test_a_truncated_answer_says_so() -> None:
-    cut = web.json_response(completion("The answer has 3 of 4 points. It", finish="length"))
-    async with FakeServer(rule=lambda *_: cut) as server:
-        (reply,) = await ask(settings(server.base_url))
-    assert reply.finish == "length"
 
 
 # ---------------------------------------------------------------- what is sent, and settings that cannot be
