@@ -6,7 +6,7 @@ Every text that comes from outside passes ``escape``; no figure has a toolbar, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -101,31 +101,26 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
             x=k, y=point.top, text=escape(point.text), showarrow=False, yshift=11, bgcolor=palette.ground, borderpad=0,
             font={"size": 15 if point.decided else 13, "weight": 700 if point.decided else 400},
         )  # fmt: skip
-    dotted = {"color": palette.reference, "width": 1.5, "dash": "dot"}
-    if picture.reference and points:
-        level = points[0].expected
-        figure.add_shape(type="line", xref="paper", x0=0, x1=1, y0=level, y1=level, line=dotted)
-        label = escape(picture.reference).replace(": ", ":<br>")
+        if math.isfinite(point.expected):
+            figure.add_shape(
+                type="line", x0=k - 0.5, x1=k + 0.5, y0=point.expected, y1=point.expected,
+                line={"color": palette.reference, "width": 1.5, "dash": "dot"},
+            )  # fmt: skip
+    if picture.reference:
         figure.add_annotation(
-            xref="paper", x=1.02, y=level, text=label, showarrow=False, xanchor="left", align="left",
-            font={"color": palette.muted, "size": 13},
+            xref="paper", x=1.02, y=points[0].expected, text=escape(picture.reference).replace(": ", ":<br>"),
+            showarrow=False, xanchor="left", align="left", font={"color": palette.muted, "size": 13},
         )  # fmt: skip
-    else:
-        for k, point in enumerate(points):
-            if math.isfinite(point.expected):
-                level = point.expected
-                figure.add_shape(type="line", x0=k - 0.42, x1=k + 0.42, y0=level, y1=level, line=dotted)
-    figure.update_xaxes(
-        tickvals=slots, ticktext=[escape(point.label) for point in points], title_text=escape(picture.axis),
-        range=[-0.5, len(points) - 0.5],
-    )  # fmt: skip
+    _axis(figure.update_xaxes, [point.label for point in points], picture.axis)
     ticks = picture.ticks
-    figure.update_yaxes(
-        range=[0, picture.most * 1.08],
-        tickvals=ticks,
-        ticktext=[number(tick, ".0%").replace(NBSP, " ") for tick in ticks],
-    )
-    return figure
+    words = [number(tick, ".0%").replace(NBSP, " ") for tick in ticks]
+    return figure.update_yaxes(range=[0, picture.most * 1.08], tickvals=ticks, ticktext=words)
+
+
+def _axis(update: Callable[..., Any], names: Sequence[str], title: str, most: int = 60, **more: Any) -> None:
+    """An axis of names, each at its integer: a category axis would take a numeric name as an index."""
+    ticks = {"tickvals": list(range(len(names))), "ticktext": [escape(name, most) for name in names]}
+    update(title_text=escape(title), **({"range": [-0.5, len(names) - 0.5]} | ticks | more))
 
 
 def cells(picture: Cells, palette: Palette) -> go.Figure:
@@ -151,14 +146,8 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
         hoverinfo="text",
         customdata=[dict(point.of) for _, _, point in at],
     )
-    figure.update_xaxes(
-        tickvals=list(range(len(picture.columns))), ticktext=[escape(name) for name in picture.columns],
-        title_text=escape(picture.axes[0]), range=[-0.5, len(picture.columns) - 0.5],
-    )  # fmt: skip
-    figure.update_yaxes(
-        tickvals=list(range(len(picture.lines))), ticktext=[escape(name, 22) for name in picture.lines],
-        title_text=escape(picture.axes[1]), range=[-0.5, len(picture.lines) - 0.5], showgrid=False,
-    )  # fmt: skip
+    _axis(figure.update_xaxes, picture.columns, picture.axes[0])
+    _axis(figure.update_yaxes, picture.lines, picture.axes[1], 22, showgrid=False)
     return figure.update_layout(clickmode="event+select")
 
 
@@ -228,7 +217,6 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
     points = picture.points[::-1]
     longest = max((len(point.label) for point in points), default=1)
     figure = _figure(palette, 70 + ROW * max(2, len(points)), l=min(190, 30 + 7 * longest), t=12)
-    lines = list(range(len(points)))
     if picture.smallest == picture.smallest:
         figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below")
     figure.add_vline(x=0, line={"color": palette.reference, "width": 1.5, "dash": "dot"})
@@ -241,10 +229,9 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
         )  # fmt: skip
         figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
     figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid)
-    figure.update_yaxes(
-        tickvals=lines, ticktext=[escape(point.label, 26) for point in points], showgrid=False,
-        range=[-0.6, len(points) - 0.4],
-    )  # fmt: skip
+    _axis(
+        figure.update_yaxes, [point.label for point in points], "", 26, showgrid=False, range=[-0.6, len(points) - 0.4]
+    )
     return figure
 
 

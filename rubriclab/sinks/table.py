@@ -11,7 +11,7 @@ import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition, JudgmentTable, Status
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, shorten
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, interval, name, order_text, row_text, value_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
@@ -149,45 +149,32 @@ def judgments_frame(
     limit: int | None = 200,
 ) -> pd.DataFrame:
     """One row a judgment of a run that is in no store: the store's own columns, as far as a table has them."""
-    rows = table.rows
-    kept = np.ones(len(rows), dtype=bool)
-    for column, wanted in (("condition", condition), ("position", position), ("score", score)):
-        if wanted is not None:
-            kept &= rows[column].to_numpy() == wanted
-    if status is not None:
-        names = [value.name.lower() for value in Status]
-        if status not in names:
-            raise LabError(f"“{status}” is no status; expected one of {', '.join(names)}.")
-        kept &= rows["status"].to_numpy() == names.index(status)
-    if item is not None:
-        ids = table.items["item_id"].astype(str).to_numpy()
-        kept &= ids[rows["item"].to_numpy()] == item
-    chosen = rows[kept] if limit is None else rows[kept].head(limit)
-    orders = [order_text(ordering.shown) for ordering in table.orderings]
-    out = chosen[["call", "condition", "item"]].reset_index(drop=True)
-    out["item_id"] = table.items["item_id"].to_numpy()[chosen["item"]]
-    out["criterion"] = table.items["criterion"].to_numpy()[chosen["item"]]
-    out["ordering"] = [orders[code] for code in chosen["ordering"]]
-    for column in ("slot", "repeat", "score", "position", "expected", "mass"):
-        out[column] = chosen[column].to_numpy()
-    out.insert(8, "status", [Status(code).name.lower() for code in chosen["status"]])
-    return out
+    rows, names = table.rows, [value.name.lower() for value in Status]
+    if status is not None and status not in names:
+        raise LabError(f"“{status}” is no status; expected one of {', '.join(names)}.")
+    items = table.items[["item_id", "criterion"]].iloc[rows["item"]].reset_index(drop=True)
+    orders = np.array([order_text(ordering.shown) for ordering in table.orderings] or [""], dtype=object)
+    filled = rows.reset_index(drop=True).assign(
+        item_id=items["item_id"].astype(str), criterion=items["criterion"], ordering=orders[rows["ordering"].to_numpy()],
+        status=np.array(names, dtype=object)[rows["status"].to_numpy()],
+    )  # fmt: skip
+    wanted = {"condition": condition, "item_id": item, "position": position, "score": score, "status": status}
+    for column, value in wanted.items():
+        if value is not None:
+            filled = filled[filled[column] == value]
+    columns = ["call", "condition", "item", "item_id", "criterion", "ordering", "slot", "repeat", "status", "score"]
+    filled = filled[[*columns, "position", "expected", "mass"]].reset_index(drop=True)
+    return filled if limit is None else filled.head(limit)
 
 
 def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
     """Rows as they are read: condition, measure, number with its interval as text."""
     conditions = findings.conditions
-    return pd.DataFrame(
-        [
-            {
-                "Condition": condition_name(conditions[row.condition], conditions),
-                "Measure": name(row, conditions),
-                "Estimate": row_text(row, conditions),
-            }
-            for row in (findings.rows if rows is None else rows)
-        ],
-        columns=["Condition", "Measure", "Estimate"],
-    )
+    said = [
+        (condition_name(conditions[row.condition], conditions), name(row, conditions), row_text(row, conditions))
+        for row in (findings.rows if rows is None else rows)
+    ]
+    return pd.DataFrame(said, columns=["Condition", "Measure", "Estimate"])
 
 
 def paper_table(findings: Findings, measure: str) -> pd.DataFrame:
@@ -198,15 +185,16 @@ def paper_table(findings: Findings, measure: str) -> pd.DataFrame:
         column = " · ".join([condition.dataset, *(f"{key} = {value}" for key, value in condition.variant.items())])
         if not row.of:
             inside = f" ({interval(row)})" if interval(row) else ""
-            records.append((condition.judge, condition.strategy, column, value_text(row) + inside))
+            names = (shorten(part, 80) for part in (condition.judge, condition.strategy, column))
+            records.append((*names, value_text(row) + inside))
     table = pd.DataFrame(records, columns=["Judge", "Strategy", "column", "cell"])
     wide = table.pivot_table("cell", ["Judge", "Strategy"], "column", aggfunc="first")
     return wide.rename_axis(None, axis=1).reset_index()
 
 
-def latex(findings: Findings, rows: list[Row] | None = None) -> str:
-    """Rows as a LaTeX tabular: condition, measure, number with its interval."""
-    return latex_table(spoken(findings, rows))
+def latex(findings: Findings) -> str:
+    """Every row as a LaTeX tabular: condition, measure, number with its interval."""
+    return latex_table(spoken(findings))
 
 
 def latex_table(table: pd.DataFrame) -> str:
