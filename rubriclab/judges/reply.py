@@ -29,6 +29,7 @@ MAX_VALUES_AS_OBJECTS = 200_000
 MAX_COUNT = 2**31 - 1
 ABSENT = msgspec.Raw(b"null")
 REPLACED = "signs that cannot be kept were replaced"
+NO_NUMBERS = "numbers that are none were left out"
 NO_LOGPROBS = "log-probabilities that are no numbers were left out"
 UNREADABLE = (ValueError, RecursionError, msgspec.DecodeError)
 """What decoding raises, by whatever it finds."""
@@ -133,8 +134,12 @@ def decoded(body: bytes, headers: Mapping[str, str], secrets: Iterable[str], not
         reason = error
         if values > MAX_VALUES_AS_OBJECTS:
             return fault("bad_json", f"Unreadable JSON of {len(body):,} bytes: {mask(str(reason), secrets)}")
+
+        def left_out(_: str) -> None:
+            notes.append(NO_NUMBERS)
+
         try:  # a byte order mark, UTF-16, NaN where a number should be
-            text = json.dumps(json.loads(body, parse_constant=lambda _: None), ensure_ascii=False)
+            text = json.dumps(json.loads(body, parse_constant=left_out), ensure_ascii=False)
             kept = storable(text)
             if kept != text:
                 notes.append(REPLACED)
@@ -211,7 +216,7 @@ def usage_of(completion: Completion, notes: list[str]) -> tuple[int | None, int 
     values = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
     counts = tuple(v if type(v) is int and 0 <= v <= MAX_COUNT else None for v in values)
     if counts != values:
-        notes.append("token counts that are none were left out")
+        notes.append(NO_NUMBERS)
     return counts[0], counts[1], counts[2]
 
 

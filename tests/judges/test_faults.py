@@ -20,11 +20,7 @@ KEY = 'sk-proj-9fK/3+Qw7"xZ-secret'
 @pytest.mark.parametrize(
     ("status", "error", "kind"),
     [
-        (
-            400,
-            {"message": "Unsupported value: 'temperature' does not support 0.0", "param": "temperature"},
-            "bad_setting",
-        ),
+        (400, {"message": "0.0 is not supported", "param": "temperature"}, "bad_setting"),
         (400, {"message": "logprobs are not allowed with this model"}, "bad_setting"),
         (422, {"message": "top_logprobs must be <= 5"}, "bad_setting"),
         (400, {"message": "messages: at least one is needed"}, "bad_request"),
@@ -65,14 +61,6 @@ def test_the_server_s_own_words(body: bytes, words: str) -> None:
     assert len(message) <= 400
 
 
-def test_a_refused_setting_is_named_and_fatal() -> None:
-    refusal = from_response(400, {}, b'{"error": {"message": "temperature does not support 0.0 with this model"}}')
-    assert refusal.message.startswith("Setting “temperature” is refused")
-    assert fatal(refusal.kind)
-    assert not refusal.retryable
-    assert "setting" in advice(refusal.kind)
-
-
 def test_every_kind_says_what_to_do_and_none_is_both_fatal_and_retryable() -> None:
     for kind in FAULTS.values():
         assert kind.sentence.endswith((".", "?"))
@@ -105,36 +93,20 @@ def test_messages_are_one_line_and_short() -> None:
 # ---------------------------------------------------------------- keys
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        KEY,
-        quote(KEY, safe=""),
-        json.dumps(KEY)[1:-1],
-        json.dumps(KEY)[1:-1].replace("/", "\\/"),
-        "".join(f"\\u{ord(sign):04x}" for sign in KEY),
-        "".join(f"%{byte:02X}" for byte in KEY.encode()),
-        base64.b64encode(KEY.encode()).decode(),
-        KEY.upper(),
-    ],
-)
-def test_a_key_is_masked_however_it_is_written(written: str) -> None:
-    assert mask_secrets(f"before {written} after", (KEY,)).startswith("before ***")
-    assert mask_secrets("nothing to see: 4", (KEY,)) == "nothing to see: 4"
+def test_a_key_is_masked_however_it_is_written() -> None:
+    escaped = json.dumps(KEY)[1:-1]
+    codes = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
+    percent = quote(KEY, safe="")
+    for written in (KEY, KEY.upper(), percent, percent.lower(), escaped, escaped.replace("/", "\\/"), codes):
+        assert mask_secrets(f"before {written} after", (KEY,)) == "before *** after"
+    mixed = KEY.replace("+", "\\u002B").replace('"', "&#34;").replace("/", "%2f")
+    coded = base64.b64encode(KEY.encode()).decode()
+    assert mask_secrets(f"{mixed}|{coded}|4", (KEY,)).rstrip("=") == "***|***|4"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Authorization: Bearer abcdefghij",
-        "key sk-abcdefghijkl",
-        "http://me:pw@host/",
-        "api_key=12345678",
-        "token: abcdef",
-    ],
-)
-def test_what_looks_like_a_key_is_masked_in_errors(text: str) -> None:
-    assert "***" in mask(text)
+def test_what_looks_like_a_key_is_masked_in_errors() -> None:
+    for text in ("Authorization: Bearer abcdefghij", "sk-abcdefghijkl", "http://me:pw@host/", "api_key=12345678"):
+        assert "***" in mask(f"refused: {text}")
 
 
 def test_a_short_key_is_masked_alone_only() -> None:

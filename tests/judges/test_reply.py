@@ -60,13 +60,9 @@ def test_where_the_answer_stands(fields: dict[str, Any], text: str, finish: str)
 @pytest.mark.parametrize(
     ("finish", "expected"),
     [
-        ("length", "length"),
-        ("content_filter", "content_filter"),
-        (None, "stop"),
-        (["stop"], "stop"),
-        ("f" * 99, "f" * 40),
+        ("length", "length"), ("content_filter", "content_filter"), (None, "stop"), (["stop"], "stop"), ("f" * 99, "f" * 40),
     ],
-)
+)  # fmt: skip
 def test_how_it_ended(finish: Any, expected: str) -> None:
     assert read(completion("Score: 1", finish=finish)).finish == expected
 
@@ -81,23 +77,12 @@ def test_halves_of_characters_are_kept_as_replacements_with_a_note() -> None:
     assert read(completion("4\0")).text == "4"
 
 
-def test_other_encodings_are_read() -> None:
-    plain = json.dumps(completion("4"))
-    assert read(b"\xef\xbb\xbf" + plain.encode()).text == "4"
-    assert read(plain.encode("utf-16")).text == "4"
-
-
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"prompt_tokens": 2**31, "completion_tokens": True, "prompt_tokens_details": {"cached_tokens": -1}},
-        {"prompt_tokens": 1.5, "completion_tokens": [1], "prompt_tokens_details": {"cached_tokens": "9"}},
-        {"prompt_tokens": math.nan, "completion_tokens": math.inf, "prompt_tokens_details": {"cached_tokens": 2**40}},
-    ],
-)
-def test_odd_counts_are_left_out(usage: Any) -> None:
+@pytest.mark.parametrize("count", [-1, 2**31, 2**40, True, 1.5, math.nan, math.inf, "9", [1]])
+def test_odd_counts_are_left_out(count: Any) -> None:
+    usage = {"prompt_tokens": count, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": count}}
     reply = read({**completion("4"), "usage": usage})
-    assert (reply.text, reply.tokens_in, reply.tokens_out, reply.cached) == ("4", None, None, None)
+    assert (reply.text, reply.tokens_in, reply.tokens_out, reply.cached) == ("4", None, 7, None)
+    assert "left out" in reply.note
 
 
 @pytest.mark.parametrize("usage", [None, 7, [], "many"])
@@ -156,7 +141,6 @@ def test_the_first_token_of_the_answer_proper(tokens: list[str], text: str, expe
         (b'{"choices": [{}]}', "empty_choices"),
         (b'{"choices": [{"message": null}]}', "empty_choices"),
         (b'{"choices": "\xe9"}', "empty_choices"),
-        (b'{"choices":' + b"[" * 100_000, "empty_choices"),
         (b'{"x":' + b"[" * 100_000, "bad_json"),
         (b'{"choices": [' + b"[]," * 3_000_000 + b"[]]}", "too_large"),
         (b'{"error": {"message": "bad gateway", "code": 502}}', "bad_gateway"),
