@@ -126,9 +126,9 @@ def fault(kind: str, message: str, *, retry_after: float | None = None) -> Fault
     return Fault(kind, text, retry_after)
 
 
-def advice(kind: str) -> str:
-    """What a user should do about a kind of fault; empty for none or an unknown one."""
-    return FAULTS[kind].sentence if kind in FAULTS else ""
+def advised(message: str, kind: str) -> str:
+    """A fault's message, and what a user should do about it."""
+    return f"{message.rstrip('.')}. {FAULTS[kind].sentence}"
 
 
 def fatal(kind: str) -> bool:

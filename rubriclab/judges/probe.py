@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rubriclab.judges.client import base_url, same_model
-from rubriclab.judges.faults import CallFault, advice
+from rubriclab.judges.faults import CallFault, advised
 from rubriclab.judges.keys import read_key
 from rubriclab.judges.kinds import USUAL_ADDRESS, Progress, in_thread, open_judge
 from rubriclab.judges.served import served
@@ -128,7 +128,7 @@ def models_of(
     try:
         models = in_thread(lambda: listed(url, key=key, timeout=timeout, inward=not served()))
     except CallFault as error:
-        raise LabError(f"{host_of(url)}: {error.fault.message.rstrip('.')}. {advice(error.fault.kind)}") from error
+        raise LabError(f"{host_of(url)}: {advised(error.fault.message, error.fault.kind)}") from error
     if not models:
         raise LabError(f"The server at {host_of(url)} lists no models; load one and try again.")
     return [name for name, _ in models]
@@ -183,7 +183,7 @@ def test_judge(
             await asker.close()
 
     reply = in_thread(ask)
-    error = f"{reply.error.rstrip('.')}. {advice(reply.kind)}" if reply.error else ""
+    error = advised(reply.error, reply.kind) if reply.error else ""
     if reply.kind in ("not_found", "wrong_model") and settings.kind in USUAL_ADDRESS:
         error += models_hint(settings, secrets)
     numbers = re.findall(r"(?<![\d.])\d+(?![\d.]*\d)", reply.text.rpartition("</think>")[2])

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from rubriclab.judges.faults import advice, fatal
+from rubriclab.judges.faults import advised, fatal
 from rubriclab.judges.kinds import Asker
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Reply
@@ -134,7 +134,7 @@ class Asking:
     def _hopeless(self, reply: Reply, attempt: int) -> str:
         """Why every further call would meet this fault too; empty where it need not."""
         if fatal(reply.kind):
-            return f"{reply.error}. {advice(reply.kind)}"
+            return advised(reply.error, reply.kind)
         asked = reply.retry_after or 0.0
         if reply.retryable and asked > LONGEST_REST:
             return (
@@ -142,7 +142,7 @@ class Asking:
                 f"({reply.error}). Resume after that time."
             )
         if reply.kind == "connect" and attempt >= ATTEMPTS:
-            return f"it does not answer ({reply.error}). {advice('connect')} Then resume."
+            return f"it does not answer. {advised(reply.error, reply.kind)} Then resume."
         return ""
 
     def watch(self, call: Call, reply: Reply) -> None:
@@ -159,8 +159,8 @@ class Asking:
         several = reply.retryable or len({items for items, _ in self._row}) > 1
         if refused or (number >= FAILURES_IN_A_ROW and several):
             self.halt(
-                f"{number} calls in a row failed, the last with: {reply.error}. {advice(reply.kind)} Then resume, and "
-                "ask the failed calls again."
+                f"{number} calls in a row failed, the last with: {advised(reply.error, reply.kind)} Then resume, and ask "
+                "the failed calls again."
             )
 
 

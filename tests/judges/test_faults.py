@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rubriclab.judges.faults import FAULTS, LONGEST_WAIT, advice, fatal, fault, from_response, retry_after
+from rubriclab.judges.faults import FAULTS, LONGEST_WAIT, fatal, fault, from_response, retry_after
 from rubriclab.judges.keys import mask, mask_reply, mask_secrets, read_key
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Reply
@@ -65,7 +65,6 @@ def test_every_kind_says_what_to_do_and_none_is_both_fatal_and_retryable() -> No
     for kind in FAULTS.values():
         assert kind.sentence.endswith((".", "?"))
         assert not (kind.fatal and kind.retryable)
-    assert advice("") == ""
     assert not fatal("")
 
 
