@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rubriclab.core.topic import REASONS, Findings
+from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.facts import EFFECT, EQUIVALENT, FEWEST_UNITS, QUESTIONS, UNDECIDED, Facts, Verdict, every_facts
+from rubriclab.sinks.facts import EFFECT, EQUIVALENT, QUESTIONS, UNDECIDED, Facts, Verdict, every_facts
 from rubriclab.sinks.text import NBSP, beside, ends, number
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
@@ -107,7 +108,9 @@ def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
     line, strong = _line(facts)
     seen = Answer(judge, facts.condition, "", line, strong, cautions=cautions, simulated=facts.simulated)
     if not facts.finished:
-        return replace(seen, headline=_so_far(facts, judge), early=_early(facts))
+        what = "Stopped after" if facts.stopped else "Early estimate from"
+        early = f"{what} {facts.asked:,} of {facts.planned:,} calls. No answer before the end."
+        return replace(seen, headline=_so_far(facts, judge), early=early)
     questions = tuple(_question(facts, key, verdict) for key, verdict in facts.questions.items())
     return replace(
         seen, headline=_headline(facts, judge), questions=questions, note=_note(facts), advice=_advice(facts)
@@ -193,11 +196,6 @@ def _range(shares: tuple[float, ...]) -> str:
     return high if low == high else f"{low.removesuffix(NBSP + '%')} to {high}"
 
 
-def _early(facts: Facts) -> str:
-    what = "Stopped after" if facts.stopped else "Early estimate from"
-    return f"{what} {facts.asked:,} of {facts.planned:,} calls. No answer before the end."
-
-
 def _so_far(facts: Facts, judge: str) -> str:
     """The headline where there is no verdict: what was seen, without a word that judges it."""
     if facts.reorder == "criteria":
@@ -231,9 +229,9 @@ def _headline(facts: Facts, judge: str) -> str:
         return f"{nothing}, but the order changes single scores" if facts.is_(EFFECT, "single") else nothing
     if facts.is_(EFFECT, "mean"):
         return f"{judge}: reversing the list changes the mean score"
-    if (facts.gate_open or facts.is_(EFFECT, "single")) and not facts.blocked:
+    if (facts.gate_open or facts.is_(EFFECT, "single")) and not facts.because("unparsed_by_order"):
         return f"{judge}: the order matters; how is not settled"
-    if facts.one_order:
+    if facts.because("no_orders", "no_two_orders"):
         return f"Undecided: {judge} did not judge an answer in two orders"
     if facts.too_few and not criteria and facts.shares:
         share = _percent(facts.shares[facts.top])
@@ -265,7 +263,7 @@ def _undecided(facts: Facts, question: str, shown: Shown) -> str:
         )
     if not shown.upper:
         if why in ("too_few_units", "few_deals", "") and facts.too_few:
-            return f"Too few groups for a confidence interval: {facts.units}, {FEWEST_UNITS} are needed."
+            return f"Too few groups for a confidence interval: {facts.units}, {MIN_UNITS} are needed."
         return REASONS.get(why, "There is no interval.")
     noise = ", noise included" if question == "single" and not facts.repeated else ""
     return f"Up to {shown.upper}{NBSP}{shown.unit} are possible{noise}; {_limit(shown)} would matter."
@@ -342,12 +340,12 @@ def _advice(facts: Facts) -> str:
         return "average several orders or wordings."
     if facts.is_(EQUIVALENT, *QUESTIONS):
         return "one order is enough."
-    if facts.blocked:
+    if facts.because("unparsed_by_order"):
         return "not decided; first make the replies parse, then ask again in a new run."
-    if facts.one_order:
+    if facts.because("no_orders", "no_two_orders"):
         return "not decided; ask in several orders in a new run: balanced orders, each twice."
     if facts.too_few:
-        more = count(FEWEST_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item")
+        more = count(MIN_UNITS - facts.units, "more instruction" if facts.unit == "prompt" else "more item")
         return f"not decided; add answers to at least {more}."
     if single.word == UNDECIDED and not facts.repeated:
         return "not decided; a new run that asks every order twice would tell the order from noise."

@@ -12,10 +12,10 @@ import numpy as np
 from rubriclab.core.answers import is_full
 from rubriclab.core.arm import Arm
 from rubriclab.core.topic import Findings, Row
+from rubriclab.core.verdict import MIN_UNITS
 
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
 QUESTIONS = {"positions": "favours_positions", "mean": "moves_mean", "single": "changes_single"}
-FEWEST_UNITS = 8
 
 
 @dataclass(frozen=True)
@@ -103,17 +103,11 @@ class Facts:
 
     @property
     def too_few(self) -> bool:
-        return self.units < FEWEST_UNITS
+        return self.units < MIN_UNITS
 
-    @property
-    def blocked(self) -> bool:
-        """Unparsed replies may go with the order: nothing is said."""
-        return any(verdict.why == "unparsed_by_order" for verdict in self.questions.values())
-
-    @property
-    def one_order(self) -> bool:
-        """No answer was judged in two orders."""
-        return any(verdict.why in ("no_orders", "no_two_orders") for verdict in self.questions.values())
+    def because(self, *whys: str) -> bool:
+        """Is any of these reasons why a question has no answer?"""
+        return any(verdict.why in whys for verdict in self.questions.values())
 
     def is_(self, word: str, *questions: str) -> bool:
         """Do all these questions have this answer?"""

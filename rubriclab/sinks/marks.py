@@ -18,9 +18,7 @@ class Palette:
     surface: str
     border: str
     effect: str
-    tint: str
     neutral: str
-    good: str
     band: str
     low: str
     middle: str
@@ -32,13 +30,13 @@ class Palette:
 
 LIGHT = Palette(
     text="#141A22", muted="#586373", ground="#FFFFFF", surface="#F4F6F9", border="#DBE0E7", effect="#C24E0C",
-    tint="#FBE7DA", neutral="#7C9FD3", good="#1B7A48", band="#DCEFE4", low="#B5CCEA", middle="#F7F8FA", high="#C24E0C",
-    reference="#7A8696", grid="#E7EBF0", rising="#3F74C4",
+    neutral="#7C9FD3", band="#DCEFE4", low="#B5CCEA", middle="#F7F8FA", high="#C24E0C", reference="#7A8696",
+    grid="#E7EBF0", rising="#3F74C4",
 )  # fmt: skip
 DARK = Palette(
     text="#E8ECF1", muted="#A3AFBD", ground="#10151B", surface="#19212B", border="#303B48", effect="#F08A4B",
-    tint="#3A2417", neutral="#4C74A8", good="#55C08A", band="#17322A", low="#2C4B70", middle="#1C252F", high="#BE531C",
-    reference="#8D99A8", grid="#29323D", rising="#6FA3E6",
+    neutral="#4C74A8", band="#17322A", low="#2C4B70", middle="#1C252F", high="#BE531C", reference="#8D99A8",
+    grid="#29323D", rising="#6FA3E6",
 )  # fmt: skip
 
 

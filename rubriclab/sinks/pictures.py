@@ -46,11 +46,10 @@ def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -
 
     ``condition``: another strategy of the same judge than the one that the verdicts are about; nothing is decided there.
     """
-    chosen = facts.condition if condition is None else condition
-    rows = findings.select("position_share", condition=chosen)
-    if not rows or not facts.shares:
+    own = condition in (None, facts.condition)
+    rows = findings.select("position_share", condition=facts.condition if own else condition)
+    if not rows:
         return None
-    own = chosen == facts.condition
     points = []
     for p, row in enumerate(rows):
         expected = facts.expected[p] if own else math.nan

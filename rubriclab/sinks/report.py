@@ -55,6 +55,7 @@ def report_html(
     if unknown:
         raise LabError(f"A report has no part “{shorten(min(unknown))}”; expected some of {', '.join(INCLUDE)}.")
     every = every_facts(findings)
+    raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
     parts = [_part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every]
     environment = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
     environment.globals |= {"colours": LIGHT, "shade": shade, "ink": ink, "number": number, "shorten": shorten}
@@ -65,17 +66,16 @@ def report_html(
         include=set(include),
         method=method_lines(findings, every),
         numbers=spoken(findings),
-        raters=", ".join(shorten(name, 40) for name in _raters(findings)) if texts else "",
+        raters=", ".join(shorten(name, 40) for name in sorted(raters)) if texts else "",
         footer=footer(findings),
     )
 
 
 def default_title(findings: Findings) -> str:
     """“Does JUDGE depend on the order of the rubric?”"""
-    judges = list(dict.fromkeys(condition.judge for condition in findings.conditions))
-    who = shorten(judges[0], 80) if len(judges) == 1 else "the judges"
-    verb = "Does" if len(judges) == 1 else "Do"
-    return f"{verb} {who} depend on the order of the rubric?"
+    judges = {condition.judge for condition in findings.conditions}
+    who = f"Does {shorten(min(judges), 80)}" if len(judges) == 1 else "Do the judges"
+    return f"{who} depend on the order of the rubric?"
 
 
 def footer(findings: Findings) -> str:
@@ -107,18 +107,14 @@ def _part(
     findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text_of: Callable[[int], str] | None
 ) -> _Part:
     arm = findings.judgments.arms[facts.condition]
-    titles: tuple[str, ...] = ("Criterion by position, points from the criterion's own mean",)
-    pictures: list[Any] = [target_cells(findings, facts.condition)]
-    if facts.reorder == "options":
-        titles = ("How often each position was chosen", "Score by position")
-        pictures = [share_bars(findings, facts), score_cells(findings, facts.condition)]
-    drawings = [(title, picture) for title, picture in zip(titles, pictures, strict=True) if picture]
+    drawn: dict[str, Bars | Cells | None] = {
+        "Criterion by position, points from the criterion's own mean": target_cells(findings, facts.condition),
+        "How often each position was chosen": share_bars(findings, facts),
+        "Score by position": score_cells(findings, facts.condition),
+    }
+    drawings = [(title, picture) for title, picture in drawn.items() if picture]
     said = judged(findings, facts)
     before, strong, after = said.line.partition(said.strong) if said.strong else (said.line, "", "")
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
     return _Part(said, (before, strong, after), drawings, cards, text)
-
-
-def _raters(findings: Findings) -> list[str]:
-    return sorted({str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}})

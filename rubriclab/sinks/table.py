@@ -15,6 +15,7 @@ from rubriclab.model.text import LabError, shorten
 from rubriclab.sinks.text import MINUS, NBSP, condition_name, interval, name, order_text, row_text, value_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
+ASKED = ("judge", "dataset", "strategy", "variant", "reorder", "positions", "scores")
 FORMAT = 2
 
 
@@ -91,24 +92,12 @@ def conditions_document(findings: Findings) -> list[dict[str, Any]]:
     """What was asked: judge, data set, strategy, and how the calls ended, by condition."""
     out = []
     for arm in findings.judgments.arms:
-        condition = arm.condition
         call = np.unique(arm.call)
         ended = np.full(len(call), int(Status.ERROR))
         np.minimum.at(ended, np.searchsorted(call, arm.call), arm.status.astype(int))
-        out.append(
-            {
-                "condition": arm.code,
-                "judge": condition.judge,
-                "dataset": condition.dataset,
-                "strategy": condition.strategy,
-                "variant": {str(key): json_value(value) for key, value in condition.variant.items()},
-                "reorder": condition.reorder,
-                "positions": condition.positions,
-                "scores": [json_value(score) for score in condition.scores],
-                "calls": len(call),
-                "status": {status.name.lower(): int((ended == status).sum()) for status in Status},
-            }
-        )
+        status = {status.name.lower(): int((ended == status).sum()) for status in Status}
+        asked = {key: json_value(getattr(arm.condition, key)) for key in ASKED}
+        out.append({"condition": arm.code, **asked, "calls": len(call), "status": status})
     return out
 
 
