@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rubriclab.data.limits import MAX_ID, MAX_ROWS
+from rubriclab.data.limits import MAX_ROWS
 from rubriclab.data.tables import Table, number
-from rubriclab.model.data import DataSet, Item, Rubric
+from rubriclab.model.data import MAX_ID, DataSet, Item, Rubric
 from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 
 Columns = Mapping[str, str | Sequence[str]]

@@ -6,7 +6,6 @@ import os
 import stat
 from pathlib import Path
 
-from rubriclab.model.data import MAX_ID as MAX_ID
 from rubriclab.model.text import LabError, shorten
 
 MB = 1_000_000

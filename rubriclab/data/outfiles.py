@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 
@@ -17,7 +16,6 @@ from rubriclab.model.text import LabError, storable
 # so that taking one off gives every text back.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 SHIELDED = r"^'+[=+\-@\t\r]"
-_SHIELDED = re.compile(SHIELDED)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -43,32 +41,24 @@ def shield(value: Any) -> Any:
 
 def read_shielded(text: str) -> str:
     """The text that ``shield`` was given."""
-    return text[1:] if _SHIELDED.match(text) else text
+    return text[1:] if re.match(SHIELDED, text) else text
 
 
 def write_atomically(path: str | Path, content: bytes) -> Path:
     """``content`` at ``path``: killed or on a full disk, what was there before is as it was. Raises LabError."""
     path = Path(path).expanduser()
-    aside = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(OSError):
-            Path(aside).chmod(0o666 & ~_umask())
-        Path(aside).replace(path)
+        aside = path.with_name(f".{path.name[:40]}.{uuid4().hex}.part")
+        try:
+            with aside.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
     except (OSError, ValueError) as fault:
-        if aside:
-            Path(aside).unlink(missing_ok=True)
         why = getattr(fault, "strerror", None) or str(fault)
         raise LabError(f"{path} cannot be written: {why}. What was there before is as it was.") from None
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -19,10 +19,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from rubriclab.data.limits import MAX_ID
 from rubriclab.data.tables import Table, number
 from rubriclab.model import orders as designs
-from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS, Rubric
+from rubriclab.model.data import MAX_ID, MAX_OPTIONS, MIN_OPTIONS, Rubric
 from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
 from rubriclab.model.text import LabError, digest, look_alike, shorten
 

@@ -66,16 +66,18 @@ class Table:
     def rows(self) -> Rows:
         return Rows(self.data)
 
+    def _filled(self, name: str) -> Any:
+        self.require(name)
+        return compute.fill_null(self.data.column(name), "")
+
     def column(self, name: str) -> list[str]:
         """The cells of a column, missing ones empty. Raises LabError for a column that is not there."""
-        values: list[str] = compute.fill_null(self._arrow(name), "").to_pylist()
+        values: list[str] = self._filled(name).to_pylist()
         return values
 
     def coded(self, name: str) -> tuple[Any, list[str]]:
         """(code of each row as an array, the distinct cells), missing cells as empty ones: for millions of rows."""
-        column = compute.fill_null(self._arrow(name), "").combine_chunks()
-        codes = column.dictionary_encode()
-        codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+        codes = self._filled(name).combine_chunks().dictionary_encode()
         return codes.indices.to_numpy(zero_copy_only=False), codes.dictionary.to_pylist()
 
     @property
@@ -87,11 +89,6 @@ class Table:
         """Raises LabError for a column that is not there."""
         if column not in self.columns:
             raise LabError(f"“{shorten(self.name)}” has no column “{shorten(column)}”{purpose}; it has {self.listed}.")
-
-    def _arrow(self, name: str) -> Any:
-        self.require(name)
-        column = self.data.column(name)
-        return column.cast(pa.large_string()) if pa.types.is_dictionary(column.type) else column
 
     def where(self, row: int, column: str = "") -> str:
         """Where a cell stands, for messages: by line where rows are lines, else by row; ``row`` from 0."""
@@ -201,18 +198,15 @@ def _unpacked(path: Path, name: str, target: Path) -> Path:
     size = 0
     try:
         with gzip.open(path) as packed, target.open("wb") as out:
-            while chunk := packed.read(MB):
-                size += len(chunk)
-                if size > limits.MAX_UNPACKED:
-                    raise LabError(
-                        f"“{shorten(name)}” unpacks to more than {limits.MAX_UNPACKED // MB} MB; that much is read. "
-                        "Split it, or save it as Parquet."
-                    )
-                out.write(chunk)
+            while (chunk := packed.read(MB)) and size <= limits.MAX_UNPACKED:
+                size += out.write(chunk)
     except (OSError, EOFError) as fault:
         raise LabError(
             f"“{shorten(name)}” is not a whole gzip file: {shorten(str(fault), 100)}. Pack it again."
         ) from None
+    if size > limits.MAX_UNPACKED:
+        most = limits.MAX_UNPACKED // MB
+        raise LabError(f"“{shorten(name)}” unpacks to more than {most} MB. Split it, or save it as Parquet.")
     limits.refuse_size(name, size, limits.MAX_UNPACKED)
     return target
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from rubriclab.data.outfiles import FORMULA, csv_text, read_shielded, shield, write_atomically
 from rubriclab.data.tables import delimited
-from rubriclab.model.text import LabError, storable
+from rubriclab.model.text import LabError, file_name, printable, storable
 
 
 def test_formulas_get_an_apostrophe_and_numbers_stay() -> None:
@@ -47,3 +48,11 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="as it was"):
         write_atomically(path / "below", b"three")
     assert path.read_bytes() == b"two"
+
+
+def test_a_title_of_any_signs_has_a_plain_file_name() -> None:
+    titles = ["../../x\u202e", "../../x", "\0", "", "ñandú / año", "n" * 30_000]
+    names = [file_name(title, ".zip") for title in titles]
+    assert all(re.fullmatch(r"[a-z0-9-]{1,49}\.zip", name) for name in names)
+    assert len({*names}) == len(names)
+    assert printable("\x1b[31m\u202ea\tb\u2028") == "\\u001b[31m\\u202ea\tb\\u2028"

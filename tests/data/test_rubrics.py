@@ -50,7 +50,7 @@ def test_short_forms() -> None:
         ("name: x\noptions:\n  1: a\n  1: b\n", "“1” stands twice"),
         ("name: x\noptions: {1: a, 2: b, 0x1: c}\n", "column 23.*“1” stands twice"),
         ("name: x\noptions: {1: a, 2: b, 1.0: c}\n", "“1.0” stands twice"),
-        ("".join(f"<<: {{a{k}: 1}}\n" for k in range(20_000)), "'a0' is not known"),
+        ("".join(f"<<: {{a{k}: 1}}\n" for k in range(2_000)), "'a0' is not known"),
         ("- " * 60_000, "nested deeper than 64"),
         ("? [a]\n: b\n", "not YAML"),
         ("[" * 5_000, "nested deeper than 64"),
