@@ -42,20 +42,17 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
     names = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]]
     title = f"Listed {order_title(names)}"
     if arm.condition.reorder == "criteria":
-        scores = {int(arm.target[arm.item[row]]): float(arm.value[row]) for row in rows}
-        lines = tuple(
-            Line(p + 1, str(arm.names[code]), number(scores.get(int(code), float("nan")), "g"))
-            for p, code in enumerate(arm.shown[arm.order[rows[0]]])
-        )
-        known = [score for score in scores.values() if np.isfinite(score)]
-        mean = f"Mean {number(float(np.mean(known)), '.2f')}" if known else "No score"
-        return Card(call, title, lines, f"{len(known)} of {len(names)} scored", mean)
+        scores = {arm.names[arm.target[arm.item[row]]]: float(arm.value[row]) for row in rows if arm.ok[row]}
+        given = [f"{scores[name]:g}" if name in scores else "no score" for name in names]
+        lines = tuple(Line(p, str(name), score) for p, (name, score) in enumerate(zip(names, given, strict=True), 1))
+        mean = f"Mean {number(float(np.mean(list(scores.values()))), '.2f')}" if scores else "No score"
+        return Card(call, title, lines, f"{len(scores)} of {len(names)} scored", mean)
     row = rows[0]
-    chosen = int(arm.position[row]) if arm.ok[row] else -1
-    lines = tuple(Line(p + 1, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names))
-    if chosen < 0:
+    chosen = int(arm.position[row]) + 1 if arm.ok[row] else 0
+    lines = tuple(Line(p, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names, 1))
+    if not chosen:
         return Card(call, title, lines, "", "No score")
-    return Card(call, title, lines, f"position {chosen + 1}", f"Score {number(float(arm.value[row]), 'g')}")
+    return Card(call, title, lines, f"position {chosen}", f"Score {arm.value[row]:g}")
 
 
 def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:

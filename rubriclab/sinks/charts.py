@@ -62,7 +62,6 @@ def _figure(palette: Palette, height: int, **margin: int) -> go.Figure:
         showlegend=False,
         dragmode=False,
         hoverlabel={"bgcolor": palette.surface, "bordercolor": palette.border, "font_color": palette.text},
-        modebar={"remove": ["select2d", "lasso2d"]},
     )
     shared = {"zeroline": False, "fixedrange": True, "color": palette.muted, "title_font": {"size": 13}, "ticks": ""}
     figure.update_xaxes(showgrid=False, **shared)
@@ -85,17 +84,12 @@ def bars(picture: Bars, palette: Palette) -> go.Figure:
     """Shares by position: orange only where the interval decides; where each would be without bias, dotted."""
     figure = _figure(palette, 390, r=84 if picture.reference else 12)
     points = picture.points
-    slots = list(range(len(points)))
+    colours = [palette.effect if point.decided else palette.neutral for point in points]
     figure.add_bar(
-        x=slots,
-        y=[point.value for point in points],
-        width=0.62,
-        marker={"color": [palette.effect if point.decided else palette.neutral for point in points], "cornerradius": 3},
-        error_y=_whiskers(points, palette),
-        hovertext=[_hover(point) for point in points],
-        hoverinfo="text",
-        customdata=[dict(point.of) for point in points],
-    )
+        x=list(range(len(points))), y=[point.value for point in points], width=0.62,
+        marker={"color": colours, "cornerradius": 3}, error_y=_whiskers(points, palette), hoverinfo="text",
+        hovertext=[_hover(point) for point in points], customdata=[dict(point.of) for point in points],
+    )  # fmt: skip
     for k, point in enumerate(points):
         figure.add_annotation(
             x=k, y=point.top, text=escape(point.text), showarrow=False, yshift=11, bgcolor=palette.ground, borderpad=0,
@@ -136,16 +130,10 @@ def cells(picture: Cells, palette: Palette) -> go.Figure:
         figure.add_annotation(x=x, y=y, text=escape(point.text), showarrow=False, font=font)
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
-        x=[x for x, _, _ in at],
-        y=[y for _, y, _ in at],
-        mode="markers",
-        marker={"symbol": "square", "size": 42, "opacity": 0},
-        selected=hidden,
-        unselected=hidden,
-        hovertext=[_hover(point) for _, _, point in at],
-        hoverinfo="text",
-        customdata=[dict(point.of) for _, _, point in at],
-    )
+        x=[x for x, _, _ in at], y=[y for _, y, _ in at], mode="markers", selected=hidden, unselected=hidden,
+        marker={"symbol": "square", "size": 42, "opacity": 0}, hoverinfo="text",
+        hovertext=[_hover(point) for _, _, point in at], customdata=[dict(point.of) for _, _, point in at],
+    )  # fmt: skip
     _axis(figure.update_xaxes, picture.columns, picture.axes[0])
     _axis(figure.update_yaxes, picture.lines, picture.axes[1], 22, showgrid=False)
     return figure.update_layout(clickmode="event+select")
@@ -221,11 +209,10 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
         figure.add_vrect(x0=-picture.smallest, x1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below")
     figure.add_vline(x=0, line={"color": palette.reference, "width": 1.5, "dash": "dot"})
     for k, point in enumerate(points):
-        colour = palette.effect if point.decided else palette.reference
+        whiskers = _whiskers((point,), palette) | {"color": palette.reference, "thickness": 2.5, "width": 0}
         figure.add_scatter(
-            x=[point.value], y=[k], mode="markers", marker={"size": 11, "color": colour}, hovertext=[_hover(point)],
-            error_x=_whiskers((point,), palette) | {"color": colour, "thickness": 2.5, "width": 0}, hoverinfo="text",
-            customdata=[dict(point.of)],
+            x=[point.value], y=[k], mode="markers", marker={"size": 11, "color": palette.reference}, error_x=whiskers,
+            hovertext=[_hover(point)], hoverinfo="text", customdata=[dict(point.of)],
         )  # fmt: skip
         figure.add_annotation(x=point.value, y=k, text=escape(point.text), showarrow=False, yshift=15)
     figure.update_xaxes(title_text=escape(picture.axis), showgrid=True, gridcolor=palette.grid)

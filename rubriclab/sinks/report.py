@@ -6,7 +6,6 @@ Pictures are plain SVG of our own, so that the file needs no script and no netwo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from markupsafe import Markup
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, count, shorten
-from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.cards import Card, example_of
+from rubriclab.sinks.answer import judged
+from rubriclab.sinks.cards import example_of
 from rubriclab.sinks.facts import Facts, calls_in, every_facts
 from rubriclab.sinks.marks import LIGHT, Bars, Cells, ink, shade
 from rubriclab.sinks.pictures import score_cells, share_bars, target_cells
@@ -26,15 +25,6 @@ from rubriclab.sinks.text import number
 HERE = Path(__file__).parent
 INCLUDE = ("answer", "charts", "example", "method", "numbers")
 MOST_SIGNS = 2_000
-
-
-@dataclass(frozen=True)
-class _Part:
-    answer: Answer
-    line: tuple[str, str, str]
-    drawings: list[tuple[str, Bars | Cells]]
-    cards: tuple[Card, ...]
-    text: str
 
 
 def report_html(
@@ -105,7 +95,8 @@ def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
 
 def _part(
     findings: Findings, facts: Facts, descriptions: Mapping[Any, str], text_of: Callable[[int], str] | None
-) -> _Part:
+) -> dict[str, Any]:
+    """What the template shows of one judge."""
     arm = findings.judgments.arms[facts.condition]
     drawn: dict[str, Bars | Cells | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(findings, facts.condition),
@@ -113,8 +104,8 @@ def _part(
         "Score by position": score_cells(findings, facts.condition),
     }
     drawings = [(title, picture) for title, picture in drawn.items() if picture]
-    said = judged(findings, facts)
-    before, strong, after = said.line.partition(said.strong) if said.strong else (said.line, "", "")
+    answer = judged(findings, facts)
+    line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")
     cards = example_of(arm, descriptions)
     text = text_of(cards[0].call)[:MOST_SIGNS] if text_of and cards else ""
-    return _Part(said, (before, strong, after), drawings, cards, text)
+    return {"answer": answer, "line": line, "drawings": drawings, "cards": cards, "text": text}
