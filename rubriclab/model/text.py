@@ -8,6 +8,9 @@ import re
 import unicodedata
 from typing import Any
 
+FILLERS = {*"\u034f\u115f\u1160\u2800\u3164", *map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0))}
+"""Letters and marks that show nothing: fillers, joiners, variation selectors."""
+
 
 class LabError(ValueError):
     """Something that the user can mend. The message names the value, what was expected and what to do."""
@@ -33,10 +36,17 @@ def storable(text: str) -> str:
     return text
 
 
+def without_invisible(text: str) -> str:
+    """``text`` without signs that nobody sees: zero-width, direction-changing and control signs but \\n and \\t, fillers."""
+    if text.isascii() and text.isprintable():
+        return text
+    seen = (c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc"))
+    return "".join(c for c in seen if c not in FILLERS)
+
+
 def look_alike(text: str) -> str:
     """What two names that look the same have in common: NFKC, no case, no blanks, no invisible signs."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(c for c in folded if not c.isspace() and unicodedata.category(c) not in ("Cf", "Cc"))
+    return "".join(without_invisible(unicodedata.normalize("NFKC", text).casefold()).split())
 
 
 def printable(text: str) -> str:

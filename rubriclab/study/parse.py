@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from rubriclab.model.text import without_invisible
 from rubriclab.study.prompts import (
     CRITERIA_ENDING,
     FEEDBACK_ENDING,
@@ -23,7 +24,6 @@ from rubriclab.study.prompts import (
     fold,
     is_roman,
     name_key,
-    without_invisible,
 )
 
 READ = 4_000

@@ -15,7 +15,7 @@ from typing import Literal
 
 from rubriclab.model.data import Criterion, Item
 from rubriclab.model.judgment import Ordering
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, shorten, without_invisible
 
 Answer = Literal["score", "feedback"]
 Messages = tuple[dict[str, str], ...]
@@ -36,13 +36,6 @@ _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
 def fold(label: str) -> str:
     """How labels are compared: full-width forms as plain ones, no case, no outer blanks, no invisible signs."""
     return without_invisible(unicodedata.normalize("NFKC", label)).strip().casefold()
-
-
-def without_invisible(text: str) -> str:
-    """``text`` without signs that take no room: zero-width, direction-changing and control signs but \\n and \\t."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cf", "Cc"))
 
 
 # ---------------------------------------------------------------- one response under one criterion

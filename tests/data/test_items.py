@@ -94,11 +94,9 @@ def test_names_in_other_languages(header: str, role: str, column: Any) -> None:
 
 
 def test_what_is_no_score_and_no_id_is_not_taken_for_one() -> None:
+    """The id stands five times; a running number and a position are no scores."""
     rows = "".join(f"q1,An answer of some length {k},{k + 1},{k % 3}\n" for k in range(5))
-    guess = guess_columns(table("id,answer,nr,position\n" + rows), RUBRIC)
-    assert guess.columns == {
-        "response": "answer"
-    }  # the id stands five times; a running number and a position are no scores
+    assert guess_columns(table("id,answer,nr,position\n" + rows), RUBRIC).columns == {"response": "answer"}
 
 
 def test_groups_come_from_repeated_instructions() -> None:
@@ -131,13 +129,6 @@ def test_raters_by_row() -> None:
     assert [(item.item_id, dict(item.ratings)) for item in items] == [("1", {"ann": 2, "bo": 3}), ("2", {"ann": 4})]
     unnamed = made("answer,rater,score\na,ann,2\na,bo,3\nb,ann,4\n").items
     assert [len(item.ratings) for item in unnamed] == [2, 1]
-    for row, words in (
-        ("1,other,bo,3", "line 3, column “answer”: another text"),
-        ("1,a,ann,3", "second rating of “ann”"),
-        ("1,a,,3", "a rating without a rater"),
-    ):
-        with pytest.raises(LabError, match=words):
-            made(f"id,answer,rater,score\n1,a,ann,2\n{row}\n")
 
 
 def test_one_answer_under_several_criteria_is_a_block() -> None:
@@ -147,36 +138,30 @@ def test_one_answer_under_several_criteria_is_a_block() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("cell", ["nan", "inf", "1e400", "1" * 23, "four", "NA", "-2000000000"])
-def test_a_human_score_that_is_no_number_is_refused_by_its_line(cell: str) -> None:
-    with pytest.raises(LabError, match=r"line 3, column “human”: “.*” is no score of a person.*Leave the cell empty"):
-        made(f"answer,human\na,1\nb,{cell}\n", response="answer", human="human")
+LOOK_ALIKE = ("A", "a", "A ", "Ａ", "A\u200b", "A\ufe0f")
+NO_SCORES = ("nan", "inf", "1e400", "1" * 23, "four", "NA", "-2000000000")
+ID = {"item_id": "id", "response": "answer"}
+BY_ROW, RATED = ID | {"rater": "rater", "human": "score"}, "id,answer,rater,score\n1,a,ann,2\n"
 
 
-@pytest.mark.parametrize("other", ["A", "a", "A ", "Ａ", "A\u200b"])
-def test_ids_that_look_alike_are_refused_with_both_lines(other: str) -> None:
-    with pytest.raises(LabError, match=r"line 4, column “id”: the id .* in line 2 already"):
-        made(f'id,answer\nA,x\nB,y\n"{other}",z\n', item_id="id", response="answer")
-
-
-def test_composed_and_decomposed_letters_are_one_id() -> None:
-    with pytest.raises(LabError, match="looks like"):
-        made("id,answer\n\u00c5,x\nA\u030a,y\n", item_id="id", response="answer")
-
-
-def test_ids_that_are_too_long_or_missing() -> None:
-    with pytest.raises(LabError, match=r"line 2, column “id”: 1,001 signs"):
-        made("id,answer\n" + "x" * 1_001 + ",a\n", item_id="id", response="answer")
-    with pytest.raises(LabError, match="no id"):
-        made("id,answer\n1,a\n,b\n", item_id="id", response="answer")
-
-
-def test_columns_that_are_none() -> None:
-    with pytest.raises(LabError, match="no column “nothing”"):
-        made("answer\na\n", response="nothing")
-    with pytest.raises(LabError, match="“responce” is no role"):
-        made("answer\na\n", responce="answer")
-    with pytest.raises(LabError, match="which column has the answers"):
-        made("answer\na\n", instruction="answer")
-    with pytest.raises(LabError, match="exactly one human score"):
-        made("answer,r,a,b\nx,1,2,3\n", response="answer", rater="r", human=["a", "b"])
+@pytest.mark.parametrize(
+    ("text", "columns", "words"),
+    [
+        *((f'id,answer\nA,x\nB,y\n"{other}",z\n', ID, r"line 4, column “id”: the id .* in line 2 already") for other in LOOK_ALIKE),
+        ("id,answer\n\u00c5,x\nA\u030a,y\n", ID, "line 3, column “id”: the id .* looks like “\u00c5” in line 2"),
+        ("id,answer\n" + "x" * 1_001 + ",a\n", ID, "line 2, column “id”: 1,001 signs"),
+        ("id,answer\n1,a\n,b\n", ID, "line 3, column “id”: no id"),
+        *((f"answer,human\na,1\nb,{cell}\n", {"response": "answer", "human": "human"},
+           "line 3, column “human”: “.*” is no score of a person.*Leave the cell empty") for cell in NO_SCORES),
+        (f"{RATED}1,other,bo,3\n", BY_ROW, "line 3, column “answer”: another text"),
+        (f"{RATED}1,a,ann,3\n", BY_ROW, "second rating of “ann”"),
+        (f"{RATED}1,a,,3\n", BY_ROW, "a rating without a rater"),
+        ("answer\na\n", {"response": "nothing"}, "no column “nothing”; it has “answer”"),
+        ("answer\na\n", {"responce": "answer"}, "“responce” is no role"),
+        ("answer\na\n", {"instruction": "answer"}, "which column has the answers"),
+        ("answer,r,a,b\nx,1,2,3\n", {"response": "answer", "rater": "r", "human": ["a", "b"]}, "exactly one human score"),
+    ],
+)  # fmt: skip
+def test_what_is_no_item_is_refused_by_its_line(text: str, columns: dict[str, Any], words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        items_of(table(text), columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rubriclab.store.bundle import read_bundle
 
 CASES = Path(__file__).parents[1] / "oracle" / "cases"
 SCORES = "judge,dataset,item_id,ordering,score\n"
+HUMAN = "item_id,ordering,score,human\n"
 CRITERIA = "judge,dataset,text_id,ordering,criterion,score\n"
 
 
@@ -98,12 +100,6 @@ def test_theirs_by_name_and_by_choice() -> None:
     chosen = read_judgments(table_of_frame(frame), columns={"score": "rating", "human": "score"})
     assert chosen.rows["score"].tolist() == [1, 2]
     assert chosen.items["ratings"].tolist() == [{"score": 2.0}, {"score": 2.0}]
-    for columns, words in (
-        ({"scored": "rating"}, "is no column of judgments"),
-        ({"score": "x"}, "no column “x” for score"),
-    ):
-        with pytest.raises(LabError, match=words):
-            read_judgments(table_of_frame(frame), columns=columns)
 
 
 @pytest.mark.parametrize(
@@ -124,12 +120,11 @@ def test_theirs_by_name_and_by_choice() -> None:
         (CRITERIA + "j,d,t,Style|Depth,Style,1.5\n", "1.5 is not a whole number"),
         (CRITERIA + "j,d,t,Style|Depth,Style,900\n", "no rubric's scale"),
         (CRITERIA + "j,d,t,Style|Depth,Style,\n", "no row has a score"),
-        (
-            "judge,dataset,item_id,ordering,score,human\nj,d,a,1 2,1,3\nj,d,a,2 1,1,4\n",
-            "line 3, column “human”: “4”, but an",
-        ),
-        ("judge,dataset,item_id,ordering,score,human\nj,d,a,1 2,1,inf\n", "“inf” is not a number from -1e9"),
-        ("judge,dataset,item_id,ordering,score,repeat\nj,d,a,1 2,1,1.5\n", "“1.5” is not a whole number from 0"),
+        (HUMAN + "a,1 2,1,3\na,2 1,1,4\n", "line 3, column “human”: “4”, but an earlier row of the same item has “3”"),
+        (HUMAN + "a,1 2,1,inf\n", "“inf” is not a number from -1e9"),
+        ("item_id,ordering,score,repeat\na,1 2,1,1.5\n", "“1.5” is not a whole number from 0"),
+        (SCORES + "".join(f"j{k},d,a,1 2,1\n" for k in range(32_768)), "32,768 conditions"),
+        (CRITERIA + "j,d,t," + "|".join(f"c{k}" for k in range(300)) + ",c1,1\n", "1,389 signs"),
     ],
 )
 def test_faults_by_row(text: str, words: str) -> None:
@@ -137,9 +132,26 @@ def test_faults_by_row(text: str, words: str) -> None:
         read(text)
 
 
-def test_an_unknown_kind() -> None:
-    with pytest.raises(LabError, match="no kind of judgments"):
-        read(SCORES + "j,d,a,1 2,1\n", kind="pairs")
+def test_an_unknown_kind_and_unknown_columns() -> None:
+    line = SCORES + "j,d,a,1 2,1\n"
+    for more, words in (
+        ({"kind": "pairs"}, "no kind of judgments"),
+        ({"columns": {"scored": "score"}}, "is no column of judgments"),
+        ({"columns": {"score": "x"}}, "no column “x” for score"),
+    ):
+        with pytest.raises(LabError, match=words):
+            read(line, **more)
+
+
+def test_orders_that_all_differ_take_no_table_of_all_by_all() -> None:
+    """5,000 orders and as many scores: 25,000,000 cells of eight bytes, were each looked up in each."""
+    text = SCORES + "".join(f"j,d,i,{k} {k + 1},{k}\n" for k in range(5_000))
+    tracemalloc.start()
+    made = read(text)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (made.rows["position"] == 1).all()
+    assert most < 50_000_000
 
 
 def test_designs_are_recognised_by_their_orders() -> None:
