@@ -35,6 +35,7 @@ STYLE = """
 .figures strong { display: block; font-size: 1.5rem; font-weight: 650; line-height: 1.2; }
 .figures span { opacity: 0.75; font-size: 0.875rem; }
 [data-testid="stColumn"]:has(.st-key-launch) { position: sticky; top: 4.4rem; align-self: flex-start; }
+body:has([data-testid="stDialog"]) [data-testid="stPopoverBody"] { display: none; }
 :focus-visible { outline: 2px solid #2E73CC; outline-offset: 2px; }
 @media (max-width: 640px) { [data-testid="stColumn"]:has(.st-key-launch) { position: static; } }
 @media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; } }

@@ -64,8 +64,8 @@ def _latest() -> None:
 
 def _stopped(info: RunInfo) -> None:
     st.caption(f"Latest run · {safe(info.name, 60)} · {info.created:%-d %b %Y}")
-    reason = f": {safe(info.reason, 200)}" if info.reason else "."
-    st.markdown(f"**{safe(info.name, 80)}** stopped after {info.done:,} of {count(info.planned, 'call')}{reason}")
+    reason = f": {safe(info.reason.rstrip('.'), 200)}" if info.reason else ""
+    st.markdown(f"**{safe(info.name, 80)}** stopped after {info.done:,} of {count(info.planned, 'call')}{reason}.")
     with faults():
         if st.button("Resume", icon=":material/play_arrow:", type="primary"):
             state.manager().resume(info.id)

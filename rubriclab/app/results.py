@@ -287,10 +287,8 @@ def _scores_and_slopes(chosen: Chosen) -> None:
 
 def _criteria_in_turn(chosen: Chosen) -> None:
     rows = chosen.findings.select("first_minus_last", condition=chosen.condition)
-    mean = chosen.facts.questions.get("mean")
-    forest = row_forest(
-        rows, f"Points, listed first {MINUS} listed last", mean.smallest if mean else float("nan"), by="target"
-    )
+    smallest = chosen.findings.reading.smallest.mean * chosen.findings.judgments.arms[chosen.condition].step
+    forest = row_forest(rows, f"Points, listed first {MINUS} listed last", smallest, by="target")
     if forest is not None:
         st.markdown("**First against last, each criterion** · green: too small to matter")
         chart(forest, key=f"first-{chosen.condition}")

@@ -31,6 +31,7 @@ TITLES = {
 }
 SAID_BY_QUESTIONS = {"few_units": "too_few_units", "few_moved": "too_few_units", "single_order": "no_orders"}
 """Cautions that say again what a question gives as its reason: kind -> reason."""
+NO_EVEN_SHARE = "In these orders that is also how often its score was given."
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,24 @@ def compose(facts: Facts, cautions: tuple[str, ...] = ()) -> Answer:
     if not facts.finished:
         what = "Stopped after" if facts.stopped else "Early estimate from"
         early = f"{what} {facts.asked:,} of {facts.planned:,} calls. No answer before the end."
-        return replace(seen, headline=_so_far(facts, judge), early=early)
+        if facts.reorder == "criteria":
+            headline = f"{judge}: criteria at position {facts.top + 1} differ most from their own mean so far"
+            return replace(seen, headline=headline, early=early)
+        return replace(_described(facts, seen, " so far"), early=early)
     questions = tuple(_question(facts, key, verdict) for key, verdict in facts.questions.items())
-    return replace(
+    answer = replace(
         seen, headline=_headline(facts, judge), questions=questions, note=_note(facts), advice=_advice(facts)
     )
+    return answer if answer.headline else _described(facts, answer)
+
+
+def _described(facts: Facts, answer: Answer, so_far: str = "") -> Answer:
+    """The answer whose headline says what was seen, without a word that judges it."""
+    share, even = _percent(facts.shares[facts.top]), facts.expected[facts.top]
+    option = f"the option {_listed(facts.top, len(facts.shares))}"
+    headline = f"{answer.judge} chose {option} in {share} of {count(facts.calls, 'call')}{so_far}"
+    line = f"{_percent(even)} would be even." if math.isfinite(even) else NO_EVEN_SHARE
+    return replace(answer, headline=headline, line=line, strong="")
 
 
 def _note(facts: Facts) -> str:
@@ -183,11 +197,11 @@ def _line(facts: Facts) -> tuple[str, str]:
     named = facts.lead if facts.is_(EFFECT, "positions") else None
     position = facts.top if named is None else named
     strong, even = _percent(facts.shares[position]), facts.expected[position]
-    rest = "; in these orders that is also how often its score was given."
+    rest = NO_EVEN_SHARE
     if math.isfinite(even):
-        rest = f"; {_percent(even)} would be even."
-        rest = rest if named is None else f". Without position bias it would be {_percent(even)}."
-    return f"It chose position {position + 1} in {strong} of {calls}{rest}", strong
+        rest = f"Without position bias it would be {_percent(even)}."
+        rest = f"{_percent(even)} would be even." if named is None else rest
+    return f"It chose position {position + 1} in {strong} of {calls}. {rest}", strong
 
 
 def _range(shares: tuple[float, ...]) -> str:
@@ -196,15 +210,8 @@ def _range(shares: tuple[float, ...]) -> str:
     return high if low == high else f"{low.removesuffix(NBSP + '%')} to {high}"
 
 
-def _so_far(facts: Facts, judge: str) -> str:
-    """The headline where there is no verdict: what was seen, without a word that judges it."""
-    if facts.reorder == "criteria":
-        return f"{judge}: criteria at position {facts.top + 1} differ most from their own mean so far"
-    share = _percent(facts.shares[facts.top]) if facts.shares else "no"
-    return f"{judge} chose the option {_listed(facts.top, len(facts.shares))} in {share} of calls so far"
-
-
 def _headline(facts: Facts, judge: str) -> str:
+    """The answer in one sentence; empty where there are too few groups to say more than what was seen."""
     positions, criteria, lead = facts.questions["positions"], facts.reorder == "criteria", facts.lead
     n = len(facts.leans)
     shown = _shown(facts, "positions")
@@ -233,11 +240,8 @@ def _headline(facts: Facts, judge: str) -> str:
         return f"{judge}: the order matters; how is not settled"
     if facts.because("no_orders", "no_two_orders"):
         return f"Undecided: {judge} did not judge an answer in two orders"
-    if facts.too_few and not criteria and facts.shares:
-        share = _percent(facts.shares[facts.top])
-        return f"{judge} chose the option {_listed(facts.top, n)} in {share} of {count(facts.calls, 'call')}"
     if facts.too_few:
-        return f"Undecided: too few groups to judge {judge}"
+        return f"Undecided: too few groups to judge {judge}" if criteria else ""
     return f"Undecided: no position {'clearly raises or lowers scores' if criteria else 'is clearly favoured'}"
 
 
@@ -332,7 +336,8 @@ def _advice(facts: Facts) -> str:
     single = facts.questions["single"]
     if single.word == EFFECT and facts.repeated and single.low >= single.smallest:
         return "average several orders; do not use single scores."
-    if facts.is_(EFFECT, "positions") and facts.is_(EQUIVALENT, "mean", "single") and not facts.gap_matters:
+    small = facts.is_(EFFECT, "positions") and facts.is_(EQUIVALENT, "mean", "single") and not facts.gap_matters
+    if small and facts.reorder == "options":  # positions of criteria are about scores themselves
         return "the bias is too small to matter in scores; check again when the judge changes."
     if any(verdict.word == EFFECT for verdict in facts.questions.values()) or facts.gap_matters:
         return "average several orders, or compare only within one order."

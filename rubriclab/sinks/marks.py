@@ -117,7 +117,7 @@ class Slopes:
     scale: tuple[float, float]
     alt: str
     difference: Point
-    smallest: float = math.nan
+    smallest: float
     left_out: int = 0
 
 

@@ -161,7 +161,7 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
         f"Slope chart of {count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}: the mean difference "
         f"is {text} points ({hover[1]})."
     )
-    smallest = facts.questions["mean"].smallest if "mean" in facts.questions else math.nan
+    smallest = findings.reading.smallest.mean * arm.step
     scale = float(arm.scores[0]), float(arm.scores[-1])
     return Slopes(labels, items, mean, scale, alt, difference, smallest, left_out=len(known) - len(items))
 

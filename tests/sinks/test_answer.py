@@ -107,6 +107,12 @@ def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
     [
         (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
         (("effect", "equivalent", "equivalent"), {}, "the bias is too small to matter in scores; check again when"),
+        # What a position adds to criteria is a change of scores.
+        (
+            ("effect", "equivalent", "equivalent"),
+            {"reorder": "criteria"},
+            "average several orders, or compare only within",
+        ),
         (("effect", "undecided", "undecided"), {}, "average several orders, or compare only within one order."),
         (("equivalent", "effect", "undecided"), {}, "average several orders, or compare only within one order."),
         (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
@@ -251,7 +257,8 @@ def test_a_run_that_is_not_finished_has_no_badge_and_no_advice() -> None:
     assert said.early == "Early estimate from 364 of 960 calls. No answer before the end."
     assert not said.questions
     assert not said.advice
-    assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of calls so far"
+    assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls so far"
+    assert said.line == f"20{NBSP}% would be even."
     assert said.simulated
     stopped = compose(facts(finished=False, stopped=True, asked=364, planned=960))
     assert stopped.early == "Stopped after 364 of 960 calls. No answer before the end."
@@ -286,7 +293,7 @@ def test_one_order_says_nothing_of_positions_and_once_why() -> None:
     table = made.options_table({"j": made.by_quality}, items=20)
     (said,) = answers(made.findings(replace(table, rows=table.rows[table.rows["ordering"] == 0], planned=(40,))))
     assert said.headline == "Undecided: j did not judge an answer in two orders"
-    assert said.line.endswith("; in these orders that is also how often its score was given.")
+    assert said.line.endswith(". In these orders that is also how often its score was given.")
     assert {asked.badge for asked in said.questions} == {"Undecided"}
     assert said.cautions == ()
     assert said.advice.startswith("not decided; ask in several orders")
