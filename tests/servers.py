@@ -14,7 +14,7 @@ import random
 import re
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -55,7 +55,31 @@ def failure(status: int, message: str, *, headers: Mapping[str, str] | None = No
     return web.json_response({"error": {"message": message, **more}}, status=status, headers=headers)
 
 
-class FakeServer:
+class Pages:
+    """Answers every request by ``handler``; ``url`` is where."""
+
+    def __init__(self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]], tls: Any = None) -> None:
+        self.handler, self.tls, self.port = handler, tls, 0
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_route("*", "/{path:.*}", self.handler)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=1024, ssl_context=self.tls).start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._runner.cleanup()
+        await asyncio.sleep(0.01)  # closed connections are told so in the loop's next rounds
+
+
+class FakeServer(Pages):
     """Answers every call after ``latency`` seconds.
 
     ``text`` is what it says. Without it, it picks one of the options that the prompt lists as ``Score N:``, by a draw
@@ -80,39 +104,30 @@ class FakeServer:
         owned_by: str = "tests",
         tls: Any = None,
     ) -> None:
+        super().__init__(self._page, tls)
         self.text, self.lean, self.rule, self.latency, self.model = text, lean, rule, latency, model
-        self.key, self.probabilities, self.owned_by, self.tls = key, probabilities, owned_by, tls
-        self.port = self.asked = self.answered = self.in_flight = 0
+        self.key, self.probabilities, self.owned_by = key, probabilities, owned_by
+        self.asked = self.answered = self.in_flight = 0
         self.keys: list[str] = []
         self.bodies: deque[dict[str, Any]] = deque(maxlen=50)
         self.headers: deque[Mapping[str, str]] = deque(maxlen=50)
         self._seen: Counter[str] = Counter()
-        self._runner: web.AppRunner | None = None
 
     @property
     def base_url(self) -> str:
-        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/v1"
+        return f"{self.url}/v1"
 
-    async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=64 * 2**20)
-        app.add_routes(
-            [
-                web.post("/v1/chat/completions", self._chat),
-                web.get("/v1/models", self._models),
-                web.get("/health", self._health),
-            ]
-        )
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=1024, ssl_context=self.tls)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            await asyncio.sleep(0.01)  # closed connections are told so in the loop's next rounds
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/v1/chat/completions":
+            return await self._chat(request)
+        if request.path == "/health":
+            return web.Response(text="ok")
+        if request.path != "/v1/models":
+            return failure(404, "Not Found")
+        if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
+            return failure(401, "Incorrect API key provided")
+        entry = {"id": self.model, "object": "model", "created": 1, "owned_by": self.owned_by, "max_model_len": 2048}
+        return web.json_response({"object": "list", "data": [entry]})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         self.asked += 1
@@ -157,16 +172,6 @@ class FakeServer:
         draw = random.Random(hashlib.sha256(prompt.encode("utf-8", "replace")).digest())
         text = draw.choices(listed, weights)[0]
         return text, {label: weight / sum(weights) for label, weight in zip(listed, weights, strict=True)}
-
-    async def _models(self, request: web.Request) -> web.Response:
-        if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
-            return failure(401, "Incorrect API key provided")
-        entry = {"id": self.model, "object": "model", "created": 1, "owned_by": self.owned_by, "max_model_len": 2048}
-        return web.json_response({"object": "list", "data": [entry]})
-
-    async def _health(self, request: web.Request) -> web.Response:
-        del request
-        return web.Response(text="ok")
 
 
 @contextmanager

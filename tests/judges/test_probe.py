@@ -15,7 +15,7 @@ from rubriclab.judges.kinds import USUAL_ADDRESS, open_judge
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.text import LabError
 from tests.judges.kit import option_call, settings
-from tests.servers import FakeServer, failure, running
+from tests.servers import FakeServer, Pages, failure, running
 
 
 def nobody() -> str:
@@ -57,17 +57,11 @@ def test_models_of_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     "body", [b"no json", b"[]", b'{"data": 3}', b'{"data": [{"id": 3}, 4]}', b'{"data":' + b"[" * 9_999]
 )
 async def test_lists_of_models_that_are_none(body: bytes) -> None:
-    app = web.Application()
-
     async def models(_: web.Request) -> web.Response:
         return web.Response(body=body)
 
-    app.router.add_get("/v1/models", models)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    assert await probe.listed(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", timeout=5.0) == []
-    await runner.cleanup()
+    async with Pages(models) as server:
+        assert await probe.listed(f"{server.url}/v1", timeout=5.0) == []
 
 
 def test_a_judge_asked_once() -> None:
@@ -105,25 +99,20 @@ def test_a_judge_that_does_not_answer_says_why_and_what_to_do(answer: Any, words
     assert report.sentence() == report.error
 
 
-async def test_it_may_be_called_where_an_event_loop_runs() -> None:
-    assert probe.test_judge(JudgeSettings(name="sim", kind="simulated")).ok
-
-
 # ---------------------------------------------------------------- kinds
 
 
 async def test_every_kind_opens_answers_and_closes() -> None:
     async with FakeServer(text="4") as server:
-        for kind in ("openai", "vllm"):
-            asker = await open_judge(settings(server.base_url, kind=kind))
-            assert (await asker.ask(option_call())).text == "4"
+        for judge in (
+            settings(server.base_url),
+            settings(server.base_url, kind="vllm"),
+            JudgeSettings(name="sim", kind="simulated", options={"noise": 0}),
+        ):
+            asker = await open_judge(judge)
+            assert (await asker.ask(option_call())).text in "12345"
             await asker.close()
-    simulated = await open_judge(JudgeSettings(name="sim", kind="simulated", options={"noise": 0}))
-    assert (await simulated.ask(option_call())).text in "12345"
-    await simulated.close()
-
-
-async def test_a_kind_s_usual_address_is_taken_where_none_is_given() -> None:
+        assert probe.test_judge(judge).ok  # also where an event loop runs
     asker = await open_judge(settings(kind="vllm", base_urls=()))
     assert asker._servers[0].url.startswith(USUAL_ADDRESS["vllm"])  # type: ignore[attr-defined]
     await asker.close()

@@ -15,35 +15,22 @@ from aiohttp import web
 from rubriclab.judges import weights as module
 from rubriclab.judges.weights import CATALOGUE, model_file, models_folder
 from rubriclab.model.text import LabError
-from tests.servers import running
+from tests.servers import Pages, running
 
 CONTENT = b"GGUF" + bytes(range(256)) * 400
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 NAME = "tiny"
 
 
-class Hub:
+class Hub(Pages):
     """Serves ``content`` as every file of every repository, as huggingface_hub asks for it."""
 
-    def __init__(self, content: bytes = CONTENT) -> None:
-        self.content, self.asked, self.url = content, 0, ""
+    def __init__(self) -> None:
+        super().__init__(self._file)
+        self.content, self.asked = CONTENT, 0
 
-    async def __aenter__(self) -> Hub:
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._file)
-        self._runner = web.AppRunner(app, access_log=None)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._runner.cleanup()
-
-    async def _file(self, request: web.Request) -> web.StreamResponse:
+    async def _file(self, request: web.Request) -> web.Response:
         self.asked += 1
-        if "/resolve/" not in request.path:
-            return web.Response(text="a hub")
         assert "Authorization" not in request.headers
         headers = {"ETag": f'"{hashlib.sha256(self.content).hexdigest()}"', "X-Repo-Commit": "a" * 40}
         return web.Response(body=self.content, headers=headers)
