@@ -19,18 +19,13 @@ RANDOM_CALLS = 10
 ALL_WITHOUT_ASKING = 4
 
 
-def rotations(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
-    """The n forward cyclic rotations: each option at each position once."""
-    line = tuple(options)
-    return [line[shift:] + line[:shift] for shift in range(len(line))]
-
-
 def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     """n rotations and n rotations of the reverse: each option at each position twice (Xu et al. v2, section 3.1).
 
     Two options have two distinct orders.
     """
-    return list(dict.fromkeys(rotations(options) + rotations(tuple(options)[::-1])))
+    lines = tuple(options), tuple(options)[::-1]
+    return list(dict.fromkeys(line[shift:] + line[:shift] for line in lines for shift in range(len(line))))
 
 
 def williams(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
@@ -94,48 +89,36 @@ class Strategy:
     def drawn(self) -> bool:
         return STRATEGIES[self.kind].drawn
 
-    def asked(
-        self, options: Sequence[Shown], *, seed: int = 0, item_id: str = ""
-    ) -> list[tuple[tuple[Shown, ...], int]]:
-        """(order, repeat from 0) of every call of one item, in the design's own order.
+    def asked(self, options: Sequence[Shown], *, seed: int = 0, item_id: str = "") -> list[tuple[Shown, ...]]:
+        """The order of every call of one item, in the design's own order.
 
         Raises LabError for a number of calls that the strategy cannot have, and for orders that are none.
         """
-        orders, repeats = self._orders_and_repeats(options, seed, item_id)
-        return [(order, repeat) for repeat in range(repeats) for order in orders]
-
-    def distinct(self, options: Sequence[Shown]) -> int:
-        """How many orders one item is shown in."""
-        return len(dict.fromkeys(self._orders_and_repeats(options, 0, "")[0]))
-
-    def _orders_and_repeats(
-        self, options: Sequence[Shown], seed: int, item_id: str
-    ) -> tuple[list[tuple[Shown, ...]], int]:
         about = STRATEGIES[self.kind]
         if self.calls is not None and not 1 <= self.calls <= MAX_CALLS:
             raise LabError(f"[design] calls of “{self.name}” is {self.calls}; expected 1 to {MAX_CALLS:,}.")
         if self.kind == "all" and len(options) > ALL_WITHOUT_ASKING and self.calls != math.factorial(len(options)):
             needed = math.factorial(len(options))
+            ask = f"Set calls = {needed} to ask for that, or choose" if needed <= MAX_CALLS else "Choose"
             raise LabError(
-                f"“All” shows {len(options)} options in {needed:,} orders an answer. Set calls = {needed} to ask for "
-                "that, or choose balanced or random orders."
+                f"“All” shows {len(options)} options in {needed:,} orders an answer. {ask} balanced or random orders."
             )
         if about.drawn:
             # random.sample of a seeded generator: the same orders on every machine and processor.
             wanted = self.calls or RANDOM_CALLS
             seeded = hashlib.sha256(f"{seed}|{item_id}".encode("utf-8", "surrogatepass")).digest()
             rng = random.Random(int.from_bytes(seeded[:8], "big"))
-            return [tuple(rng.sample(tuple(options), len(options))) for _ in range(wanted)], 1
+            return [tuple(rng.sample(tuple(options), len(options))) for _ in range(wanted)]
         orders = self._listed(options) if about.orders is None else about.orders(options)
         if self.calls is None:
-            return orders, self.repeats
+            return orders * self.repeats
         if self.calls % len(orders):
             below = max(1, self.calls // len(orders)) * len(orders)
             raise LabError(
                 f"“{self.name}” shows {count(len(orders), 'order')} and cannot ask each equally often in {self.calls} "
                 f"calls; use {below} or {below + len(orders)}, or random orders."
             )
-        return orders, self.calls // len(orders)
+        return orders * (self.calls // len(orders))
 
     def _listed(self, options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
         if not self.orders:
@@ -150,14 +133,3 @@ class Strategy:
                 )
             out.append(shown)
         return out
-
-
-def exposure(options: Sequence[Shown], orders: Sequence[Sequence[Shown]]) -> list[list[int]]:
-    """How often each option (rows) stands at each position (columns) over ``orders``."""
-    return [[sum(order[p] == option for order in orders) for p in range(len(options))] for option in options]
-
-
-def follows(options: Sequence[Shown], orders: Sequence[Sequence[Shown]]) -> list[list[int]]:
-    """How often each option (rows) comes directly after each other one (columns)."""
-    pairs = [(after, before) for order in orders for before, after in itertools.pairwise(order)]
-    return [[pairs.count((after, before)) for before in options] for after in options]

@@ -120,7 +120,7 @@ class OptionsProtocol:
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
         labels = {option.score: option.shown_label for option in subject.criteria[0].options}
-        for order, _ in strategy.asked(subject.shape.scores, seed=seed, item_id=subject.id):
+        for order in strategy.asked(subject.shape.scores, seed=seed, item_id=subject.id):
             yield Ordering(order, tuple(labels[score] for score in order))
 
     def template(self, answer: Answer) -> str:
@@ -188,7 +188,7 @@ class CriteriaProtocol:
         return subjects, notes
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
-        for order, _ in strategy.asked(subject.shape.targets, seed=seed, item_id=subject.id):
+        for order in strategy.asked(subject.shape.targets, seed=seed, item_id=subject.id):
             yield Ordering(order, order)
 
     def template(self, answer: Answer) -> str:  # noqa: ARG002
