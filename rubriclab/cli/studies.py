@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -12,6 +13,9 @@ from cyclopts import Parameter
 from rubriclab.cli.common import Json, StorePath, progress_line, store_path
 from rubriclab.cli.main import DONE, MEND, STOPPED, Outcome
 from rubriclab.model.text import LabError, count
+
+LAST_ANSWERS_SECONDS = 20.0
+"""How long the pages may take to end: they wait for answers that are under way."""
 
 
 def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
@@ -26,7 +30,14 @@ def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     environment = os.environ | {"RUBRICLAB_STORE": str(store_path(store).absolute())}
-    code = subprocess.call(command, cwd=lab_folder(), env=environment)
+    with subprocess.Popen(command, cwd=lab_folder(), env=environment) as pages:
+        try:
+            code = pages.wait()
+        except KeyboardInterrupt:  # the pages have had it too: they pause what runs and keep what is being answered
+            code = 0
+            with suppress(subprocess.TimeoutExpired):
+                pages.wait(LAST_ANSWERS_SECONDS)
+            pages.terminate()
     return Outcome("The lab has ended.", DONE if code in (0, -2, 130) else MEND)
 
 
@@ -123,16 +134,22 @@ def judges(
     json: Json = False,
 ) -> Outcome:
     """The judges that this machine offers; with --test, whether one answers."""
+    from pydantic import ValidationError
+
     from rubriclab.judges.probe import find_servers, test_judge
     from rubriclab.judges.weights import CATALOGUE
     from rubriclab.model.judge import JudgeSettings
+    from rubriclab.model.study import problems
 
     if test is not None:
         address = test.startswith(("http://", "https://"))
-        settings = JudgeSettings(
-            name=model or test[:100], kind="openai" if address else "embedded", model=model or test,
-            base_urls=(test,) if address else (), key_env=key_env,
-        )  # fmt: skip
+        try:
+            settings = JudgeSettings(
+                name=model or test[:100], kind="openai" if address else "embedded", model=model or test,
+                base_urls=(test,) if address else (), key_env=key_env,
+            )  # fmt: skip
+        except ValidationError as fault:
+            raise LabError(problems(fault)) from None
         report = test_judge(settings)
         return Outcome(report.document() if json else report.sentence(), DONE if report.ok else MEND)
     embedded: list[dict[str, Any]] = [

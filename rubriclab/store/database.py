@@ -69,6 +69,9 @@ class Database:
     def __init__(self, path: str, read_only: bool) -> None:
         self.path = path
         self.unsaved: dict[int, Any] = {}  # what a writer could not commit, by run: its next writer takes it up
+        self.unsaved_states: dict[
+            str, tuple[str, str]
+        ] = {}  # (state, reason) of runs, while the file cannot be written
         self.writing: set[int] = set()  # runs that have a writer
         self.users = 0
         self._lock = threading.RLock()
@@ -134,7 +137,7 @@ class Database:
                 cursor.close()
 
     def _ready_to_write(self) -> None:
-        """The file is made where there is none yet; one that was removed meanwhile is told, its content kept."""
+        """The file is made where there is none yet; where it was removed meanwhile, its content goes on in another one."""
         if self._new and self.path != MEMORY:
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             looked_at, self._db = self._db, _connect(self.path)
@@ -142,13 +145,15 @@ class Database:
             self._new, self._identity = False, _identity(self.path)
             self._check_version()
         elif self._identity is not None and _identity(self.path) != self._identity:
+            lost = self.path
+            rescued = Path(f"{lost.removesuffix('.duckdb')}.rescued-{now():%Y%m%d-%H%M%S}.duckdb")
+            self.backup(rescued)
             self._db.execute("PRAGMA disable_checkpoint_on_shutdown")  # the name is another file's now
-            rescued = Path(f"{self.path.removesuffix('.duckdb')}.rescued-{now():%Y%m%d-%H%M%S}.duckdb")
-            if not rescued.exists():
-                self.backup(rescued)
+            self._db.close()
+            self.path, self._db, self._identity = str(rescued), _connect(str(rescued)), _identity(str(rescued))
             raise LabError(
-                f"The store {self.path} was removed or replaced while the lab had it open. All that was kept is in "
-                f"{rescued}: start the lab again with that one."
+                f"The store {lost} was removed or replaced while the lab had it open. All that was kept is in "
+                f"{rescued}, and what is being answered goes there: start the lab again with that one."
             )
 
     def _reopen(self) -> None:
@@ -207,8 +212,8 @@ class Database:
             self.users -= 1
             if self.users > 0:
                 return
-            if _opened.get(self.path) is self:
-                del _opened[self.path]
+            for name in [name for name, database in _opened.items() if database is self]:
+                del _opened[name]
         with self._lock, suppress(duckdb.Error):
             if self._identity is not None and _identity(self.path) != self._identity:
                 self._db.execute("PRAGMA disable_checkpoint_on_shutdown")

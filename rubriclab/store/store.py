@@ -217,6 +217,7 @@ class Store:
 
     def _info(self, row: tuple[Any, ...], bodies: list[dict[str, Any]]) -> RunInfo:
         number, id, name, state, reason, planned, created, changed, revision, identity, dataset, done, failed = row
+        state, reason = self._db.unsaved_states.get(id, (state, reason))
         if done is None and state == "finished":
             done = planned  # an import: judgments without calls
         if state == "running" and self.read_only:
@@ -260,14 +261,19 @@ class Store:
         return study
 
     def set_state(self, id: str, state: str, reason: str = "") -> None:
-        """One of STATES, with the reason in words. At a pause and at the end the log is taken into the file."""
+        """One of STATES, with the reason in words. At a pause and at the end the log is taken into the file.
+
+        Raises LabError where it cannot be kept (a full disk); it is then said as long as this process lives.
+        """
         if state not in STATES:
             raise LabError(f"“{shorten(state)}” is no state of a run; expected one of {', '.join(STATES)}.")
+        self._db.unsaved_states[id] = state, reason
         with self._db.transaction() as cursor:
             cursor.execute(
                 "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
                 [state, storable(reason), now(), id],
             )
+        del self._db.unsaved_states[id]
         if state not in ("planned", "running"):
             self.checkpoint()
 

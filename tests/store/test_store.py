@@ -300,13 +300,18 @@ def test_a_file_removed_while_open_is_told_and_its_content_kept(tmp_path: Path) 
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
         run = new_run(store)
+        writer = store.writer(run)
         path.unlink()
+        writer.add(judgment(1))
         with pytest.raises(LabError, match="removed or replaced") as fault:
-            store.rename(run, "x")
+            writer.flush()
+        writer.close()  # what was being answered goes to the other file
+        store.set_state(run, "paused")
     (rescued,) = tmp_path.glob("*.rescued-*.duckdb")
     assert str(rescued) in str(fault.value)
+    assert not path.exists()
     with Store.open(rescued) as kept:
-        assert kept.runs()[0].id == run
+        assert (kept.run(run).state, kept.run(run).done) == ("paused", 1)
 
 
 # A writer that never closes: its log stays beside the file, as after a kill.
@@ -381,13 +386,18 @@ def test_a_full_disk_loses_nothing_and_asks_nothing_twice(tmp_path: Path) -> Non
         writer.add(judgment(6, text="x" * 10_000)); writer.flush(); print("no fault")
     except LabError as fault:
         print(fault)
+    try:
+        store.set_state(run, "paused", "the disk is full" * 1_000)
+    except LabError:
+        print(store.run(run).state)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     print(len(store.table(run).rows))
     writer.close()
     print(len(store.table(run).rows))
     """.replace("{path!r}", repr(str(path)))
-    words, during, after = killed_writer(path, textwrap.dedent(full)).splitlines()
+    words, state, during, after = killed_writer(path, textwrap.dedent(full)).splitlines()
     assert "disk is full" in words
+    assert state == "paused"
     assert (during, after) == ("6", "7")
     with Store.open(path) as store:
         assert store.table(store.runs()[0].id).rows["call"].tolist() == [0, 1, 2, 3, 4, 5, 6]
