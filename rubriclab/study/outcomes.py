@@ -154,8 +154,7 @@ def _plain(text: str) -> str:
 def _ambiguous(names: Sequence[str], seen: set[int], pieces: set[str]) -> bool:
     """Whether an unseen label may hide behind a shorter label or behind a piece of itself."""
     folded = [name.casefold() for name in names]
-    for index, name in enumerate(folded):
-        starts = {*pieces, *folded} - {name}
-        if index not in seen and any(name.startswith(start) for start in starts):
-            return True
-    return False
+    starts = {*pieces, *folded}
+    return any(
+        index not in seen and name.startswith(start) for index, name in enumerate(folded) for start in starts - {name}
+    )

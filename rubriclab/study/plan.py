@@ -84,8 +84,7 @@ class Plan:
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         """What a reply says about each item of its call; never raises for what a judge wrote."""
-        condition = self.conditions[call.condition]
-        return self.protocol.parse(call, reply, Shape(call.scores, condition.targets, condition.positions))
+        return self.protocol.parse(call, reply, self.conditions[call.condition].targets)
 
     def previews(self, item: int = 0) -> list[Call]:
         """The first judge's call about an item (by its code) in each order that it is shown in, the default one first.
@@ -105,15 +104,6 @@ class Plan:
     def orders_of_first_item(self) -> list[Call]:
         """As ``previews`` for the first item that is asked about."""
         return self.previews(self.subjects[0].items[0])
-
-    def preview(self, item: int = 0, order: int = 0) -> Call:
-        """One of ``previews(item)``. Raises LabError for an item or an order that there is not."""
-        calls = self.previews(item)
-        if not 0 <= order < len(calls):
-            raise LabError(
-                f"Order {order + 1} was asked for; the item is shown in {len(calls)}. Choose 1 to {len(calls)}."
-            )
-        return calls[order]
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
         """What was sent about an item (by its code) in an order under a condition (by its code)."""
@@ -158,20 +148,10 @@ class Plan:
                 key.update(f"{times.get(ordering, 0)}}}".encode())
                 calls.append(
                     Call(
-                        key=key.hexdigest()[:32],
-                        condition=code,
-                        items=subject.items,
-                        ordering=ordering,
-                        repeat=repeats.get(ordering, 0),
-                        messages=messages,
-                        template=template,
-                        scores=subject.shape.scores,
-                        max_tokens=tokens,
-                        temperature=judge.temperature,
-                        reasoning_effort=judge.reasoning_effort,
-                        seed=judge.seed,
+                        key.hexdigest()[:32], code, subject.items, ordering, repeats.get(ordering, 0), messages, template,
+                        subject.shape.scores, tokens, judge.temperature, judge.reasoning_effort, judge.seed,
                     )
-                )
+                )  # fmt: skip
                 times[ordering] = times.get(ordering, 0) + 1
                 repeats[ordering] = repeats.get(ordering, 0) + 1
         seeded = hashlib.sha256(f"{design.seed}|calls|{subject.id}".encode("utf-8", "surrogatepass")).digest()
@@ -231,31 +211,16 @@ def plan(study: Study, dataset: DataSet, rubric: Rubric) -> Plan:
             for strategy in strategies:
                 conditions.append(
                     Condition(
-                        judge=judge.name,
-                        dataset=dataset.name,
-                        strategy=strategy.name,
-                        reorder=study.design.reorder,
-                        scores=shape.scores,
-                        targets=shape.targets,
-                        positions=shape.positions,
-                        drawn=strategy.drawn,
-                        simulated=judge.simulated,
+                        judge.name, dataset.name, strategy.name, study.design.reorder, shape.scores, shape.targets,
+                        shape.positions, drawn=strategy.drawn, simulated=judge.simulated,
                     )
-                )
+                )  # fmt: skip
                 planned.append(_calls_of(protocol, judge, strategy, subjects, numbers, study.design.seed))
     notes += [note for judge in study.judges for note in _repeat_notes(judge, strategies, len(subjects))]
     return Plan(
-        study=study,
-        dataset=dataset,
-        rubric=rubric,
-        items=items,
-        conditions=tuple(conditions),
-        planned=tuple(planned),
-        notes=tuple(notes),
-        identity=study.identity(dataset.id, rubric.id),
-        subjects=tuple(subjects),
-        _sources=sources,
-    )
+        study, dataset, rubric, items, tuple(conditions), tuple(planned), tuple(notes),
+        study.identity(dataset.id, rubric.id), tuple(subjects), sources,
+    )  # fmt: skip
 
 
 def _calls_of(

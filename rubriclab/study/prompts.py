@@ -72,19 +72,11 @@ def _options(criterion: Criterion, ordering: Ordering) -> tuple[Mapping[int, str
     if sorted(map(str, shown)) != sorted(map(str, criterion.scores)) or len(labels) != len(shown):
         raise LabError(
             f"The order {list(shown)} with the labels {list(labels)} does not show each score of "
-            f"“{shorten(criterion.name)}” ({', '.join(map(str, criterion.scores))}) once with a label of its own."
+            f"“{shorten(criterion.name)}” ({_listed(criterion.scores)}) once with a label of its own."
         )
-    folded = [fold(label) for label in labels]
-    for label, key in zip(labels, folded, strict=True):
-        if not key or folded.count(key) > 1:
-            raise LabError(
-                f"The score label “{shorten(label)}” is empty or used twice (case does not count); every label must "
-                "differ, or replies cannot be parsed."
-            )
     about = {option.score: option.description for option in criterion.options}
     label_of = {int(score): label for score, label in zip(shown, labels, strict=True)}
-    name = f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name
-    lines = [f"[{_one_line(name)}]"]
+    lines = [f"[{_heading(criterion)}]"]
     for score, label in label_of.items():
         description = _one_line(about[score])
         lines.append(f"Score {label}: {description}" if description else f"Score {label}")
@@ -163,21 +155,24 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def _heading(criterion: Criterion) -> str:
+    return _one_line(f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name)
+
+
 # ---------------------------------------------------------------- one response under several criteria
 
 
 def criteria_prompt(item: Item, criteria: Sequence[Criterion], ordering: Ordering) -> Messages:
     """The one user message that asks for ``item``'s score under each of ``criteria``, in the order shown.
 
-    ``ordering.shown`` holds their names by position. Raises LabError where it is no order of these criteria, their
-    scales differ, or a reply could not tell two names apart.
+    ``ordering.shown`` holds their names by position; ``check_criteria`` has passed them. Raises LabError where it is no
+    order of these criteria.
     """
     by_name = {criterion.name: criterion for criterion in criteria}
     names = [str(name) for name in ordering.shown]
     if sorted(names) != sorted(by_name) or len(by_name) < len(criteria):
         raise LabError(f"The order {names} is no order of the criteria {list(by_name)}: name each of them once.")
-    check_criteria(criteria)
-    about = "\n".join(_criterion_line(by_name[name]) for name in names)
+    about = "\n".join(f"- {_heading(by_name[name])}" for name in names)
     number = len(names)
     parts = [
         f"{TASK_HEADING}\nYou are evaluating a response on multiple criteria. For each "
@@ -199,7 +194,7 @@ def check_criteria(criteria: Sequence[Criterion]) -> None:
         if criterion.scores != criteria[0].scores:
             raise LabError(
                 f"Criteria “{shorten(criteria[0].name)}” and “{shorten(criterion.name)}” have different scores "
-                f"({_scores(criteria[0])}; {_scores(criterion)}); in one call all need the same. Change the rubric, or "
+                f"({_listed(criteria[0].scores)}; {_listed(criterion.scores)}); in one call all need the same. Change the rubric, or "
                 'reorder = "options", which asks one criterion a call.'
             )
         if not key or keys.count(key) > 1:
@@ -214,17 +209,12 @@ def name_key(name: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
 
 
-def _scores(criterion: Criterion) -> str:
-    return ", ".join(map(str, criterion.scores))
-
-
-def _criterion_line(criterion: Criterion) -> str:
-    text = f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name
-    return "- " + _one_line(text)
-
-
 def _scale(scores: tuple[int, ...]) -> str:
     """The scale in words: a range for three or more consecutive scores, else the list of them."""
     if len(scores) > 2 and list(scores) == list(range(scores[0], scores[-1] + 1)):
         return f"an integer score on a {scores[0]}-{scores[-1]} scale"
-    return f"one of the scores {', '.join(map(str, scores))}"
+    return f"one of the scores {_listed(scores)}"
+
+
+def _listed(scores: tuple[int, ...]) -> str:
+    return ", ".join(map(str, scores))

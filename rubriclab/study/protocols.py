@@ -69,10 +69,10 @@ class Protocol(Interface):
 
     def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages: ...
 
-    def parse(self, call: Call, reply: Reply, shape: Shape) -> tuple[Outcome, ...]: ...
+    def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]: ...
 
 
-def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[list[Item], list[int]]:
+def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
     """(items each under one criterion of the rubric, the data's item that each comes from).
 
     Items that name no criterion are judged under each one; where there are several, the block is the item's own, or
@@ -86,17 +86,15 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[list[Item], list[int]
             f"Item “{shorten(without.item_id)}” names no criterion and “{shorten(named[0].item_id)}” does. Name one "
             "for every item, or for none."
         )
-    if named:
-        return [replace(item, criterion=rubric.criterion(item.criterion).name) for item in dataset.items], [
-            *range(len(dataset.items))
-        ]
     several = len(rubric.criteria) > 1
-    items = [
-        replace(item, criterion=criterion.name, block=item.block or (item.item_id if several else None))
-        for item in dataset.items
-        for criterion in rubric.criteria
-    ]
-    return items, [code for code in range(len(dataset.items)) for _ in rubric.criteria]
+    made = []
+    for code, item in enumerate(dataset.items):
+        if named:
+            made.append((replace(item, criterion=rubric.criterion(item.criterion).name), code))
+            continue
+        block = item.block or (item.item_id if several else None)
+        made += [(replace(item, criterion=criterion.name, block=block), code) for criterion in rubric.criteria]
+    return tuple(item for item, _ in made), tuple(code for _, code in made)
 
 
 class OptionsProtocol:
@@ -106,8 +104,7 @@ class OptionsProtocol:
     brief = True
 
     def items(self, dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
-        items, sources = rated_items(dataset, rubric)
-        return tuple(items), tuple(sources)
+        return rated_items(dataset, rubric)
 
     def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
         shapes = {criterion.name: Shape(criterion.scores, (), len(criterion.options)) for criterion in rubric.criteria}
@@ -129,7 +126,7 @@ class OptionsProtocol:
     def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages:
         return score_prompt(subject.text, subject.criteria[0], ordering, answer=answer)
 
-    def parse(self, call: Call, reply: Reply, shape: Shape) -> tuple[Outcome, ...]:  # noqa: ARG002
+    def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]:  # noqa: ARG002
         return option_outcomes(call, reply)
 
 
@@ -197,8 +194,8 @@ class CriteriaProtocol:
     def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages:  # noqa: ARG002
         return criteria_prompt(subject.text, subject.criteria, ordering)
 
-    def parse(self, call: Call, reply: Reply, shape: Shape) -> tuple[Outcome, ...]:
-        return criteria_outcomes(call, reply, shape.targets)
+    def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]:
+        return criteria_outcomes(call, reply, targets)
 
 
 def _text_of(item: Item) -> str:

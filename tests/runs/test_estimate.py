@@ -40,7 +40,7 @@ def test_price_is_of_signs_and_answers() -> None:
     paid = API.model_copy(update={"price_input": 4.0, "price_output": 1_000.0})
     plan = small_plan(1, judges=(paid,))
     made = estimate(plan)
-    signs = len(plan.preview().messages[0]["content"])
+    signs = len(plan.previews()[0].messages[0]["content"])
     assert made.tokens_in == round(20 * signs / 4)
     assert made.tokens_out == 60
     assert made.price == pytest.approx(20 * (signs / 4 * 4.0 + 3 * 1_000.0) / 1e6)

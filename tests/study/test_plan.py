@@ -94,16 +94,16 @@ def test_the_embedded_judge_repeats_its_orders_on_ten_items() -> None:
 
 
 def test_the_embedded_judges_answer_is_begun() -> None:
-    small, api = small_plan(1, judges=(EMBEDDED,)).preview(), small_plan(1).preview()
+    small, api = small_plan(1, judges=(EMBEDDED,)).previews()[0], small_plan(1).previews()[0]
     assert small.messages == (*api.messages, {"role": "assistant", "content": "The score is "})
     (not_begun,) = {
         len(call.messages)
         for call in small_plan(1, judges=(EMBEDDED.model_copy(update={"options": {"prefill": False}}),)).calls()
     }
     assert not_begun == 1
-    both = small_plan(1, judges=(EMBEDDED,), criteria=ABC, reorder="criteria").preview()
+    both = small_plan(1, judges=(EMBEDDED,), criteria=ABC, reorder="criteria").previews()[0]
     assert both.messages[-1]["content"] == "Scores:\n[a]"
-    assert small_plan(1, judges=(EMBEDDED,), answer="feedback").preview().messages[-1]["role"] == "user"
+    assert small_plan(1, judges=(EMBEDDED,), answer="feedback").previews()[0].messages[-1]["role"] == "user"
 
 
 def test_several_criteria_are_items_of_their_own() -> None:
@@ -181,7 +181,7 @@ def test_labels_stand_for_scores() -> None:
 )
 def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
     made = small_plan(1)
-    (outcome,) = made.parse(made.preview(), reply)
+    (outcome,) = made.parse(made.previews()[0], reply)
     assert outcome.status == status
     assert (outcome.score is None) == (outcome.position is None) == (status != Status.OK)
 
@@ -201,14 +201,14 @@ def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
 def test_an_answer_that_was_begun_and_cut_counts_up_to_its_label(text: str, score: float | None) -> None:
     """An embedded model never ends by itself; what anybody else's server cuts is truncated, whatever it says."""
     small, api = small_plan(1, judges=(EMBEDDED,)), small_plan(1)
-    (outcome,) = small.parse(small.preview(), Reply(text, finish="length"))
+    (outcome,) = small.parse(small.previews()[0], Reply(text, finish="length"))
     assert (outcome.score, outcome.status) == (score, Status.TRUNCATED if score is None else Status.OK)
-    assert api.parse(api.preview(), Reply(text, finish="length"))[0].status == Status.TRUNCATED
+    assert api.parse(api.previews()[0], Reply(text, finish="length"))[0].status == Status.TRUNCATED
 
 
 def test_criteria_lines_that_were_begun_and_cut_count_but_the_last() -> None:
     made = small_plan(1, judges=(EMBEDDED,), criteria=ABC, reorder="criteria")
-    call = made.preview()
+    call = made.previews()[0]
     assert call.max_tokens == 3 * 8  # names of one letter
     outcomes = made.parse(call, Reply("Scores:\n[a] 4\n[b] 2\n[c] 1", finish="length"))
     assert [(o.status, o.score) for o in outcomes] == [
@@ -218,13 +218,13 @@ def test_criteria_lines_that_were_begun_and_cut_count_but_the_last() -> None:
 
 def test_previews_show_the_default_order_first() -> None:
     made = small_plan(2, strategies=["descending", "balanced"])
-    assert made.preview().ordering.shown == (1, 2, 3, 4, 5)
-    assert made.preview(1, 1).ordering.shown == (5, 4, 3, 2, 1)
+    assert made.previews()[0].ordering.shown == (1, 2, 3, 4, 5)
+    assert made.previews(1)[1].ordering.shown == (5, 4, 3, 2, 1)
     assert len(made.previews()) == 10
-    assert made.preview(1).key in {call.key for call in made.calls()}
-    assert made.messages(0, 1, made.preview(1).ordering) == made.preview(1).messages
-    with pytest.raises(LabError, match="Choose 1 to 10"):
-        made.preview(0, 10)
+    assert made.previews(1)[0].key in {call.key for call in made.calls()}
+    assert made.messages(0, 1, made.previews(1)[0].ordering) == made.previews(1)[0].messages
+    with pytest.raises(LabError, match="Item 2 is not asked about"):
+        made.previews(2)
 
 
 @pytest.mark.parametrize(
@@ -280,11 +280,11 @@ def test_a_custom_order_is_asked_as_it_is_written() -> None:
 
 
 def test_answers_may_be_as_long_as_their_form() -> None:
-    assert small_plan(1).preview().max_tokens == 16
-    assert small_plan(1, answer="feedback").preview().max_tokens == 1_024
+    assert small_plan(1).previews()[0].max_tokens == 16
+    assert small_plan(1, answer="feedback").previews()[0].max_tokens == 1_024
     own = JudgeSettings(name="api", kind="openai", model="m", max_tokens=77, base_urls=API.base_urls)
-    assert small_plan(1, judges=(own,)).preview().max_tokens == 77
-    assert small_plan(1, judges=(EMBEDDED,)).preview().max_tokens == 3
+    assert small_plan(1, judges=(own,)).previews()[0].max_tokens == 77
+    assert small_plan(1, judges=(EMBEDDED,)).previews()[0].max_tokens == 3
 
 
 def test_a_large_plan_holds_one_item_at_a_time() -> None:
