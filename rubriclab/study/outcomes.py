@@ -109,7 +109,7 @@ def label_probabilities(
     tokenizer that writes such a label in pieces lets its first piece stand for several labels; one that shows it
     whole does not, since it would never write the pieces.
     """
-    names = _plain_labels(tuple(labels))
+    names = tuple(map(_plain, labels))
     mass = [0.0] * len(names)
     pieces: set[str] = set()
     seen: set[int] = set()
@@ -130,11 +130,6 @@ def label_probabilities(
     return tuple(part / total for part in mass), min(total, 1.0)
 
 
-@lru_cache(maxsize=256)
-def _plain_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(_plain(label) for label in labels)
-
-
 @lru_cache(maxsize=4_096)
 def _token(text: str, names: tuple[str, ...]) -> tuple[int | None, str]:
     """Which label (by shown position) a token is, and its text as the beginning of one."""
@@ -147,6 +142,7 @@ def _token(text: str, names: tuple[str, ...]) -> tuple[int | None, str]:
     return folded.index(key) if single else None, key
 
 
+@lru_cache(maxsize=4_096)
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text.strip(_SPACE_MARKS)).strip(_SPACE_MARKS)
 

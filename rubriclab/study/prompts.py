@@ -97,26 +97,21 @@ def _given(item: Item, best: str) -> str:
 
 def _feedback_task(allowed: str) -> str:
     slot = allowed.replace("an integer between", "an integer number between")
-    return "\n".join(
-        [
-            "1. Write a detailed feedback that assesses the quality of the response strictly "
-            "based on the given score rubric, not evaluating in general.",
-            f"2. After writing a feedback, write a score that is {allowed}. You should refer to the score rubric.",
-            "3. The output format should look as follows: "
-            f'"Feedback: (write a feedback for criteria) [RESULT] ({slot})"',
-            "4. Please do not generate any other opening, closing, and explanations.",
-        ]
+    return (
+        "1. Write a detailed feedback that assesses the quality of the response strictly based on the given score "
+        "rubric, not evaluating in general.\n"
+        f"2. After writing a feedback, write a score that is {allowed}. You should refer to the score rubric.\n"
+        '3. The output format should look as follows: "Feedback: (write a feedback for criteria) [RESULT] '
+        f'({slot})"\n'
+        "4. Please do not generate any other opening, closing, and explanations."
     )
 
 
 def _score_task(allowed: str) -> str:
-    return "\n".join(
-        [
-            "1. Assess the quality of the response strictly based on the given score rubric, "
-            "not evaluating in general.",
-            f"2. Answer with a score that is {allowed}. You should refer to the score rubric.",
-            "3. Write the score alone: no feedback, no other word.",
-        ]
+    return (
+        "1. Assess the quality of the response strictly based on the given score rubric, not evaluating in general.\n"
+        f"2. Answer with a score that is {allowed}. You should refer to the score rubric.\n"
+        "3. Write the score alone: no feedback, no other word."
     )
 
 

@@ -140,15 +140,11 @@ class CriteriaProtocol:
         """Criteria of one text stand together, in the rubric's order; the block is the text."""
         items, sources = rated_items(dataset, rubric)
         rank = {criterion.name: k for k, criterion in enumerate(rubric.criteria)}
-        texts: dict[str, int] = {}
-        for item in items:
-            texts.setdefault(_text_of(item), len(texts))
-        order = sorted(range(len(items)), key=lambda k: (texts[_text_of(items[k])], rank[str(items[k].criterion)]))
-        names = {key: items[k].block or items[k].item_id for k in reversed(order) for key in [_text_of(items[k])]}
-        return (
-            tuple(replace(items[k], block=names[_text_of(items[k])]) for k in order),
-            tuple(sources[k] for k in order),
-        )
+        first: dict[str, int] = {}
+        start = [first.setdefault(_text_of(item), code) for code, item in enumerate(items)]
+        order = sorted(range(len(items)), key=lambda k: (start[k], rank[str(items[k].criterion)]))
+        names = [items[code].block or items[code].item_id for code in start]
+        return tuple(replace(items[k], block=names[k]) for k in order), tuple(sources[k] for k in order)
 
     def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
         texts: dict[str, list[int]] = {}
