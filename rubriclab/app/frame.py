@@ -27,6 +27,7 @@ STYLE = """
 .stButtonGroup button { min-height: 40px; }
 .stDataFrame [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
 [class*="st-key-step"] h2 { font-size: 1.0625rem; padding: 0; }
+.st-key-home-latest h2, [class*="st-key-running"] h2 { font-size: 1.125rem; }
 .step-number { display: inline-flex; width: 1.7rem; height: 1.7rem; border-radius: 50%; align-items: center;
   justify-content: center; font-weight: 650; font-size: 0.9rem; border: 1px solid rgba(128, 140, 155, 0.6); }
 .step-open { background: #1D5FBF; border-color: #1D5FBF; color: #FFFFFF; }
@@ -61,7 +62,8 @@ ENTRIES = {
 
 def run() -> None:
     """Called by app.py on every visit: the bar, then the page that the address names."""
-    st.set_page_config(page_title="rubriclab", page_icon=str(HERE / "mark.svg"), layout="wide")
+    # First, or the browser would fetch the icon of the page from a server of fonts.
+    st.set_page_config(page_icon=str(HERE / "mark.svg"), layout="wide")
     st.logo(str(HERE / "logo.svg"), size="medium")
     st.html(f"<style>{STYLE}{STYLE_DARK if st.context.theme.type == 'dark' else ''}</style>")
     page = st.navigation(
@@ -71,6 +73,7 @@ def run() -> None:
         ],
         position="top",
     )
+    st.set_page_config(page_title=f"{page.title} · rubriclab")
     if reason := guard.open_to_others():
         st.warning(reason, icon=":material/lock_open:")
     st.session_state["frame entered"] = True

@@ -82,7 +82,7 @@ def _finished(info: RunInfo, caption: str) -> None:
     findings = state.findings(info.id)
     facts = facts_of(findings)
     said = judged(findings, facts)
-    st.subheader(labelled(said.headline, said.simulated), anchor=False)
+    st.header(labelled(said.headline, said.simulated), anchor=False)
     st.markdown(emphasised(said.line, said.strong))
     options = facts.reorder == "options"
     picture = share_bars(findings, facts, facts.condition) if options else target_cells(findings, facts.condition)

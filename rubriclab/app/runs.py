@@ -54,7 +54,7 @@ def progress_card(run_id: str, *, key: str, buttons: bool = True) -> None:
     info, now = state.run_info(run_id), run.snapshot()
     sentence, picture = early(early_counts(run))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
+        st.header(labelled(info.name, info.simulated, 80), anchor=False, width="stretch")
         if buttons and st.button("Pause", icon=":material/pause:", key=f"{key}-pause-{run_id}"):
             run.pause()
         if buttons and st.button("Cancel", icon=":material/stop:", type="tertiary", key=f"{key}-cancel-{run_id}"):

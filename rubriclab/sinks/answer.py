@@ -236,7 +236,9 @@ def _headline(facts: Facts, judge: str) -> str:
         return f"{nothing}, but the order changes single scores" if facts.is_(EFFECT, "single") else nothing
     if facts.is_(EFFECT, "mean"):
         return f"{judge}: reversing the list changes the mean score"
-    if (facts.gate_open or facts.is_(EFFECT, "single")) and not facts.because("unparsed_by_order"):
+    if facts.because("unparsed_by_order"):
+        return "Undecided: unparsed replies may go with the order"
+    if facts.gate_open or facts.is_(EFFECT, "single"):
         return f"{judge}: the order matters; how is not settled"
     if facts.because("no_orders", "no_two_orders"):
         return f"Undecided: {judge} did not judge an answer in two orders"

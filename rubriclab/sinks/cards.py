@@ -46,13 +46,13 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
         given = [f"{scores[name]:g}" if name in scores else "no score" for name in names]
         lines = tuple(Line(p, str(name), score) for p, (name, score) in enumerate(zip(names, given, strict=True), 1))
         mean = f"Mean {number(float(np.mean(list(scores.values()))), '.2f')}" if scores else "No score"
-        return Card(call, title, lines, f"{len(scores)} of {len(names)} scored", mean)
+        return Card(int(call), title, lines, f"{len(scores)} of {len(names)} scored", mean)
     row = rows[0]
     chosen = int(arm.position[row]) + 1 if arm.ok[row] else 0
     lines = tuple(Line(p, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names, 1))
     if not chosen:
-        return Card(call, title, lines, "", "No score")
-    return Card(call, title, lines, f"position {chosen}", f"Score {arm.value[row]:g}")
+        return Card(int(call), title, lines, "", "No score")
+    return Card(int(call), title, lines, f"position {chosen}", f"Score {arm.value[row]:g}")
 
 
 def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:
