@@ -166,21 +166,26 @@ def backup() -> bytes:
 @st.cache_data(show_spinner=False, max_entries=500)
 def _headline(run_id: str, revision: int) -> str:
     import rubriclab.topics  # noqa: F401 - registers what rows are made of
+    from rubriclab.core.answers import cells, from_arms
     from rubriclab.core.judgments import Judgments
     from rubriclab.core.topic import TOPICS, Row
-    from rubriclab.sinks.text import number, value_text
+    from rubriclab.sinks.text import number
 
     arm = Judgments(_table(run_id, revision)).arms[0]
-    options = arm.condition.reorder == "options"
-    measure = "position_share" if options else "first_minus_last"
-    rows = TOPICS["position" if options else "joint"].rows(arm)
-    known = [row for row in rows if isinstance(row, Row) and row.measure == measure and math.isfinite(row.value)]
-    if not known:
+    if arm.condition.reorder == "criteria":
+        leans = cells(from_arms([arm])).lean
+        ends = (
+            [number(end, "+.2f") for end in (leans.mean(axis=0).min(), leans.mean(axis=0).max())] if len(leans) else []
+        )
+        return f"By position {' to '.join(ends)} points" if ends else "No estimate yet"
+    rows = TOPICS["position"].rows(arm)
+    shares = [
+        row for row in rows if isinstance(row, Row) and row.measure == "position_share" and math.isfinite(row.value)
+    ]
+    if not shares:
         return "No estimate yet"
-    top = max(known, key=lambda row: abs(row.value))
-    if options:
-        return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
-    return f"First against last: {value_text(top)}"
+    top = max(shares, key=lambda row: row.value)
+    return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
 
 
 def headline(info: RunInfo) -> str:
