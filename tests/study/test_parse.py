@@ -30,36 +30,21 @@ def label(text: str, labels: tuple[str, ...], answer: Answer) -> str | None:
 @pytest.mark.parametrize(
     ("text", "labels", "expected"),
     [
-        ("[RESULT] 3", FIVE, "3"),
-        ("Feedback: clear, but dull. [RESULT] 4", FIVE, "4"),
         ("Feedback: it lists 3 facts and 2 errors. [result]: **2**", FIVE, "2"),
         ("Feedback: fine.\n\n**[RESULT]** 5\n[RESULT] 5", FIVE, "5"),
-        ("Good. [RESULT] 5/5", FIVE, "5"),
-        ("Good. [RESULT] 4 out of 5.", FIVE, "4"),
         ("Good. [RESULT] (2)", FIVE, "2"),
         ("Good. [RESULT: 2]", FIVE, "2"),
-        ("Good. [RESULT] Score 2", FIVE, "2"),
-        ("Good. [RESULT] Score: 2\n", FIVE, "2"),
         ("Good. [RESULT] 3.0", FIVE, "3"),
-        ("Good. [RESULT] ３", FIVE, "3"),
-        ("Good. [RESULT] 10", TEN, "10"),
-        ("Good. [RESULT] 1", TEN, "1"),
         ("Good. [RESULT] 10/10", TEN, "10"),
-        ("Good. [RESULT] b", LETTERS, "B"),
         ("Good. [RESULT] A\nA clear answer.", LETTERS, "A"),
-        ("Good. [RESULT] IV", ROMAN, "iv"),
         ("Good. [RESULT] ⅳ", ROMAN, "iv"),
         ("Good. [RESULT] iii.", ROMAN, "iii"),
         ("Fine. [RESULT] Very  Good", WORDS, "very good"),
         ("Good. [RESULT] -1", ("-1", "0", "1"), "-1"),
         ("[RESULT] ★★", ("★", "★★", "★★★"), "★★"),
-        ("Score: IV", ROMAN, "iv"),
-        ("Final score: C", LETTERS, "C"),
         ("The rating for clarity is 4.", FIVE, "4"),
-        ("**Score:** 4/5", FIVE, "4"),
         ('{"score": 4}', FIVE, "4"),
         ("<score>4</score>", FIVE, "4"),
-        ("<think>Is it 2? Score: 2.</think>\nScore: 4", FIVE, "4"),
         ("Score: \\boxed{4}", FIVE, "4"),
         ("Overall: 2", FIVE, "2"),
     ],
@@ -71,45 +56,52 @@ def test_a_verdict_is_parsed(text: str, labels: tuple[str, ...], expected: str, 
 @pytest.mark.parametrize(
     ("text", "labels", "expected"),
     [
-        ("3", FIVE, "3"),
-        (" 3\n", FIVE, "3"),
-        ("**3**", FIVE, "3"),
         ("５", FIVE, "5"),
-        ("3.", FIVE, "3"),
-        ("(3)", FIVE, "3"),
-        ("5/5", FIVE, "5"),
         ("4 / 5", FIVE, "4"),
         ("4 out of 5", FIVE, "4"),
-        ("Score 4", FIVE, "4"),
         ("Score 4: The response is clear.", FIVE, "4"),
         ("4. The response is clear.", FIVE, "4"),
         ("4 - clear, with 2 slips", FIVE, "4"),
-        ("4\n\nThe response is clear.", FIVE, "4"),
         ("4\nScore: 4", FIVE, "4"),
         ("I would give this response a 4.", FIVE, "4"),
         ("I'd rate it 3 out of 5 because it is dull.", FIVE, "3"),
         ("It deserves a score of 2 for its tone.", FIVE, "2"),
         ("This does not deserve a 5, I would give it a 4.", FIVE, "4"),
-        ("10", TEN, "10"),
-        ("1", TEN, "1"),
-        ("a", LETTERS, "A"),
-        ("A", LETTERS, "A"),
         ("A. The response is clear.", LETTERS, "A"),
-        ("I would give it a B.", LETTERS, "B"),
         ("I would give it an A.", LETTERS, "A"),
-        ("iv", ROMAN, "iv"),
-        ("IV", ROMAN, "iv"),
-        ("i", ROMAN, "i"),
-        ("I", ROMAN, "i"),
         ("I would give it iv.", ROMAN, "iv"),
         ("v: excellent", ROMAN, "v"),
-        ("Excellent", WORDS, "excellent"),
-        ("very good", WORDS, "very good"),
-        ("good", WORDS, "good"),
         ("★★★", ("★", "★★", "★★★"), "★★★"),
+        ("4 5", FIVE, None),
+        ("1. It is clear.\n2. It is kind.", FIVE, None),
+        ("Score 1: poor\nScore 2: fair\nScore 3: good", FIVE, None),
+        ("4\n\nFinal score: 5", FIVE, None),
+        ("I would not give it a 5.", FIVE, None),
+        ("The response gives 3 examples.", FIVE, None),
+        ("ivy", ROMAN, None),
+        ("I, too, like it.", ROMAN, None),
+        # Reasoning is never the answer; forms that look the same are the same; an answer stands near the end.
+        ("<think>Score: 1</think>4", FIVE, "4"),
+        ("maybe 2</think>4", FIVE, "4"),
+        ("<think>maybe 2", FIVE, None),
+        ("<think>it is a 3</think>", FIVE, None),
+        ("4\u200b", FIVE, "4"),
+        ("4\0", FIVE, "4"),
+        ("4 \ud83d", FIVE, None),
+        ("١", FIVE, None),
+        ("4.5", FIVE, None),
+        ("-1", FIVE, None),
+        ("1e1", FIVE, None),
+        ("4 or 5", FIVE, None),
+        ("not a 4", FIVE, None),
+        ("Rating: [[5]]", FIVE, "5"),
+        ("5" + " " * 99_000 + "x", FIVE, None),
+        ("Score: 4\n" + "so it is. " * 1_000, FIVE, None),
     ],
 )
-def test_a_bare_label_or_a_sentence_is_parsed_in_score_mode(text: str, labels: tuple[str, ...], expected: str) -> None:
+def test_score_mode_parses_a_bare_label_or_a_sentence_and_stays_strict(
+    text: str, labels: tuple[str, ...], expected: str | None
+) -> None:
     assert label(text, labels, "score") == expected
 
 
@@ -118,36 +110,20 @@ def test_a_bare_label_or_a_sentence_is_parsed_in_score_mode(text: str, labels: t
     ("text", "labels", "reason"),
     [
         ("", FIVE, "empty"),
-        ("  \n ", FIVE, "empty"),
         ("<think>The score is 3", FIVE, "empty"),
-        ("[RESULT] 3 ... [RESULT] 4", FIVE, "several scores"),
-        ("[RESULT] 3 or 4", FIVE, "several scores"),
         ("[RESULT] 3-4", FIVE, "several scores"),
-        ("[RESULT] 3/4", FIVE, "several scores"),
         ("[RESULT] 4/10", FIVE, "several scores"),
         ("[RESULT] C/B", LETTERS, "several scores"),
-        ("Score: 3. Score: 5.", FIVE, "several scores"),
         ("[RESULT] 7", FIVE, "not a label"),
-        ("[RESULT] 0", FIVE, "not a label"),
         ("[RESULT] -3", FIVE, "not a label"),
         ("[RESULT] 3.5", FIVE, "not a label"),
-        ("[RESULT] 3,5", FIVE, "not a label"),
-        ("[RESULT] 10", FIVE, "not a label"),
-        ("[RESULT] 60%", TEN, "not a label"),
         ("[RESULT] B", FIVE, "not a label"),
-        ("[RESULT] 4", LETTERS, "not a label"),
         ("[RESULT] B+", LETTERS, "not a label"),
-        ("[RESULT] F", LETTERS, "not a label"),
         ("[RESULT] vi", ROMAN, "not a label"),
-        ("Score: 9", FIVE, "not a label"),
-        ("Score: IV", FIVE, "not a label"),
-        ("The response is clear and kind.", FIVE, "no score"),
         ("A good response, but I miss a greeting.", LETTERS, "no score"),
         ("I think the response is a bit short.", ROMAN, "no score"),
         ("[RESULT] A good response.", LETTERS, "no score"),
-        ("[RESULT] I think so.", ROMAN, "no score"),
         ("It fails at step 3 and has 2 errors.", FIVE, "no score"),
-        ("In 2019, 4 people said so.", FIVE, "no score"),
         ("[RESULT] (an integer number between 1 and 5)", FIVE, "no score"),
         ("★★★★", ("★", "★★", "★★★"), "no score"),
     ],
@@ -156,29 +132,6 @@ def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(
     text: str, labels: tuple[str, ...], reason: str, answer: Answer
 ) -> None:
     assert parse_label(text, labels, answer) == Parsed(None, reason)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("text", "labels"),
-    [
-        ("4 5", FIVE),
-        ("4, 5", FIVE),
-        ("3 or 4", FIVE),
-        ("1. It is clear.\n2. It is kind.", FIVE),
-        ("Score 1: poor\nScore 2: fair\nScore 3: good", FIVE),
-        ("4\n\nFinal score: 5", FIVE),
-        ("I would not give it a 5.", FIVE),
-        ("The response gives 3 examples.", FIVE),
-        ("4.5", FIVE),
-        ("11", TEN),
-        ("3", LETTERS),
-        ("ivy", ROMAN),
-        ("I, too, like it.", ROMAN),
-        ("I'd say so.", ROMAN),
-    ],
-)
-def test_score_mode_stays_strict(text: str, labels: tuple[str, ...]) -> None:
-    assert parse_label(text, labels, "score").label is None
 
 
 def test_feedback_mode_lets_the_marker_decide_over_prose() -> None:
@@ -249,41 +202,6 @@ def test_any_text_gives_a_label_or_a_reason(text: str, answer: Answer) -> None:
         assert (parsed.label is None) == (parsed.reason != "parsed")
 
 
-@given(first=st.sampled_from(FIVE), second=st.sampled_from(FIVE), filler=st.text("abc de\n", max_size=20))
-def test_two_marked_scores_must_agree(first: str, second: str, filler: str) -> None:
-    given_label = label(f"[RESULT] {first}.\n{filler}\n[RESULT] {second}", FIVE, "feedback")
-    assert given_label == (first if first == second else None)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("<think>Score: 1</think>4", "4"),
-        ("maybe 2</think>4", "4"),
-        ("<think>maybe 2", None),
-        ("<think>it is a 3</think>", None),
-        ("４", "4"),
-        ("4\u200b", "4"),
-        ("4\0", "4"),
-        ("\u202e4", "4"),
-        ("4 \ud83d", None),
-        ("١", None),
-        ("4/5", "4"),
-        ("4.5", None),
-        ("-1", None),
-        ("1e1", None),
-        ("4 or 5", None),
-        ("not a 4", None),
-        ("Rating: [[5]]", "5"),
-        ("5" + " " * 99_000 + "x", None),
-        ("Score: 4\n" + "so it is. " * 1_000, None),
-    ],
-)
-def test_what_replies_try(text: str, expected: str | None) -> None:
-    """Reasoning is never the answer; forms that look the same are the same; an answer stands near the end."""
-    assert label(text, FIVE, "score") == expected
-
-
 def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
     """The 4,000 signs begin in the middle of "14": what is left of it is no label."""
     rest = ". " + "x" * (READ - 3)
@@ -297,7 +215,6 @@ def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
     [
         ("I'm sorry, but I can't help with that.", True),
         ("I cannot evaluate this response.", True),
-        ("As an AI language model, I do not rate texts.", True),
         ("I’m unable to score this.", True),
         ("3", False),
         ("The reply is polite and complete.", False),
@@ -315,8 +232,6 @@ NAMES = ("Clarity", "Tone", "Factual accuracy")
 @pytest.mark.parametrize(
     "text",
     [
-        "[Clarity] 4\n[Tone] 2\n[Factual accuracy] 5",
-        "[Tone] 2\n[Factual Accuracy] 5\n[clarity] 4",
         "1. Clarity: 4\n2. Tone: 2\n3. Factual-accuracy: 5",
         "**Clarity**: 4/5\n**Tone**: 2/5\n**Factual accuracy**: 5/5",
         "- Clarity - 4\n- Tone = 2\n- Factual accuracy: 5.",
@@ -338,16 +253,13 @@ def test_criteria_are_parsed_by_name(text: str) -> None:
 def test_criteria_with_two_scores_or_none_have_none() -> None:
     text = "[Clarity] 4\n[Clarity] 5\n[Tone] 7\n[Humour] 3\nAll in all a good text.\nLength: 2"
     assert parse_criteria(text, (*NAMES, "Length"), (1, 2, 3, 4, 5)) == {"Length": 2}
+    assert parse_criteria("", NAMES, (1, 2)) == parse_criteria("[Criterion] N", NAMES, (1, 2)) == {}
 
 
 @pytest.mark.parametrize("score", ["3-4", "3 or 4", "3.5", "4/10", "0", "-2"])
 def test_a_range_or_another_scale_is_no_criterion_score(score: str) -> None:
     parsed = parse_criteria(f"[Tone] {score}\n[Clarity] 2", ("Tone", "Clarity"), (1, 2, 3, 4, 5))
     assert parsed == {"Clarity": 2}
-
-
-def test_an_empty_reply_scores_no_criterion() -> None:
-    assert parse_criteria("", NAMES, (1, 2)) == parse_criteria("[Criterion] N", NAMES, (1, 2)) == {}
 
 
 def test_a_repeated_criteria_prompt_is_cut_off() -> None:
