@@ -81,7 +81,6 @@ def test_odd_names_by_their_contents(
 @pytest.mark.parametrize(
     ("header", "role", "column"),
     [
-        ("consigna,respuesta", "instruction", "consigna"),
         ("Frage,Antwort", "response", "Antwort"),
         ("énoncé,réponse", "response", "réponse"),
         ("respuesta,Puntuación del profesor", "human", ["Puntuación del profesor"]),

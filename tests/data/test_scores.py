@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -13,7 +12,7 @@ import pandas as pd
 import pytest
 
 from rubriclab.data.rubrics import rubric_of
-from rubriclab.data.scores import rank_within, read_judgments, recognised
+from rubriclab.data.scores import read_judgments, recognised
 from rubriclab.data.tables import Table, delimited, table_of_frame
 from rubriclab.model.judgment import Condition, JudgmentTable
 from rubriclab.model.orders import balanced, williams
@@ -156,10 +155,8 @@ def test_orders_that_all_differ_take_no_table_of_all_by_all() -> None:
 
 def test_designs_are_recognised_by_their_orders() -> None:
     line = (1, 2, 3, 4)
-    assert recognised([line], line) == "fixed"
-    assert recognised([line[::-1]], line) == "descending"
-    assert recognised(balanced(line), line) == "balanced"
-    assert recognised(williams(line), line) == "williams"
+    orders = {"fixed": [line], "descending": [line[::-1]], "balanced": balanced(line), "williams": williams(line)}
+    assert {name: recognised(shown, line) for name, shown in orders.items()} == {name: name for name in orders}
     assert recognised(balanced(line)[1:], line) == "custom"
     assert recognised([("B", "A"), ("A", "B")], ("A", "B")) == "balanced"
 
@@ -167,23 +164,11 @@ def test_designs_are_recognised_by_their_orders() -> None:
 def test_orders_drawn_for_each_item_are_told_from_a_design() -> None:
     """40 items in 3 random orders of 120 each: nearly all orders differ. The same 10 orders for all are a design."""
     rng = np.random.default_rng(1)
-    drawn = "".join(
-        f"j,d,i{item},{' '.join(map(str, rng.permutation(5) + 1))},{rng.integers(1, 6)}\n"
-        for item in range(40)
-        for _ in range(3)
-    )
-    assert read(SCORES + drawn).conditions[0].drawn
-    shared = "".join(
-        f"j,d,i{item},{' '.join(map(str, order))},{rng.integers(1, 6)}\n"
-        for item in range(40)
-        for order in balanced((1, 2, 3, 4, 5))
-    )
-    design = read(SCORES + shared).conditions[0]
-    assert (design.drawn, design.strategy) == (False, "balanced")
-
-
-def test_rank_within_groups() -> None:
-    assert rank_within(np.array([3, 1, 3, 3, 1])).tolist() == [0, 0, 1, 2, 1]
+    drawn = [[rng.permutation(5) + 1 for _ in range(3)] for _ in range(40)]
+    for orders, wanted in ((drawn, (True, "custom")), ([balanced((1, 2, 3, 4, 5))] * 40, (False, "balanced"))):
+        lines = [f"j,d,i{k},{' '.join(map(str, order))},3\n" for k, asked in enumerate(orders) for order in asked]
+        (made,) = read(SCORES + "".join(lines)).conditions
+        assert (made.drawn, made.strategy) == wanted
 
 
 @pytest.mark.parametrize("case", ["import_scores", "import_scores_plain", "import_criteria"])
@@ -195,17 +180,13 @@ def test_recorded_imports_give_the_same_judgments(case: str) -> None:
     made, wanted = read_judgments(delimited(source, "source.csv")), read_bundle(path)
 
     def in_words(judged: JudgmentTable) -> pd.DataFrame:
-        rows = judged.rows
-        columns = {
-            name: judged.items[name].to_numpy()[rows["item"]]
-            for name in ("item_id", "criterion", "prompt", "candidate")
-        }
-        columns |= {"shown": [str(judged.orderings[code].shown) for code in rows["ordering"]]}
-        frame = pd.DataFrame(columns | {name: rows[name] for name in ("condition", "score", "position", "status")})
+        rows = judged.rows[["condition", "score", "position", "status", "ordering"]].reset_index(drop=True)
+        items = judged.items[["item_id", "criterion", "prompt", "candidate"]].iloc[judged.rows["item"]]
+        frame = pd.concat([items.reset_index(drop=True), rows], axis=1)
+        frame["ordering"] = [str(judged.orderings[code].shown) for code in frame["ordering"]]
         return frame.sort_values([*frame.columns], na_position="first").reset_index(drop=True)
 
     pd.testing.assert_frame_equal(in_words(made), in_words(wanted), check_dtype=False)
     assert made.planned == wanted.planned
     assert made.items["ratings"].tolist() == wanted.items["ratings"].tolist()
     assert [condition.scores for condition in made.conditions] == [condition.scores for condition in wanted.conditions]
-    assert io.BytesIO(source).read(5) == b"judge"
