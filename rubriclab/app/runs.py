@@ -171,7 +171,7 @@ def _row(info: RunInfo, *, own: bool = True) -> None:
         why = reason and f"  \n:small[:orange[{reason}]]"
         middle.markdown(f"**{state.headline(info)}**  \n:small[:gray[{facts}]]{why}")
         with right, st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-            if info.state in STOPPED and info.planned > 0:
+            if info.state in STOPPED and info.state != "failed" and info.planned > 0:
                 with faults():
                     if st.button("Resume", icon=":material/play_arrow:", key=f"resume-{info.id}"):
                         state.manager().resume(info.id)
@@ -187,7 +187,12 @@ def _menu(info: RunInfo) -> None:
     with menu:
         if not menu.open:
             return
-        if info.done and info.state != "finished" and st.button("Open results so far", key=f"menu-open-{info.id}"):
+        if info.state == "failed":
+            if st.button("Ask again what failed", icon=":material/replay:", key=f"menu-again-{info.id}"):
+                with faults():
+                    state.manager().resume(info.id, retry_failed=True)
+                    st.rerun()
+        elif info.done and info.state != "finished" and st.button("Open results so far", key=f"menu-open-{info.id}"):
             go("results", run=info.id)
         typed = st.text_input("Name", value=info.name[:200], max_chars=200, key=f"menu-name-{info.id}")
         if st.button(
