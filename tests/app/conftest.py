@@ -10,8 +10,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
+from rubriclab.model.judgment import JudgmentTable
 
 ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = "<img src=x onerror=alert(1)> **b** $x^2$ [c](javascript:alert(1)) :red[r] \u202e"
 
 
 @pytest.fixture
@@ -41,3 +43,10 @@ def healthy(app: AppTest) -> AppTest:
     assert not app.exception
     assert [error.value for error in app.error] == []
     return app
+
+
+def kept(table: JudgmentTable) -> str:
+    """A run of the visitor's store, with its replies."""
+    calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(drop=True)
+    calls = calls.assign(key=calls["call"].astype(str), attempt=1, text=f"My score: {HOSTILE}")
+    return state.store().add_table(table, calls)

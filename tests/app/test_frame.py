@@ -38,12 +38,9 @@ def test_nothing_of_a_hostile_text_is_markup(text: str) -> None:
     assert not re.search(r"www\.|://\w", shown.replace("\\", ""))
 
 
-def test_safe_keeps_the_words_and_bounds_them() -> None:
+def test_names_are_bounded_and_durations_said_in_the_unit_one_would_say() -> None:
     assert safe("Tone & style 3") == "Tone \\& style 3"
     assert len(safe("x" * 10_000, 60)) == 60
-
-
-def test_durations_are_said_in_the_unit_one_would_say() -> None:
     assert [duration(s) for s in (0.2, 40, 240, 9_000)] == ["1 s", "40 s", "4 min", "2.5 h"]
 
 
@@ -136,7 +133,4 @@ def test_an_early_estimate_has_a_number_and_no_verdict() -> None:
     assert not re.search(r"\b(Yes|No|Undecided)\b", sentence)
     assert bars is not None
     assert not any(point.decided or point.has_interval for point in bars.points)
-
-
-def test_there_is_no_early_estimate_before_the_first_score() -> None:
     assert early((0, 0, 0)) == early(()) == ("", None)

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import pandas as pd
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
-from rubriclab.model.judgment import JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering
-from tests.app.conftest import healthy
+from tests.app.conftest import healthy, kept
+from tests.sinks import made
 
 Lab = Callable[..., AppTest]
 PAGES = ["home", "setup", "runs", "results", "export"]
-SCORES = (1, 2, 3)
-ORDERS = tuple(Ordering(order, tuple(map(str, order))) for order in ((1, 2, 3), (2, 3, 1), (3, 1, 2)))
-
-
-def made_elsewhere(name: str, judge: str = "j", items: int = 12, status: int = 0) -> JudgmentTable:
-    """Each item once in three orders, always with the score listed first: it stands at position 1 in all calls."""
-    rows = [
-        {"condition": 0, "item": item, "ordering": k, "slot": 0, "repeat": 0, "call": 3 * item + k, "status": status,
-         "score": float("nan") if status else float(order.shown[0]), "position": 0 if status else 1}
-        for item in range(items)
-        for k, order in enumerate(ORDERS)
-    ]  # fmt: skip
-    frame = pd.DataFrame([row | {"expected": float("nan"), "mass": float("nan")} for row in rows])
-    frame = frame[list(JUDGMENT_COLUMNS)] if rows else pd.DataFrame(columns=list(JUDGMENT_COLUMNS))
-    people = [{"item_id": f"{name}{item}", "dataset": "d", "criterion": None, "block": None, "prompt": None,
-               "candidate": None, "task": None, "ratings": {}, "unit_text": str(item)} for item in range(items)]  # fmt: skip
-    condition = Condition(judge, "d", "custom", scores=(1.0, 2.0, 3.0), positions=3)
-    return JudgmentTable("", name, (condition,), pd.DataFrame(people), ORDERS, frame, (len(rows),))
+FIRST = {"judge-7b": made.always_first}
 
 
 def words(app: AppTest) -> str:
@@ -69,53 +50,62 @@ def test_a_strange_run_in_the_address_shows_the_run_that_would_stand_there_anywa
 
 
 def test_the_run_in_the_address_is_shown_by_id_by_its_beginning_and_by_name(lab: Lab) -> None:
-    first = state.store().add_table(made_elsewhere("first"))
-    second = state.store().add_table(made_elsewhere("second"))
+    first = state.store().add_table(made.options_table(FIRST, items=9, name="first"))
+    second = state.store().add_table(made.options_table(FIRST, items=10, name="second"))
     for run_id, text in ((first, first), (first, first[:8]), (first, "first"), (second, "second")):
         assert lab("results", run=text).selectbox(key="results-run").value == run_id
     assert lab("results").selectbox(key="results-run").value == second  # the latest
 
 
-HOSTILE = ["n" * 10_000, "<img src=x onerror=alert(1)>", "[a](javascript:alert(1))", "$x^2$ :red[r]", "\u202eabc"]
+HOSTILE = [
+    "n" * 10_000, "<img src=x onerror=alert(1)>", "[a](javascript:alert(1)) ![](http://evil.example)",
+    "$x^2$ :red[r] **b**", "\u202eabc",
+]  # fmt: skip
 
 
-def test_hostile_names_are_texts(lab: Lab) -> None:
+@pytest.mark.parametrize("reorder", ["options", "criteria"])
+def test_hostile_names_are_texts(lab: Lab, reorder: str) -> None:
     app = lab()
     for name in HOSTILE:
-        run_id = state.store().add_table(made_elsewhere(name, judge=name[:5_000]))
+        if reorder == "options":
+            table = made.options_table({name[:5_000]: made.always_first}, items=9, name=name)
+        else:
+            table = made.criteria_table(lambda *at: 4 - (at[2] > 0), items=9, names=(name, "B", "C"))
+        table.items["item_id"] = [f"{k} {name[:900]}" for k in range(len(table.items))]
+        app.query_params["run"] = state.store().add_table(table)
+        app.query_params["tab"] = "Judgments"
         for page in ("home", "runs", "results", "export"):
-            app.query_params["run"] = run_id
             said = words(healthy(go(app, page)))
-            assert not re.search(r"(?<!\\)(<img|\]\(javascript|:red\[|\$x)", said)
+            assert not re.search(r"(?<!\\)(<img|\]\(|:red\[|\$x|\*\*b)", said)
             assert "\u202e" not in said
             assert "n" * 400 not in said
 
 
 def test_a_run_of_which_nothing_was_read_stands(lab: Lab) -> None:
-    state.store().add_table(made_elsewhere("all unparsed", status=1))
+    run_id = kept(made.options_table({"j": lambda *_: None}, items=4, state="failed"))
     app = lab()
     for page in PAGES:
         healthy(go(app, page))
+    go(app, "runs").button(key=f"open-{run_id}").click().run()
+    assert healthy(app).title[0].value == "No score of j could be read"
 
 
 def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(lab: Lab) -> None:
+    def rows(app: AppTest) -> int:
+        return sum(str(button.key).startswith("open-") for button in healthy(app).button) - len(state.examples().runs())
+
     for number in range(22):
-        state.store().add_table(made_elsewhere(f"run {number:02d}", judge=f"judge {number}", items=1))
-    app = healthy(lab("runs"))
-    rows = [button for button in app.button if str(button.key).startswith("open-")]
-    assert len(rows) == 20 + len(state.examples().runs())  # twenty a page, and the recorded ones below
-    app.text_input(key="runs-search").set_value("JUDGE 3").run()
-    healthy(app)
-    rows = [button for button in app.button if str(button.key).startswith("open-")]
-    assert len(rows) == 1 + len(state.examples().runs())
+        state.store().add_table(
+            made.options_table({f"judge {number}": made.always_first}, items=1, name=f"run {number}")
+        )
+    app = lab("runs")
+    assert rows(app) == 20
+    assert rows(app.text_input(key="runs-search").set_value("JUDGE 3").run()) == 1
 
 
 def test_forty_judges_stand(lab: Lab) -> None:
-    table = made_elsewhere("forty", items=2)
-    conditions = tuple(replace(table.conditions[0], judge=f"judge {number}") for number in range(40))
-    rows = pd.concat([table.rows.assign(condition=k, call=table.rows["call"] + 6 * k) for k in range(40)])
-    many = replace(table, conditions=conditions, rows=rows.reset_index(drop=True), planned=(6,) * 40)
-    state.store().add_table(many)
+    table = made.options_table({f"judge {number}": made.always_first for number in range(40)}, items=2, repeats=1)
+    state.store().add_table(table)
     app = lab()
     for page in PAGES:
         healthy(go(app, page))
@@ -148,6 +138,7 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     run = state.store().runs()[0]
     assert (run.state, run.done, run.name) == ("finished", 1_200, "Sample, score order")
     assert "Position 1 chosen in" in plain(app)
+    assert "1,200 of 1,200 calls" in plain(app)
     app.button(key=f"open-{run.id}").click().run()
     healthy(app)
     assert "favours the option listed first" in app.title[0].value
@@ -207,12 +198,3 @@ def test_controls_keep_their_state_across_pages_and_steps(lab: Lab) -> None:
     assert app.number_input(key="orders-random-calls").value == 7
     app.button(key="step-3-change").click().run()
     assert app.number_input(key="judge-planted-first").value == 1.5
-
-
-def test_progress_tells_how_a_run_ended(lab: Lab) -> None:
-    app = use_sample(lab("setup"))
-    app.button(key="launch-go").click().run()
-    until = time.monotonic() + 60
-    while state.active() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert "1,200 of 1,200 calls" in plain(go(app, "runs"))

@@ -36,6 +36,11 @@ ANSWERS = "Lo que escribió;Lo que se pidió;Nota\n" + "".join(
 )
 
 
+def confirmed(app: AppTest) -> AppTest:
+    """The visit after the columns of ANSWERS were confirmed."""
+    return uploaded(app, ANSWERS).button(key="data-confirm").click().run()
+
+
 def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(lab: Lab) -> None:
     app = uploaded(lab("setup"), ANSWERS)
     said = plain(healthy(app))
@@ -53,8 +58,7 @@ def test_strange_columns_are_guessed_from_contents_and_confirmed_by_one_click(la
 
 
 def test_another_column_has_to_be_confirmed_again(lab: Lab) -> None:
-    app = uploaded(lab("setup"), ANSWERS)
-    app.button(key="data-confirm").click().run()
+    app = confirmed(lab("setup"))
     app.button(key="step-1-change").click().run()
     human = next(box for box in app.selectbox if str(box.key).startswith("data-human-"))
     human.set_value(-1).run()
@@ -81,8 +85,7 @@ def test_judgments_made_elsewhere_lead_straight_to_results(lab: Lab) -> None:
 
 
 def test_a_rubric_is_written_with_two_criteria_whose_order_changes(lab: Lab) -> None:
-    app = uploaded(lab("setup"), ANSWERS)
-    app.button(key="data-confirm").click().run()
+    app = confirmed(lab("setup"))
     app.button(key="step-2-change").click().run()
     app.button_group(key="rubric-kind").set_value("own").run()
     assert app.text_input(key="rubric-name").value == "Helpfulness"
@@ -108,10 +111,8 @@ def test_criteria_cannot_change_order_where_there_is_one(lab: Lab) -> None:
 
 
 def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> None:
-    app = uploaded(lab("setup"), ANSWERS)
-    app.button(key="data-confirm").click().run()
-    app.button(key="step-2-change").click().run()
-    app.button_group(key="rubric-kind").set_value("own").run()
+    app = confirmed(lab("setup"))
+    app.button(key="step-2-change").click().run().button_group(key="rubric-kind").set_value("own").run()
     app.session_state["rubric-options-0 base"] = pd.DataFrame({"Score": [1, 1], "Description": ["a", "b"]})
     app.run()
     assert app.button(key="launch-go").disabled
@@ -121,14 +122,16 @@ def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> 
 
 def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup_judge, "models_of", lambda *_, **__: ["big-model"])
-    app = uploaded(lab("setup"), ANSWERS)
-    app.button(key="data-confirm").click().run()
+    app = confirmed(lab("setup"))
     app.button(key="step-3-change").click().run()
     next(button for button in app.button if button.label == "Add another judge").click().run()
     app.button_group(key="judge-where").set_value("api").run()
     assert healthy(app).selectbox(key="judge-model").value == "big-model"
     assert [judge.name for judge in app.session_state["setup draft"].judges] == ["smollm2-135m", "big-model"]
-    for variable, why in (("SURELY_NOT_SET_API_KEY", "is not set where rubriclab runs"), ("HOME", "RUBRICLAB_KEYS=HOME")):
+    for variable, why in (
+        ("SURELY_NOT_SET_API_KEY", "is not set where rubriclab runs"),
+        ("HOME", "RUBRICLAB_KEYS=HOME"),
+    ):
         app.text_input(key="judge-key").set_value(variable).run()
         assert why in plain(app)
         assert app.button(key="launch-go").disabled
