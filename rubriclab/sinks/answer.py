@@ -311,14 +311,16 @@ def _about_mean(facts: Facts, verdict: Verdict, shown: Shown) -> str:
     up = (facts.turn if facts.by_turn else facts.line) > 0
     if facts.by_turn and facts.reorder == "options":
         way = f"{shown.value}{NBSP}points {'higher' if up else 'lower'}"
-        return f"Lists that run upwards, from wherever they begin, score {way} than those that run downwards ({shown.inside})."
+        lists = "Lists that run upwards, from wherever they begin,"
+        return f"{lists} score {way} than those that run downwards ({shown.inside})."
     return f"{listing} {'raises' if up else 'lowers'} the mean by {shown.value}{NBSP}points ({shown.inside})."
 
 
 def _about_single(facts: Facts, verdict: Verdict, shown: Shown) -> str:
     if verdict.word == EQUIVALENT:
         if verdict.above_zero:
-            return f"Some scores change with the order, at most {shown.upper} in 100: smaller than matters ({shown.smallest})."
+            most = f"at most {shown.upper} in 100"
+            return f"Some scores change with the order, {most}: smaller than matters ({shown.smallest})."
         noise = "beyond noise" if facts.repeated else "noise included"
         seen = "" if verdict.value < verdict.low else f"{shown.value}, "
         return f"Fewer than {shown.smallest} in 100 scores change with the order, {noise} ({seen}{shown.inside})."

@@ -1,4 +1,4 @@
-"""What a picture shows, drawn by nobody yet: points, cells and lines with their words. Charts and the report draw these."""
+"""What a picture shows, drawn by nobody yet: points, cells and lines with their words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a condition in, pictures with their labels, hovers and alt texts out. Nothing is computed but what a mark needs."""
+"""Rows of a condition in, pictures with labels, hovers and alt texts out. Nothing is computed but what a mark needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in, words out: the one writer of a number, its unit and its interval, for pages, reports, charts and terminals."""
+"""Rows in, words out: the one writer of a number, its unit and its interval."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,43 +34,34 @@ def mostly_first(item: int, shown: tuple[Any, ...], repeat: int) -> int:
 
 
 def options_table(
-    rules: dict[str, Rule], *, items: int = 12, n: int = 3, repeats: int = 2, name: str = "Made run", **more: Any
+    rules: dict[str, Rule], *, items: int = 12, repeats: int = 2, name: str = "Made run", **more: Any
 ) -> JudgmentTable:
-    """Judges by name with their rules, each in every balanced order ``repeats`` times."""
-    scores = tuple(range(1, n + 1))
+    """Judges by name with their rules: three scores, each balanced order ``repeats`` times.
+
+    ``more``: ``state``, ``simulated``, ``prompts`` (how many instructions the items share).
+    """
+    scores = (1, 2, 3)
     orders = balanced(scores)
-    conditions = tuple(
-        Condition(
-            judge,
-            "answers",
-            "balanced",
-            scores=tuple(map(float, scores)),
-            positions=n,
-            simulated=more.get("simulated", False),
-        )
-        for judge in rules
+    made = Condition(
+        "", "answers", "balanced", scores=(1.0, 2.0, 3.0), positions=3, simulated=more.get("simulated", False)
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for code, rule in enumerate(rules.values()):
-        for item in range(items):
-            for ordering, shown in enumerate(orders):
-                for repeat in range(repeats):
-                    score = rule(item, shown, repeat)
-                    position = 0 if score is None else shown.index(score) + 1
-                    status = Status.UNPARSED if score is None else Status.OK
-                    value = np.nan if score is None else float(score)
-                    rows.append(
-                        (code, item, ordering, 0, repeat, len(rows), int(status), value, position, np.nan, np.nan)
-                    )
-    frame = pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS))
+        for item, (ordering, shown), repeat in product(range(items), enumerate(orders), range(repeats)):
+            score = rule(item, shown, repeat)
+            outcome = {"status": int(Status.UNPARSED), "score": np.nan, "position": 0}
+            if score is not None:
+                outcome = {"status": int(Status.OK), "score": float(score), "position": shown.index(score) + 1}
+            asked = {"condition": code, "item": item, "ordering": ordering, "repeat": repeat, "call": len(rows)}
+            rows.append(asked | outcome | {"slot": 0})
     return JudgmentTable(
         run="0123456789ab",
         name=name,
-        conditions=conditions,
+        conditions=tuple(replace(made, judge=judge) for judge in rules),
         items=items_frame([f"answer-{k}" for k in range(items)], more.get("prompts")),
         orderings=tuple(Ordering(shown, tuple(map(str, shown))) for shown in orders),
-        rows=frame,
-        planned=(len(frame) // len(rules),) * len(rules),
+        rows=judgments_of(rows),
+        planned=(len(rows) // len(rules),) * len(rules),
         state=more.get("state", "finished"),
     )
 
@@ -78,52 +70,33 @@ def criteria_table(
     rule: Callable[[int, int, int], int], *, items: int = 12, names: Sequence[str] = ("Tone", "Length", "Facts")
 ) -> JudgmentTable:
     """One judge; ``rule``: (text, criterion, position from 0) -> score of 1 to 5. Every balanced order twice."""
-    orders = balanced(tuple(names))
-    condition = Condition(
-        "judge-7b",
-        "answers",
-        "balanced",
-        "criteria",
-        scores=(1.0, 2.0, 3.0, 4.0, 5.0),
-        targets=tuple(names),
-        positions=len(names),
-    )
-    rows: list[tuple[Any, ...]] = []
-    call = 0
-    for text in range(items):
-        for ordering, shown in enumerate(orders):
-            for repeat in range(2):
-                for slot, name in enumerate(names):
-                    position = shown.index(name)
-                    score = float(rule(text, slot, position))
-                    rows.append(
-                        (
-                            0,
-                            text * len(names) + slot,
-                            ordering,
-                            slot,
-                            repeat,
-                            call,
-                            0,
-                            score,
-                            position + 1,
-                            np.nan,
-                            np.nan,
-                        )
-                    )
-                call += 1
+    orders, n = balanced(tuple(names)), len(names)
+    scores = (1.0, 2.0, 3.0, 4.0, 5.0)
+    rows = [
+        {
+            "condition": 0, "item": text * n + slot, "ordering": ordering, "slot": slot, "repeat": repeat, "call": call,
+            "status": 0, "score": float(rule(text, slot, shown.index(name))), "position": shown.index(name) + 1,
+        }
+        for call, (text, (ordering, shown), repeat) in enumerate(product(range(items), enumerate(orders), range(2)))
+        for slot, name in enumerate(names)
+    ]  # fmt: skip
     frame = items_frame([f"text-{k}/{name}" for k in range(items) for name in names], None)
-    frame["criterion"] = [name for _ in range(items) for name in names]
+    frame["criterion"] = list(names) * items
     frame["block"] = [f"text-{k}" for k in range(items) for _ in names]
     return JudgmentTable(
         run="ba9876543210",
         name="Made criteria",
-        conditions=(condition,),
+        conditions=(Condition("judge-7b", "answers", "balanced", "criteria", scores, tuple(names), n),),
         items=frame,
         orderings=tuple(Ordering(shown, shown) for shown in orders),
-        rows=pd.DataFrame(rows, columns=list(JUDGMENT_COLUMNS)),
-        planned=(call,),
+        rows=judgments_of(rows),
+        planned=(len(rows) // n,),
     )
+
+
+def judgments_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as the store's columns; no judge here gives probabilities."""
+    return pd.DataFrame(rows).reindex(columns=list(JUDGMENT_COLUMNS))
 
 
 def items_frame(ids: Sequence[str], prompts: int | None) -> pd.DataFrame:
@@ -139,8 +112,3 @@ def items_frame(ids: Sequence[str], prompts: int | None) -> pd.DataFrame:
 
 def findings(table: JudgmentTable) -> Findings:
     return Findings(Judgments(table))
-
-
-def renamed(table: JudgmentTable, run: str) -> JudgmentTable:
-    """The table as a run with this id."""
-    return replace(table, run=run)

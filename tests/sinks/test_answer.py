@@ -30,32 +30,22 @@ def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> 
 def facts(
     positions: str = "effect", mean: str = "effect", single: str = "effect", gate: float = 0.001, **more: Any
 ) -> Facts:
+    """Facts of 60 answers with these verdicts; ``more``: other fields, or single questions by their names."""
     reorder = more.get("reorder", "options")
-    words = {"positions": positions, "mean": mean, "single": single}
-    leans = (0.15, -0.05, -0.04, -0.03, -0.03) if positions == "effect" else (0.01, -0.01, 0.0, 0.0, 0.0)
-    shown = leans if reorder == "criteria" else tuple(0.2 + lean for lean in leans)
-    base = Facts(
-        judge="judge-7b",
-        condition=0,
-        scores=(1, 2, 3, 4, 5),
-        calls=1_200,
-        asked=1_200,
-        planned=1_200,
-        items=60,
-        units=60,
-        gate=gate,
-        questions={name: verdict(word, name, reorder) for name, word in words.items()},
-        shares=shown,
-        expected=(0.0 if reorder == "criteria" else 0.2,) * 5,
-        leans=leans,
-        decided=(positions == "effect", False, False, False, False),
-        line=-0.45,
-        turn=0.1,
-        flips=0.44,
-        noise=0.25,
-        repeated=True,
-        typical=0.31,
+    questions = {
+        name: more.pop(f"{name}_row", None) or verdict(word, name, reorder)
+        for name, word in zip(QUESTIONS, (positions, mean, single), strict=True)
+    }
+    leans = more.get("leans") or (
+        (0.15, -0.05, -0.04, -0.03, -0.03) if positions == "effect" else (0.01, -0.01, 0, 0, 0)
     )
+    even = 0.0 if reorder == "criteria" else 0.2
+    base = Facts(
+        judge="judge-7b", condition=0, scores=(1, 2, 3, 4, 5), calls=1_200, asked=1_200, planned=1_200, items=60,
+        units=60, gate=gate, questions=questions, shares=tuple(even + lean for lean in leans), expected=(even,) * len(leans),
+        leans=leans, decided=(positions == "effect", False, False, False, False), line=-0.45, turn=0.1, flips=0.44,
+        noise=0.25, repeated=True, typical=0.31,
+    )  # fmt: skip
     return replace(base, **more)
 
 
@@ -102,22 +92,30 @@ def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
         assert found == (low, high)
 
 
+def row(word: str, question: str, **more: Any) -> dict[str, Any]:
+    return {f"{question}_row": verdict(word, question, **more)}
+
+
+SMALL = row("equivalent", "positions", above_zero=True, value=0.03, low=0.01, high=0.042)
+SMALL |= {"leans": (0.03, -0.01, -0.01, -0.005, -0.005), "decided": (True, *(False,) * 4)}
+LAST = {"leans": (-0.05, -0.05, -0.02, -0.03, 0.15), "decided": (False,) * 4 + (True,)}
+THIRD = {"leans": (0.05, 0.05, -0.2, 0.05, 0.05), "decided": (False, False, True, False, False)}
+OPEN = ("undecided", "undecided", "undecided", 0.4)
+
+
 @pytest.mark.parametrize(
     ("words", "more", "advice"),
     [
         (("effect", "effect", "effect"), {}, "average several orders; do not use single scores."),
         (("effect", "equivalent", "equivalent"), {}, "the bias is too small to matter in scores; check again when"),
         # What a position adds to criteria is a change of scores.
-        (
-            ("effect", "equivalent", "equivalent"),
-            {"reorder": "criteria"},
-            "average several orders, or compare only within",
-        ),
+        (("effect", "equivalent", "equivalent"), {"reorder": "criteria"}, "average several orders, or compare only"),
         (("effect", "undecided", "undecided"), {}, "average several orders, or compare only within one order."),
         (("equivalent", "effect", "undecided"), {}, "average several orders, or compare only within one order."),
         (("equivalent", "equivalent", "equivalent"), {}, "one order is enough."),
         # 60 answers, 2.5 times as many: 150.
         (("undecided", "undecided", "equivalent"), {"gate": 0.4}, "not decided; about 150 answers in a new run would"),
+        (OPEN, row("undecided", "single", why="any_prompt"), "average several orders or wordings."),
         # Single scores: the number holds noise, so its lower end says nothing.
         (("effect", "equivalent", "effect"), {"repeated": False}, "average several orders, or compare only within"),
         # All contrasts and single scores small, but two orders lie 1.08 points apart.
@@ -151,92 +149,68 @@ def test_the_judge_of_the_pictures() -> None:
     )
 
 
-def test_position_and_direction_are_named_by_their_sign() -> None:
-    last = compose(facts(leans=(-0.05, -0.05, -0.02, -0.03, 0.15), decided=(False,) * 4 + (True,)))
-    assert last.headline == "judge-7b favours the option listed last"
-    avoided = compose(facts(leans=(0.05, 0.05, -0.2, 0.05, 0.05), decided=(False, False, True, False, False)))
-    assert avoided.headline == "judge-7b avoids the option at position 3"
-    assert "below even" in avoided.questions[0].sentence
-    turning = compose(facts(turn=0.6, line=0.1))
-    assert turning.questions[1].sentence.startswith("Lists that run upwards, from wherever they begin, score ")
-    assert "higher than those that run downwards" in turning.questions[1].sentence
-    raised = compose(facts(line=0.6))
-    assert "raises the mean" in raised.questions[1].sentence
+@pytest.mark.parametrize(
+    ("words", "more", "headline"),
+    [
+        ((), LAST, "judge-7b favours the option listed last"),
+        ((), THIRD, "judge-7b avoids the option at position 3"),
+        ((), {"decided": (False,) * 5}, "Some positions are favoured (at most 20{_}percentage points); which is"),
+        (("equivalent",), SMALL, "judge-7b leans to position 1, less than matters (at most 4{_}percentage points)"),
+        (("undecided", "undecided", "effect"), {}, "judge-7b: the order matters; how is not settled"),
+        (OPEN, {}, "Undecided: no position is clearly favoured"),
+        (OPEN, {"reorder": "criteria"}, "Undecided: no position clearly raises or lowers scores"),
+    ],
+)  # fmt: skip
+def test_a_headline_names_only_what_is_decided(words: Any, more: dict[str, Any], headline: str) -> None:
+    said = compose(facts(*words, **more))
+    assert said.headline.startswith(headline.replace("{_}", NBSP))
+    assert ("Position" in said.questions[0].sentence) == (more in (LAST, THIRD))
 
 
-def test_no_position_is_named_that_no_band_decides() -> None:
-    said = compose(facts(decided=(False,) * 5))
-    assert said.headline == f"Some positions are favoured (at most 20{NBSP}percentage points); which is not settled"
-    assert "Position" not in said.questions[0].sentence
-
-
-def test_a_lean_that_is_too_small_is_said_as_that() -> None:
-    small = verdict("equivalent", "positions", above_zero=True, value=0.03, low=0.01, high=0.042)
-    leans = (0.03, -0.01, -0.01, -0.005, -0.005)
-    said = compose(
-        facts(
-            "equivalent", questions=facts().questions | {"positions": small}, leans=leans, decided=(True, *(False,) * 4)
-        )
-    )
-    assert said.headline == f"judge-7b leans to position 1, less than matters (at most 4{NBSP}percentage points)"
-    assert (
-        said.questions[0].sentence
-        == f"A lean is there, at most 4{NBSP}percentage points: smaller than matters (5{NBSP}percentage points)."
-    )
-
-
-def test_the_gate_alone_says_that_how_is_not_settled() -> None:
-    said = compose(facts("undecided", "undecided", "effect"))
-    assert said.headline == "judge-7b: the order matters; how is not settled"
-    assert (
-        compose(facts("undecided", "undecided", "undecided", 0.4)).headline
-        == "Undecided: no position is clearly favoured"
-    )
-
-
-def test_ends_stay_on_their_side_of_what_decides() -> None:
-    near = verdict("equivalent", "positions", value=0.02, low=0.0, high=0.0496)
-    said = compose(facts("equivalent", questions=facts().questions | {"positions": near}))
-    assert f"(largest: 2, 95{NBSP}% CI 0 to 4.96)" in said.questions[0].sentence
-    barely = verdict("effect", "positions", value=0.06, low=0.004, high=0.11)
-    said = compose(facts(questions=facts().questions | {"positions": barely}))
-    assert f"(95{NBSP}% CI 0.4 to 11)" in said.questions[0].sentence
-    touching = verdict("effect", "positions", value=0.06, low=0.0, high=0.071)
-    said = compose(facts(questions=facts().questions | {"positions": touching}))
-    assert "(above 0, at most 7)" in said.questions[0].sentence
-
-
-def test_noise_that_is_not_known_is_said() -> None:
-    said = compose(facts(repeated=False))
-    assert (
-        said.questions[2].sentence == "Scores change with the prompt's order: 15 in 100, noise included (at most 20)."
-    )
-    assert "beyond noise" not in said.questions[2].sentence
-    open_question = compose(facts("undecided", "undecided", "undecided", 0.4, repeated=False))
-    assert open_question.questions[2].sentence == f"Up to 9{NBSP}in 100 are possible, noise included; 5 would matter."
-
-
-def test_changes_that_no_order_explains_point_to_wordings() -> None:
-    single = verdict("undecided", "single", low=0.0, why="any_prompt")
-    said = compose(
-        facts(
-            "undecided",
-            "undecided",
-            "undecided",
-            0.4,
-            questions=facts("undecided", "undecided").questions | {"single": single},
-        )
-    )
-    assert said.questions[2].sentence.startswith(
-        "In another order 44 in 100 scores change; asked again in the same order 25 do."
-    )
-    assert said.advice == "average several orders or wordings."
+@pytest.mark.parametrize(
+    ("words", "more", "question", "sentence"),
+    [
+        ((), {"turn": 0.6, "line": 0.1}, 1, "Lists that run upwards, from wherever they begin, score 0.45{_}points"),
+        ((), {"line": 0.6}, 1, "Listing 1 to 5 instead of 5 to 1 raises the mean by"),
+        (("equivalent",), SMALL, 0, "A lean is there, at most 4{_}percentage points: smaller than matters ("),
+        # Ends stay on their side of what decides: of the smallest effect, of 0.
+        (
+            ("equivalent",), row("equivalent", "positions", value=0.02, low=0.0, high=0.0496), 0,
+            "No position differs from even by 5{_}percentage points or more (largest: 2, 95{_}% CI 0 to 4.96).",
+        ),
+        (
+            (), row("effect", "positions", low=0.004, high=0.11), 0,
+            "Position 1: 15{_}percentage points above even (95{_}% CI 0.4 to 11).",
+        ),
+        (
+            (), row("effect", "positions", low=0.0, high=0.071), 0,
+            "Position 1: 15{_}percentage points above even (above 0, at most 7).",
+        ),
+        # An estimate below its interval is not shown.
+        (
+            ("effect", "effect", "equivalent"), row("equivalent", "single", value=-0.02, high=0.024), 2,
+            "Fewer than 5 in 100 scores change with the order, beyond noise (95{_}% CI 0 to 2).",
+        ),
+        # Noise that is not known is said.
+        ((), {"repeated": False}, 2, "Scores change with the prompt's order: 15 in 100, noise included (at most 20)."),
+        (OPEN, {"repeated": False}, 2, "Up to 9{_}in 100 are possible, noise included; 5 would matter."),
+        (
+            OPEN, row("undecided", "single", why="any_prompt"), 2,
+            "In another order 44 in 100 scores change; asked again in the same order 25 do.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_its_direction_its_ends_and_its_noise(
+    words: Any, more: dict[str, Any], question: int, sentence: str
+) -> None:
+    assert compose(facts(*words, **more)).questions[question].sentence.startswith(sentence.replace("{_}", NBSP))
 
 
 def test_too_few_groups_give_the_number_needed() -> None:
     nothing = {name: Verdict("undecided", 0.1, smallest=0.05, why="too_few_units") for name in QUESTIONS}
-    said = compose(facts(questions=nothing, units=4, gate=0.3, leans=(0.2, -0.05, -0.05, -0.05, -0.05), unit="prompt"))
+    said = compose(facts(questions=nothing, units=4, gate=0.3, unit="prompt"))
     assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls"
+    assert said.line == f"20{NBSP}% would be even."
     assert {asked.badge for asked in said.questions} == {"Undecided"}
     assert said.questions[0].sentence == "Too few groups for a confidence interval: 4, 8 are needed."
     assert said.advice == "not decided; add answers to at least 4 more instructions."
@@ -246,9 +220,8 @@ def test_unparsed_replies_that_go_with_the_order_stop_every_verdict() -> None:
     blocked = {name: verdict("undecided", name, why="unparsed_by_order") for name in QUESTIONS}
     said = compose(facts(questions=blocked))
     assert said.headline == "Undecided: unparsed replies may go with the order"
-    assert {asked.sentence for asked in said.questions} == {
-        "Unparsed replies may go with the order, so nothing can be said."
-    }
+    sentence = "Unparsed replies may go with the order, so nothing can be said."
+    assert {asked.sentence for asked in said.questions} == {sentence}
     assert "first make the replies parse" in said.advice
 
 
@@ -258,7 +231,6 @@ def test_a_run_that_is_not_finished_has_no_badge_and_no_advice() -> None:
     assert not said.questions
     assert not said.advice
     assert said.headline == f"judge-7b chose the option listed first in 35{NBSP}% of 1,200 calls so far"
-    assert said.line == f"20{NBSP}% would be even."
     assert said.simulated
     stopped = compose(facts(finished=False, stopped=True, asked=364, planned=960))
     assert stopped.early == "Stopped after 364 of 960 calls. No answer before the end."
@@ -272,9 +244,7 @@ def test_nothing_parsed_is_no_result() -> None:
 
 
 def test_criteria_speak_of_points_from_their_own_mean() -> None:
-    said = compose(
-        facts(reorder="criteria", leans=(0.45, -0.2, -0.25), shares=(0.45, -0.2, -0.25), decided=(True, False, False))
-    )
+    said = compose(facts(reorder="criteria", leans=(0.45, -0.2, -0.25)))
     assert said.headline == "Scores of judge-7b depend on where a criterion is listed"
     assert (
         said.line == f"By position, criteria score {MINUS}0.25 to +0.45{NBSP}points off their own mean, in 1,200 calls."
@@ -285,7 +255,8 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
     assert said.questions[1].sentence.startswith("Listing the criteria forward instead of backward ")
     none = compose(facts("equivalent", "equivalent", "equivalent", 0.5, reorder="criteria"))
     assert none.questions[0].sentence == (
-        f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: 0.06, 95{NBSP}% CI 0.00 to 0.12)."
+        f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: 0.06, 95{NBSP}% CI 0.00 to "
+        "0.12)."
     )
 
 

@@ -38,14 +38,10 @@ def test_bars_are_orange_only_where_the_band_decides(findings: made.Findings) ->
 
 
 def test_a_judge_without_bias_has_no_orange_bar() -> None:
-    picture = share_bars(*_with_facts(made.by_quality))
+    findings = made.findings(made.options_table({"j": made.by_quality}, items=20))
+    picture = share_bars(findings, facts_of(findings))
     assert picture is not None
     assert not any(point.decided for point in picture.points)
-
-
-def _with_facts(rule: made.Rule) -> tuple[made.Findings, object]:
-    findings = made.findings(made.options_table({"j": rule}, items=20))
-    return findings, facts_of(findings)
 
 
 def test_where_a_share_has_no_interval_no_whisker_stands() -> None:
@@ -70,10 +66,8 @@ def test_cells_are_centred_and_hand_on_what_they_are_about(findings: made.Findin
     assert cell.expected == pytest.approx(1 / 3)
     assert "click to read these calls" in cell.hover
     # Full orange at a share of 1, full blue at 0, the middle where it is as often as it would be anyway.
-    assert picture.heat(Point("", 1.0, "", expected=0.2)) == 1
-    assert picture.heat(Point("", 0.0, "", expected=0.2)) == -1
-    assert picture.heat(Point("", 0.2, "", expected=0.2)) == 0
-    assert picture.heat(Point("", 0.6, "", expected=0.2)) == pytest.approx(0.5)
+    heats = [picture.heat(Point("", share, "", expected=0.2)) for share in (1.0, 0.0, 0.2, 0.6)]
+    assert heats == pytest.approx([1, -1, 0, 0.5])
 
 
 def test_a_score_that_was_never_given_is_a_dash() -> None:
@@ -98,9 +92,8 @@ def test_slopes_show_the_number_that_stands_beside_them(findings: made.Findings)
 
 
 def test_criteria_cells_and_forest() -> None:
-    findings = made.findings(
-        made.criteria_table(lambda text, slot, position: 4 if position == 0 else 2 + (text + slot) % 2)
-    )
+    table = made.criteria_table(lambda text, slot, position: 2 + (text + slot) % 2 if position else 4)
+    findings = made.findings(table)
     picture = target_cells(findings, 0)
     assert picture is not None
     assert picture.lines == ("Facts", "Length", "Tone")  # the first criterion on top
@@ -134,9 +127,6 @@ def test_hostile_labels_are_text() -> None:
 
 def test_colours_between_their_ends() -> None:
     assert mix("#000000", "#FFFFFF", 0.5) == "#808080"
-    assert shade(LIGHT, 0) == LIGHT.middle
-    assert shade(LIGHT, 1) == LIGHT.high
-    assert shade(DARK, -1) == DARK.low
-    assert ink(LIGHT, 1) == "#FFFFFF"
-    assert ink(LIGHT, -1) == LIGHT.text
+    assert (shade(LIGHT, 0), shade(LIGHT, 1), shade(DARK, -1)) == (LIGHT.middle, LIGHT.high, DARK.low)
+    assert (ink(LIGHT, 1), ink(LIGHT, -1)) == ("#FFFFFF", LIGHT.text)
     assert Cells((), (), (), ("", ""), "", span=2.0).heat(Point("", math.nan, "", expected=0.0)) == 0
