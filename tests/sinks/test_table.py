@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from rubriclab.model.text import LabError

@@ -16,15 +16,10 @@ from tests.sinks import made
 @pytest.mark.parametrize(
     ("value", "form", "text"),
     [
-        (-0.074, ".2f", f"{MINUS}0.07"),
-        (-0.004, ".2f", "0.00"),
-        (0.0, "+.2f", "0.00"),
-        (0.614, ".0%", f"61{NBSP}%"),
-        (1234.5, ",.1f", "1,234.5"),
-        (math.nan, ".2f", "unknown"),
-        (math.inf, ".2f", "unknown"),
+        (-0.074, ".2f", f"{MINUS}0.07"), (-0.004, ".2f", "0.00"), (0.0, "+.2f", "0.00"), (0.614, ".0%", f"61{NBSP}%"),
+        (1234.5, ",.1f", "1,234.5"), (math.nan, ".2f", "unknown"), (math.inf, ".2f", "unknown"),
     ],
-)
+)  # fmt: skip
 def test_a_number(value: float, form: str, text: str) -> None:
     assert number(value, form) == text
 
@@ -37,14 +32,10 @@ def test_a_rounded_number_stays_on_its_side_of_a_limit() -> None:
     assert beside(0.0496, (0.05,), ".0%") == f"4.96{NBSP}%"
 
 
-def test_an_interval_names_its_level() -> None:
-    assert ends(0.186, 0.491) == f"95{NBSP}% CI 0.19 to 0.49"
+def test_an_interval_names_its_level_and_a_p_value_its_limit() -> None:
     assert ends(0.54, 0.67, ".0%") == f"95{NBSP}% CI 54 to 67{NBSP}%"
     assert ends(-0.2, 0.1, "+.2f", 0.99) == f"99{NBSP}% CI {MINUS}0.20 to +0.10"
     assert ends(math.nan, 0.1) == ""
-
-
-def test_a_p_value() -> None:
     assert p_value(0.0004) == f"p{NBSP}<{NBSP}0.001"
     assert p_value(0.0312) == f"p{NBSP}={NBSP}0.031"
     assert p_value(0.314) == f"p{NBSP}={NBSP}0.31"
@@ -58,11 +49,6 @@ def test_a_row_is_written_with_its_unit_interval_level_and_test() -> None:
     wide = Row("position_given_score", estimate, {"score": 4, "position": 1}, ends=(0.5, 0.7), level=0.999)
     assert row_text(wide) == f"62.0{NBSP}% (99.9{NBSP}% CI 50.0 to 70.0{NBSP}%)"
     assert name(wide) == "Score 4 at position 1"
-
-
-def test_a_row_without_a_number_says_why() -> None:
-    row = Row("line", missing("single_order"))
-    assert row_text(row) == f"unknown ({REASONS['single_order'].rstrip('.')})"
 
 
 def test_a_test_alone_has_no_number_and_an_estimate_below_its_interval_says_so() -> None:
@@ -90,9 +76,10 @@ def test_an_order_is_named_by_its_ends_only_where_it_runs_through(shown: tuple[i
     assert order_title(shown) == title
 
 
-def test_what_a_label_leaves_out_is_named_beside_it() -> None:
-    row = Row("line", Estimate(0.1, np.zeros(9), np.arange(9)), {"against": 2})
+def test_what_a_label_leaves_out_is_named_beside_it_and_why_there_is_no_number() -> None:
+    row = Row("line", missing("single_order"), {"against": 2})
     assert name(row) == "Ascending - descending (against 2)"
+    assert row_text(row) == f"unknown ({REASONS['single_order'].rstrip('.')})"
 
 
 def test_a_terminal_gets_the_answer_first_and_no_control_sign() -> None:
