@@ -398,8 +398,8 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_int=finite, parse_float=finite)
     except json.JSONDecodeError as fault:
-        found = f"column {fault.colno:,}" if line else f"line {fault.lineno:,}, column {fault.colno:,}"
-        raise LabError(f"{where}, {found}: not JSON ({fault.msg}). Check the export.") from None
+        position = f"column {fault.colno:,}" if line else f"line {fault.lineno:,}, column {fault.colno:,}"
+        raise LabError(f"{where}, {position}: not JSON ({fault.msg}). Check the export.") from None
     except RecursionError:
         raise deep from None
     level = [value] if brackets > limits.MAX_DEPTH else []

@@ -40,8 +40,8 @@ WORDS = ("poor", "good", "excellent")
 def test_probabilities_of_labels(
     tokens: dict[str, float], labels: tuple[str, ...], probabilities: tuple[float, ...] | None, mass: float
 ) -> None:
-    found, fell = label_probabilities([(token, log(share)) for token, share in tokens.items()], labels)
-    assert found == (None if probabilities is None else pytest.approx(probabilities))
+    shares, fell = label_probabilities([(token, log(share)) for token, share in tokens.items()], labels)
+    assert shares == (None if probabilities is None else pytest.approx(probabilities))
     assert fell == pytest.approx(mass)
 
 
