@@ -47,7 +47,6 @@ class RunInfo:
     created: datetime
     changed: datetime
     judges: tuple[str, ...]
-    datasets: tuple[str, ...]
     reorder: str
     simulated: bool
     revision: int
@@ -225,7 +224,6 @@ class Store:
         return RunInfo(
             id, name, state, reason or "", planned, done or 0, failed or 0, created, changed,
             tuple(dict.fromkeys(body["judge"] for body in bodies)),
-            tuple(dict.fromkeys(body["dataset"] for body in bodies)),
             bodies[0]["reorder"] if bodies else "options",
             any(body["simulated"] for body in bodies), revision, identity, dataset, number,
         )  # fmt: skip

@@ -59,7 +59,6 @@ class RunWriter:
         }
         database.writing.add(run)
         self._pending: list[Judgment] = database.unsaved.pop(run, [])
-        self.committed = 0
         self._thread = threading.Thread(target=self._work, name=f"writer of run {run}", daemon=True)
         self._thread.start()
 
@@ -125,8 +124,6 @@ class RunWriter:
                 self._committing = False
                 if fault is not None:
                     self._pending, self._fault = batch + self._pending, fault
-                else:
-                    self.committed += len(batch)
                 self._lock.notify_all()
 
     def _commit(self, batch: Sequence[Judgment]) -> None:

@@ -1,6 +1,6 @@
 """Verdicts under judges that are not the lab's own: how often an unbiased one is accused, how often a bias is found.
 
-    python tests/calibration/verdicts.py null power cached criteria unparsed between accuracy [--studies 300] [--deals 499]
+    python tests/calibration/verdicts.py null power cached criteria unparsed accuracy [--studies 300] [--deals 499]
 
 Prints a row a cell as soon as it is done; stop it whenever enough has been seen. Not run by pytest. A judge is a table
 of probabilities P(score | item, order); calls are drawn from it. What was seen so far stands in ``MEASURED``.
@@ -18,10 +18,9 @@ import numpy as np
 from scipy import special, stats
 
 from rubriclab.core import gate as gates
-from rubriclab.core.answers import Answers, Cells, cells
-from rubriclab.core.verdict import Verdicts, decide, lean_test
+from rubriclab.core.answers import Answers, cells
+from rubriclab.core.verdict import Verdicts, decide
 from rubriclab.model.study import Smallest
-from rubriclab.stats.tests import holm
 from tests.core.kit import choices
 
 MEASURED = """
@@ -66,18 +65,14 @@ def option_judge(rng: np.random.Generator, family: str, kind: str, size: float, 
     """(items, orders, scores): probabilities of a judge with one planted effect."""
     forward = np.where(np.arange(10) < FIVE, 1.0, -1.0)
     ascending = (BALANCED - 2) @ (np.arange(FIVE) - 2) / 10
-    scale = rng.standard_gamma(0.5, items) * 2 if kind == "line, skewed" else np.ones(items)
-    direction = forward if kind == "turn" else ascending if kind.startswith("line") else 0 * forward
-    log_p = utilities(rng, family, items, size / 2 * scale[:, None] * direction)
+    direction = forward if kind == "turn" else ascending if kind == "line" else 0 * forward
+    log_p = utilities(rng, family, items, np.full((items, 1), size / 2) * direction)
     lean = np.zeros((items, FIVE))
-    if kind.startswith("first"):
+    if kind == "first":
         lean[:, 0] = size
     if kind == "cancel":
         lean = rng.standard_t(5, (items, FIVE)) * size
     log_p = log_p + lean[:, np.argsort(BALANCED, axis=1)]
-    if kind == "first, never 1":
-        log_p[..., 0] = -20.0
-        log_p[..., 0] += np.where(BALANCED[:, 0] == 0, -20.0, 0.0)
     return special.softmax(log_p, axis=2)
 
 
@@ -180,61 +175,6 @@ def run_cell(name: str, make: Callable[..., Answers], studies: int, seed: int) -
     print(f"{name:<55} {rates}  ({studies} studies, {time.time() - start:.0f} s)", flush=True)
 
 
-# ------------------------------------------------------------------- a third part of question 2: any two orders' means
-def with_order_means(table: Cells) -> tuple[float, float, float]:
-    """(p of the gate as it is, p with the third part, p of the order means' own F)."""
-    cards = gates._cards(table)
-    n, k = table.n, len(table.contrasts)
-    orders, code = np.unique(table.shown, axis=0, return_inverse=True)
-    top = np.zeros((table.items, len(orders)))
-    own = table.by_item(table.score) / table.orders
-    top[table.item, code.ravel()] = table.score - own[table.item]
-    f_test = lean_test(top[np.lexsort(top.T)], np.ones(table.items))
-    if cards is None:
-        return 1.0, 1.0, f_test
-    card_orders = np.unique(np.concatenate([orders, cards.shown]), axis=0, return_inverse=True)[1].ravel()[
-        len(orders) :
-    ]
-    indicator = gates.centred((card_orders[:, None] == np.arange(len(orders))) * 1.0, cards.group)
-    sums, _ = gates.deal(dataclasses.replace(cards, contrast=np.concatenate([cards.contrast, indicator], axis=1)))
-    z = np.abs(gates.standardised(sums[:, n : n + k]))
-    third = gates.standardised(np.square(sums[:, n + k : -1]).sum(axis=1)[:, None])
-    p = {}
-    for name, mean in (("two", z.max(axis=1)), ("three", np.concatenate([z, third], axis=1).max(axis=1))):
-        parts = [np.round(x, 7) for x in (np.square(sums[:, :n]).sum(axis=1), mean, sums[:, -1])]
-        live = [gates.upper_p(x) / w for x, w in zip(parts, gates.WEIGHTS.values(), strict=True) if np.ptp(x) > 0]
-        p[name] = float(gates.upper_p(-np.round(np.min(live, axis=0), 9))[0]) if live else 1.0
-    return p["two"], p["three"], f_test
-
-
-def between_orders(studies: int) -> None:
-    """What a third part (the vector of order means) costs and gains: told anything, question 2 an effect."""
-    cells_of_power = [
-        ("first", 0.35, 40, "ten more"), ("first", 0.5, 40, "ten more"), ("first", 0.4, 40, "twice"),
-        ("turn", 0.25, 40, "ten more"), ("turn", 0.35, 40, "ten more"), ("turn", 0.25, 40, "twice"),
-        ("line", 0.4, 40, "ten more"), ("line", 0.55, 40, "ten more"), ("line, skewed", 0.5, 60, "ten more"),
-        ("cancel", 0.4, 40, "twice"), ("first, never 1", 0.6, 40, "twice"), ("first, never 1", 1.0, 40, "twice"),
-        ("none", 0.0, 40, "twice"),
-    ]  # fmt: skip
-    print(f"{'':<34} told: two, three   question 2: two, three", flush=True)
-    for kind, size, items, design in cells_of_power:
-        count = np.zeros(4)
-        for k in range(studies):
-            answers = study(np.random.default_rng([12, k]), "latent", kind, size, items, design)
-            found, table = decide(answers, SMALLEST), cells(answers)
-            two, three, f_test = with_order_means(table)
-            p1, p2 = found.questions["positions"].p, found.questions["mean"].p
-            smallest = 1 - (1 - p2) ** (1 / max(len(table.contrasts), 1))
-            p3 = 1 - (1 - min(smallest, f_test)) ** (len(table.contrasts) + 1)
-            count += (
-                two <= 0.05,
-                three <= 0.05,
-                two <= 0.05 and holm(np.array([p1, p2]))[1] <= 0.05,
-                three <= 0.05 and holm(np.array([p1, p3]))[1] <= 0.05,
-            )
-        print(f"{kind} {size}, {items} items, {design:<12}".ljust(36), np.round(count / studies, 3), flush=True)
-
-
 def accuracy(studies: int) -> None:
     """p of 240 items by blocks that are dealt 200 and 25 times, against the p of 100,000 plain deals, 0.01 to 0.1."""
     limits = gates.MOST_GROUPS, gates.CARDS_DEALT, gates.DEALS
@@ -266,9 +206,7 @@ def main() -> None:
     chosen = parser.parse_args()
     gates.DEALS = chosen.deals
     for part in chosen.parts:
-        if part == "between":
-            between_orders(chosen.studies)
-        elif part == "accuracy":
+        if part == "accuracy":
             accuracy(chosen.studies)
         else:
             for name, make in cell_list(part):
