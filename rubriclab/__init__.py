@@ -17,5 +17,5 @@ def __getattr__(name: str) -> Any:
     if name in ("open", "read", "run"):
         from rubriclab import notebook
 
-        return {"open": notebook.open_lab, "read": notebook.read, "run": notebook.run}[name]
+        return {"open": notebook.Lab, "read": notebook.read, "run": notebook.run}[name]
     raise AttributeError(f"module rubriclab has no attribute {name!r}")

@@ -78,12 +78,6 @@ class Run:
 
         return findings_text(self.findings)
 
-    def document(self) -> dict[str, Any]:
-        """What ``results --json`` prints (format 2)."""
-        from rubriclab.sinks.table import document
-
-        return document(self.findings)
-
     def chart(self, measure: str, *, judge: str | None = None) -> Any:
         """A Plotly figure of one measure. Raises LabError for a measure that no chart shows here."""
         from rubriclab.sinks.charts import chart_of
@@ -161,9 +155,9 @@ class Contrast:
 
 
 class Lab:
-    """A store of runs. Use it in a ``with`` block, or call ``close``: one process has a store at a time."""
+    """A store of runs, made where there is none. Use it in a ``with`` block, or call ``close``: one process has it at a time."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path = "lab.duckdb") -> None:
         from rubriclab.store.store import Store
 
         self.store = Store.open(Path(path))
@@ -188,11 +182,6 @@ class Lab:
         """A run by its id, a unique beginning of it, or its name. Raises LabError where there is none."""
         info = self.store.run(name)
         return Run(self.store.table(info.id), store=self.store, id=info.id)
-
-
-def open_lab(path: str | Path = "lab.duckdb") -> Lab:
-    """The store at ``path``, made where there is none."""
-    return Lab(path)
 
 
 def read(

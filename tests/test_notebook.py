@@ -27,7 +27,6 @@ def test_a_frame_its_other_reading_and_the_difference_of_two_runs() -> None:
     assert biased.judgments(score=1, limit=3)["item_id"].tolist() == ["a0", "a1", "a2"]
     assert biased.chart("position_share").data
     assert "biased" not in biased.text()  # it says what the judge does, not what the file is called
-    assert biased.document()["format"] == 2
     with pytest.raises(rl.LabError, match=r"reading: \[smallest\] mean is 99"):
         biased.read_as(smallest=99)
     with pytest.raises(rl.LabError, match="in no store"):

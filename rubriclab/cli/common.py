@@ -37,9 +37,9 @@ def existing_store(store: Path | None) -> Path:
 @contextmanager
 def opened(store: Path | None, *, must_exist: bool = True) -> Iterator[Lab]:
     """The lab at ``store``, closed at the end. Raises LabError where a store is needed and none is there."""
-    from rubriclab.notebook import open_lab
+    from rubriclab.notebook import Lab
 
-    lab = open_lab(existing_store(store) if must_exist else store_path(store))
+    lab = Lab(existing_store(store) if must_exist else store_path(store))
     try:
         yield lab
     finally:

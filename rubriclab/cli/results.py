@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from rubriclab.cli.common import Json, StorePath, existing_store, opened, run_of
 from rubriclab.cli.main import DONE, MEND, STOPPED, Outcome
 from rubriclab.model.text import LabError, count, shorten
+
+if TYPE_CHECKING:
+    from rubriclab.core.topic import Row
+    from rubriclab.notebook import Run
 
 Unit = Literal["auto", "item", "block", "prompt"]
 
@@ -33,14 +37,13 @@ def results(
     run
         A run (id, a beginning of it, name) or a file: a table of judgments or a run's zip.
     """
-    from rubriclab.cli.against import contrast_rows
     from rubriclab.sinks.table import document
     from rubriclab.sinks.text import findings_text, rows_text
 
     with run_of(run, store) as chosen:
         if unit is not None or smallest is not None:
             chosen = chosen.read_as(unit=unit, smallest=smallest)
-        extra = [] if against is None else contrast_rows(chosen, against)
+        extra = [] if against is None else _contrast_rows(chosen, against)
         code = {"finished": DONE, "failed": MEND}.get(chosen.table.state, STOPPED)
         if json:
             said: dict[str, Any] = document(chosen.findings, extra=extra)
@@ -51,6 +54,32 @@ def results(
         if extra:
             text += "\n\nDifferences (A - B)\n" + rows_text(extra)
         return Outcome(text, DONE if code == STOPPED else code)
+
+
+def _contrast_rows(run: Run, against: str) -> list[Row]:
+    """Rows A - B where A is the run and B is ``against``: a condition's number, else a run of the same store.
+
+    Each names the other condition in ``of["against"]``. Raises LabError where there is no such run or condition.
+    """
+    from rubriclab.core.operations import contrast
+    from rubriclab.notebook import Run
+
+    if against.isdigit() and int(against) < len(run.table.conditions):
+        other = int(against)
+        rows = run.findings.rows
+        return [
+            row
+            for code in range(len(run.table.conditions))
+            if code != other
+            for row in contrast([r for r in rows if r.condition == code], [r for r in rows if r.condition == other])
+        ]
+    if run.store is None:
+        raise LabError(
+            f"--against {against}: a file can only be held against its own conditions; import both as runs first."
+        )
+    info = run.store.run(against)
+    other_run = Run(run.store.table(info.id), run.reading, store=run.store, id=info.id)
+    return contrast(run.findings.rows, other_run.findings.rows, info.name)
 
 
 def judgments(

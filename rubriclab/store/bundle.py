@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from rubriclab.data.limits import MAX_UNPACKED, MB
+from rubriclab.data.limits import MAX_UNPACKED, MB, checked_file
 from rubriclab.data.tables import json_value, parquet_table
 from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, JudgmentTable, Ordering, Status
 from rubriclab.model.study import read_reading
@@ -99,7 +99,7 @@ def read_bundle(path: str | Path) -> JudgmentTable:
 
 def read_parts(path: str | Path) -> tuple[JudgmentTable, pd.DataFrame, dict[str, Any]]:
     """(judgments, calls with their replies, study) of a bundle; every part bounded and checked, nothing run or sent."""
-    path = Path(path)
+    path = checked_file(path)
     try:
         with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="rubriclab-") as folder:
             _refuse_members(path.name, archive)

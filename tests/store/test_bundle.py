@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import stat
 import zipfile
 from collections.abc import Callable
@@ -194,6 +195,8 @@ def test_links_bombs_and_cut_files_are_refused(recorded: Path, tmp_path: Path) -
     with zipfile.ZipFile(empty, "w"):
         pass
     foreign.write_bytes(b"PK\x03\x04 no zip")
+    pipe = tmp_path / "pipe.zip"
+    os.mkfifo(pipe)
     for path, words in (
         (link, "is a link"),
         (bomb, "unpacks to more than 20 MB"),
@@ -201,7 +204,8 @@ def test_links_bombs_and_cut_files_are_refused(recorded: Path, tmp_path: Path) -
         (cut, "not a whole bundle"),
         (empty, "has no study.json"),
         (foreign, "not a whole bundle"),
-        (tmp_path / "none.zip", "not a whole bundle"),
+        (tmp_path / "none.zip", "No such file"),
+        (pipe, "a pipe or a device"),
     ):
         with pytest.raises(LabError, match=words):
             read_bundle(path)
