@@ -1,1 +1,1 @@
-"""Speed, side by side with what it is compared to, as ratios: ``python -m benchmarks judgments``."""
+"""What is measured, and run by hand: ``python -m benchmarks.judgments`` (speed), ``python -m benchmarks.verdicts`` (errors, power)."""

@@ -193,7 +193,7 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
     Returns (deals, n + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
     Up to 400 groups: 1,999 random deals. Above, groups are put into 200 blocks at random (whatever their answers), each
     block is dealt 25 to 200 times, its sums are brought to the mean and variance that all deals would have, and 29,999
-    times one of its sums is picked for every block (tests/calibration/verdicts.py, accuracy).
+    times one of its sums is picked for every block (benchmarks/verdicts.py, accuracy).
     """
     empty, sizes = len(cards.group), np.bincount(cards.group)
     starts = np.cumsum(sizes) - sizes

@@ -1,8 +1,8 @@
 """Verdicts under judges that are not the lab's own: how often an unbiased one is accused, how often a bias is found.
 
-    python tests/calibration/verdicts.py null power cached criteria unparsed accuracy [--studies 300] [--deals 499]
+    python -m benchmarks.verdicts null power cached criteria unparsed accuracy [--studies 300] [--deals 499]
 
-Prints a row a cell as soon as it is done; stop it whenever enough has been seen. Not run by pytest. A judge is a table
+Prints a row a cell as soon as it is done; stop it whenever enough has been seen. A judge is a table
 of probabilities P(score | item, order); calls are drawn from it. What was seen so far stands in ``MEASURED``.
 """
 
@@ -12,16 +12,17 @@ import argparse
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import special, stats
 
 from rubriclab.core import gate as gates
 from rubriclab.core.answers import Answers, cells
-from rubriclab.core.verdict import Verdicts, decide
+from rubriclab.core.verdict import decide
 from rubriclab.model.study import Smallest
-from tests.core.kit import choices
+from tests.tables import choices
 
 MEASURED = """
 300 studies a cell, 499 deals, seed 1; "told": the gate opens, a smallest effect apart. Five options, 40 items, every order twice.
@@ -72,8 +73,7 @@ def option_judge(rng: np.random.Generator, family: str, kind: str, size: float, 
         lean[:, 0] = size
     if kind == "cancel":
         lean = rng.standard_t(5, (items, FIVE)) * size
-    log_p = log_p + lean[:, np.argsort(BALANCED, axis=1)]
-    return special.softmax(log_p, axis=2)
+    return special.softmax(log_p + lean[:, np.argsort(BALANCED, axis=1)], axis=2)
 
 
 def calls(rng: np.random.Generator, p: np.ndarray, slots: np.ndarray) -> np.ndarray:
@@ -93,68 +93,63 @@ def cached(rng: np.random.Generator, items: int, design: str) -> Answers:
     return choices(once[:, slots], slots, BALANCED)
 
 
-def lossy(rng: np.random.Generator, family: str, kind: str, size: float, items: int, design: str, loss: str) -> Answers:
-    """Replies unparsed: 10 % at random, or 15 % of the two highest scores."""
-    answers = study(rng, family, kind, size, items, design)
-    chance = np.full(len(answers.code), 0.1) if loss == "random" else np.where(answers.code[:, 0] > 2, 0.15, 0.0)
+def lossy(rng: np.random.Generator, size: float, loss: str) -> Answers:
+    """Replies unparsed: 10 % at random, or 15 % of the two highest scores. First position favoured by ``size``."""
+    answers = study(rng, "latent", "first", size, 40, "twice")
+    chance = np.full(len(answers.code), 0.1) if loss == "at random" else np.where(answers.code[:, 0] > 2, 0.15, 0.0)
     return dataclasses.replace(answers, code=np.where(rng.random((len(chance), 1)) < chance[:, None], -1, answers.code))
 
 
 # ---------------------------------------------------------------------------------------------------- judges of criteria
-def criteria_study(rng: np.random.Generator, kind: str, size: float, texts: int) -> Answers:
+def criteria_study(rng: np.random.Generator, size: float, texts: int) -> Answers:
     """Four criteria in one call, every balanced order twice; a halo over the text, ratings 1 to 5."""
     orders = np.array([np.roll(np.arange(4), -shift) for shift in range(4)])
-    orders = np.vstack([orders, orders[:, ::-1]])
-    slots = np.tile(np.arange(8), 2)
+    orders, slots = np.vstack([orders, orders[:, ::-1]]), np.tile(np.arange(8), 2)
     trait = rng.normal(0, 0.7, (texts, 1)) + rng.standard_t(4, (texts, 4)) * 0.5 + 0.3
     position = np.argsort(orders, axis=1)[slots]
-    moved = size * (position == 0) if kind == "first" else np.zeros(position.shape)
     call = rng.normal(0, 0.25, (texts, len(slots), 1))
-    score = 3 + trait[:, None] + moved + call + rng.normal(0, 0.5, (texts, len(slots), 4))
+    score = 3 + trait[:, None] + size * (position == 0) + call + rng.normal(0, 0.5, (texts, len(slots), 4))
     return choices(np.rint(score).clip(1, 5) - 1, slots, orders, points=np.arange(1.0, 6.0))
 
 
 # -------------------------------------------------------------------------------------------------------------- the cells
-def options_cell(family: str, kind: str, size: float, items: int, design: str) -> Callable[..., Answers]:
-    return lambda rng: study(rng, family, kind, size, items, design)
+def options_cell(family: str, kind: str, size: float, items: int, design: str) -> tuple[str, Callable[..., Answers]]:
+    name = f"{family}, {kind} {size}, {items} items, {design}"
+    return name, lambda rng: study(rng, family, kind, size, items, design)
 
 
-def cell_list(name: str) -> Iterator[tuple[str, Callable[..., Answers]]]:
-    if name == "null":
-        for family in ("latent", "skewed", "mixed logit", "constant", "noise differs"):
-            yield f"{family}, nothing planted, 40 items, twice", options_cell(family, "none", 0, 40, "twice")
-        yield "latent, nothing planted, 40 items, ten more", options_cell("latent", "none", 0, 40, "ten more")
-        yield "latent, nothing planted, 450 items, twice", options_cell("latent", "none", 0, 450, "twice")
-    if name == "power":
-        for size, design in ((1.0, "twice"), (1.0, "ten more"), (0.4, "twice"), (0.5, "ten more"), (0.5, "balanced")):
-            yield f"first {size}, 40 items, {design}", options_cell("latent", "first", size, 40, design)
-        for kind, size in (("turn", 0.25), ("line", 0.4), ("cancel", 0.4)):
-            yield f"{kind} {size}, 40 items, twice", options_cell("latent", kind, size, 40, "twice")
-    if name == "cached":
-        for design in ("twice", "ten more"):
-            yield f"cached, prefers nothing, 40 items, {design}", lambda rng, design=design: cached(rng, 40, design)
-        yield "cached, prefers nothing, 450 items, twice", lambda rng: cached(rng, 450, "twice")
-    if name == "criteria":
-        yield "criteria, nothing planted, 40 texts", lambda rng: criteria_study(rng, "none", 0, 40)
-        for size in (0.3, 0.4):
-            yield (
-                f"criteria, first +{size} points, 40 texts",
-                lambda rng, size=size: criteria_study(rng, "first", size, 40),
-            )
-    if name == "unparsed":
-        for kind, size, loss in (
-            ("none", 0, "random"),
-            ("none", 0, "by score"),
-            ("first", 0.5, "random"),
-            ("first", 0.5, "none"),
-        ):
-            if loss == "none":
-                yield f"{kind} {size}, 40 items, twice, all parsed", options_cell("latent", kind, size, 40, "twice")
-            else:
-                yield (
-                    f"{kind} {size}, 40 items, twice, unparsed {loss}",
-                    lambda rng, kind=kind, size=size, loss=loss: lossy(rng, "latent", kind, size, 40, "twice", loss),
-                )
+CELLS: dict[str, list[tuple[str, Callable[..., Answers]]]] = {
+    "null": [
+        *(
+            options_cell(family, "nothing planted", 0, 40, "twice")
+            for family in ("latent", "skewed", "mixed logit", "constant", "noise differs")
+        ),
+        options_cell("latent", "nothing planted", 0, 40, "ten more"),
+        options_cell("latent", "nothing planted", 0, 450, "twice"),
+    ],
+    "power": [
+        options_cell("latent", kind, size, 40, design)
+        for kind, size, design in (
+            ("first", 1.0, "twice"), ("first", 1.0, "ten more"), ("first", 0.4, "twice"), ("first", 0.5, "ten more"),
+            ("first", 0.5, "balanced"), ("turn", 0.25, "twice"), ("line", 0.4, "twice"), ("cancel", 0.4, "twice"),
+        )
+    ],
+    "cached": [
+        (f"cached, prefers nothing, {items} items, {design}", partial(cached, items=items, design=design))
+        for items, design in ((40, "twice"), (40, "ten more"), (450, "twice"))
+    ],
+    "criteria": [
+        (f"criteria, first +{size} points, 40 texts", partial(criteria_study, size=size, texts=40))
+        for size in (0, 0.3, 0.4)
+    ],
+    "unparsed": [
+        *(
+            (f"first {size}, 40 items, twice, unparsed {loss}", partial(lossy, size=size, loss=loss))
+            for size, loss in ((0, "at random"), (0, "by score"), (0.5, "at random"))
+        ),
+        options_cell("latent", "first", 0.5, 40, "twice"),
+    ],
+}  # fmt: skip
 
 
 def run_cell(name: str, make: Callable[..., Answers], studies: int, seed: int) -> None:
@@ -163,7 +158,7 @@ def run_cell(name: str, make: Callable[..., Answers], studies: int, seed: int) -
     count: Counter[str] = Counter()
     start = time.time()
     for k in range(studies):
-        found: Verdicts = decide(make(np.random.default_rng([seed, k])), SMALLEST)
+        found = decide(make(np.random.default_rng([seed, k])), SMALLEST)
         count["told"] += any(answer.verdict == "effect" or answer.above_zero for answer in found.questions.values())
         count["effect"] += any(answer.verdict == "effect" for answer in found.questions.values())
         count["gate"] += found.gate.p <= 0.05
@@ -199,7 +194,7 @@ def accuracy(studies: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="+")
+    parser.add_argument("parts", nargs="+", choices=[*CELLS, "accuracy"])
     parser.add_argument("--studies", type=int, default=300)
     parser.add_argument("--deals", type=int, default=499, help="random deals a study; the lab uses 1,999")
     parser.add_argument("--seed", type=int, default=1)
@@ -209,7 +204,7 @@ def main() -> None:
         if part == "accuracy":
             accuracy(chosen.studies)
         else:
-            for name, make in cell_list(part):
+            for name, make in CELLS[part]:
                 run_cell(name, make, chosen.studies, chosen.seed)
 
 

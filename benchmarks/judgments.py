@@ -1,4 +1,4 @@
-"""``python -m benchmarks judgments [ROWS ...]``: how long reading, numbers and verdicts take, beside what pandas takes.
+"""``python -m benchmarks.judgments [ROWS ...]``: how long reading, numbers and verdicts take, beside what pandas takes.
 
 A machine is noisy, so the times are printed as multiples of one cross table of the same rows in the same run
 (``pandas.crosstab`` of score by position), measured again beside each of them.
@@ -90,7 +90,6 @@ def judgments(rows: int, options: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["judgments"])
     parser.add_argument("rows", nargs="*", type=int, default=[100_000, 2_000_000])
     parser.add_argument("--options", type=int, nargs="*", default=[5, 10])
     chosen = parser.parse_args()
