@@ -1,4 +1,4 @@
-"""``python -m benchmarks.judgments [ROWS ...]``: how long reading, numbers and verdicts take, beside what pandas takes.
+"""``python -m benchmarks judgments [ROWS ...]``: how long reading, numbers and verdicts take, beside what pandas takes.
 
 A machine is noisy, so the times are printed as multiples of one cross table of the same rows in the same run
 (``pandas.crosstab`` of score by position), measured again beside each of them.

@@ -1,6 +1,6 @@
 """Verdicts under judges that are not the lab's own: how often an unbiased one is accused, how often a bias is found.
 
-    python -m benchmarks.verdicts null power cached criteria unparsed accuracy [--studies 300] [--deals 499]
+    python -m benchmarks verdicts null power cached criteria unparsed accuracy [--studies 300] [--deals 499]
 
 Prints a row a cell as soon as it is done; stop it whenever enough has been seen. A judge is a table
 of probabilities P(score | item, order); calls are drawn from it. What was seen so far stands in ``MEASURED``.

@@ -1,0 +1,13 @@
+"""``python -m benchmarks judgments|verdicts ...``: speed as ratios; how often verdicts are false and find what was planted."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+WHAT = ("judgments", "verdicts")
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in WHAT:
+        sys.exit(f"usage: python -m benchmarks {{{','.join(WHAT)}}} ... (--help after one of them says more)")
+    importlib.import_module(f"benchmarks.{sys.argv.pop(1)}").main()
