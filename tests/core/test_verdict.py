@@ -13,7 +13,7 @@ import pytest
 from rubriclab.core.answers import Answers
 from rubriclab.core.verdict import Verdicts, decide, units_needed
 from rubriclab.model.study import Smallest
-from tests.core.kit import choices
+from tests.tables import choices
 
 SMALLEST = Smallest()
 PAIR = np.array([[0, 1], [1, 0]])

@@ -14,7 +14,7 @@ from rubriclab.core.verdict import decide, verdicts
 from rubriclab.model.judgment import ITEM_COLUMNS, Condition, JudgmentTable, Ordering, Status
 from rubriclab.model.orders import balanced
 from rubriclab.model.study import Smallest
-from tests.core.kit import choices
+from tests.tables import choices
 
 SMALLEST = Smallest()
 ORDERS = balanced((1, 2, 3))

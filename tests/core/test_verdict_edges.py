@@ -13,7 +13,7 @@ from rubriclab.core.topic import REASONS
 from rubriclab.core.verdict import QUESTIONS, decide
 from rubriclab.model.orders import balanced
 from rubriclab.model.study import Smallest
-from tests.core.kit import choices
+from tests.tables import choices
 
 SMALLEST = Smallest()
 B3 = np.array(balanced((0, 1, 2)))
