@@ -1,4 +1,4 @@
-"""What commands share: the store that is meant, a run by name, progress on standard error."""
+"""What commands share: their outcome and exit codes, the store that is meant, a run by name, progress on standard error."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -16,6 +17,17 @@ from rubriclab.model.text import LabError
 if TYPE_CHECKING:
     from rubriclab.notebook import Lab, Run
     from rubriclab.runs.runner import Snapshot
+
+DONE, MEND, ARGUMENTS, STOPPED = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command says (text, or a document where --json asked for one) and its exit code."""
+
+    said: str | dict[str, Any]
+    code: int = DONE
+
 
 StorePath = Annotated[Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")]
 Json = Annotated[bool, Parameter(help="Print one JSON document.", negative="")]

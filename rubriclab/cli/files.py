@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import Json, StorePath, opened, run_of
-from rubriclab.cli.main import Outcome
+from rubriclab.cli.common import Json, Outcome, StorePath, opened, run_of
 from rubriclab.model.text import LabError, count
 
 

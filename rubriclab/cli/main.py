@@ -10,23 +10,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from cyclopts import App, CycloptsError
 
 from rubriclab import __version__
+from rubriclab.cli.common import ARGUMENTS, DONE, MEND, STOPPED, Outcome
 from rubriclab.model.text import LabError, printable
-
-DONE, MEND, ARGUMENTS, STOPPED = 0, 1, 2, 3
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command says (text, or a document where --json asked for one) and its exit code."""
-
-    said: str | dict[str, Any]
-    code: int = DONE
 
 
 def command_line() -> App:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import Json, StorePath, existing_store, opened, run_of
-from rubriclab.cli.main import DONE, MEND, STOPPED, Outcome
+from rubriclab.cli.common import DONE, MEND, STOPPED, Json, Outcome, StorePath, existing_store, opened, run_of
 from rubriclab.model.text import LabError, count, shorten
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import Json, StorePath, progress_line, store_path
-from rubriclab.cli.main import DONE, MEND, STOPPED, Outcome
+from rubriclab.cli.common import DONE, MEND, STOPPED, Json, Outcome, StorePath, progress_line, store_path
 from rubriclab.model.text import LabError, count
 
 LAST_ANSWERS_SECONDS = 20.0
