@@ -13,18 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
 STILL = """() => {
   const app = document.querySelector('[data-testid=stApp]');
   const drawn = app && app.getAttribute('data-test-script-state') === 'notRunning'
@@ -50,12 +46,9 @@ def running_lab(store: Path, *, environment: Mapping[str, str] | None = None, wa
     log = store.with_suffix(".log")
     with log.open("wb") as sink:
         server = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, "RUBRICLAB_STORE": str(store), **(environment or {})},
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-        )
+            [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port)], cwd=ROOT,
+            env={**os.environ, "RUBRICLAB_STORE": str(store), **(environment or {})}, stdout=sink, stderr=sink,
+        )  # fmt: skip
     try:
         end = time.monotonic() + wait
         while True:
@@ -84,9 +77,8 @@ def browser(*, width: int = 1280, height: int = 800, dark: bool = False) -> Iter
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
-            page = chromium.new_page(
-                viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-            )
+            viewport, scheme = {"width": width, "height": height}, "dark" if dark else "light"
+            page = chromium.new_page(viewport=viewport, color_scheme=scheme)
             page.set_default_timeout(60_000)
             yield page
         finally:
@@ -99,6 +91,17 @@ def settled(page: Any, *, still: bool = True) -> None:
     if still:
         page.evaluate("() => { window.__still = 0; }")
         page.wait_for_function(STILL, timeout=120_000)
+
+
+def strays_of(page: Any) -> list[str]:
+    """What a hostile text must not bring about, collected from now on: requests to other machines, dialogs of scripts."""
+    strays: list[str] = []
+    local = ("", "127.0.0.1", "localhost")  # data and blobs have no host
+    page.on(
+        "request", lambda sent: strays.append(sent.url) if urlsplit(sent.url).hostname not in (None, *local) else None
+    )
+    page.on("dialog", lambda dialog: (strays.append(dialog.message), dialog.dismiss()))
+    return strays
 
 
 def sideways(page: Any) -> float:

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.integration.lab import browser, running_lab, settled, sideways
+from tests.integration.lab import browser, running_lab, settled, sideways, strays_of
 
 pytestmark = pytest.mark.integration
 TASKS = ["Cuenta un viaje.", "Describe tu casa ideal."]
@@ -44,22 +44,10 @@ class Clicks:
         self.count += 1
 
 
-def stay_at_home(page: Any) -> list[str]:
-    """Fails no request; collects those that would leave this machine, and dialogs that a script opened."""
-    strays: list[str] = []
-    page.on("request", lambda request: strays.append(request.url) if not _local(request.url) else None)
-    page.on("dialog", lambda dialog: (strays.append(dialog.message), dialog.dismiss()))
-    return strays
-
-
-def _local(url: str) -> bool:
-    return bool(re.match(r"(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|data:|blob:", url))
-
-
 def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
     answers = spanish_file(tmp_path / "redacciones.csv")
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
-        strays = stay_at_home(page)
+        strays = strays_of(page)
         click = Clicks(page)
         page.goto(url)
         settled(page)
@@ -135,7 +123,7 @@ def test_a_hostile_file_is_shown_as_text_and_runs_nothing(tmp_path: Path) -> Non
         writer.writerow(["response", "instruction", hostile[0]])
         writer.writerows([f"{text} {number}", text, 3] for number, text in enumerate(hostile))
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
-        strays = stay_at_home(page)
+        strays = strays_of(page)
         page.goto(f"{url}/setup")
         settled(page)
         page.locator("input[type=file]").first.set_input_files(str(path))
