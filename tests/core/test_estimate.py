@@ -32,12 +32,6 @@ def test_a_ratio_weighs_units_and_leaves_out_those_without_a_bottom() -> None:
     assert nothing.why == "nothing_parsed"
 
 
-def test_fewer_units_than_the_rule_needs_have_no_interval() -> None:
-    e = ratio(np.arange(7.0), np.ones(7), UNITS[:7])
-    assert np.isnan(e.interval()).all()
-    assert not np.isnan(ratio(np.arange(8.0), np.ones(8), UNITS[:8]).interval()).any()
-
-
 def test_few_movers_are_bounded_by_what_could_have_been() -> None:
     # None of 20 moved: at most 1 - 0.025^(1/20) of all would, by one step of 1.
     e = ratio(np.zeros(20), np.ones(20), UNITS[:20])
@@ -103,59 +97,36 @@ def test_clusters_are_worth_fewer_trials_than_they_hold() -> None:
 
 
 def test_shares_of_none_and_of_all() -> None:
-    for hits, expected in ((np.zeros(20), 0.0), (np.full(20, 5.0), 1.0)):
-        e = share(hits, np.full(20, 5.0), UNITS[:20])
-        low, high = e.interval()
-        assert e.value == expected
-        assert (low == 0.0 and 0.1 < high < 0.25) if expected == 0 else (high == 1.0 and 0.75 < low < 0.9)
+    none, every = (share(np.full(20, hits), np.full(20, 5.0), UNITS[:20]) for hits in (0.0, 5.0))
+    assert (none.value, every.value) == (0, 1)
+    assert none.interval()[0] == 0
+    assert 0.1 < none.interval()[1] < 0.25
+    assert every.interval() == pytest.approx((1 - none.interval()[1], 1))
 
 
-def test_a_minus_b_is_paired_on_shared_units() -> None:
+def test_a_minus_b_is_paired_on_shared_units_and_adds_variances_of_others() -> None:
     rng = np.random.default_rng(5)
-    x, y = rng.normal(0, 1, 30), rng.normal(0, 1, 30)
-    y = y + x  # what units share goes out
+    x = rng.normal(0, 1, 30)
+    y = x + rng.normal(0, 1, 30)  # what units share goes out
     a, b = (ratio(z, np.ones(30), UNITS[:30]) for z in (x, y))
-    paired = stats.ttest_rel(x, y).confidence_interval(0.95)
     assert (a - b).value == pytest.approx((x - y).mean())
-    assert (a - b).interval() == pytest.approx(tuple(paired))
-
-
-def test_a_minus_b_of_other_units_adds_variances() -> None:
-    rng = np.random.default_rng(6)
-    x, y = rng.normal(0, 1, 20), rng.normal(0, 2, 30)
-    a, b = ratio(x, np.ones(20), UNITS[:20]), ratio(y, np.ones(30), UNITS[30:])
-    exact = np.sqrt(x.var(ddof=1) / 20 + y.var(ddof=1) / 30)
-    assert (a - b).error == pytest.approx(exact, rel=0.03)  # n / (n - 1) of both together, not of each
-
-
-def test_a_minus_a_is_exactly_nothing() -> None:
-    a = ratio(np.random.default_rng(0).normal(size=12), np.ones(12), UNITS[:12])
-    assert (a - a).value == 0
-    assert (a - a).error == 0
-    assert (a - a).interval() == (0.0, 0.0)
+    assert (a - b).interval() == pytest.approx(tuple(stats.ttest_rel(x, y).confidence_interval(0.95)))
+    other = ratio(y, np.ones(30), UNITS[30:])
+    exact = np.sqrt(x.var(ddof=1) / 30 + y.var(ddof=1) / 30)
+    assert (a - other).error == pytest.approx(exact, rel=0.03)  # n / (n - 1) of both together, not of each
 
 
 def test_what_is_missing_stays_missing() -> None:
-    a = ratio(np.arange(12.0), np.ones(12), UNITS[:12])
-    assert (a - missing("no_repeats")).why == "no_repeats"
-    assert np.isnan((a - missing("no_repeats")).value)
-    assert np.isnan(plain(3.0, "maximum").interval()).all()
-    assert np.isnan(missing("undefined").error)
+    nothing = ratio(np.arange(12.0), np.ones(12), UNITS[:12]) - missing("no_repeats")
+    assert nothing.why == "no_repeats"
+    assert np.isnan([nothing.value, *nothing.interval(), missing("x").error, *plain(3.0, "maximum").interval()]).all()
 
 
-def test_jackknife_of_a_mean_is_its_standard_error() -> None:
-    x = np.random.default_rng(1).normal(3, 1, (25, 1))
-    (e,) = jackknife(lambda top, n: top / n, (x, np.ones((25, 1))), UNITS[:25])
-    assert e.value == pytest.approx(x.mean())
-    assert e.error == pytest.approx(x.std(ddof=1) / 5)
-
-
-def test_jackknife_leaves_out_what_bears_on_nothing() -> None:
-    x = np.array([[1.0], [3.0], [0.0]])
-    (e,) = jackknife(
-        lambda top, n: top / n, (x, np.array([[1.0], [1], [0]])), UNITS[:3], known=np.array([True, True, False])
-    )
-    assert (e.value, e.units) == (2.0, 2)
+def test_jackknife_of_a_mean_is_its_standard_error_and_leaves_out_what_bears_on_nothing() -> None:
+    x, known = np.random.default_rng(1).normal(3, 1, (26, 1)), np.arange(26) < 25
+    (e,) = jackknife(lambda top, n: top / n, (x * known[:, None], known[:, None] * 1.0), UNITS[:26], known=known)
+    assert (e.value, e.units) == (pytest.approx(x[:25].mean()), 25)
+    assert e.error == pytest.approx(x[:25].std(ddof=1) / 5)
     (alone,) = jackknife(lambda top, n: top / n, (x[:1], np.ones((1, 1))), UNITS[:1])
     assert alone.why == "too_few_units"
 
@@ -167,27 +138,27 @@ def test_simultaneous_level_of_independent_numbers_is_sidaks() -> None:
     assert simultaneous(estimates) == pytest.approx(0.95 ** (1 / 8), abs=0.001)
 
 
-def test_simultaneous_level_of_the_same_number_twice_is_its_own() -> None:
-    x = np.random.default_rng(0).normal(size=50)
-    e = Estimate(0.0, x - x.mean(), np.arange(50))
-    assert simultaneous([e, e]) == pytest.approx(0.95, abs=0.002)
-    assert simultaneous([e]) == 0.95
-    assert simultaneous([]) == 0.95
-
-
-def test_simultaneous_level_does_not_hang_on_names() -> None:
+def test_simultaneous_level_of_the_same_number_twice_is_its_own_and_hangs_on_no_names() -> None:
     x = np.random.default_rng(0).normal(size=(4, 30))
     mixed = np.random.default_rng(1).permutation(30)
     a = [Estimate(0.0, row - row.mean(), np.arange(30)) for row in x]
     b = [Estimate(0.0, (row - row.mean())[mixed], np.arange(500, 530)) for row in x]
     assert simultaneous(a) == simultaneous(b)
+    assert simultaneous([a[0], a[0]]) == pytest.approx(0.95, abs=0.002)
+    assert simultaneous([a[0]]) == simultaneous([]) == 0.95
 
 
-def test_opaque_and_length_ask_for_units() -> None:
-    rule = Opaque(lambda level: (0.0, level))
-    assert Estimate(0.5, np.zeros(8), np.arange(8), rule).interval(0.9) == (0.0, 0.9)
-    assert np.isnan(Estimate(0.5, np.zeros(7), np.arange(7), rule).interval()).all()
-    even = np.full(4, 0.25)
-    v = Length(even, np.tile(even, (50, 1)))
-    assert Estimate(0.0, np.zeros(10), np.arange(10), v).interval() == (0.0, 0.0)
-    assert np.isnan(Estimate(0.0, np.zeros(9), np.arange(9), v).interval()).all()
+EVEN = np.full(4, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fewest", "interval"),
+    [
+        (Student(), 8, (0.0, 0.0)),
+        (Opaque(lambda level: (0.0, level)), 8, (0.0, 0.95)),
+        (Length(EVEN, np.tile(EVEN, (50, 1))), 10, (0.0, 0.0)),
+    ],
+)
+def test_fewer_units_than_the_rule_needs_have_no_interval(rule, fewest: int, interval: tuple[float, float]) -> None:
+    assert Estimate(0.0, np.zeros(fewest), UNITS[:fewest], rule).interval() == interval
+    assert np.isnan(Estimate(0.0, np.zeros(fewest - 1), UNITS[: fewest - 1], rule).interval()).all()

@@ -11,15 +11,14 @@ from rubriclab.core.arm import UNPARSED, score_index, shown_table
 from rubriclab.core.judgments import Judgments, hash_names
 from rubriclab.model.judgment import Ordering, Status
 from rubriclab.model.text import LabError
-from tests.tables import balanced_orders, choose, criteria, options
+from tests.tables import criteria, options
 
 ORDERS = np.array([[1, 2, 3], [3, 2, 1]])
 
 
 def test_positions_follow_from_the_score_and_the_order() -> None:
     # Item 0 scored 1 in both orders: positions 1 and 3. Item 1: 3, then unparsed.
-    table = options([[1, 1], [3, np.nan]], ORDERS)
-    (arm,) = Judgments(table).arms
+    (arm,) = Judgments(options([[1, 1], [3, np.nan]], ORDERS)).arms
     assert arm.position.tolist() == [0, 2, 2, UNPARSED]
     assert arm.ok.tolist() == [True, True, True, False]
     assert arm.counts[0].tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
@@ -31,8 +30,7 @@ def test_positions_follow_from_the_score_and_the_order() -> None:
 
 def test_a_call_that_never_reached_the_judge_showed_nothing() -> None:
     table = options([[1, np.nan]], ORDERS)
-    rows = table.rows.assign(status=[Status.OK, Status.ERROR])
-    (arm,) = Judgments(replace(table, rows=rows)).arms
+    (arm,) = Judgments(replace(table, rows=table.rows.assign(status=[Status.OK, Status.ERROR]))).arms
     assert arm.exposure[0].tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
@@ -45,8 +43,7 @@ def test_scores_off_the_scale_are_no_scores(score: float) -> None:
 
 def test_orders_of_other_things_are_left_out() -> None:
     table = options([[1, 1], [2, 2]], ORDERS)
-    table = replace(table, orderings=(table.orderings[0], Ordering((3, 2, 9), ("3", "2", "9"))))
-    (arm,) = Judgments(table).arms
+    (arm,) = Judgments(replace(table, orderings=(table.orderings[0], Ordering((3, 2, 9), ())))).arms
     assert arm.ok.sum() == 2
     assert sorted(arm.shown[:, 0].tolist()) == [-1, 0]
 
@@ -72,22 +69,21 @@ def test_units_are_prompts_then_blocks_then_items() -> None:
         "item": Judgments(options(score, ORDERS, prompt=list("abcd"))),
     }
     for kind, judgments in kinds.items():
-        assert judgments.unit_kind == kind
-        assert judgments.arms[0].unit_kind == kind
-    assert kinds["prompt"].unit_of_item.tolist() == [0, 0, 1, 1]
+        assert judgments.unit_kind == judgments.arms[0].unit_kind == kind
     assert Judgments(options(score, ORDERS, prompt=list("aabb")), "item").arms[0].units == 4
 
 
-def test_items_without_a_prompt_stand_alone() -> None:
-    judgments = Judgments(options(np.ones((4, 2)), ORDERS, prompt=["a", None, "a", None]))
-    code = judgments.unit_of_item
-    assert code[0] == code[2]
-    assert len(set(code.tolist())) == 3
-
-
-def test_one_prompt_of_two_data_sets_is_two_units() -> None:
-    table = options(np.ones((4, 2)), ORDERS, prompt=["a", "a", "a", "b"], dataset=["one", "one", "two", "two"])
-    assert Judgments(table).unit_of_item.tolist() == [0, 0, 1, 2]
+@pytest.mark.parametrize(
+    ("items", "groups"),
+    [
+        ({"prompt": list("aabb")}, [[0, 1], [2, 3]]),
+        ({"prompt": ["a", None, "a", None]}, [[0, 2], [1], [3]]),  # items without a prompt stand alone
+        ({"prompt": list("aaab"), "dataset": ["one", "one", "two", "two"]}, [[0, 1], [2], [3]]),  # two data sets
+    ],
+)
+def test_units_hold_the_items_of_one_prompt(items: dict[str, list[str]], groups: list[list[int]]) -> None:
+    code = Judgments(options(np.ones((4, 2)), ORDERS, **items)).unit_of_item
+    assert sorted(np.flatnonzero(code == unit).tolist() for unit in set(code.tolist())) == groups
 
 
 def test_a_named_unit_that_is_missing_is_refused_with_the_cure() -> None:
@@ -128,34 +124,6 @@ def test_positions_of_criteria_come_from_the_order() -> None:
     (arm,) = Judgments(criteria(np.full((1, 2, 3), 4.0), [[0, 1, 2], [2, 0, 1]])).arms
     # Second order: style, clarity, depth; so clarity stands at 2, depth at 3, style at 1 (0-based 1, 2, 0).
     assert arm.position.tolist() == [0, 1, 2, 1, 2, 0]
-
-
-def test_rows_in_any_order_give_the_same_arm() -> None:
-    table = options(choose(np.random.default_rng(0), 6, balanced_orders(3)), balanced_orders(3), fixed=np.ones((6, 2)))
-    mixed = replace(table, rows=table.rows.sample(frac=1, random_state=1).reset_index(drop=True))
-    for a, b in zip(Judgments(table).arms, Judgments(mixed).arms, strict=True):
-        assert (a.counts == b.counts).all()
-        assert (a.exposure == b.exposure).all()
-
-
-def test_orders_are_ranked_by_what_they_show() -> None:
-    table = options(choose(np.random.default_rng(0), 6, balanced_orders(3)), balanced_orders(3))
-    last = len(table.orderings) - 1
-    flipped = replace(
-        table, orderings=table.orderings[::-1], rows=table.rows.assign(ordering=last - table.rows["ordering"])
-    )
-    a, b = Judgments(table).arms[0], Judgments(flipped).arms[0]
-    assert (a.shown == b.shown).all()
-    assert (a.order == b.order).all()
-
-
-def test_a_condition_without_judgments_has_an_empty_arm() -> None:
-    table = options([[1, 1]], ORDERS, fixed=[[1, 1]])
-    table = replace(table, rows=table.rows[table.rows["condition"] == 1])
-    empty, full = Judgments(table).arms
-    assert (empty.items, empty.units, len(empty.ok)) == (0, 0, 0)
-    assert full.items == 1
-    assert empty.counts.shape == (0, 3, 3)
 
 
 def test_single_order_means_that_no_option_stood_at_two_positions() -> None:
