@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -54,10 +52,9 @@ def test_bias_cost_is_told_of_the_designs_orders_and_of_both_ends() -> None:
 
 def test_cells_hold_at_once_at_a_level_that_the_row_names() -> None:
     found = findings(options(choose(rng(0), 40, ORDERS, repeats=2), ORDERS))
-    levels = {row.level for row in found.select("position_given_score")}
-    assert len(levels) == 1
+    (level,) = {row.level for row in found.select("position_given_score")}
     # 25 cells that sum to 1 by score: between 20 independent ones and Bonferroni.
-    assert 0.95 ** (1 / 20) - 0.001 < levels.pop() <= 0.998 + 0.0005
+    assert 0.95 ** (1 / 20) - 0.001 < level <= 0.998 + 0.0005
 
 
 @pytest.mark.integration
@@ -66,14 +63,13 @@ def test_cells_cover_all_at_once(items: int) -> None:
     truth, _ = scores_by_position(
         Judgments(options(choose(rng(1), 60_000, ORDERS, first=0.5, repeats=2), ORDERS)).arms[0]
     )
-    held = studies = 0
+    held = 0
     for seed in range(100):
         table = options(choose(rng(1_000 + seed), items, ORDERS, first=0.5, repeats=2), ORDERS)
         rows = scores_by_position(Judgments(table).arms[0])[1]
         ends = [(*row.interval, truth[row.of["score"] - 1, row.of["position"] - 1]) for row in rows]
         held += all(low <= true <= high for low, high, true in ends if low == low)
-        studies += 1
-    assert held >= 0.88 * studies
+    assert held >= 88
 
 
 def test_uneven_orders_have_no_v_but_a_table() -> None:
@@ -81,7 +77,6 @@ def test_uneven_orders_have_no_v_but_a_table() -> None:
     assert only(found, "v_without_noise").why == "uneven"
     assert np.isfinite(only(found, "position_given_score", score=3, position=2).value)
     assert only(found, "position_given_score", score=3, position=5).why == "missing_cells"
-    assert "uneven" in {caution.kind for caution in found.cautions}
 
 
 def test_contrasts_are_those_of_the_verdict() -> None:
@@ -156,15 +151,13 @@ def test_without_repeats_noise_is_not_known() -> None:
     found = findings(options(choose(rng(0), 12, ORDERS), ORDERS))
     assert np.isfinite(only(found, "order_change").value)
     assert only(found, "order_excess").why == "no_repeats"
-    assert "no_repeats" in {caution.kind for caution in found.cautions}
 
 
 def test_an_excess_of_nothing_is_nothing() -> None:
     # Answers that do not hang on the order: two calls differ alike in both.
     score = rng(0).integers(1, 6, (400, 20)).astype(float)
     excess = only(findings(options(score, ORDERS)), "order_excess")
-    low, high = excess.interval
-    assert low < 0 < high
+    assert excess.interval[0] < 0 < excess.interval[1]
     assert abs(excess.value) < 0.05
 
 
@@ -178,21 +171,10 @@ def test_largest_gap_names_its_orders() -> None:
 
 
 def test_shares_weigh_calls_and_units_carry_the_interval() -> None:
-    score = choose(rng(3), 40, ORDERS, first=1.0, repeats=2)
-    by_item = only(findings(options(score, ORDERS)), "position_share", position=1)
-    clones = np.repeat(score[:20], 2, axis=0)
-    by_prompt = only(
-        findings(options(clones, ORDERS, prompt=[f"p{i // 2}" for i in range(40)])), "position_share", position=1
+    clones = np.repeat(choose(rng(3), 20, ORDERS, first=1.0, repeats=2), 2, axis=0)
+    grouped = options(clones, ORDERS, prompt=[f"p{i // 2}" for i in range(40)])
+    by_prompt, by_item = (
+        only(findings(table), "position_share", position=1) for table in (grouped, options(clones, ORDERS))
     )
-    as_items = only(findings(options(clones, ORDERS)), "position_share", position=1)
-    width = [row.interval[1] - row.interval[0] for row in (by_item, by_prompt, as_items)]
-    assert by_prompt.unit == "prompt"
-    assert by_prompt.estimate.units == 20
-    assert width[1] > 1.2 * width[2]
-
-
-def test_strange_conditions_are_no_error() -> None:
-    table = options(choose(rng(0), 9, ORDERS), ORDERS)
-    no_scale = replace(table, conditions=(replace(table.conditions[0], scores=(1.0, 2.0, 3.0, 4.0, 6.0)),))
-    found = findings(no_scale)  # no order shows exactly these scores
-    assert only(found, "position_share", position=1).why == "nothing_parsed"
+    assert (by_prompt.unit, by_prompt.estimate.units) == ("prompt", 20)
+    assert np.ptp(by_prompt.interval) > 1.2 * np.ptp(by_item.interval)
