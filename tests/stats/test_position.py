@@ -13,26 +13,15 @@ from rubriclab.stats import position as stat
 from rubriclab.stats.proportions import clopper_pearson, wilson
 
 
-def test_selection_by_hand() -> None:
+def test_selection_by_hand_and_by_scipy() -> None:
     # N = 20, N/n = 4: chi2 = (36 + 0 + 4 + 0 + 16) / 4 = 14; V = sqrt(14 / (20 x 4))
-    found = stat.selection(np.array([10.0, 4, 2, 4, 0]))
-    assert found.chi2 == pytest.approx((36 + 0 + 4 + 0 + 16) / 4)
-    assert found.v == pytest.approx(np.sqrt(14 / (20 * 4)))
-
-
-def test_selection_agrees_with_scipy() -> None:
-    counts = np.array([31.0, 17, 9, 22, 40, 3, 5, 8, 11])
+    counts = np.array([10.0, 4, 2, 4, 0])
     found, reference = stat.selection(counts), scipy_stats.chisquare(counts)
+    assert (found.chi2, found.v) == pytest.approx((14, np.sqrt(14 / 80)))
     assert (found.chi2, found.p) == pytest.approx((reference.statistic, reference.pvalue))
-
-
-def test_nothing_chosen_gives_nan_not_an_error() -> None:
-    found = stat.selection(np.zeros(5))
-    assert np.isnan([found.chi2, found.v, *found.share]).all()
-
-
-def test_v_of_one_position_only_is_one() -> None:
-    assert stat.cramers_v(np.array([0.0, 1.0, 0.0])) == pytest.approx(1.0)
+    nothing = stat.selection(np.zeros(5))
+    assert np.isnan([nothing.chi2, nothing.v, *nothing.share]).all()
+    assert stat.cramers_v(np.array([0.0, 1.0, 0.0])) == pytest.approx(1.0), "all at one position"
     assert stat.cramers_v(np.full(7, 1 / 7)) == pytest.approx(0.0)
 
 
@@ -56,30 +45,23 @@ def test_v_interval_reaches_zero_on_noise_and_leaves_it_on_effects() -> None:
     loud = np.array([0.6, 0.1, 0.1, 0.1, 0.1])
     low, high = stat.v_interval(loud, loud + error)
     assert 0.4 < low < float(stat.cramers_v(loud)) < high
-
-
-def test_v_interval_of_a_judge_that_never_moved() -> None:
-    even = np.full(4, 0.25)
+    even = np.full(4, 0.25)  # a judge that never moved
     assert stat.v_interval(even, np.tile(even, (100, 1))) == (0.0, 0.0)
     assert np.isnan(stat.v_interval(even, even[None])).all()
 
 
-def test_table_with_equal_exposure_is_the_plain_share() -> None:
-    table = stat.position_given_score(np.array([[3.0, 1.0], [1.0, 1.0]]), np.full((2, 2), 9.0))
-    assert table.tolist() == [[0.75, 0.25], [0.5, 0.5]]
-
-
-def test_table_divides_by_exposure() -> None:
-    # Score 0: 6 of 12 showings at position 0, 3 of 3 at position 1: rates 1/2 and 1, so the shares are 1/3 and 2/3.
-    # Score 1 was only ever shown at one position: no share.
-    table = stat.position_given_score(np.array([[6.0, 3.0], [0.0, 5.0]]), np.array([[12.0, 3.0], [0.0, 15.0]]))
-    assert table[0] == pytest.approx([1 / 3, 2 / 3])
-    assert np.isnan(table[1]).all()
-
-
-def test_table_of_a_score_never_chosen_is_nan() -> None:
-    table = stat.position_given_score(np.array([[0.0, 0.0], [1.0, 3.0]]), np.full((2, 2), 4.0))
-    assert np.isnan(table[0]).all()
+@pytest.mark.parametrize(
+    ("counts", "exposure", "expected"),
+    [
+        ([3, 1], [9, 9], [0.75, 0.25]),  # with equal exposure the plain share
+        ([6, 3], [12, 3], [1 / 3, 2 / 3]),  # 6 of 12 showings and 3 of 3: rates 1/2 and 1
+        ([0, 5], [0, 15], [np.nan, np.nan]),  # only ever shown at one position
+        ([0, 0], [4, 4], [np.nan, np.nan]),  # never chosen
+    ],
+)
+def test_position_given_score_by_hand(counts: list[int], exposure: list[int], expected: list[float]) -> None:
+    table = stat.position_given_score(np.array([counts, [1.0, 3.0]]), np.array([exposure, [4.0, 4.0]]))
+    assert table[0] == pytest.approx(expected, nan_ok=True)
     assert table[1].tolist() == [0.25, 0.75]
 
 
@@ -96,10 +78,7 @@ def test_intervals_of_a_share_are_scipys(hits: int, trials: int, level: float) -
     for function, method in ((wilson, "wilson"), (clopper_pearson, "exact")):
         reference = test.proportion_ci(level, method)
         assert function(hits, trials, level=level) == pytest.approx((reference.low, reference.high))
-
-
-def test_no_trials_have_no_interval() -> None:
-    assert np.isnan([*wilson(0, 0), *clopper_pearson(0, 0)]).all()
+        assert np.isnan(function(0, 0)).all()
 
 
 # ------------------------------------------------------------------------------------------------------------ Bias Cost
@@ -128,23 +107,20 @@ def published(judge: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("judge", "order", "least", "default"), TABLE_6)
-def test_published_costs(judge: str, order: tuple[int, ...], least: float, default: float) -> None:
-    both = costs.bias_cost(published(judge), np.array([[s - 1 for s in order], range(5)]))
+def test_published_costs_and_the_least_of_all_120(
+    judge: str, order: tuple[int, ...], least: float, default: float
+) -> None:
+    table = published(judge)
+    both = costs.bias_cost(table, np.array([[s - 1 for s in order], range(5)]))
     assert both == pytest.approx([least, default], abs=0.2)
+    best, cost = costs.least_bias_cost(table)
+    assert cost == pytest.approx(costs.bias_cost(table, np.array(list(itertools.permutations(range(5))))).min())
+    assert costs.bias_cost(table, best[None])[0] == cost
 
 
 def test_cost_by_hand() -> None:
     # Qwen3-8B, [1,2,3,4,5]: |19.5-20| + |20.2-20| + |16.9-20| + |14.5-20| + |17.8-20| = 0.5 + 0.2 + 3.1 + 5.5 + 2.2
     assert costs.bias_cost(published("Qwen3-8B"), np.arange(5)[None])[0] == pytest.approx(11.5)
-
-
-@pytest.mark.parametrize("judge", list(PUBLISHED))
-def test_the_least_cost_is_the_least_of_all_120(judge: str) -> None:
-    table = published(judge)
-    every = costs.bias_cost(table, np.array(list(itertools.permutations(range(5)))))
-    order, least = costs.least_bias_cost(table)
-    assert least == pytest.approx(every.min())
-    assert costs.bias_cost(table, order[None])[0] == least
 
 
 def test_unknown_cells_are_avoided_where_they_can_be() -> None:
