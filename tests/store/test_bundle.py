@@ -6,6 +6,7 @@ import io
 import json
 import os
 import stat
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -47,9 +48,8 @@ def same(one: JudgmentTable, other: JudgmentTable) -> None:
     pd.testing.assert_frame_equal(one.rows, other.rows, check_dtype=False)
     pd.testing.assert_frame_equal(one.items, other.items, check_dtype=False)
     assert (one.conditions, one.orderings, one.state) == (other.conditions, other.orderings, other.state)
-    if one.probabilities is None:
-        assert other.probabilities is None
-    else:
+    assert (one.probabilities is None) == (other.probabilities is None)
+    if one.probabilities is not None:
         np.testing.assert_allclose(one.probabilities, other.probabilities, rtol=1e-6)
 
 
@@ -75,22 +75,17 @@ def test_an_import_keeps_replies_texts_and_probabilities(recorded: Path, tmp_pat
         same(read_bundle(again), read_bundle(recorded))
 
 
-def test_the_same_run_is_the_same_file(recorded: Path) -> None:
-    table = read_bundle(recorded)
-    assert bundle_bytes(table) == bundle_bytes(table)
-
-
 @pytest.mark.parametrize("path", CASES[::6], ids=lambda path: path.stem)
 def test_recorded_cases_pass_through_bytes(path: Path, tmp_path: Path) -> None:
-    table = read_bundle(path)
-    assert len(table.rows)
-    copy = tmp_path / "copy.zip"
+    table, copy = read_bundle(path), tmp_path / "copy.zip"
     copy.write_bytes(bundle_bytes(table))
+    assert len(table.rows)
     same(read_bundle(copy), table)
+    assert bundle_bytes(table) == copy.read_bytes(), "the same run is the same file"
 
 
 def test_a_recorded_case_passes_through_a_store(tmp_path: Path) -> None:
-    path = next(path for path in CASES if path.stem == "criteria_balanced_4")
+    path = CASES[0].with_stem("criteria_balanced_4")
     with Store.open(tmp_path / "lab.duckdb") as store:
         kept = store.table(import_bundle(store, path))
     table = read_bundle(path)
@@ -161,12 +156,9 @@ def test_rows_that_cannot_be_are_refused(recorded: Path, tmp_path: Path, changes
 def test_members_that_lead_out_or_stand_twice_are_refused(recorded: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / "bad.zip"
     path.write_bytes(recorded.read_bytes())
-    with zipfile.ZipFile(path, "a") as archive:
-        if name == "study.json":
-            with pytest.warns(UserWarning, match="Duplicate"):
-                archive.writestr(name, "{}")
-        else:
-            archive.writestr(name, "{}")
+    with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a duplicate name
+        archive.writestr(name, "{}")
     with pytest.raises(LabError, match=r"stands twice|leads out"):
         read_bundle(path)
 
@@ -178,34 +170,32 @@ def test_a_refused_import_leaves_no_store(recorded: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "lab.duckdb").exists()
 
 
-def test_links_bombs_and_cut_files_are_refused(recorded: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link.zip"
-    with zipfile.ZipFile(link, "w") as archive:
-        member = zipfile.ZipInfo("study.json")
-        member.external_attr = (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(member, "/etc/passwd")
-    bomb = tmp_path / "bomb.zip"
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("study.json", b" " * 30_000_000)
-    deep = tmp_path / "deep.zip"
-    with zipfile.ZipFile(deep, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("study.json", b"[" * 200_000)
-    cut, empty, foreign = tmp_path / "cut.zip", tmp_path / "empty.zip", tmp_path / "foreign.zip"
-    cut.write_bytes(recorded.read_bytes()[:-200])
-    with zipfile.ZipFile(empty, "w"):
-        pass
-    foreign.write_bytes(b"PK\x03\x04 no zip")
-    pipe = tmp_path / "pipe.zip"
-    os.mkfifo(pipe)
-    for path, words in (
-        (link, "is a link"),
-        (bomb, "unpacks to more than 20 MB"),
-        (deep, "nested deeper"),
-        (cut, "not a whole bundle"),
-        (empty, "has no study.json"),
-        (foreign, "not a whole bundle"),
-        (tmp_path / "none.zip", "No such file"),
-        (pipe, "a pipe or a device"),
-    ):
-        with pytest.raises(LabError, match=words):
-            read_bundle(path)
+def zipped(path: Path, content: bytes, member: str | zipfile.ZipInfo = "study.json") -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, content)
+
+
+def linked(path: Path) -> None:
+    member = zipfile.ZipInfo("study.json")
+    member.external_attr = (stat.S_IFLNK | 0o777) << 16
+    zipped(path, b"/etc/passwd", member)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (linked, "is a link"),
+        (lambda path: zipped(path, b" " * 30_000_000), "unpacks to more than 20 MB"),
+        (lambda path: zipped(path, b"[" * 200_000), "nested deeper"),
+        (lambda path: path.write_bytes(CASES[0].read_bytes()[:-200]), "not a whole bundle"),
+        (lambda path: zipfile.ZipFile(path, "w").close(), "has no study.json"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 no zip"), "not a whole bundle"),
+        (lambda _: None, "No such file"),
+        (os.mkfifo, "a pipe or a device"),
+    ],
+)
+def test_links_bombs_and_cut_files_are_refused(tmp_path: Path, make: Callable[[Path], Any], words: str) -> None:
+    path = tmp_path / "bad.zip"
+    make(path)
+    with pytest.raises(LabError, match=words):
+        read_bundle(path)

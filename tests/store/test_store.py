@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +21,7 @@ from rubriclab.model.judgment import Call, Condition, Judgment, Ordering, Outcom
 from rubriclab.model.text import LabError
 from rubriclab.store.store import Store
 
+ROOT = Path(__file__).resolve().parents[2]
 CONDITIONS = (
     Condition("small", "drafts", "balanced", scores=(1, 2, 3), positions=3),
     Condition("large", "drafts", "balanced", scores=(1, 2, 3), positions=3),
@@ -74,22 +75,19 @@ def test_a_run_comes_back_as_it_was_judged(store: Store) -> None:
         writer.add(judgment(2, item=1, order=1))
         writer.add(judgment(3, kind="timeout", error="no answer"))
     table = store.table(run)
-    assert table.rows["condition"].tolist() == [0, 0, 1]  # sorted, though the first came last
-    assert table.rows["call"].tolist() == [1, 2, 0]
-    assert table.rows["score"].tolist()[0] == 2.0
-    assert np.isnan(table.rows["score"][1])
-    assert table.rows["position"].tolist() == [2, 0, 2]
-    assert table.rows["status"].tolist() == [0, 4, 0]
-    assert table.probabilities[0].tolist() == [0.25, 0.5, 0.25]
-    assert np.isnan(table.probabilities[1]).all()
-    assert table.orderings == ORDERS
-    assert table.conditions == CONDITIONS
-    assert table.planned == (4, 4)
+    expected = pd.DataFrame(
+        {
+            "condition": [0, 0, 1], "call": [1, 2, 0], "item": [1, 0, 0], "ordering": [1, 0, 0], "slot": 0, "repeat": 0,
+            "status": [0, 4, 0], "score": [2.0, np.nan, 2.0], "position": [2, 0, 2], "expected": [2.25, np.nan, 2.25],
+            "mass": [0.75, np.nan, 0.75],
+        }
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(table.rows, expected, check_dtype=False, check_like=True)  # sorted by condition
+    np.testing.assert_array_equal(table.probabilities[:2], [[0.25, 0.5, 0.25], [np.nan] * 3])
+    assert (table.orderings, table.conditions, table.planned) == (ORDERS, CONDITIONS, (4, 4))
     assert table.reading == {"unit": "item"}
-    assert table.items["ratings"].tolist() == [{"ann": 2.0, "bo": 3.0}, {}]
-    assert table.items["prompt"].tolist() == ["p1", "p1"]
-    assert table.items["criterion"].tolist() == [None, None]
-    assert table.items["unit_text"].tolist() == ["u", "u"]
+    for column in ("ratings", "prompt", "criterion", "unit_text"):
+        assert table.items[column].tolist() == ITEMS[column].tolist()
 
 
 def test_a_data_set_comes_back(store: Store) -> None:
@@ -118,10 +116,8 @@ def test_judgments_in_words_and_one_call(store: Store) -> None:
     with pytest.raises(LabError, match="no status"):
         store.judgments(run, status="bad")
     call = store.call(run, 0)
-    assert call["reply"] == "Score: 2"
+    assert (call["reply"], call["shown"], call["tokens_in"]) == ("Score: 2", [1, 2, 3], 10)
     assert call["item"]["response"] == "Hello there"
-    assert call["shown"] == [1, 2, 3]
-    assert call["tokens_in"] == 10
     assert call["outcomes"][0]["p"] == [0.25, 0.5, 0.25]
     with pytest.raises(LabError, match="no call 9"):
         store.call(run, 9)
@@ -155,24 +151,17 @@ def test_the_last_of_two_answers_to_one_call_counts(store: Store) -> None:
     assert store.run(run).done == 1
 
 
-def test_each_commit_changes_the_revision(store: Store) -> None:
+def test_answers_are_committed_without_waiting_for_the_end_and_change_the_revision(store: Store) -> None:
     run = new_run(store)
     with store.writer(run) as writer:
         before = store.run(run).revision
-        writer.add(judgment(1))
-        writer.flush()
-        assert store.run(run).revision > before
-
-
-def test_answers_are_committed_without_waiting_for_the_end(store: Store) -> None:
-    run = new_run(store)
-    with store.writer(run) as writer:
         writer.add(judgment(1))
         for _ in range(200):
             if store.run(run).done:
                 break
             time.sleep(0.02)
         assert store.run(run).done == 1
+        assert store.run(run).revision > before
 
 
 def test_the_same_identity_goes_on_and_names_are_free(store: Store) -> None:
@@ -227,6 +216,10 @@ def test_a_dead_process_leaves_an_interrupted_run(tmp_path: Path) -> None:
         store.set_state(new_run(store), "running")
         with pytest.raises(LabError, match="no state"):
             store.set_state("x", "odd")
+    with Store.open(path, read_only=True) as store:
+        assert store.runs()[0].state == "interrupted"
+        with pytest.raises(LabError, match="reading only"):
+            store.rename(store.runs()[0].id, "x")
     with Store.open(path) as store:
         assert store.runs()[0].state == "interrupted"
 
@@ -250,6 +243,8 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with duckdb.connect(str(foreign)) as db:
         db.execute("CREATE TABLE mine (x INTEGER)")
     text.write_text("hello")
+    with pytest.raises(LabError, match="no store"):
+        Store.open(tmp_path / "none.duckdb", read_only=True)
     for path, words in (
         (newer, "newer rubriclab"),
         (foreign, "another program"),
@@ -260,18 +255,6 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(LabError, match=words):
             Store.open(path)
-
-
-def test_reading_only(tmp_path: Path) -> None:
-    path = tmp_path / "lab.duckdb"
-    with Store.open(path) as store:
-        store.set_state(new_run(store), "running")
-    with Store.open(path, read_only=True) as store:
-        assert store.runs()[0].state == "interrupted"
-        with pytest.raises(LabError, match="reading only"):
-            store.rename(store.runs()[0].id, "x")
-    with pytest.raises(LabError, match="no store"):
-        Store.open(tmp_path / "none.duckdb", read_only=True)
 
 
 def test_a_backup_is_a_store(store: Store, tmp_path: Path) -> None:
@@ -314,27 +297,22 @@ def test_a_file_removed_while_open_is_told_and_its_content_kept(tmp_path: Path) 
 
 
 # A writer that never closes: its log stays beside the file, as after a kill.
-KILLED = textwrap.dedent(
-    """
-    import os, sys
-    sys.path.insert(0, {tests!r})
-    from test_store import Store, judgment, new_run
-    store = Store.open({path!r})
-    run = new_run(store)
-    store.checkpoint()
-    writer = store.writer(run)
-    for key in range(6):
-        writer.add(judgment(key))
-        writer.flush()
-    {then}
-    os._exit(0)
-    """
-)
+KILLED = """
+import os, sys
+from tests.store.test_store import LabError, Store, judgment, new_run
+store = Store.open(sys.argv[1])
+run = new_run(store)
+store.checkpoint()
+writer = store.writer(run)
+for key in range(6):
+    writer.add(judgment(key))
+    writer.flush()
+"""
 
 
 def killed_writer(path: Path, then: str = "") -> str:
-    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path), then=then)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    code = f"{KILLED}{then}\nos._exit(0)"
+    done = subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -374,29 +352,54 @@ def test_a_damaged_log_is_named_and_what_stands_before_it_is_kept(
         assert store.table(store.runs()[0].id).rows["call"].tolist() == calls
 
 
+FULL_DISK = """
+import resource
+size = os.path.getsize(sys.argv[1] + ".wal")
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
+try:
+    writer.add(judgment(6, text="x" * 10_000)); writer.flush(); print("no fault")
+except LabError as fault:
+    print(fault)
+try:
+    store.set_state(run, "paused", "the disk is full" * 1_000)
+except LabError:
+    print(store.run(run).state)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(len(store.table(run).rows))
+writer.close()
+print(len(store.table(run).rows))
+"""
+
+
 def test_a_full_disk_loses_nothing_and_asks_nothing_twice(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
-    full = """
-    import resource
-    from rubriclab.model.text import LabError
-    size = os.path.getsize({path!r} + ".wal")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
-    try:
-        writer.add(judgment(6, text="x" * 10_000)); writer.flush(); print("no fault")
-    except LabError as fault:
-        print(fault)
-    try:
-        store.set_state(run, "paused", "the disk is full" * 1_000)
-    except LabError:
-        print(store.run(run).state)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    print(len(store.table(run).rows))
-    writer.close()
-    print(len(store.table(run).rows))
-    """.replace("{path!r}", repr(str(path)))
-    words, state, during, after = killed_writer(path, textwrap.dedent(full)).splitlines()
+    words, state, during, after = killed_writer(path, FULL_DISK).splitlines()
     assert "disk is full" in words
     assert state == "paused"
     assert (during, after) == ("6", "7")
     with Store.open(path) as store:
         assert store.table(store.runs()[0].id).rows["call"].tolist() == [0, 1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.integration
+def test_flipped_bytes_are_named_or_without_effect(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    with Store.open(path) as store:
+        run = new_run(store)
+        with store.writer(run) as writer:
+            for key in range(2_000):
+                writer.add(judgment(key, item=key % 2, order=key // 2 % 2))
+        whole = store.table(run)
+    content, rng = path.read_bytes(), random.Random(1)
+    for number in range(24):
+        changed = bytearray(content)
+        changed[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        copy = tmp_path / f"flipped{number}.duckdb"
+        copy.write_bytes(changed)
+        try:
+            with Store.open(copy, read_only=True) as store:
+                table = store.table(run)
+        except LabError:
+            continue
+        assert table.rows.equals(whole.rows)
+        assert table.items.equals(whole.items)
