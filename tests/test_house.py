@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -26,8 +27,7 @@ BUDGETS = {
     "cli": 650,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 19_500, 11_500, 200
-"""The goals are 18,000 lines of product and 10,000 of tests: both are over, and these limits only keep them from growing."""
+PRODUCT, TESTS, README = 18_000, 10_000, 200
 
 MAY_IMPORT = {
     "model": set(),
@@ -45,9 +45,10 @@ MAY_IMPORT = {
     "notebook": {"sinks", "runs", "study", "judges", "store", "topics", "core", "data", "model"},
 }
 """What each room stands on. A room that a later one needs is below it; nothing looks up or in a circle."""
+# Rooms, or the one file.
 LIBRARY_ROOMS = {
     "streamlit": {"app"},
-    "plotly": {"sinks"},
+    "plotly": {"charts.py"},
     "duckdb": {"store", "data"},
     "openai": {"judges"},
     "xllamacpp": {"judges"},
@@ -72,7 +73,7 @@ def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def lines(paths: list[Path]) -> int:
+def lines(paths: Iterable[Path]) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
 
 
@@ -94,18 +95,14 @@ def imports(path: Path, *, top_only: bool = False) -> set[str]:
 
 @pytest.mark.parametrize("room", BUDGETS)
 def test_a_room_keeps_its_budget(room: str) -> None:
-    used = lines(sorted((PACKAGE / room).rglob("*.py")))
+    used = lines((PACKAGE / room).rglob("*.py"))
     assert used <= 1.1 * BUDGETS[room], f"{room} has {used} lines, its budget is {BUDGETS[room]}"
 
 
 def test_the_whole_keeps_its_budget() -> None:
-    product = modules() + sorted((ROOT / "pages").glob("*.py")) + [ROOT / "app.py"]
-    assert lines(product) <= PRODUCT
-    assert lines(sorted((ROOT / "tests").rglob("*.py"))) <= TESTS
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= README
-
-
-def test_every_room_has_a_budget() -> None:
+    assert lines([*modules(), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]) <= PRODUCT
+    assert lines((ROOT / "tests").rglob("*.py")) <= TESTS
+    assert lines([ROOT / "README.md"]) <= README
     rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
     assert rooms == set(BUDGETS)
 
@@ -114,10 +111,8 @@ def test_imports_only_go_down() -> None:
     wrong = []
     for path in modules():
         room = room_of(path)
-        if room not in MAY_IMPORT:
-            continue
         used = {name.split(".")[1] for name in imports(path) if name.startswith("rubriclab.")} - {room}
-        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(used - MAY_IMPORT[room])]
+        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(used - MAY_IMPORT.get(room, used))]
     assert not wrong
 
 
@@ -125,16 +120,11 @@ def test_libraries_stay_in_their_rooms() -> None:
     wrong = []
     for path in modules():
         for name in {name.split(".")[0] for name in imports(path)} & set(LIBRARY_ROOMS):
-            if room_of(path) not in LIBRARY_ROOMS[name]:
+            if not {room_of(path), path.name} & LIBRARY_ROOMS[name]:
                 wrong.append(f"{path.relative_to(ROOT)} imports {name}")
         late = {name.split(".")[0] for name in imports(path, top_only=True)} & LATE
         wrong += [f"{path.relative_to(ROOT)} imports {name} at its top" for name in late]
     assert not wrong
-
-
-def test_plotly_is_in_one_file() -> None:
-    users = {path.name for path in modules() if any(name.split(".")[0] == "plotly" for name in imports(path))}
-    assert users <= {"charts.py"}
 
 
 def test_names_are_the_fields_own() -> None:
@@ -148,12 +138,7 @@ def test_names_are_the_fields_own() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    wrong = [
-        str(path.relative_to(ROOT))
-        for path in modules()
-        if path.stat().st_size and not ast.get_docstring(tree_of(path))
-    ]
-    assert not wrong
+    assert not [path for path in modules() if path.stat().st_size and not ast.get_docstring(tree_of(path))]
 
 
 def test_pages_are_a_title_and_a_call() -> None:
