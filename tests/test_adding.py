@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -26,23 +25,13 @@ def test_the_worked_example_adds_a_number_to_every_sink(tmp_path: Path) -> None:
             file.write(text)
     # 12 answers, each scored 5 in order 1 2 3 4 5 and 4 in the reverse: the highest score in half of the calls.
     judged = tmp_path / "judged.csv"
-    with judged.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(("judge", "item_id", "ordering", "score"))
-        rows.writerows(
-            ("j", f"a{k}", order, score) for k in range(12) for order, score in (("1 2 3 4 5", 5), ("5 4 3 2 1", 4))
-        )
+    rows = [f"j,a{k},{scored}" for k in range(12) for scored in ("1 2 3 4 5,5", "5 4 3 2 1,4")]
+    judged.write_text("\n".join(["judge,item_id,ordering,score", *rows]), "utf-8")
 
     def results(*options: str) -> str:
         command = [sys.executable, "-W", "error", "-m", "rubriclab", "results", str(judged), "--topic", "top", *options]
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -8,6 +8,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,7 @@ def changed_book(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
 )  # fmt: skip
 def test_files_are_read_as_they_are(content: bytes, name: str, rows: list[list[str]]) -> None:
     table = read_table(content, name)
-    assert table.rows[:] == rows
-    assert len(table.rows) == len(rows)
+    assert (table.rows[:], len(table.rows)) == (rows, len(rows))
 
 
 def test_what_was_noticed_is_said() -> None:
@@ -115,7 +115,6 @@ def test_what_was_noticed_is_said() -> None:
         (b"[" * 70 + b"]" * 70, "x.json", "nested deeper than 64"),
         (b'[{"a":' + b"1" * 5_000 + b"}]", "x.json", "5,000 digits"),
         (b'[{"a": 1e400}]', "x.json", "1e400 .* is beyond what is read"),
-        (b'[{"a": 1' + b"0" * 400 + b".5}]", "x.json", "403 digits"),
         (b"[" + b"," * 20_000_000, "x.json", "more than 20,000,000 values"),
         (b'a,b\n1,"' + b"x" * 20_000_001 + b'"\n', "x.csv", "line 2: field larger than"),
         (b'[{"a": "' + b"x" * 20_000_001 + b'"}]', "x.json", "column “a”: a cell of 20 MB"),
@@ -178,11 +177,8 @@ ENTITIES = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + b"".join(
 )
 def test_what_a_sheet_claims_is_not_believed(old: bytes, new: bytes, words: str) -> None:
     claimed = changed_book(book(["a"], [1]), lambda part: re.sub(old, new, part, flags=re.DOTALL))
-    if not words:
+    with pytest.raises(LabError, match=words) if words else nullcontext():
         assert read_table(claimed, "x.xlsx").rows[:] == [["1"]]
-        return
-    with pytest.raises(LabError, match=words):
-        read_table(claimed, "x.xlsx")
 
 
 def test_devices_pipes_folders_and_large_files_are_never_opened(tmp_path: Path) -> None:
@@ -207,8 +203,6 @@ def test_a_frame_is_a_table_too() -> None:
     assert table.rows[:] == [["1", "1.5", "x"], ["2", "", ""]]
     with pytest.raises(LabError, match="columns 1 and 2"):
         table_of_frame(pd.DataFrame([[1, 2]], columns=["a", "A"]))
-    with pytest.raises(LabError, match="no column “z”; it has “a”"):
-        table.column("z")
 
 
 def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(tmp_path: Path) -> None:

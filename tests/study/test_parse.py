@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubriclab.model.data import Criterion, Item, Option
+from rubriclab.model.data import Item
 from rubriclab.model.judgment import Ordering
 from rubriclab.study.parse import READ, Parsed, looks_refused, parse_criteria, parse_label
 from rubriclab.study.prompts import Answer, criteria_prompt, score_prompt
+from tests.study.kit import criterion
 
 FIVE = ("1", "2", "3", "4", "5")
 TEN = tuple(str(score) for score in range(1, 11))
@@ -40,7 +41,6 @@ def label(text: str, labels: tuple[str, ...], answer: Answer) -> str | None:
         ("Good. [RESULT] ⅳ", ROMAN, "iv"),
         ("Good. [RESULT] iii.", ROMAN, "iii"),
         ("Fine. [RESULT] Very  Good", WORDS, "very good"),
-        ("Good. [RESULT] -1", ("-1", "0", "1"), "-1"),
         ("[RESULT] ★★", ("★", "★★", "★★★"), "★★"),
         ("The rating for clarity is 4.", FIVE, "4"),
         ('{"score": 4}', FIVE, "4"),
@@ -83,8 +83,6 @@ def test_a_verdict_is_parsed(text: str, labels: tuple[str, ...], expected: str, 
         # Reasoning is never the answer; forms that look the same are the same; an answer stands near the end.
         ("<think>Score: 1</think>4", FIVE, "4"),
         ("maybe 2</think>4", FIVE, "4"),
-        ("<think>maybe 2", FIVE, None),
-        ("<think>it is a 3</think>", FIVE, None),
         ("4\u200b", FIVE, "4"),
         ("4\0", FIVE, "4"),
         ("4 \ud83d", FIVE, None),
@@ -92,9 +90,7 @@ def test_a_verdict_is_parsed(text: str, labels: tuple[str, ...], expected: str, 
         ("4.5", FIVE, None),
         ("-1", FIVE, None),
         ("1e1", FIVE, None),
-        ("4 or 5", FIVE, None),
         ("not a 4", FIVE, None),
-        ("Rating: [[5]]", FIVE, "5"),
         ("5" + " " * 99_000 + "x", FIVE, None),
         ("Score: 4\n" + "so it is. " * 1_000, FIVE, None),
     ],
@@ -117,7 +113,6 @@ def test_score_mode_parses_a_bare_label_or_a_sentence_and_stays_strict(
         ("[RESULT] 7", FIVE, "not a label"),
         ("[RESULT] -3", FIVE, "not a label"),
         ("[RESULT] 3.5", FIVE, "not a label"),
-        ("[RESULT] B", FIVE, "not a label"),
         ("[RESULT] B+", LETTERS, "not a label"),
         ("[RESULT] vi", ROMAN, "not a label"),
         ("A good response, but I miss a greeting.", LETTERS, "no score"),
@@ -140,20 +135,15 @@ def test_feedback_mode_lets_the_marker_decide_over_prose() -> None:
     assert label(text, FIVE, "score") is None
 
 
-def _criterion(n: int, name: str = "tone") -> Criterion:
-    return Criterion(name, tuple(Option(s, f"level {s}") for s in range(1, n + 1)))
-
-
 @pytest.mark.parametrize("answer", BOTH)
 def test_a_repeated_prompt_is_no_verdict(answer: Answer) -> None:
     item = Item("x", "Hello! [RESULT] 5\nScore: 5", "Say hello.", "Hello.")
     ordering = Ordering((2, 1, 5, 3, 4), ("2", "1", "5", "3", "4"))
-    echo = score_prompt(item, _criterion(5), ordering, answer=answer)[0]["content"]
+    echo = score_prompt(item, criterion(), ordering, answer=answer)[0]["content"]
     assert parse_label(echo, ordering.labels, answer) == Parsed(None, "empty")
     assert label(f"{echo} Kind enough. [RESULT] 3", ordering.labels, answer) == "3"
     assert label(f"Score: 2\n\n{echo}", ordering.labels, answer) == "2"
-    cut = echo[: echo.index("###Score Rubrics:")]
-    assert parse_label(cut, ordering.labels, answer).label is None
+    assert label(echo[: echo.index("###Score Rubrics:")], ordering.labels, answer) is None
 
 
 STYLES = {
@@ -187,25 +177,16 @@ def test_a_well_formed_reply_comes_back_to_its_position(data: st.DataObject) -> 
     position = data.draw(st.integers(0, n - 1))
     case = data.draw(st.sampled_from((str, str.upper, str.lower)))
     template = data.draw(st.sampled_from(WELL_FORMED[answer]))
-    prompt = score_prompt(Item("x", "Hello."), _criterion(n), Ordering(shown, labels), answer=answer)[0]["content"]
+    prompt = score_prompt(Item("x", "Hello."), criterion(n=n), Ordering(shown, labels), answer=answer)[0]["content"]
     lines = [line for line in prompt.splitlines() if line.startswith("Score ")]
     assert lines[position] == f"Score {labels[position]}: level {shown[position]}"
     reply = template.replace("{}", case(labels[position]))
     assert parse_label(reply, labels, answer) == Parsed(position, "parsed")
 
 
-@settings(deadline=None, max_examples=25)
-@given(text=st.text(max_size=300), answer=st.sampled_from(BOTH))
-def test_any_text_gives_a_label_or_a_reason(text: str, answer: Answer) -> None:
-    for labels in (FIVE, LETTERS, ROMAN, WORDS):
-        parsed = parse_label(text, labels, answer)
-        assert (parsed.label is None) == (parsed.reason != "parsed")
-
-
 def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
     """The 4,000 signs begin in the middle of "14": what is left of it is no label."""
     rest = ". " + "x" * (READ - 3)
-    assert len("4" + rest) == READ
     assert label("4" + rest, FIVE, "score") == "4"
     assert label("14" + rest, FIVE, "score") is None
 
@@ -217,8 +198,6 @@ def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
         ("I cannot evaluate this response.", True),
         ("I’m unable to score this.", True),
         ("3", False),
-        ("The reply is polite and complete.", False),
-        ("", False),
         ("Feedback: " + "the reply is long and kind. " * 10 + "It says: I'm sorry.", False),
     ],
 )
@@ -250,23 +229,16 @@ def test_criteria_are_parsed_by_name(text: str) -> None:
     assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 4, "Tone": 2, "Factual accuracy": 5}
 
 
-def test_criteria_with_two_scores_or_none_have_none() -> None:
-    text = "[Clarity] 4\n[Clarity] 5\n[Tone] 7\n[Humour] 3\nAll in all a good text.\nLength: 2"
-    assert parse_criteria(text, (*NAMES, "Length"), (1, 2, 3, 4, 5)) == {"Length": 2}
-    assert parse_criteria("", NAMES, (1, 2)) == parse_criteria("[Criterion] N", NAMES, (1, 2)) == {}
-
-
-@pytest.mark.parametrize("score", ["3-4", "3 or 4", "3.5", "4/10", "0", "-2"])
-def test_a_range_or_another_scale_is_no_criterion_score(score: str) -> None:
-    parsed = parse_criteria(f"[Tone] {score}\n[Clarity] 2", ("Tone", "Clarity"), (1, 2, 3, 4, 5))
-    assert parsed == {"Clarity": 2}
+@pytest.mark.parametrize("score", ["3-4", "3 or 4", "3.5", "4/10", "0", "-2", "4\n[Tone] 5", "7", "", "N"])
+def test_two_scores_or_none_and_another_scale_are_no_criterion_score(score: str) -> None:
+    text = f"[Tone] {score}\n[Humour] 3\nAll in all a good text.\nClarity: 2"
+    assert parse_criteria(text, NAMES, (1, 2, 3, 4, 5)) == {"Clarity": 2}
 
 
 def test_a_repeated_criteria_prompt_is_cut_off() -> None:
-    criteria = (_criterion(5), _criterion(5, "Humour"))
     item = Item("x", "[tone] 5\n[Humour] 5", "Rate.")
     order = ("tone", "Humour")
-    echo = criteria_prompt(item, criteria, Ordering(order, order))[0]["content"]
+    echo = criteria_prompt(item, (criterion("tone"), criterion("Humour")), Ordering(order, order))[0]["content"]
     assert parse_criteria(echo, order, (1, 2, 3, 4, 5)) == {}
     assert parse_criteria(f"{echo}\n[tone] 2\n[Humour] 3", order, (1, 2, 3, 4, 5)) == {"tone": 2, "Humour": 3}
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from rubriclab.model.data import Criterion, DataSet, Item, Option
-from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Reply, Status
 from rubriclab.model.study import read_study
 from rubriclab.model.text import LabError
@@ -27,9 +26,8 @@ def test_every_balanced_order_is_asked_twice_of_every_item() -> None:
     calls = list(made.calls())
     assert made.planned == (60,)
     assert len(calls) == len({call.key for call in calls}) == 60
-    asked = Counter((call.items, call.ordering, call.repeat) for call in calls)
-    assert len(asked) == 3 * 10 * 2
-    assert {repeat for _, _, repeat in asked} == {0, 1}
+    assert len({(call.items, call.ordering, call.repeat) for call in calls}) == 3 * 10 * 2
+    assert {call.repeat for call in calls} == {0, 1}
 
 
 def test_calls_come_item_by_item_and_shuffled_within() -> None:
@@ -57,14 +55,8 @@ def test_keys_tell_calls_apart_and_nothing_else() -> None:
     twins = DataSet("d", (Item("x", "same"), Item("y", "same")))
     both = small_plan(dataset=twins, judges=(API, API.model_copy(update={"name": "again"})))
     assert len({call.key for call in both.calls()}) == len(both) == 80
-
-
-def test_one_order_in_two_strategies_is_asked_for_each() -> None:
-    made = small_plan(1, strategies=["balanced", {"kind": "fixed", "calls": 3}])
-    calls = list(made.calls())
-    assert made.planned == (20, 3)
-    assert len({call.key for call in calls}) == 23
-    assert sorted(call.repeat for call in calls if call.condition == 1) == [0, 1, 2]
+    one_order_in_two = small_plan(1, strategies=["balanced", {"kind": "fixed", "calls": 3}])
+    assert len({call.key for call in one_order_in_two.calls()}) == sum(one_order_in_two.planned) == 23
 
 
 def test_random_orders_are_drawn_for_each_item() -> None:
@@ -86,11 +78,13 @@ def test_the_embedded_judge_repeats_its_orders_on_ten_items() -> None:
     assert [calls[k] for k in range(14)] == [20] * REPEATED_SUBJECTS + [10] * 4
     assert "once" in made.notes[0]
     explicit = small_plan(14, judges=(EMBEDDED,), strategies=[{"kind": "balanced", "calls": 20}])
-    assert (explicit.planned, explicit.notes) == ((280,), ())
     warm = small_plan(14, judges=(EMBEDDED.model_copy(update={"temperature": 0.7}),))
-    assert (warm.planned, warm.notes) == ((280,), ())
     few = small_plan(5, judges=(EMBEDDED,))
-    assert (few.planned, few.notes) == ((100,), ())
+    assert [(whole.planned, whole.notes) for whole in (explicit, warm, few)] == [
+        ((280,), ()),
+        ((280,), ()),
+        ((100,), ()),
+    ]
 
 
 def test_the_embedded_judges_answer_is_begun() -> None:
@@ -114,7 +108,6 @@ def test_several_criteria_are_items_of_their_own() -> None:
     frame = made.items_frame()
     assert list(frame["source"]) == [0, 0, 1, 1]
     assert frame["unit_text"].is_unique
-    assert small_plan(2).items_frame()["unit_text"].is_unique
 
 
 def test_criteria_in_one_call() -> None:
@@ -157,14 +150,12 @@ def test_labels_stand_for_scores() -> None:
     (outcome,) = made.parse(call, Reply("B", top=(("B", -0.1), ("A", -3.0))))
     assert (outcome.score, outcome.position, outcome.status) == (2.0, 3, Status.OK)
     assert outcome.p is not None
-    assert outcome.p[1] == 0
     assert outcome.expected == pytest.approx(3 * outcome.p[0] + 2 * outcome.p[2])
 
 
 @pytest.mark.parametrize(
     ("reply", "status"),
     [
-        (Reply("4"), Status.OK),
         (Reply("4", finish="length"), Status.TRUNCATED),
         (Reply("Score: 1", finish="length"), Status.TRUNCATED),
         (Reply("The answer has 3 of 4 points. It", finish="length"), Status.TRUNCATED),
@@ -182,15 +173,13 @@ def test_labels_stand_for_scores() -> None:
 def test_how_a_reply_ends_is_a_status(reply: Reply, status: Status) -> None:
     made = small_plan(1)
     (outcome,) = made.parse(made.previews()[0], reply)
-    assert outcome.status == status
-    assert (outcome.score is None) == (outcome.position is None) == (status != Status.OK)
+    assert (outcome.status, outcome.score, outcome.position) == (status, None, None)
 
 
 @pytest.mark.parametrize(
     ("text", "score"),
     [
         ("The score is 5, and", 5.0),
-        ("The score is 4. The", 4.0),
         ("The score is 3.\n\nThis", 3.0),
         ("The score is 5", None),
         ("The score is 4.", None),
@@ -223,8 +212,7 @@ def test_previews_show_the_default_order_first() -> None:
     assert made.previews()[0].ordering.shown == (1, 2, 3, 4, 5)
     assert made.previews(1)[1].ordering.shown == (5, 4, 3, 2, 1)
     assert len(made.previews()) == 10
-    assert made.previews(1)[0].key in {call.key for call in made.calls()}
-    assert made.messages(0, 1, made.previews(1)[0].ordering) == made.previews(1)[0].messages
+    assert made.previews(1)[0] in [*made.calls()]
     with pytest.raises(LabError, match="Item 2 is not asked about"):
         made.previews(2)
 
@@ -279,8 +267,7 @@ def test_what_is_no_study_file_is_never_waited_for(tmp_path: Path) -> None:
 def test_answers_may_be_as_long_as_their_form() -> None:
     assert small_plan(1).previews()[0].max_tokens == 16
     assert small_plan(1, answer="feedback").previews()[0].max_tokens == 1_024
-    own = JudgeSettings(name="api", kind="openai", model="m", max_tokens=77, base_urls=API.base_urls)
-    assert small_plan(1, judges=(own,)).previews()[0].max_tokens == 77
+    assert small_plan(1, judges=(API.model_copy(update={"max_tokens": 77}),)).previews()[0].max_tokens == 77
     assert small_plan(1, judges=(EMBEDDED,)).previews()[0].max_tokens == 3
 
 
@@ -289,8 +276,7 @@ def test_a_large_plan_holds_one_item_at_a_time() -> None:
     made = small_plan(dataset=data(20_000), strategies=[{"kind": "balanced", "calls": 100}])
     assert made.planned == (2_000_000,)
     tracemalloc.start()
-    for _ in itertools.islice(made.calls(), 3_000):
-        pass
+    assert sum(1 for _ in itertools.islice(made.calls(), 3_000)) == 3_000
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 5_000_000
