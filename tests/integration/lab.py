@@ -85,12 +85,17 @@ def browser(*, width: int = 1280, height: int = 800, dark: bool = False) -> Iter
             chromium.close()
 
 
-def settled(page: Any, *, still: bool = True) -> None:
-    """Wait until the page is drawn; ``still``: and nothing runs (a page that refreshes itself never is)."""
+def settled(page: Any) -> None:
+    """Wait until the page is drawn and nothing runs (a page that refreshes itself is never settled)."""
     page.wait_for_selector("h1")
-    if still:
-        page.evaluate("() => { window.__still = 0; }")
-        page.wait_for_function(STILL, timeout=120_000)
+    page.evaluate("() => { window.__still = 0; }")
+    page.wait_for_function(STILL, timeout=120_000)
+
+
+def visit(page: Any, address: str) -> None:
+    """Go there, and wait until the page is drawn."""
+    page.goto(address)
+    settled(page)
 
 
 def strays_of(page: Any) -> list[str]:

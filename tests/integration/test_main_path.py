@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.integration.lab import browser, running_lab, settled, sideways, strays_of
+from tests.integration.lab import browser, running_lab, settled, sideways, strays_of, visit
 
 pytestmark = pytest.mark.integration
 TASKS = ["Cuenta un viaje.", "Describe tu casa ideal."]
@@ -49,8 +49,7 @@ def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         strays = strays_of(page)
         click = Clicks(page)
-        page.goto(url)
-        settled(page)
+        visit(page, url)
         click(page.get_by_role("button", name="Set up a run"))
         page.get_by_role("heading", name="Set up a run", level=1).wait_for()
         settled(page)
@@ -84,8 +83,7 @@ def test_own_file_to_heatmap_in_six_clicks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["setup", "runs", "results", "export"])
 def test_a_deep_link_opens_its_page_on_a_cold_server(tmp_path: Path, address: str) -> None:
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
-        page.goto(f"{url}/{address}?run=nothing")
-        settled(page)
+        visit(page, f"{url}/{address}?run=nothing")
         assert page.url.startswith(f"{url}/{address}")
         assert page.get_by_role("alert").count() == 0
         bar = page.locator("[data-testid=stTopNavLink]").all_inner_texts()
@@ -106,8 +104,7 @@ def test_a_real_server_refuses_foreign_names_before_anything_is_read(tmp_path: P
 def test_no_page_scrolls_sideways_on_a_telephone(tmp_path: Path, dark: bool) -> None:
     with running_lab(tmp_path / "lab.duckdb") as url, browser(width=390, dark=dark) as page:
         for address in ("", "setup", "runs", "results", "export"):
-            page.goto(f"{url}/{address}")
-            settled(page)
+            visit(page, f"{url}/{address}")
             assert sideways(page) <= 0, address
             assert page.locator("h1").count() == 1
 
@@ -124,8 +121,7 @@ def test_a_hostile_file_is_shown_as_text_and_runs_nothing(tmp_path: Path) -> Non
         writer.writerows([f"{text} {number}", text, 3] for number, text in enumerate(hostile))
     with running_lab(tmp_path / "lab.duckdb") as url, browser() as page:
         strays = strays_of(page)
-        page.goto(f"{url}/setup")
-        settled(page)
+        visit(page, f"{url}/setup")
         page.locator("input[type=file]").first.set_input_files(str(path))
         page.get_by_role("button", name="Yes, use these columns").click()
         settled(page)
@@ -141,7 +137,6 @@ def test_a_hostile_file_is_shown_as_text_and_runs_nothing(tmp_path: Path) -> Non
         page.get_by_role("tab", name="Judgments").click()
         settled(page)
         for address in ("", "runs", "export"):
-            page.goto(f"{url}/{address}")
-            settled(page)
+            visit(page, f"{url}/{address}")
         assert strays == []
         assert page.locator("img[src=x]").count() == 0

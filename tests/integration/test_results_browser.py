@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rubriclab.store.store import Store
-from tests.integration.lab import browser, running_lab, settled, sideways, strays_of
+from tests.integration.lab import browser, running_lab, settled, sideways, strays_of, visit
 from tests.sinks import made
 
 pytestmark = pytest.mark.integration
@@ -52,8 +52,7 @@ def cell(page: Any, chart: int, x: float, y: float) -> None:
 
 def test_a_cell_leads_to_its_judgments_and_their_words(address: str) -> None:
     with browser() as page:
-        page.goto(f"{address}/results?run=options")
-        settled(page)
+        visit(page, f"{address}/results?run=options")
         assert "judge-7b favours the option listed first" in page.inner_text("h1")
         # Score by position: score 3 is on top, position 1 at the left.
         cell(page, 1, 1 / 6, 1 / 6)
@@ -79,8 +78,7 @@ def test_a_cell_leads_to_its_judgments_and_their_words(address: str) -> None:
 
 def test_a_judge_and_a_run_stand_in_the_address(address: str) -> None:
     with browser() as page:
-        page.goto(f"{address}/results?run=options&judge=other")
-        settled(page)
+        visit(page, f"{address}/results?run=options&judge=other")
         assert "other" in page.inner_text("h1") or "Undecided" in page.inner_text("h1")
         page.get_by_text("judge-7b", exact=True).click()
         settled(page)
@@ -90,8 +88,7 @@ def test_a_judge_and_a_run_stand_in_the_address(address: str) -> None:
 
 def test_the_first_screen_holds_the_answer(address: str) -> None:
     with browser() as page:
-        page.goto(f"{address}/results?run=options")
-        settled(page)
+        visit(page, f"{address}/results?run=options")
         advice = page.get_by_text("What to do:").bounding_box()
         assert advice["y"] + advice["height"] < 800
         levels = page.evaluate("() => [...document.querySelectorAll('h1, h2, h3')].map(h => +h.tagName[1])")
@@ -105,8 +102,7 @@ def test_the_first_screen_holds_the_answer(address: str) -> None:
 @pytest.mark.parametrize("page_name", ["results?run=options", "results?run=hostile-criteria", "export?run=options"])
 def test_nothing_moves_sideways_at_390(address: str, page_name: str, dark: bool) -> None:
     with browser(width=390, height=844, dark=dark) as page:
-        page.goto(f"{address}/{page_name}")
-        settled(page)
+        visit(page, f"{address}/{page_name}")
         assert sideways(page) <= 0
 
 
@@ -115,8 +111,7 @@ def test_nothing_moves_sideways_at_390(address: str, page_name: str, dark: bool)
 def test_hostile_names_run_nothing_and_call_nowhere(address: str, page_name: str, run: str) -> None:
     with browser() as page:
         strays = strays_of(page)
-        page.goto(f"{address}/{page_name}&run={run}")
-        settled(page)
+        visit(page, f"{address}/{page_name}&run={run}")
         if page_name.endswith("Bias"):
             page.get_by_text("More numbers").click()
             settled(page)
@@ -134,8 +129,7 @@ def test_hostile_names_run_nothing_and_call_nowhere(address: str, page_name: str
 
 def test_a_report_opens_without_a_network_and_runs_nothing(address: str, tmp_path: Path) -> None:
     with browser() as page:
-        page.goto(f"{address}/export?run=hostile")
-        settled(page)
+        visit(page, f"{address}/export?run=hostile")
         with page.expect_download() as download:
             page.get_by_text("Download report (HTML)").click()
         path = tmp_path / "report.html"
