@@ -37,21 +37,27 @@ def formula(order: np.ndarray) -> np.ndarray:
     return np.where((i * i + 3 * k) % 7 == 0, B5[order, 0], own).astype(float)
 
 
-def with_losses() -> np.ndarray:
-    score = formula(TEN_MORE)
-    score[::5, 3] = np.nan
-    score[1::7, 12] = np.nan
-    return score
-
-
-def drawn() -> Answers:
-    i = np.arange(40)
-    score = np.where(i % 3 == 0, B5[i % 10, 0], 7 * i % 5)
-    return choices(score[:, None], (i % 10)[:, None], B5, drawn=True)
+ITEM = np.arange(40)
+LOSSES = formula(TEN_MORE)
+LOSSES[::5, 3] = LOSSES[1::7, 12] = np.nan
+DRAWN = np.where(ITEM % 3 == 0, B5[ITEM % 10, 0], 7 * ITEM % 5)
+CASES = {
+    "ten more": choices(formula(TEN_MORE), TEN_MORE, B5),
+    "twice": choices(formula(TWICE), TWICE, B5),
+    "twice, prompts of four": choices(formula(TWICE), TWICE, B5, unit=ITEM // 4),
+    "losses": choices(LOSSES, TEN_MORE, B5),
+    "drawn": choices(DRAWN[:, None], ITEM[:, None] % 10, B5, drawn=True),
+    "many, by blocks": choices(np.random.default_rng(2).integers(0, 3, (420, 6)), np.arange(6), B3),
+}
 
 
 def ends(verdicts: Verdicts, question: str) -> tuple[float, float]:
     return verdicts.questions[question].low, verdicts.questions[question].high
+
+
+def contrasts(verdicts: Verdicts) -> list[float]:
+    """Line and turn, in points."""
+    return [verdicts.questions["mean"].more["contrasts"][name][0] for name in ("line", "turn")]
 
 
 def test_six_of_eight_pairs_take_the_first() -> None:
@@ -127,20 +133,18 @@ def test_a_judge_that_always_takes_the_first() -> None:
 
 
 def test_balanced_orders_beside_ten_more_of_the_default() -> None:
-    found = decide(choices(formula(TEN_MORE), TEN_MORE, B5), SMALLEST)
+    found = decide(CASES["ten more"], SMALLEST)
     positions, mean, single = (found.questions[name] for name in ("positions", "mean", "single"))
     assert positions.more["shares"] == pytest.approx([0.333182, 0.161364, 0.17, 0.169545, 0.165909], abs=5e-7)
-    assert positions.more["v"] == pytest.approx(0.166658, abs=5e-7)
-    assert positions.more["v_without_noise"] == pytest.approx(0.164111, abs=5e-7)
+    v = positions.more["v"], positions.more["v_without_noise"]
+    assert v == pytest.approx((0.166658, 0.164111), abs=5e-7)
     assert ends(found, "positions") == pytest.approx((0.106161, 0.15441), abs=5e-7)
-    assert mean.more["contrasts"]["line"][0] == pytest.approx(-0.259091, abs=5e-7)
-    assert mean.more["contrasts"]["turn"][0] == pytest.approx(-0.027727, abs=5e-7)
+    assert contrasts(found) == pytest.approx([-0.259091, -0.027727], abs=5e-7)
     assert mean.p == pytest.approx(0.001671, abs=5e-7)
     assert ends(found, "mean") == pytest.approx((0.094631, 0.409222), abs=5e-7)
-    assert single.more["flips"] == pytest.approx(0.444293, abs=5e-7)
-    assert single.more["own_noise"] == pytest.approx(0.454545, abs=5e-7)
-    assert single.value == pytest.approx(0.398838, abs=5e-7)
-    assert (single.low, single.high) == (0, pytest.approx(0.450528, abs=5e-7))
+    noise = single.more["flips"], single.more["own_noise"]
+    assert noise == pytest.approx((0.444293, 0.454545), abs=5e-7)
+    assert (single.value, single.low, single.high) == pytest.approx((0.398838, 0, 0.450528), abs=5e-7)
     assert single.why == "noise_partly_included"
     assert found.gate.p == 0.0005
     # One call of each order is dealt. With the first ones: .0295 and .0275 by another implementation's 1,999 deals, .0314
@@ -153,12 +157,11 @@ def test_balanced_orders_beside_ten_more_of_the_default() -> None:
 
 
 def test_every_order_twice() -> None:
-    found = decide(choices(formula(TWICE), TWICE, B5), SMALLEST)
-    positions, mean, single = (found.questions[name] for name in ("positions", "mean", "single"))
+    found = decide(CASES["twice"], SMALLEST)
+    positions, single = found.questions["positions"], found.questions["single"]
     assert positions.more["lean"] == pytest.approx(0.12625)
     assert ends(found, "positions") == pytest.approx((0.106848, 0.141219), abs=5e-7)
-    assert mean.more["contrasts"]["line"][0] == pytest.approx(-0.325)
-    assert mean.more["contrasts"]["turn"][0] == pytest.approx(-0.0175)
+    assert contrasts(found) == pytest.approx([-0.325, -0.0175])
     assert ends(found, "mean") == pytest.approx((0.157937, 0.48995), abs=5e-7)
     assert single.value == pytest.approx(0.186389, abs=5e-7)
     assert ends(found, "single") == pytest.approx((0.130146, 0.242033), abs=5e-7)
@@ -172,9 +175,8 @@ def test_every_order_twice() -> None:
 
 
 def test_replies_unparsed_by_order_keep_every_word_back() -> None:
-    found = decide(choices(with_losses(), TEN_MORE, B5), SMALLEST)
-    assert found.questions["mean"].more["contrasts"]["line"][0] == pytest.approx(-0.220824, abs=5e-7)
-    assert found.questions["mean"].more["contrasts"]["turn"][0] == pytest.approx(-0.064158, abs=5e-7)
+    found = decide(CASES["losses"], SMALLEST)
+    assert contrasts(found) == pytest.approx([-0.220824, -0.064158], abs=5e-7)
     assert found.unparsed_p == 0.0005
     for answer in found.questions.values():
         assert (answer.verdict, answer.above_zero, answer.low) == ("undecided", False, 0)
@@ -182,7 +184,7 @@ def test_replies_unparsed_by_order_keep_every_word_back() -> None:
 
 
 def test_one_drawn_order_an_item() -> None:
-    found = decide(drawn(), SMALLEST)
+    found = decide(CASES["drawn"], SMALLEST)
     assert found.questions["positions"].more["lean"] == pytest.approx(0.25)
     assert found.questions["positions"].p == pytest.approx(0.004341, abs=5e-7)
     # .003 by another implementation's 1,999 deals, .0054 by 60,000.
@@ -212,15 +214,6 @@ def shuffled(answers: Answers, seed: int = 3) -> Answers:
         answers, item=item[answers.item[row]], order=order[answers.order[row]], code=answers.code[row], orders=orders,
         unit=unit,
     )  # fmt: skip
-
-
-CASES = {
-    "ten more": choices(formula(TEN_MORE), TEN_MORE, B5),
-    "twice, prompts of four": choices(formula(TWICE), TWICE, B5, unit=np.arange(40) // 4),
-    "losses": choices(with_losses(), TEN_MORE, B5),
-    "drawn": drawn(),
-    "many, by blocks": choices(np.random.default_rng(2).integers(0, 3, (420, 6)), np.arange(6), B3),
-}
 
 
 @pytest.mark.parametrize("name", CASES)

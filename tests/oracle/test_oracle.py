@@ -8,7 +8,6 @@ import json
 import math
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,43 +69,36 @@ def difference(case: str, measure: str, field: str) -> int | None:
     return None
 
 
-def numbers(row: Row, level: float) -> dict[str, float]:
-    low, high = row.estimate.interval(level)
-    n = row.counts.get("n", math.nan)
-    return {"value": row.value, "low": low, "high": high, "p": row.p, "n": n, "units": row.estimate.units}
-
-
 @cache
 def compared(case: str) -> list[tuple[str, str, dict[str, str], float, float]]:
     """(measure, field, of, old, new) of every number that the old lab had."""
-    return list(_compared(case))
-
-
-def _compared(case: str) -> Iterator[tuple[str, str, dict[str, str], float, float]]:
-    rows = new_rows(case)
+    rows, numbers = new_rows(case), []
     for old in old_rows(case):
         of = json.loads(old["of"])
         row = rows.get(key(old["measure"], int(old["condition"]), of))
-        for field in FIELDS:
-            if not old[field]:
-                continue
-            new = numbers(row, float(old["level"] or 0.95))[field] if row is not None else math.nan
-            if field == "units" and row is not None and not row.estimate.units:
-                continue  # a statistic, or a number of the paper, has no units of its own
-            yield old["measure"], field, of, float(old[field]), float(new)
+        new = dict.fromkeys(FIELDS, math.nan)
+        if row is not None:
+            low, high = row.estimate.interval(float(old["level"] or 0.95))
+            n = row.counts.get("n", math.nan)
+            # A statistic, or a number of the paper, has no units of its own: the old ones stand.
+            units = row.estimate.units or float(old["units"] or 0)
+            new = {"value": row.value, "low": low, "high": high, "p": row.p, "n": n, "units": units}
+        numbers += [(old["measure"], field, of, float(old[field]), float(new[field])) for field in FIELDS if old[field]]
+    return numbers
+
+
+def equal(old: float, new: float) -> bool:
+    return abs(old - new) <= 1e-9 * max(1.0, abs(old))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_are_those_of_the_lab_before(case: str) -> None:
     wrong = []
     for measure, field, of, old, new in compared(case):
-        close = abs(old - new) <= 1e-9 * max(1.0, abs(old))
         named = difference(case, measure, field)
-        if named is not None:
-            limit = DIFFERENCES[named].get("within", math.inf)
-            if not (abs(old - new) <= limit or math.isinf(limit)):
-                wrong.append((measure, field, of, old, new))
-        elif not close:
+        limit = math.inf if named is None else DIFFERENCES[named].get("within", math.inf)
+        held = equal(old, new) if named is None else math.isinf(limit) or abs(old - new) <= limit
+        if not held:
             wrong.append((measure, field, of, old, new))
     assert not wrong, f"{len(wrong)} numbers differ: {wrong[:20]}"
 
@@ -117,7 +109,7 @@ def test_every_difference_is_still_one() -> None:
         difference(case, measure, field)
         for case in CASES
         for measure, field, _, old, new in compared(case)
-        if not abs(old - new) <= 1e-9 * max(1.0, abs(old))
+        if not equal(old, new)
     }
     # A number of the old lab that hangs on the processor differs on some machines only.
     everywhere = {number for number, entry in enumerate(DIFFERENCES) if not entry.get("processor")}
