@@ -93,13 +93,9 @@ def criteria(
 
 
 def choices(
-    score: ArrayLike,
-    order: ArrayLike,
-    orders: ArrayLike,
-    unit: ArrayLike | None = None,
-    points: ArrayLike | None = None,
-    drawn: bool = False,
-) -> Answers:
+    score: ArrayLike, order: ArrayLike, orders: ArrayLike, unit: ArrayLike | None = None,
+    points: ArrayLike | None = None, drawn: bool = False,
+) -> Answers:  # fmt: skip
     """Answers from a table of codes into ``points``, NaN unparsed: (items, slots) of options chosen, or (texts, slots,
     criteria) of what criteria got.
 
@@ -136,17 +132,12 @@ def balanced_orders(n: int) -> np.ndarray:
 
 
 def choose(
-    rng: np.random.Generator,
-    items: int,
-    orders: np.ndarray,
-    *,
-    first: float = 0.0,
-    noise: float = 1.0,
-    repeats: int = 1,
+    rng: np.random.Generator, items: int, orders: np.ndarray, *, first: float = 0.0, repeats: int = 1
 ) -> np.ndarray:
     """(items, repeats x orders): scores of a latent-quality judge that favours the first position by ``first`` log-odds."""
     n = orders.shape[1]
     quality = rng.normal((n + 1) / 2, 1.0, (items, 1, 1))
-    utility = -0.5 * (np.tile(orders, (repeats, 1)) - quality) ** 2 / noise
-    utility = utility + first * (np.arange(n) == 0) + rng.gumbel(size=utility.shape)
-    return np.tile(orders, (repeats, 1))[np.arange(repeats * len(orders)), utility.argmax(axis=2)].astype(np.float64)
+    shown = np.tile(orders, (repeats, 1))
+    utility = -0.5 * (shown - quality) ** 2 + first * (np.arange(n) == 0)
+    chosen = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
+    return shown[np.arange(len(shown)), chosen].astype(np.float64)

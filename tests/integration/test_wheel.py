@@ -21,10 +21,8 @@ pytestmark = pytest.mark.integration
 
 def test_an_installed_wheel_shows_the_example_and_serves_the_pages(tmp_path: Path) -> None:
     source, site = tmp_path / "source", tmp_path / "site"
-    tracked = (
-        subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
-    )
-    for name in filter(None, tracked):
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in tracked.split("\0"):
         if (ROOT / name).is_file() and not name.startswith("tests/"):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, source / name)
@@ -32,23 +30,17 @@ def test_an_installed_wheel_shows_the_example_and_serves_the_pages(tmp_path: Pat
     subprocess.run(build, check=True, timeout=300)
     (wheel,) = tmp_path.glob("rubriclab-*.whl")
     zipfile.ZipFile(wheel).extractall(site)
-    environment = os.environ | {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}
 
     where = [sys.executable, "-c", "from rubriclab.data.sample import lab_folder; print(lab_folder())"]
-    lies = subprocess.run(where, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
-    assert Path(lies.strip()) == site / "rubriclab" / "lab"
+    how = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}}
+    folder = subprocess.run(where, **how, capture_output=True, text=True, check=True).stdout.strip()
+    assert Path(folder) == site / "rubriclab" / "lab"
     command = [sys.executable, "-m", "rubriclab"]
-    example = site / "rubriclab" / "lab" / "data" / "example.zip"
-    told = subprocess.run(
-        [*command, "results", str(example)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert told.returncode == 0, told.stderr
-    assert "Position 1" in told.stdout
+    results = [*command, "results", f"{folder}/data/example.zip"]
+    assert "Position 1" in subprocess.run(results, **how, capture_output=True, text=True, check=True).stdout
 
     port = free_port()
-    lab = subprocess.Popen(
-        [*command, "lab", "--port", str(port)], cwd=tmp_path, env=environment, start_new_session=True
-    )
+    lab = subprocess.Popen([*command, "lab", "--port", str(port)], **how, start_new_session=True)
     try:
         for _ in range(300):
             try:

@@ -20,7 +20,7 @@ from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.text import LabError
 from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle
 from rubriclab.store.store import Store
-from tests.store.test_store import judgment, new_run
+from tests.store.test_store import answered, judgment, new_run
 
 CASES = sorted((Path(__file__).parents[1] / "oracle" / "cases").glob("*.zip"))
 
@@ -35,11 +35,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of three judgments, one of them an error."""
     folder = tmp_path_factory.mktemp("bundle")
     with Store.open(folder / "lab.duckdb") as store:
-        run = new_run(store)
-        with store.writer(run) as writer:
-            writer.add(judgment(1))
-            writer.add(judgment(2, item=1, order=1))
-            writer.add(judgment(3, condition=1, kind="timeout", error="no answer"))
+        failed = judgment(3, condition=1, kind="timeout", error="no answer")
+        run = answered(store, new_run(store), judgment(1), judgment(2, item=1, order=1), failed)
         store.set_state(run, "finished")
         return bundle_of(store, run, folder / "run.zip")
 

@@ -56,6 +56,14 @@ def new_run(store: Store, name: str = "First", identity: str = "x") -> str:
     )  # fmt: skip
 
 
+def answered(store: Store, run: str, *judgments: Judgment) -> str:
+    """The run, with these answers committed."""
+    with store.writer(run) as writer:
+        for each in judgments:
+            writer.add(each)
+    return run
+
+
 def judgment(key: int, item: int = 0, order: int = 0, condition: int = 0, text: str = "2", **reply: object) -> Judgment:
     """An answer “2” at position 2, or an error where ``kind`` is given."""
     call = Call(
@@ -69,11 +77,8 @@ def judgment(key: int, item: int = 0, order: int = 0, condition: int = 0, text: 
 
 
 def test_a_run_comes_back_as_it_was_judged(store: Store) -> None:
-    run = new_run(store)
-    with store.writer(run) as writer:
-        writer.add(judgment(1, condition=1))
-        writer.add(judgment(2, item=1, order=1))
-        writer.add(judgment(3, kind="timeout", error="no answer"))
+    failed = judgment(3, kind="timeout", error="no answer")
+    run = answered(store, new_run(store), judgment(1, condition=1), judgment(2, item=1, order=1), failed)
     table = store.table(run)
     expected = pd.DataFrame(
         {
@@ -99,11 +104,8 @@ def test_a_data_set_comes_back(store: Store) -> None:
 
 
 def test_judgments_in_words_and_one_call(store: Store) -> None:
-    run = new_run(store)
-    with store.writer(run) as writer:
-        writer.add(judgment(1, text="Score: 2"))
-        writer.add(judgment(2, item=1, order=1))
-        writer.add(judgment(3, item=1, kind="timeout", error="no answer"))
+    failed = judgment(3, item=1, kind="timeout", error="no answer")
+    run = answered(store, new_run(store), judgment(1, text="Score: 2"), judgment(2, item=1, order=1), failed)
     shown = store.judgments(run)
     assert shown["ordering"].tolist() == ["1 2 3", "3 2 1", "1 2 3"]
     assert shown["status"].tolist() == ["ok", "ok", "error"]
@@ -125,15 +127,11 @@ def test_judgments_in_words_and_one_call(store: Store) -> None:
 
 
 def test_resuming_asks_what_has_no_final_answer(store: Store) -> None:
-    run = new_run(store)
-    with store.writer(run) as writer:
-        writer.add(judgment(1))
-        writer.add(judgment(2, kind="timeout"))
+    run = answered(store, new_run(store), judgment(1), judgment(2, kind="timeout"))
     assert store.final_keys(run) == {f"{1:064x}", f"{2:064x}"}
     assert store.final_keys(run, retry_failed=True) == {f"{1:064x}"}
     assert (store.run(run).done, store.run(run).failed) == (2, 1)
-    with store.writer(run) as writer:  # asked again, in another session
-        writer.add(judgment(2))
+    answered(store, run, judgment(2))  # asked again, in another session
     assert store.final_keys(run, retry_failed=True) == {f"{1:064x}", f"{2:064x}"}
     assert store.table(run).rows["status"].tolist() == [0, 0]
     assert store.judgments(run)["call"].tolist() == [0, 2]
@@ -141,12 +139,9 @@ def test_resuming_asks_what_has_no_final_answer(store: Store) -> None:
 
 
 def test_the_last_of_two_answers_to_one_call_counts(store: Store) -> None:
-    run = new_run(store)
-    with store.writer(run) as writer:
-        for text in ("first", "second"):  # in one batch
-            writer.add(judgment(1, text=text))
-        writer.flush()
-        writer.add(judgment(1, text="third"))  # in a later one
+    run = answered(store, new_run(store), judgment(1, text="first"), judgment(1, text="second"))  # in one batch
+    assert store.judgments(run)["reply"].tolist() == ["second"]
+    answered(store, run, judgment(1, text="third"))  # in a later one
     assert store.judgments(run)["reply"].tolist() == ["third"]
     assert store.run(run).done == 1
 
@@ -168,11 +163,9 @@ def test_the_same_identity_goes_on_and_names_are_free(store: Store) -> None:
     first = new_run(store)
     assert new_run(store, "Another name") == first
     second = new_run(store, "First", "y")
-    assert store.run(second).name == "First 2"
-    assert store.rename(second, "First") == "First 2"
+    assert store.run(second).name == store.rename(second, "First") == "First 2"
     assert store.rename(second, "Second") == "Second"
-    assert store.run("second").id == second
-    assert store.run(first[:6]).id == first
+    assert (store.run("second").id, store.run(first[:6]).id) == (second, first)
     with pytest.raises(LabError, match=r"no run “Secnd”.*“Second”"):
         store.run("Secnd")
     with pytest.raises(LabError, match="needs a name"):
@@ -181,10 +174,7 @@ def test_the_same_identity_goes_on_and_names_are_free(store: Store) -> None:
 
 
 def test_deleting_takes_the_judgments_and_keeps_other_runs(store: Store) -> None:
-    first, second = new_run(store), new_run(store, "Other", "y")
-    for run in (first, second):
-        with store.writer(run) as writer:
-            writer.add(judgment(1))
+    first, second = (answered(store, new_run(store, name, name), judgment(1)) for name in ("First", "Other"))
     with store.writer(first), pytest.raises(LabError, match="pause it"):
         store.delete(first)
     store.delete(first)
@@ -230,8 +220,8 @@ def test_a_second_process_is_told_who_has_the_store(tmp_path: Path) -> None:
         new_run(store)
         code = f"from rubriclab.store.store import Store\nStore.open({str(path)!r})"
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-        assert f"is open in process {os.getpid()}" in other.stderr
-        assert "--store" in other.stderr
+    assert f"is open in process {os.getpid()}" in other.stderr
+    assert "--store" in other.stderr
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
@@ -385,10 +375,8 @@ def test_a_full_disk_loses_nothing_and_asks_nothing_twice(tmp_path: Path) -> Non
 def test_flipped_bytes_are_named_or_without_effect(tmp_path: Path) -> None:
     path = tmp_path / "lab.duckdb"
     with Store.open(path) as store:
-        run = new_run(store)
-        with store.writer(run) as writer:
-            for key in range(2_000):
-                writer.add(judgment(key, item=key % 2, order=key // 2 % 2))
+        every = [judgment(key, item=key % 2, order=key // 2 % 2) for key in range(2_000)]
+        run = answered(store, new_run(store), *every)
         whole = store.table(run)
     content, rng = path.read_bytes(), random.Random(1)
     for number in range(24):
