@@ -103,10 +103,8 @@ def test_groups_come_from_repeated_instructions() -> None:
     items = made("instruction,answer\n" + rows).items
     assert len({item.prompt for item in items}) == 4
     assert items[0].prompt == items[4].prompt != items[1].prompt
-    single = made("instruction,answer\none,a\ntwo,b\n").items
-    assert [item.prompt for item in single] == [None, None]
-    named = made("instruction,answer,prompt_id\none,a,p\none,b,q\n").items
-    assert [item.prompt for item in named] == ["p", "q"]
+    assert [item.prompt for item in made("instruction,answer\none,a\ntwo,b\n").items] == [None, None]
+    assert [item.prompt for item in made("instruction,answer,prompt_id\none,a,p\none,b,q\n").items] == ["p", "q"]
 
 
 def test_rows_are_numbered_and_those_without_an_answer_left_out() -> None:
@@ -117,12 +115,9 @@ def test_rows_are_numbered_and_those_without_an_answer_left_out() -> None:
         made("instruction,answer\ni,\n")
 
 
-def test_raters_by_column() -> None:
+def test_raters_by_column_and_by_row() -> None:
     items = made('answer,ann,bo\na,1,\nb,"2,5",3\n', response="answer", human=["ann", "bo"]).items
     assert [dict(item.ratings) for item in items] == [{"ann": 1.0}, {"ann": 2.5, "bo": 3.0}]
-
-
-def test_raters_by_row() -> None:
     text = "id,answer,rater,score\n1,a,ann,2\n1,a,bo,3\n2,b,ann,4\n2,b,bo,\n"
     items = made(text).items
     assert [(item.item_id, dict(item.ratings)) for item in items] == [("1", {"ann": 2, "bo": 3}), ("2", {"ann": 4})]

@@ -26,15 +26,11 @@ def test_two_million_judgments(tmp_path: Path) -> None:
     """100,000 items in ten orders, twice: the score is 1 + (item + order) mod 5."""
     orders = [" ".join(map(str, order)) for order in balanced((1, 2, 3, 4, 5))]
     path = tmp_path / "judgments.csv"
+    asked = [(k, order, repeat) for repeat in (0, 1) for k, order in enumerate(orders)]
     with path.open("w") as file:
         file.write("judge,dataset,item_id,ordering,score,repeat\n")
         for item in range(100_000):
-            lines = [
-                f"judge,drafts,item-{item},{order},{1 + (item + k) % 5},{repeat}\n"
-                for repeat in (0, 1)
-                for k, order in enumerate(orders)
-            ]
-            file.write("".join(lines))
+            file.writelines(f"judge,drafts,item-{item},{o},{1 + (item + k) % 5},{repeat}\n" for k, o, repeat in asked)
     table = read_judgments(read_table(path))
     WORKER.close()
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2_000_000  # kB

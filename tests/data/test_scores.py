@@ -19,7 +19,6 @@ from rubriclab.model.orders import balanced, williams
 from rubriclab.model.text import LabError
 from rubriclab.store.bundle import read_bundle
 
-CASES = Path(__file__).parents[1] / "oracle" / "cases"
 SCORES = "judge,dataset,item_id,ordering,score\n"
 HUMAN = "item_id,ordering,score,human\n"
 CRITERIA = "judge,dataset,text_id,ordering,criterion,score\n"
@@ -104,7 +103,6 @@ def test_theirs_by_name_and_by_choice() -> None:
         ("judge,item_id,score\nj,a,1\n", "has no column ordering.*ordering=THEIRS"),
         (SCORES + "j,d,a,1 2,1\nj,d,b,1 2,3\n", "line 3, column “score”: “3” is not in the ordering “1 2”"),
         (SCORES + "j,d,a,1 1,1\n", "line 2, column “ordering”: “1 1” is not 2 to 10 different scores"),
-        (SCORES + "j,d,a,1,1\n", "“1” is not 2 to 10"),
         (SCORES + "j,d,a,1 x,1\n", "“1 x” is not"),
         (SCORES + "j,d,a,1 2,nan\n", "“nan” is not a score; leave the cell empty"),
         (SCORES + "j,d,a,1 2," + "1" * 23 + "\n", "is not a score"),
@@ -129,14 +127,13 @@ def test_faults_by_row(text: str, words: str) -> None:
 
 
 def test_an_unknown_kind_and_unknown_columns() -> None:
-    line = SCORES + "j,d,a,1 2,1\n"
     for more, words in (
         ({"kind": "pairs"}, "no kind of judgments"),
         ({"columns": {"scored": "score"}}, "is no column of judgments"),
         ({"columns": {"score": "x"}}, "no column “x” for score"),
     ):
         with pytest.raises(LabError, match=words):
-            read(line, **more)
+            read(SCORES + "j,d,a,1 2,1\n", **more)
 
 
 def test_orders_that_all_differ_take_no_table_of_all_by_all() -> None:
@@ -171,15 +168,13 @@ def test_orders_drawn_for_each_item_are_told_from_a_design() -> None:
 @pytest.mark.parametrize("case", ["import_scores", "import_scores_plain", "import_criteria"])
 def test_recorded_imports_give_the_same_judgments(case: str) -> None:
     """The tables that the old lab imported: the same conditions, calls, scores and positions, whatever the codes."""
-    path = CASES / f"{case}.zip"
-    with zipfile.ZipFile(path) as archive:
-        source = archive.read("source.csv")
-    made, wanted = read_judgments(delimited(source, "source.csv")), read_bundle(path)
+    path = Path(__file__).parents[1] / "oracle" / "cases" / f"{case}.zip"
+    made = read_judgments(delimited(zipfile.Path(path, "source.csv").read_bytes(), "source.csv"))
+    wanted = read_bundle(path)
 
     def in_words(judged: JudgmentTable) -> pd.DataFrame:
-        rows = judged.rows[["condition", "score", "position", "status", "ordering"]].reset_index(drop=True)
-        items = judged.items[["item_id", "criterion", "prompt", "candidate"]].iloc[judged.rows["item"]]
-        frame = pd.concat([items.reset_index(drop=True), rows], axis=1)
+        rows = judged.rows[["item", "condition", "score", "position", "status", "ordering"]]
+        frame = rows.join(judged.items[["item_id", "criterion", "prompt", "candidate"]], on="item").drop(columns="item")
         frame["ordering"] = [str(judged.orderings[code].shown) for code in frame["ordering"]]
         return frame.sort_values([*frame.columns], na_position="first").reset_index(drop=True)
 

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,8 @@ import pytest
 
 from rubriclab.data import limits
 from rubriclab.data.tables import read_table, table_of_frame
-from rubriclab.data.worker import WORKER, Worker
+from rubriclab.data.worker import Worker
 from rubriclab.model.text import LabError
-
-
-@pytest.fixture(scope="module", autouse=True)
-def worker() -> Iterator[None]:
-    yield
-    WORKER.close()
 
 
 def packed(table: pa.Table, **options: Any) -> bytes:
@@ -209,22 +203,18 @@ def test_a_task_that_takes_too_long_is_ended_and_the_next_one_has_a_new_process(
     hurried = Worker(seconds=0.01)
     path = tmp_path / "x.csv"
     path.write_bytes(b"a,b\n" + b"1,2\n" * 300_000)
-    try:
-        with pytest.raises(LabError, match=r"more than 0\.01 seconds"):
-            hurried.run("table", path, "x.csv", result=str(tmp_path / "out"))
-        hurried.seconds = 60
-        assert hurried.run("table", path, "x.csv", result=str(tmp_path / "out"))["separator"] == ","
-    finally:
-        hurried.close()
+    with pytest.raises(LabError, match=r"more than 0\.01 seconds"):
+        hurried.run("table", path, "x.csv", result=str(tmp_path / "out"))
+    hurried.seconds = 60
+    assert hurried.run("table", path, "x.csv", result=str(tmp_path / "out"))["separator"] == ","
+    hurried.close()
 
 
 def test_the_worker_has_no_key_and_says_nothing_but_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_API_KEY", "sk-1")
     worker = Worker()
-    try:
-        process = Path(f"/proc/{worker._started().pid}")
-        if process.exists():
-            assert b"SECRET_API_KEY" not in (process / "environ").read_bytes()
-            assert (process / "fd" / "1").readlink() == Path(os.devnull)
-    finally:
-        worker.close()
+    process = Path(f"/proc/{worker._started().pid}")
+    if process.exists():
+        assert b"SECRET_API_KEY" not in (process / "environ").read_bytes()
+        assert (process / "fd" / "1").readlink() == Path(os.devnull)
+    worker.close()

@@ -61,10 +61,9 @@ def test_keys_tell_calls_apart_and_nothing_else() -> None:
 
 def test_random_orders_are_drawn_for_each_item() -> None:
     made = small_plan(4, strategies=["random"])
-    calls = list(made.calls())
     assert made.planned == (40,)
     assert made.conditions[0].drawn
-    drawn = [sorted(call.ordering.shown for call in calls if call.items == (k,)) for k in range(4)]
+    drawn = [sorted(call.ordering.shown for call in made.calls() if call.items == (k,)) for k in range(4)]
     assert len({tuple(orders) for orders in drawn}) == 4
     two = small_plan(1, criteria=(criterion(n=2),), strategies=["random"])
     repeats = Counter((call.ordering.shown, call.repeat) for call in two.calls())
@@ -200,9 +199,7 @@ def test_criteria_lines_that_were_begun_and_cut_count_but_the_last() -> None:
     call = made.previews()[0]
     assert call.max_tokens == 3 * 8  # names of one letter
     outcomes = made.parse(call, Reply("Scores:\n[a] 4\n[b] 2\n[c] 1", finish="length"))
-    assert [(o.status, o.score) for o in outcomes] == [
-        (Status.OK, 4.0), (Status.OK, 2.0), (Status.TRUNCATED, None),
-    ]  # fmt: skip
+    assert [(o.status, o.score) for o in outcomes] == [(Status.OK, 4), (Status.OK, 2), (Status.TRUNCATED, None)]
 
 
 def test_previews_show_the_default_order_first() -> None:
@@ -211,7 +208,6 @@ def test_previews_show_the_default_order_first() -> None:
     made = small_plan(2, strategies=["descending", "balanced"])
     assert made.previews()[0].ordering.shown == (1, 2, 3, 4, 5)
     assert made.previews(1)[1].ordering.shown == (5, 4, 3, 2, 1)
-    assert len(made.previews()) == 10
     assert made.previews(1)[0] in [*made.calls()]
     with pytest.raises(LabError, match="Item 2 is not asked about"):
         made.previews(2)
