@@ -31,7 +31,7 @@ TITLES = {
 }
 SAID_BY_QUESTIONS = {"few_units": "too_few_units", "few_moved": "too_few_units", "single_order": "no_orders"}
 """Cautions that say again what a question gives as its reason: kind -> reason."""
-NO_EVEN_SHARE = "In these orders that is also how often its score was given."
+NO_EVEN_SHARE = "These orders do not show every score at every position equally often, so this is also about which scores are given."
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ def _undecided(facts: Facts, question: str, shown: Shown) -> str:
         return (
             f"In another order {number(100 * facts.flips, '.0f')} in 100 scores change; asked again in the same order "
             f"{number(100 * facts.noise, '.0f')} do. No position and no direction explains it, so any small change of "
-            "the prompt may do the same: ask a reworded prompt (a variant) to find out."
+            "the prompt may do the same: reword the rubric in a new run to find out."
         )
     if not shown.upper:
         if why in ("too_few_units", "few_deals", "") and facts.too_few:
@@ -345,7 +345,7 @@ def _advice(facts: Facts) -> str:
         return "the bias is too small to matter in scores; check again when the judge changes."
     if any(verdict.word == EFFECT for verdict in facts.questions.values()) or facts.gap_matters:
         return "average several orders, or compare only within one order."
-    if single.word == UNDECIDED and single.why == "any_prompt":  # verdicts, section 0, 2
+    if single.word == UNDECIDED and single.why == "any_prompt":  # any_prompt of core/verdict.py
         return "average several orders or wordings."
     if facts.is_(EQUIVALENT, *QUESTIONS):
         return "one order is enough."

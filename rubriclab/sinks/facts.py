@@ -209,8 +209,7 @@ def _shares(
 
 def _verdict(row: Row) -> Verdict:
     """A verdict row as sentences need it."""
-    low, high = row.interval
-    more = row.counts.get("more_units")
-    times = 1 + more / row.counts["units"] if more and row.counts.get("units") else math.nan
-    above = bool(row.counts.get("above_zero", row.verdict == EFFECT))
-    return Verdict(row.verdict, row.value, low, high, row.smallest, above, row.estimate.why, times)
+    more, units = row.counts["more_units"], row.counts["units"]
+    times = 1 + more / units if more and units else math.nan
+    above = row.counts["above_zero"]
+    return Verdict(row.verdict, row.value, *row.interval, row.smallest, above, row.estimate.why, times)

@@ -65,12 +65,6 @@ def test_a_run_that_is_not_finished_has_no_verdict_and_a_simulated_judge_its_lab
     assert not re.search("Yes|Undecided", said)
 
 
-def test_too_few_groups_say_how_many_are_needed(lab: Lab) -> None:
-    table = made.options_table({"judge-7b": made.by_quality}, items=12, prompts=4)
-    said = texts(healthy(lab("results", run=kept(table))))
-    assert "Too few groups for a confidence interval: 4, 8 are needed." in said
-
-
 def test_nothing_parsed_shows_the_way_to_the_replies(lab: Lab) -> None:
     run = kept(made.options_table({"judge-7b": lambda *_: None}, items=4, state="failed"))
     app = healthy(lab("results", run=run))
