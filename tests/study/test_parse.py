@@ -66,12 +66,10 @@ def test_a_verdict_is_parsed(text: str, labels: tuple[str, ...], expected: str, 
         ("I'd rate it 3 out of 5 because it is dull.", FIVE, "3"),
         ("It deserves a score of 2 for its tone.", FIVE, "2"),
         ("This does not deserve a 5, I would give it a 4.", FIVE, "4"),
-        ("A. The response is clear.", LETTERS, "A"),
         ("I would give it an A.", LETTERS, "A"),
         ("v: excellent", ROMAN, "v"),
         ("★★★", ("★", "★★", "★★★"), "★★★"),
         ("4 5", FIVE, None),
-        ("1. It is clear.\n2. It is kind.", FIVE, None),
         ("Score 1: poor\nScore 2: fair\nScore 3: good", FIVE, None),
         ("4\n\nFinal score: 5", FIVE, None),
         ("I would not give it a 5.", FIVE, None),
@@ -109,7 +107,6 @@ def test_score_mode_parses_a_bare_label_or_a_sentence_and_stays_strict(
         ("[RESULT] 4/10", FIVE, "several scores"),
         ("[RESULT] C/B", LETTERS, "several scores"),
         ("[RESULT] 7", FIVE, "not a label"),
-        ("[RESULT] -3", FIVE, "not a label"),
         ("[RESULT] 3.5", FIVE, "not a label"),
         ("[RESULT] B+", LETTERS, "not a label"),
         ("[RESULT] vi", ROMAN, "not a label"),
@@ -189,18 +186,11 @@ def test_a_cut_beginning_is_not_how_a_reply_opens() -> None:
     assert label("14" + rest, FIVE, "score") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        ("I'm sorry, but I can't help with that.", True),
-        ("I cannot evaluate this response.", True),
-        ("I’m unable to score this.", True),
-        ("3", False),
-        ("Feedback: " + "the reply is long and kind. " * 10 + "It says: I'm sorry.", False),
-    ],
-)
-def test_refusals_are_seen_at_the_start(text: str, refused: bool) -> None:
-    assert looks_refused(text) is refused
+def test_refusals_are_seen_at_the_start() -> None:
+    said = ["I'm sorry, but I can't help with that.", "I cannot evaluate this response.", "I’m unable to score this."]
+    assert [text for text in said if not looks_refused(text)] == []
+    assert not looks_refused("3")
+    assert not looks_refused("Feedback: " + "the reply is long and kind. " * 10 + "It says: I'm sorry.")
 
 
 NAMES = ("Clarity", "Tone", "Factual accuracy")
