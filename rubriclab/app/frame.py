@@ -26,6 +26,7 @@ STYLE = """
 .stMainBlockContainer { max-width: 1180px; margin: 0 auto; padding-top: 4.4rem; padding-bottom: 3rem; }
 .stButtonGroup button { min-height: 40px; }
 .stDataFrame [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
+.st-key-step-1 [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
 [class*="st-key-step"] h2 { font-size: 1.0625rem; padding: 0; }
 .st-key-home-latest h2, [class*="st-key-running"] h2 { font-size: 1.125rem; }
 .step-number { display: inline-flex; width: 1.7rem; height: 1.7rem; border-radius: 50%; align-items: center;

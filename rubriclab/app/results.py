@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -177,7 +178,8 @@ def _reading(info: RunInfo) -> ReadingPart:
             "Independent groups", units, index=units.index(own.unit) if own.unit in units else 0, key="unit",
             bind="query-params", help="auto: answers to one instruction count as one group.",
         )  # fmt: skip
-    smallest = {"mean": mean / step, "share": share / 100, "single": share / 100, "r": own.smallest.r}
+    single = own.smallest.single if math.isclose(share, 100 * own.smallest.share) else share / 100
+    smallest = {"mean": mean / step, "share": share / 100, "single": single, "r": own.smallest.r}
     return ReadingPart.model_validate({"unit": unit, "smallest": smallest})
 
 
