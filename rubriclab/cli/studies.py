@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -29,6 +30,7 @@ def lab(*, port: int = 8501, store: StorePath = None) -> Outcome:
 
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     environment = os.environ | {"RUBRICLAB_STORE": str(store_path(store).absolute())}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends the command ends the pages with it
     with subprocess.Popen(command, cwd=lab_folder(), env=environment) as pages:
         try:
             code = pages.wait()
@@ -86,7 +88,7 @@ def run(
     items: Annotated[int | None, Parameter(help="Judge only the first N items.")] = None,
     max_calls: Annotated[int | None, Parameter(help="Pause after so many calls.")] = None,
     max_money: Annotated[float | None, Parameter(help="Pause at this price.")] = None,
-    retry_failed: Annotated[bool, Parameter(help="Ask again what ended in an error.", negative="")] = False,
+    retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.", negative="")] = False,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
     store: StorePath = None,
     json: Json = False,

@@ -24,9 +24,13 @@ ALPHA = 0.05
 WEIGHTS = {"positions": 0.5, "mean": 0.25, "single": 0.25}
 """Of the 5 %, what each direction may use."""
 ENUMERATED, DEALS = 5_000, 1_999
+"""At most so many deals are gone through one by one; else so many are drawn: with the one seen, p has steps of 0.0005."""
 MOST_GROUPS, MOST_CARDS = 400, 4_000
+"""Above either, deals are put together from blocks (see ``deal``)."""
 BLOCKS, PICKS, CARDS_DEALT = 200, 29_999, 5_000_000
+"""Blocks; deals put together from them; cards dealt in all, which sets how often a block is dealt."""
 CHUNK = 1_000_000
+"""Numbers of one batch: bounds memory, changes no result."""
 MOST_ORDERS = 30
 
 Progress = Callable[[float], None]
@@ -52,7 +56,7 @@ def gate(cells: Cells, progress: Progress | None = None) -> Gate:
 
     positions: sum over positions of the squared pooled lean (V squared). mean: the larger contrast of the mean score,
     each standardised by the deals. single: sum of the items' own squared leans. Together: the least p over its weight,
-    ranked among the same deals, so that taking the least costs nothing.
+    ranked among the same deals, so that taking the least costs nothing (Westfall and Young 1993).
     """
     cards = _cards(cells)
     if cards is None:
@@ -70,7 +74,7 @@ def gate(cells: Cells, progress: Progress | None = None) -> Gate:
     return Gate(float(together[0]), by_part, len(sums), exact, float(together.min()))
 
 
-def unparsed(answers: Answers, progress: Progress | None = None) -> float:
+def unparsed(answers: Answers) -> float:
     """Exact p of "whether a reply can be parsed does not depend on the order": failures dealt anew over an item's calls.
 
     The largest standardised sum decides, over ascending against descending, forwards against backwards, and each order
@@ -92,7 +96,7 @@ def unparsed(answers: Answers, progress: Progress | None = None) -> float:
     gone = centred(lost[row, None].astype(np.float64), group)[:, 0]
     nothing = np.zeros((len(row), 0))
     cards = Cards(group, nothing, nothing.astype(np.int64), gone, centred(directions[order[row]], group))
-    return float(upper_p(np.abs(standardised(deal(cards, progress)[0])).max(axis=1))[0])
+    return float(upper_p(np.abs(standardised(deal(cards)[0])).max(axis=1))[0])
 
 
 # ------------------------------------------------------------------------------------------------- what is dealt, and how
@@ -192,7 +196,7 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
 
     Returns (deals, n + k + 1), the first row as seen, and whether these are all deals there are (where at most 5,000).
     Up to 400 groups: 1,999 random deals. Above, groups are put into 200 blocks at random (whatever their answers), each
-    block is dealt 25 to 200 times, its sums are brought to the mean and variance that all deals would have, and 29,999
+    block is dealt 25 to 200 times, its sums are centred on the mean of all deals and widened for having so few, and 29,999
     times one of its sums is picked for every block (benchmarks/verdicts.py, accuracy).
     """
     empty, sizes = len(cards.group), np.bincount(cards.group)

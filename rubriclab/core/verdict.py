@@ -69,16 +69,14 @@ class Verdicts:
     items: int
 
 
-def verdicts(
-    arms: Sequence[Arm], smallest: Smallest, *, finished: bool = True, progress: Callable[[float], None] | None = None
-) -> Verdicts:
+def verdicts(arms: Sequence[Arm], smallest: Smallest, *, progress: Callable[[float], None] | None = None) -> Verdicts:
     """The verdicts of one judge, data set and variant. ``progress`` is called with the share done, 0 to 1.
 
     Reasons in ``why``: ``nothing_parsed``, ``no_orders`` (all in one order), ``no_two_orders`` (no item in two),
     ``one_order_an_item``, ``too_few_units``, ``few_deals`` (no result could have shown an effect),
     ``unparsed_by_order``, ``no_contrast`` (the orders hold neither direction), ``noise_included``,
     ``noise_partly_included``, ``any_prompt`` (scores change with the prompt, but no position or direction explains it,
-    so that any small change of it may do the same), ``unfinished``.
+    so that any small change of it may do the same).
 
     In ``more``: ``units_needed`` for "equivalent" at least, ``more_units``: about how many would decide (None where
     decided or not known). positions: ``position`` (0-based, of the largest lean), ``lean`` (signed), ``leans``,
@@ -87,12 +85,10 @@ def verdicts(
     contrast), ``signed``, ``contrasts``: name -> (value, low, high), ``bands``. single: ``flips``, ``own_noise``,
     ``noise``: ``all``, ``some`` or ``none`` of the orders were asked twice; ``beyond_noise``: value and its own ends.
     """
-    return decide(from_arms(arms), smallest, finished=finished, progress=progress)
+    return decide(from_arms(arms), smallest, progress=progress)
 
 
-def decide(
-    answers: Answers, smallest: Smallest, *, finished: bool = True, progress: Callable[[float], None] | None = None
-) -> Verdicts:
+def decide(answers: Answers, smallest: Smallest, *, progress: Callable[[float], None] | None = None) -> Verdicts:
     """As ``verdicts``, of calls as arrays."""
     table = cells(answers)
     passed = gate(table, progress)
@@ -110,7 +106,7 @@ def decide(
         sizes["single"] = one_each if table.one_order_an_item else _single(table, passed.p)
     limits = {"positions": smallest.mean * step if table.criteria else smallest.share}
     limits |= {"mean": smallest.mean * step, "single": smallest.single}
-    blocked = "unfinished" if not finished else "unparsed_by_order" if unparsed_p <= ALPHA else ""
+    blocked = "unparsed_by_order" if unparsed_p <= ALPHA else ""
     rejected: set[str] = set()
     if passed.p <= ALPHA and not blocked:
         means = ("positions", "mean")

@@ -160,7 +160,7 @@ def acquire(settings: JudgeSettings, progress: Progress | None = None) -> LlamaS
         if wanted and wanted != server.sha256:
             raise LabError(
                 f"{path} has the sha256 {server.sha256}, not {shorten(str(wanted), 80)}, which judge “{settings.name}” "
-                "asks for."
+                "asks for. Name the right file as path, or correct or leave out sha256."
             )
         RUNNING[identity] = server
         server.users += 1

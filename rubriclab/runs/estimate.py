@@ -203,7 +203,7 @@ def units_needed(smallest: float, reach: float) -> int:
     """Fewest units at which No can be said.
 
     Of units that move by all they can (``reach``) and make a change of twice ``smallest`` together, one is then met in
-    95 % of samples (verdicts, section 3).
+    95 % of samples (as units_needed of core/verdict.py).
     """
     share = 2 * smallest / reach
     return 1 if share >= 1 else math.ceil(math.log(ALPHA) / math.log1p(-share))

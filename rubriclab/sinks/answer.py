@@ -95,7 +95,7 @@ def judged(findings: Findings, facts: Facts) -> Answer:
 
 def _mended(sentence: str) -> str:
     """A caution with “1 item” for “1 items” and a no-break space before %."""
-    singular = re.sub(r"\b1 ((?:independent )?(?:item|unit|judgment|instruction))s\b", r"1 \1", sentence)
+    singular = re.sub(r"\b1 ((?:independent )?(?:item|group|judgment|instruction))s\b", r"1 \1", sentence)
     return re.sub(r"(?<=\d)%", f"{NBSP}%", singular)
 
 

@@ -169,7 +169,8 @@ class Store:
             key = id if id and id not in taken else secrets.token_hex(6)
             ((number,),) = cursor.execute("SELECT coalesce(max(run), 0) + 1 FROM runs").fetchall()
             cursor.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
+                "INSERT INTO runs (run, id, name, identity, dataset, study, made_with, state, reason, planned, revision, "
+                "created, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
                 [
                     number, key, self._free_name(cursor, name), identity, dataset_id, _json(study),
                     _json(made_with or {}), state, reason, int(sum(planned)), now(), now(),
@@ -242,8 +243,8 @@ class Store:
                 return matches[0]
             if matches:
                 raise LabError(
-                    f"“{shorten(wanted)}” is the beginning of {len(matches)} runs: "
-                    f"{', '.join(run.id for run in matches[:5])}. Give more of the id."
+                    f"“{shorten(wanted)}” fits {len(matches)} runs: "
+                    f"{', '.join(f'{run.id} ({shorten(run.name, 40)})' for run in matches[:5])}. Give the id of one."
                 )
         if not runs:
             raise LabError(f"{self.path} has no runs, so none is called “{shorten(wanted)}”.")
@@ -328,10 +329,6 @@ class Store:
     def call(self, id: str, call: int) -> dict[str, Any]:
         """One call word for word: see ``read.call``."""
         return read.call(self._db, self.run(id), call)
-
-    def item(self, id: str, item: int) -> dict[str, Any]:
-        """Texts and names of an item of a run: see ``read.item``."""
-        return read.item(self._db, self.run(id), item)
 
     def add_table(
         self,

@@ -264,7 +264,7 @@ def test_one_order_says_nothing_of_positions_and_once_why() -> None:
     table = made.options_table({"j": made.by_quality}, items=20)
     (said,) = answers(made.findings(replace(table, rows=table.rows[table.rows["ordering"] == 0], planned=(40,))))
     assert said.headline == "Undecided: j did not judge an answer in two orders"
-    assert said.line.endswith(". In these orders that is also how often its score was given.")
+    assert said.line.endswith(" so this is also about which scores are given.")
     assert {asked.badge for asked in said.questions} == {"Undecided"}
     assert said.cautions == ()
     assert said.advice.startswith("not decided; ask in several orders")

@@ -123,7 +123,7 @@ def test_judgments_in_words_and_one_call(store: Store) -> None:
     assert call["outcomes"][0]["p"] == [0.25, 0.5, 0.25]
     with pytest.raises(LabError, match="no call 9"):
         store.call(run, 9)
-    assert store.item(run, 1)["columns"] == {"source": "web"}
+    assert store.call(run, 1)["item"]["columns"] == {"source": "web"}
 
 
 def test_resuming_asks_what_has_no_final_answer(store: Store) -> None:
