@@ -113,6 +113,14 @@ class Run:
         """A - B, number by number, paired on the units that both have."""
         return Contrast(contrast(self.findings.rows, other.findings.rows))
 
+    def _judged_text(self, call: int) -> str:
+        """The text that a call judged; empty where it is not known."""
+        if self.store is not None and self.id is not None:
+            return str(self.store.call(self.id, call)["item"]["response"])
+        items, rows = self.table.items, self.table.rows
+        item = int(rows.loc[rows["call"] == call, "item"].iloc[0])
+        return str(items["response"].iloc[item] or "") if "response" in items else ""
+
     def export(self, path: str | Path, *, texts: bool = False, title: str | None = None) -> Path:
         """Write the run to a file; the ending decides: .html report, .zip run, .csv judgments, .tex table of numbers.
 
@@ -124,7 +132,8 @@ class Run:
         if path.suffix == ".html":
             from rubriclab.sinks.report import report_html
 
-            content = report_html(self.findings, title=title or self.table.name, texts=texts).encode()
+            title = title or self.table.name
+            content = report_html(self.findings, title=title, texts=texts, text_of=self._judged_text).encode()
         elif path.suffix == ".zip":
             from rubriclab.sinks.table import frame
             from rubriclab.store.bundle import bundle_bytes

@@ -43,8 +43,13 @@ def test_a_study_asked_kept_exported_and_opened_again(tmp_path: Path) -> None:
         assert run.export(folder / f"out{ending}").read_bytes().startswith(head)
     with pytest.raises(rl.LabError, match=r"expected \.html, \.zip, \.csv or \.tex"):
         run.export(folder / "out.docx")
+    assert b"The answer number" in run.export(folder / "texts.html", texts=True).read_bytes()
     run.close()
     with rl.open(folder / "lab.duckdb") as lab:
         assert lab.runs()["name"].tolist() == ["Small study"]
         assert lab.run("small STUDY").text() == run.text()
-    assert rl.read(folder / "out.zip").text() == run.text()
+    again = rl.read(folder / "out.zip")
+    assert again.text() == run.text()
+    for texts in (False, True):  # word for word only where it is asked for
+        page = again.export(folder / "again.html", texts=texts).read_text("utf-8")
+        assert ("The answer number 0 with some words" in page) == texts
