@@ -153,7 +153,6 @@ class Store:
         dataset_id: str = "",
         made_with: Mapping[str, Any] | None = None,
         state: str = "planned",
-        reason: str = "",
         id: str = "",
     ) -> str:
         """A run's id: a new one's, or that of the run with the same identity, which then goes on.
@@ -173,7 +172,7 @@ class Store:
                 "created, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)",
                 [
                     number, key, self._free_name(cursor, name), identity, dataset_id, _json(study),
-                    _json(made_with or {}), state, reason, int(sum(planned)), now(), now(),
+                    _json(made_with or {}), state, "", int(sum(planned)), now(), now(),
                 ],
             )  # fmt: skip
             bodies = [_json(asdict(condition)) for condition in conditions]
@@ -272,7 +271,7 @@ class Store:
                 "UPDATE runs SET state = ?, reason = ?, changed = ?, revision = revision + 1 WHERE id = ?",
                 [state, storable(reason), now(), id],
             )
-        del self._db.unsaved_states[id]
+        self._db.unsaved_states.pop(id, None)
         if state not in ("planned", "running"):
             self.checkpoint()
 
@@ -387,20 +386,16 @@ def _insert_dataset(
 
 
 def _text_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
-    return {name: pa.array([_clean(value) for value in frame[name]], pa.string()) for name in names}
+    return {
+        name: pa.array([storable(cell) if isinstance(cell, str) else None for cell in frame[name]], pa.string())
+        for name in names
+    }
 
 
 def _calls_of(table: JudgmentTable) -> list[int]:
     """Calls by condition, where the table does not say how many were planned."""
     calls = table.rows.drop_duplicates(["condition", "call"])["condition"].to_numpy()
     return [int(number) for number in np.bincount(calls, minlength=len(table.conditions))]
-
-
-def _clean(value: Any) -> Any:
-    """None for what is missing, texts without what UTF-8 cannot write."""
-    if isinstance(value, str):
-        return storable(value)
-    return value if isinstance(value, Mapping) else None
 
 
 def _json(value: Any) -> str:

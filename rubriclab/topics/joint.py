@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from rubriclab.core.arm import UNPARSED, Arm
+from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, jackknife, missing, plain, simultaneous
 from rubriclab.core.intervals import Student
 from rubriclab.core.topic import Chart, Row, topic
@@ -105,16 +105,9 @@ def neighbours(arm: Arm) -> Iterator[Row]:
     item, position, order = arm.item[kept], arm.position[kept], arm.order[kept]
     n = len(arm.names)
     before = np.where(position > 0, arm.shown[order, np.maximum(position - 1, 0)], n)
-    whole = position != UNPARSED
     fitted = (
         stats.carryover(
-            arm.text[item][whole],
-            arm.target[item][whole],
-            position[whole],
-            before[whole],
-            arm.value[kept][whole],
-            texts=arm.texts,
-            criteria=n,
+            arm.text[item], arm.target[item], position, before, arm.value[kept], texts=arm.texts, criteria=n
         )
         if len(item)
         else None
