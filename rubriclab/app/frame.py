@@ -147,10 +147,3 @@ def labelled(text: str, simulated: bool, most: int | None = None) -> str:
 def verbatim(text: str, *, height: int | None = None) -> None:
     """A prompt, reply or upload shown exactly as it is: never markdown."""
     st.code(text, language=None, wrap_lines=True, height=height or "content")
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the unit one would say them in: ``40 s``, ``4 min``, ``2.5 h``."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import streamlit as st
 
 from rubriclab.app import judgments, state
@@ -14,6 +13,7 @@ from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
 from rubriclab.app.frame import labelled, safe
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
+from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
@@ -161,8 +161,7 @@ def _reading(info: RunInfo) -> ReadingPart:
     """The run's own reading, with what the options change in it."""
     table = state.table(info.id)
     own = ReadingPart.model_validate(dict(table.reading))
-    scores = table.conditions[0].scores
-    step = float(pd.Series(scores).diff().median()) if len(scores) > 1 else 1.0
+    step = step_of(table.conditions[0].scores)
     mean = st.number_input(
         "Smallest effect that matters, points", 0.01, 10.0 * step, own.smallest.mean * step, 0.05, key="smallest",
         bind="query-params", help="Of a mean score. A change that surely is smaller is said to be none.",

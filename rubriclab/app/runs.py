@@ -9,8 +9,8 @@ import streamlit as st
 from rubriclab.app import state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
-from rubriclab.app.frame import announce, duration, faults, go, labelled, safe
-from rubriclab.model.text import count, file_name, look_alike
+from rubriclab.app.frame import announce, faults, go, labelled, safe
+from rubriclab.model.text import count, duration, file_name, look_alike
 from rubriclab.sinks.marks import Bars, Point
 from rubriclab.sinks.text import number
 

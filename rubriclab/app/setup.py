@@ -9,9 +9,9 @@ import streamlit as st
 from rubriclab.app import setup_data, setup_judge, setup_orders, setup_rubric, state
 from rubriclab.app.draft import Draft, draft, study_toml
 from rubriclab.app.forms import do_later, later, opened_step, preset, step
-from rubriclab.app.frame import announce, duration, faults, go, safe, verbatim
+from rubriclab.app.frame import announce, faults, go, safe, verbatim
 from rubriclab.model.study import MAX_STUDY, Study, study_from_toml
-from rubriclab.model.text import LabError, count, file_name, shorten
+from rubriclab.model.text import LabError, count, duration, file_name, shorten
 from rubriclab.sinks.text import order_title
 from rubriclab.study.plan import Plan
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rubriclab.model.judgment import Condition, Ordering, Status
+from rubriclab.model.judgment import Condition, Ordering, Status, order_text, step_of
 from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum_by
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ class Arm:
 
     @property
     def step(self) -> float:
-        """One step of the scale in points: the median distance of neighbouring scores."""
-        return float(np.median(np.diff(self.scores))) if len(self.scores) > 1 else 1.0
+        """One step of the scale, in points."""
+        return step_of(self.condition.scores)
 
     @property
     def unit_kind(self) -> str:
@@ -164,9 +164,8 @@ class Arm:
         return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
 
     def order_label(self, order: int) -> str:
-        """``5 4 3 2 1``, or criteria with ``|`` between: the order as it is written in files."""
-        shown = [str(self.names[name]) for name in self.shown[order] if name >= 0]
-        return (" " if self.condition.reorder == "options" else "|").join(shown)
+        """An order as files have it; what is unknown in it is left out."""
+        return order_text([self.names[name] for name in self.shown[order] if name >= 0])
 
 
 def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None) -> Arm:

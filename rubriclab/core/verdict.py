@@ -21,6 +21,7 @@ from rubriclab.core.answers import FLAT, Answers, Cells, cells, from_arms
 from rubriclab.core.estimate import Estimate, missing, ratio
 from rubriclab.core.gate import ALPHA, Gate, gate, unparsed
 from rubriclab.core.intervals import FEW_MOVED, Reach
+from rubriclab.model.judgment import step_of
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints, degrees_of_freedom, sum_by
 from rubriclab.stats.shift import OrderCells, over_texts, within_texts
@@ -95,7 +96,7 @@ def decide(answers: Answers, smallest: Smallest, *, progress: Callable[[float], 
     unparsed_p = unparsed(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     units = len(np.unique(table.unit[usable]))
-    step = float(np.median(np.diff(answers.points))) if len(answers.points) > 1 else 1.0
+    step = step_of(answers.points.tolist())
     span = float(np.ptp(answers.points))
 
     lack = _lack(table, usable)

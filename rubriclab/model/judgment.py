@@ -5,9 +5,11 @@ The table is what every number starts from, whether a run made it, a file brough
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import pairwise
+from statistics import median
 from typing import Any, Literal
 
 import pandas as pd
@@ -31,6 +33,18 @@ class Ordering:
 
     shown: tuple[int | str, ...]
     labels: tuple[str, ...]
+
+
+def order_text(shown: Sequence[Any]) -> str:
+    """An order as files have it: ``3 1 2`` for scores, ``Clarity|Depth`` for criteria."""
+    if all(isinstance(part, int | float) for part in shown):
+        return " ".join(f"{part:g}" for part in shown)
+    return "|".join(map(str, shown))
+
+
+def step_of(scores: Sequence[float]) -> float:
+    """One step of an ascending scale, in points: the median distance of neighbouring scores; 1 where there are none."""
+    return float(median(b - a for a, b in pairwise(scores))) if len(scores) > 1 else 1.0
 
 
 @dataclass(frozen=True)

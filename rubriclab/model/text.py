@@ -72,3 +72,10 @@ def shorten(text: str, most: int = 60) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """``1 item``, ``2,000 items``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit one would say them in: ``40 s``, ``4 min``, ``2.5 h``."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

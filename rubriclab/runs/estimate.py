@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from rubriclab.core.gate import ALPHA
+from rubriclab.core.verdict import MIN_UNITS, units_needed
 from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import step_of
 from rubriclab.model.study import Smallest
-from rubriclab.model.text import count
+from rubriclab.model.text import count, duration
 from rubriclab.study.plan import Plan, asked_as
 from rubriclab.study.protocols import Shape
 
@@ -29,10 +32,7 @@ OTHER_EMBEDDED_RATE, LONG_ANSWER_SLOWDOWN, SIMULATED_RATE = 1.0, 10.0, 1_000.0
 SERVED_SECONDS, SERVED_SECONDS_LONG = 1.0, 8.0
 """Assumed seconds of an answer of a server that was not measured."""
 SAMPLED_CALLS = 40
-
-FEWEST_GROUPS = 8
-"""Units below which a mean has no interval (verdicts)."""
-POWER, ALPHA = 0.8, 0.05
+POWER = 0.8
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
 """Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over answers of the
 order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7."""
@@ -101,13 +101,6 @@ def estimate(plan: Plan) -> Estimate:
         groups_for_no=needed,
         sentence=_sentence(answers, groups, smallest, needed),
     )
-
-
-def duration(seconds: float) -> str:
-    """``40 s``, ``12 min``, ``3.5 h``."""
-    if seconds < 90:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
 # ---------------------------------------------------------------- what it takes
@@ -182,40 +175,26 @@ def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: fl
     has the variance (4 s^2 / sum(c^2) / m + e^2) / g, with s and e assumed (NOISE_STEPS, EFFECT_STEPS).
     """
     squares = (lines**2).sum(axis=1)
-    if groups < FEWEST_GROUPS or not (squares > 1e-9).all():
+    if groups < MIN_UNITS or not (squares > 1e-9).all():
         return None
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
     noise = 4 * NOISE_STEPS**2 * float(np.mean(1 / squares)) / len(squares)
-    return float(_step(shape) * reach * math.sqrt((noise / max(per_group, 1.0) + EFFECT_STEPS**2) / groups))
+    return float(step_of(shape.scores) * reach * math.sqrt((noise / max(per_group, 1.0) + EFFECT_STEPS**2) / groups))
 
 
 def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
     """For all three questions at the study's smallest effects; positions of criteria move means, as question 2 does."""
     squares = (lines**2).sum(axis=1)
-    reach = (shape.scores[-1] - shape.scores[0]) / _step(shape)
+    reach = (shape.scores[-1] - shape.scores[0]) / step_of(shape.scores)
     if not shape.targets and squares.min() > 1e-9:
         reach *= float(np.max(np.abs(lines).sum(axis=1) / squares))
     positions = 1 if shape.targets else units_needed(smallest.share, 1 - 1 / shape.positions)
     return max(positions, units_needed(smallest.mean, reach), units_needed(smallest.single, 1.0))
 
 
-def units_needed(smallest: float, reach: float) -> int:
-    """Fewest units at which No can be said.
-
-    Of units that move by all they can (``reach``) and make a change of twice ``smallest`` together, one is then met in
-    95 % of samples (as units_needed of core/verdict.py).
-    """
-    share = 2 * smallest / reach
-    return 1 if share >= 1 else math.ceil(math.log(ALPHA) / math.log1p(-share))
-
-
-def _step(shape: Shape) -> float:
-    return float(np.median(np.diff(shape.scores)))
-
-
 def _sentence(answers: int, groups: int, smallest: float | None, needed: int) -> str:
-    if groups < FEWEST_GROUPS:
-        more = FEWEST_GROUPS - groups
+    if groups < MIN_UNITS:
+        more = MIN_UNITS - groups
         return (
             f"{count(groups, 'group')} {'is' if groups == 1 else 'are'} too few for an interval: add answers to at "
             f"least {more} more {'instruction' if more == 1 else 'instructions'}."

@@ -11,6 +11,7 @@ import numpy as np
 
 from rubriclab.core.answers import is_full
 from rubriclab.core.arm import Arm
+from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 
@@ -72,7 +73,7 @@ class Facts:
 
     @property
     def gate_open(self) -> bool:
-        return self.gate <= 0.05
+        return self.gate <= ALPHA
 
     @property
     def largest(self) -> int | None:

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
-from rubriclab.model.judgment import Condition, JudgmentTable, Status
+from rubriclab.model.judgment import Condition, JudgmentTable, Status, order_text
 from rubriclab.model.text import LabError, shorten
-from rubriclab.sinks.text import MINUS, NBSP, condition_name, interval, name, order_text, row_text, value_text
+from rubriclab.sinks.text import MINUS, NBSP, condition_name, interval, name, row_text, value_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
 ASKED = ("judge", "dataset", "strategy", "variant", "reorder", "positions", "scores")

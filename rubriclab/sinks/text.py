@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rubriclab.core.topic import MEASURES, REASONS, Findings, Measure, Row
-from rubriclab.model.judgment import Condition
+from rubriclab.model.judgment import Condition, order_text
 from rubriclab.model.text import printable, shorten
 
 MINUS, NBSP = "\u2212", "\u00a0"
@@ -61,13 +61,6 @@ def p_value(p: float | None) -> str:
     if p is None or not math.isfinite(p):
         return ""
     return f"p{NBSP}<{NBSP}0.001" if p < 0.001 else f"p{NBSP}={NBSP}{p:.3f}" if p < 0.1 else f"p{NBSP}={NBSP}{p:.2f}"
-
-
-def order_text(shown: Sequence[Any]) -> str:
-    """An order as files have it: “3 1 2” for scores, “Clarity|Depth” for criteria."""
-    if all(isinstance(part, int | float) for part in shown):
-        return " ".join(f"{part:g}" for part in shown)
-    return "|".join(map(str, shown))
 
 
 def order_title(shown: Sequence[Any]) -> str:

@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, Condition, JudgmentTable, Ordering, Status
+from rubriclab.model.judgment import (
+    ITEM_COLUMNS,
+    JUDGMENT_COLUMNS,
+    Condition,
+    JudgmentTable,
+    Ordering,
+    Status,
+    order_text,
+)
 from rubriclab.model.text import LabError
 from rubriclab.store.database import Database
 
@@ -173,7 +181,7 @@ def judgments(
     if ordering is not None:
         rows = database.rows("SELECT ordering, shown FROM orderings WHERE run = ?", [run])
         parts.append("list_contains(?, j.ordering)")
-        values.append([code for code, shown in rows if ordering_text(json.loads(shown)) == ordering])
+        values.append([code for code, shown in rows if order_text(json.loads(shown)) == ordering])
     if status is not None:
         parts.append("j.status <> 0" if status == "failed" else "j.status = ?")
         values += [] if status == "failed" else [_status(status)]
@@ -196,7 +204,7 @@ def judgments(
         """,
         [*values, 2**62 if limit is None else limit, offset],
     )
-    frame["ordering"] = [ordering_text(json.loads(shown)) for shown in frame["ordering"]]
+    frame["ordering"] = [order_text(json.loads(shown)) for shown in frame["ordering"]]
     frame["labels"] = [json.loads(labels) for labels in frame["labels"]]
     frame["status"] = [Status(code).name.lower() for code in frame["status"]]
     return frame
@@ -233,7 +241,7 @@ def call(database: Database, run: RunInfo, call: int) -> dict[str, Any]:
         "status": Status(facts.get("status", outcomes[0]["status"])).name.lower(),
         "shown": json.loads(shown),
         "labels": json.loads(labels),
-        "ordering": ordering_text(json.loads(shown)),
+        "ordering": order_text(json.loads(shown)),
         "item": item(database, run, outcomes[0]["item"]),
         "outcomes": [outcome | {"status": Status(outcome["status"]).name.lower()} for outcome in outcomes],
     }
@@ -260,13 +268,6 @@ def _first_row(frame: pd.DataFrame) -> dict[str, Any] | None:
         return None
     row = frame.astype(object).where(frame.notna(), None).iloc[0]
     return {str(name): value for name, value in row.items()}
-
-
-def ordering_text(shown: Sequence[Any]) -> str:
-    """``3 1 2`` for scores, ``Clarity|Depth`` for criteria."""
-    if all(isinstance(part, int | float) for part in shown):
-        return " ".join(f"{part:g}" for part in shown)
-    return "|".join(map(str, shown))
 
 
 def condition_of(body: Mapping[str, Any]) -> Condition:

@@ -8,8 +8,10 @@ import numpy as np
 
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, missing, ratio, share
+from rubriclab.core.gate import MOST_ORDERS
 from rubriclab.core.intervals import FEW_MOVED
 from rubriclab.core.topic import Caution, Chart, Row, topic
+from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Status
 from rubriclab.stats.resample import Bools, has_repeats, sum_by
 from rubriclab.topics.position import one_order_each, shown_evenly
@@ -19,8 +21,6 @@ CONSTANT = 0.95
 """From this share of one score on, shares of positions look even whatever the judge does."""
 NOTABLE = 0.05
 """Above this share of replies without a score, or difference of it between orders, it is said."""
-MIN_UNITS = 8
-MOST_ORDERS = 30
 
 
 @topic("failures", axes={"options", "criteria"}, charts=(Chart("bars", "score_share", by="score"),))

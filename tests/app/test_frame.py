@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from rubriclab.app import guard
-from rubriclab.app.frame import ENTRIES, PAGES, duration, safe
+from rubriclab.app.frame import ENTRIES, PAGES, safe
 from rubriclab.app.runs import early
 from rubriclab.judges.served import served
+from rubriclab.model.text import duration
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
@@ -41,7 +42,8 @@ def test_nothing_of_a_hostile_text_is_markup(text: str) -> None:
 def test_names_are_bounded_and_durations_said_in_the_unit_one_would_say() -> None:
     assert safe("Tone & style 3") == "Tone \\& style 3"
     assert len(safe("x" * 10_000, 60)) == 60
-    assert [duration(s) for s in (0.2, 40, 240, 9_000)] == ["1 s", "40 s", "4 min", "2.5 h"]
+    assert [duration(s) for s in (0, 0.2, 40, 240, 300, 8_000)] == ["1 s", "1 s", "40 s", "4 min", "5 min", "2.2 h"]
+    assert duration(9_000) == "2.5 h"
 
 
 def test_the_bar_has_the_doors_that_stand() -> None:

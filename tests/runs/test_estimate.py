@@ -7,9 +7,10 @@ import math
 import pytest
 from scipy.stats import t as student
 
+from rubriclab.core.verdict import units_needed
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.runs.estimate import calls_per_second, duration, estimate, units_needed
+from rubriclab.runs.estimate import calls_per_second, estimate
 from tests.study.kit import API, EMBEDDED, criterion, small_plan
 
 ABC = (criterion("a"), criterion("b"), criterion("c"))
@@ -102,10 +103,6 @@ def test_criteria_in_one_call() -> None:
 )
 def test_groups_from_which_no_can_be_said(smallest: float, reach: float, units: int) -> None:
     assert units_needed(smallest, reach) == units
-
-
-def test_durations() -> None:
-    assert [duration(seconds) for seconds in (0, 40, 300, 8_000)] == ["1 s", "40 s", "5 min", "2.2 h"]
 
 
 def test_the_document_is_json_and_says_the_same() -> None:
