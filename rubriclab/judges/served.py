@@ -24,12 +24,20 @@ def refuse_inward(host: str, resolved: Iterable[str]) -> None:
             raise InwardAddress(f"{host} is an address of this machine or of its inner network ({text})")
 
 
+def in_figures(host: str) -> bool:
+    """Whether a host is an address itself, not a name of one."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_public(text: str) -> bool:
     """Whether an address in figures is one of the open net, also where it wraps another one."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
+    if not in_figures(text):
         return False  # another spelling, that only a socket understands
+    address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if address in ipaddress.ip_network("64:ff9b::/96"):

@@ -19,7 +19,7 @@ from aiohttp.abc import ResolveResult
 
 from rubriclab.judges.faults import CallFault, Fault, fault, from_response
 from rubriclab.judges.keys import mask
-from rubriclab.judges.served import InwardAddress, refuse_inward
+from rubriclab.judges.served import InwardAddress, in_figures, refuse_inward
 from rubriclab.model.text import LabError, shorten
 
 MAX_REPLY_BYTES = 16 * 2**20
@@ -47,7 +47,7 @@ class Transport(httpx2.AsyncBaseTransport):
     def __init__(
         self, *, timeout: float, ca_file: str | None = None, secrets: tuple[str, ...] = (), inward: bool = True
     ) -> None:
-        self.timeout, self.secrets = timeout, secrets
+        self.timeout, self.secrets, self._inward = timeout, secrets, inward
         self._proxies: dict[str, str | None] = {}
         self._room = asyncio.Semaphore(LARGE_AT_ONCE)
         self._session = aiohttp.ClientSession(
@@ -65,7 +65,10 @@ class Transport(httpx2.AsyncBaseTransport):
         headers = {name: value for name, value in request.headers.items() if name in SENT and value}
         answering = False
         clock = asyncio.timeout(self.timeout)
+        proxy = self._proxy(url)
         try:
+            if proxy and not self._inward:  # what the proxy connects to nobody here resolves, but figures can be read
+                refuse_inward(request.url.host, filter(in_figures, [request.url.host]))
             async with (
                 clock,
                 self._session.request(
@@ -74,7 +77,7 @@ class Transport(httpx2.AsyncBaseTransport):
                     data=request.content or None,
                     headers=headers,
                     allow_redirects=False,
-                    proxy=self._proxy(url),
+                    proxy=proxy,
                 ) as response,
             ):
                 answering = True
@@ -184,8 +187,8 @@ def host_of(url: str) -> str:
 def from_exception(error: BaseException, secrets: Iterable[str] = ()) -> Fault:
     """The fault behind an exception of aiohttp."""
     text = mask(str(error) or type(error).__name__, secrets)
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, InwardAddress):
-        return fault("inward", str(error.os_error))
+    if isinstance(inward := getattr(error, "os_error", error), InwardAddress):
+        return fault("inward", str(inward))
     if refusal := tls_refusal(error):
         return fault("certificate", mask(refusal, secrets))
     if isinstance(error, aiohttp.ClientConnectorError):

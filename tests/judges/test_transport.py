@@ -109,6 +109,15 @@ async def test_a_served_lab_sends_nothing_inwards(host: str, monkeypatch: pytest
     assert server.asked == 0
 
 
+@pytest.mark.parametrize("host", ["169.254.169.254", "10.0.0.1", "[64:ff9b::a00:1]"])
+async def test_nor_has_a_proxy_send_it(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
+    with pytest.raises(CallFault) as error:
+        await fetch(f"http://{host}/", inward=False)
+    assert error.value.fault.kind == "inward"
+    assert host.strip("[]") in error.value.fault.message
+
+
 async def test_a_lab_of_one_s_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUBRICLAB_SERVED", "0")
     async with FakeServer(text="4") as server:
