@@ -22,7 +22,8 @@ from rubriclab.model.text import LabError, shorten
 SCHEMA = 1
 MEMORY = ":memory:"
 
-# Version 1. A later version adds tables or columns, and opens older files by adding what they lack.
+# Version 1. A later version adds tables or columns, and opens older files by adding what they lack. Files of earlier
+# labs may have more, so every INSERT names its columns.
 TABLES = """
 CREATE TABLE lab (version INTEGER, created TIMESTAMP);
 CREATE TABLE datasets (dataset VARCHAR PRIMARY KEY, name VARCHAR, origin VARCHAR, created TIMESTAMP);
@@ -192,10 +193,10 @@ class Database:
             aside.unlink(missing_ok=True)
             try:
                 source.begin()  # one moment, whatever is committed meanwhile
-                with duckdb.connect(str(aside)) as copy:
-                    _create(copy)
-                    copy.execute("DELETE FROM lab")
-                    for (name,) in source.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+                with _connect(str(aside)) as copy:
+                    for table, made in source.execute("SELECT table_name, sql FROM duckdb_tables()").fetchall():
+                        copy.execute(made)  # also tables and columns that an earlier lab had
+                        name = '"' + table.replace('"', '""') + '"'
                         copy.register("part", source.sql(f"SELECT * FROM {name}").to_arrow_reader(20_000))
                         copy.execute(f"INSERT INTO {name} BY NAME SELECT * FROM part")
                 aside.rename(target)

@@ -294,7 +294,8 @@ class Store:
             for table in ("judgments", "calls", "orderings", "run_items", "conditions", "runs"):
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
             for table in ("items", "datasets"):
-                cursor.execute(f"DELETE FROM {table} WHERE dataset NOT IN (SELECT dataset FROM runs)")
+                kept = "AND dataset NOT IN (SELECT dataset FROM runs)"
+                cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [info.dataset])
         self.checkpoint()
 
     # ---- judgments
@@ -379,7 +380,8 @@ def _insert_dataset(
     cursor: duckdb.DuckDBPyConnection, key: str, name: str, origin: str, names: pd.DataFrame, texts: Sequence[Any]
 ) -> None:
     """A data set and its items: ``names`` has the columns NAMES, ``texts`` what stands in each item."""
-    cursor.execute("INSERT INTO datasets VALUES (?, ?, ?, ?)", [key, storable(name), storable(origin), now()])
+    head = [key, storable(name), storable(origin), now()]
+    cursor.execute("INSERT INTO datasets (dataset, name, origin, created) VALUES (?, ?, ?, ?)", head)
     columns = _text_columns(names, NAMES)
     columns |= {"dataset": [key] * len(names), "item": list(range(len(names))), "texts": [_json(t) for t in texts]}
     insert(cursor, "items", columns)

@@ -260,6 +260,22 @@ def test_a_backup_is_a_store(store: Store, tmp_path: Path) -> None:
         store.backup(copy)
 
 
+def test_a_store_of_an_earlier_lab_that_held_more_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "lab.duckdb"
+    with Store.open(path) as store:
+        new_run(store)
+    with duckdb.connect(str(path)) as db:
+        db.execute('ALTER TABLE datasets ADD COLUMN listed BOOLEAN; CREATE TABLE "old; \'things" (id VARCHAR)')
+        db.execute("""INSERT INTO "old; 'things" VALUES ('kept')""")
+    with Store.open(path) as store:
+        other = store.save_dataset(DataSet("more", DATA.items))
+        copy = store.backup(tmp_path / "copy.duckdb")
+    with Store.open(copy) as store:
+        assert store.dataset(other).items == DATA.items
+    with duckdb.connect(str(copy)) as db:
+        assert db.execute("""SELECT id FROM "old; 'things" """).fetchall() == [("kept",)]
+
+
 def test_a_run_without_judgments_is_a_table_too(store: Store) -> None:
     run = new_run(store)
     table = store.table(run)
