@@ -13,7 +13,7 @@ from typing import NoReturn
 import streamlit as st
 
 from rubriclab.app import guard
-from rubriclab.model.text import LabError, shorten
+from rubriclab.model.text import LabError, shorten, without_invisible
 
 log = logging.getLogger("rubriclab")
 
@@ -134,7 +134,7 @@ def safe(text: str, most: int | None = None) -> str:
     """
     if most is not None:
         text = shorten(text, most)
-    text = re.sub("[\\u0000-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]+", " ", text)
+    text = re.sub(r"[\n\t\u2028\u2029]+", " ", without_invisible(text))
     text = re.sub(r"(://|@|www(?=\.))", "\\1\u2060", text)
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>$~:^&=])", r"\\\1", text)
 

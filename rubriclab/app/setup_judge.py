@@ -148,9 +148,8 @@ def _server() -> dict[str, Any]:
         placeholder="OPENAI_API_KEY", persist_state="session",
         help="The variable's name, never the key itself. It is read where the lab runs.",
     )  # fmt: skip
-    read_key(
-        JudgeSettings(name="this judge", key_env=variable or None)
-    )  # raises where there is none, or not for judges
+    # Raises where the variable is not set, or is not meant for judges.
+    read_key(JudgeSettings(name="this judge", key_env=variable or None))
     known, why = _models(address, variable) if address.startswith(("http://", "https://")) else ([], "")
     model = left.selectbox(
         "Model", known, index=0 if len(known) == 1 else None, key="judge-model", accept_new_options=True,

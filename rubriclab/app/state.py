@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from shutil import rmtree
@@ -165,27 +164,20 @@ def backup() -> bytes:
 
 @st.cache_data(show_spinner=False, max_entries=500)
 def _headline(run_id: str, revision: int) -> str:
-    import rubriclab.topics  # noqa: F401 - registers what rows are made of
     from rubriclab.core.answers import cells, from_arms
     from rubriclab.core.judgments import Judgments
-    from rubriclab.core.topic import TOPICS, Row
     from rubriclab.sinks.text import number
+    from rubriclab.topics.position import shares
 
     arm = Judgments(_table(run_id, revision)).arms[0]
-    if arm.condition.reorder == "criteria":
-        leans = cells(from_arms([arm])).lean
-        ends = (
-            [number(end, "+.2f") for end in (leans.mean(axis=0).min(), leans.mean(axis=0).max())] if len(leans) else []
-        )
-        return f"By position {' to '.join(ends)} points" if ends else "No estimate yet"
-    rows = TOPICS["position"].rows(arm)
-    shares = [
-        row for row in rows if isinstance(row, Row) and row.measure == "position_share" and math.isfinite(row.value)
-    ]
-    if not shares:
-        return "No estimate yet"
-    top = max(shares, key=lambda row: row.value)
-    return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
+    if arm.condition.reorder == "options" and arm.ok.any():
+        top = max(shares(arm), key=lambda row: row.value)
+        return f"Position {top.of['position']} chosen in {number(top.value, '.0%')}"
+    table = cells(from_arms([arm]))
+    if arm.condition.reorder == "criteria" and table.items:
+        leans = table.lean.mean(axis=0)
+        return f"By position {number(leans.min(), '+.2f')} to {number(leans.max(), '+.2f')} points"
+    return "No estimate yet"
 
 
 def headline(info: RunInfo) -> str:
