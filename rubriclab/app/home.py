@@ -67,8 +67,10 @@ def _stopped(info: RunInfo) -> None:
     reason = f": {safe(info.reason.rstrip('.'), 200)}" if info.reason else ""
     st.markdown(f"**{safe(info.name, 80)}** stopped after {info.done:,} of {count(info.planned, 'call')}{reason}.")
     with faults():
-        if st.button("Resume", icon=":material/play_arrow:", type="primary"):
-            state.manager().resume(info.id)
+        failed = info.state == "failed"  # all was asked: there is nothing to resume
+        word = "Ask again what failed" if failed else "Resume"
+        if st.button(word, icon=":material/replay:" if failed else ":material/play_arrow:", type="primary"):
+            state.manager().resume(info.id, retry_failed=failed)
             go("runs", run=info.id)
 
 

@@ -65,9 +65,8 @@ class Worker:
                 [sys.executable, "-c", START, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, encoding="utf-8", env=environment | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
             )  # fmt: skip
-            _answered(
-                self._process, "", START_SECONDS
-            )  # its libraries are loaded; where not, the task says that it ended
+            # Until its libraries are loaded; where they are not, the task says that the child ended.
+            _answered(self._process, "", START_SECONDS)
         return self._process
 
     def _end(self) -> None:

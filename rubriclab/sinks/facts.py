@@ -12,11 +12,12 @@ import numpy as np
 from rubriclab.core.answers import is_full
 from rubriclab.core.arm import Arm
 from rubriclab.core.gate import ALPHA
+from rubriclab.core.topic import QUESTIONS as QUESTION_OF
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
-QUESTIONS = {"positions": "favours_positions", "mean": "moves_mean", "single": "changes_single"}
+QUESTIONS = {question: measure for measure, question in QUESTION_OF.items()}
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,9 @@ def test_a_run_of_which_nothing_was_read_stands(lab: Lab) -> None:
     run_id = kept(made.options_table({"j": lambda *_: None}, items=4, state="failed"))
     app = lab()
     for page in PAGES:
-        healthy(go(app, page))
+        labels = {button.label for button in healthy(go(app, page)).button}
+        assert "Resume" not in labels  # all was asked
+        assert ("Ask again what failed" in labels) == (page == "home")
     go(app, "runs").button(key=f"open-{run_id}").click().run()
     assert healthy(app).title[0].value == "No score of j could be read"
 
