@@ -13,21 +13,21 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rubriclab"
 
 BUDGETS = {
-    "model": 950,
-    "stats": 900,
-    "core": 2_000,
-    "topics": 700,
-    "sinks": 1_900,
-    "study": 1_300,
-    "judges": 2_600,
-    "runs": 1_250,
-    "store": 1_500,
-    "data": 1_900,
-    "app": 3_200,
-    "cli": 650,
+    "model": 1_100,
+    "stats": 2_300,
+    "core": 2_350,
+    "topics": 2_000,
+    "sinks": 2_300,
+    "study": 2_100,
+    "judges": 2_700,
+    "runs": 1_500,
+    "store": 1_650,
+    "data": 2_550,
+    "app": 3_900,
+    "cli": 750,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 18_000, 10_000, 200
+PRODUCT, TESTS, README = 23_000, 13_500, 200
 
 MAY_IMPORT = {
     "model": set(),

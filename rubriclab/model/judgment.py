@@ -14,7 +14,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
-Reorder = Literal["options", "criteria"]
+Reorder = Literal["options", "criteria", "responses", "pairs", "lists", "bare"]
+"""What a call lists: score options, criteria, several answers to score, two answers or a list of them to choose from; or
+nothing (a bare score)."""
 
 
 class Status(IntEnum):
@@ -162,7 +164,9 @@ class JudgmentTable:
     """A run's judgments as columns.
 
     ``items``: one row an item, its index the item's code: ITEM_COLUMNS (``ratings``: dict rater -> score, may be
-    empty), and ``unit_text``: a hash of the text that names the item in other runs. ``orderings[k]``: what ordering
+    empty), and ``unit_text``: a hash of the text that names the item in other runs. Of pairs and lists an item is one
+    comparison: ``prompt`` its question, ``candidate`` the names of its candidates, sorted, joined with “|”, and a rating
+    says whom a person prefers: the 1-based rank of that name, 0 a tie. ``orderings[k]``: what ordering
     k shows. ``rows``: JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
     conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``, ``expected``,
     ``mass`` NaN where unknown. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition.

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rubriclab.model.judge import JudgeSettings, Seed
-from rubriclab.model.judgment import Reorder
 from rubriclab.model.orders import MAX_CALLS, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, shorten
 
@@ -67,7 +66,7 @@ class StrategyPart(Part):
 class DesignPart(Part):
     """``[design]``: what is reordered, how often, and in which form the answer is asked for."""
 
-    reorder: Reorder = "options"
+    reorder: Literal["options", "criteria"] = "options"
     strategies: tuple[StrategyPart, ...] = (StrategyPart(kind="balanced"),)
     repeats: int = Field(2, ge=1, le=100)
     answer: Literal["score", "feedback"] = "score"

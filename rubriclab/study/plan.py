@@ -123,7 +123,7 @@ class Plan:
         return self._of_item[item]
 
     def _rendered(self, judge: JudgeSettings, subject: Subject, ordering: Ordering) -> Messages:
-        messages = self.protocol.messages(subject, ordering, self.study.design.answer)
+        messages = self.protocol.messages(subject, ordering, self.study.design)
         if self.study.design.answer == "score" and answer_is_begun(judge):
             begun = self.protocol.begun.replace("{first}", str(ordering.shown[0]))
             messages = (*messages, {"role": "assistant", "content": begun})
@@ -132,7 +132,7 @@ class Plan:
     def _subject_calls(self, judge: JudgeSettings, number: int, subject: Subject) -> list[Call]:
         """The calls of one judge about one subject, in their random order."""
         design = self.study.design
-        template = self.protocol.template(design.answer)
+        template = self.protocol.template(design)
         tokens = answer_tokens(judge, subject, brief=self.protocol.brief and design.answer == "score")
         rendered: dict[Ordering, tuple[Messages, Any]] = {}
         times: dict[Ordering, int] = {}  # the same words again, whichever strategy asks, are another call
@@ -193,7 +193,7 @@ def plan(study: Study, dataset: DataSet, rubric: Rubric) -> Plan:
     Raises LabError, before any call, for data, rubric, orders or numbers of calls that do not fit together.
     """
     protocol = PROTOCOLS[study.design.reorder]
-    items, sources = protocol.items(dataset, rubric)
+    items, sources = protocol.items(dataset, rubric, study.design)
     subjects, notes = protocol.subjects(items, rubric)
     strategies = study.design.plans()
     by_shape: dict[Shape, list[int]] = {}
@@ -202,7 +202,7 @@ def plan(study: Study, dataset: DataSet, rubric: Rubric) -> Plan:
     for subject in (subjects[numbers[0]] for numbers in by_shape.values()):
         for strategy in strategies:  # what cannot be asked or shown is refused before the first call
             orders = list(protocol.orders(subject, strategy, study.design.seed))
-            protocol.messages(subject, orders[0], study.design.answer)
+            protocol.messages(subject, orders[0], study.design)
             if len(orders) > MAX_REPEAT:
                 raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
     conditions, planned = [], []

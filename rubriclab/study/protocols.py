@@ -13,13 +13,13 @@ from typing import Protocol as Interface
 from rubriclab.model.data import Criterion, DataSet, Item, Rubric
 from rubriclab.model.judgment import Call, Ordering, Outcome, Reorder, Reply
 from rubriclab.model.orders import Strategy
+from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, count, look_alike, shorten
 from rubriclab.study.outcomes import criteria_outcomes, option_outcomes
 from rubriclab.study.prompts import (
     CRITERIA_TEMPLATE,
     FEEDBACK_TEMPLATE,
     SCORE_TEMPLATE,
-    Answer,
     Messages,
     check_criteria,
     criteria_prompt,
@@ -56,7 +56,7 @@ class Protocol(Interface):
     begun: str
     brief: bool
 
-    def items(self, dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
+    def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> tuple[tuple[Item, ...], tuple[int, ...]]:
         """(the run's items, which of the data's items each comes from)."""
 
     def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
@@ -65,9 +65,9 @@ class Protocol(Interface):
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
         """The ordering of every call of a subject under a strategy, repeats in, in the design's order."""
 
-    def template(self, answer: Answer) -> str: ...
+    def template(self, design: DesignPart) -> str: ...
 
-    def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages: ...
+    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages: ...
 
     def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]: ...
 
@@ -103,7 +103,12 @@ class OptionsProtocol:
     begun = "The score is "
     brief = True
 
-    def items(self, dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
+    def items(
+        self,
+        dataset: DataSet,
+        rubric: Rubric,
+        design: DesignPart,  # noqa: ARG002
+    ) -> tuple[tuple[Item, ...], tuple[int, ...]]:
         return rated_items(dataset, rubric)
 
     def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
@@ -120,11 +125,11 @@ class OptionsProtocol:
         for order in strategy.asked(subject.shape.scores, seed=seed, item_id=subject.id):
             yield Ordering(order, tuple(labels[score] for score in order))
 
-    def template(self, answer: Answer) -> str:
-        return FEEDBACK_TEMPLATE if answer == "feedback" else SCORE_TEMPLATE
+    def template(self, design: DesignPart) -> str:
+        return FEEDBACK_TEMPLATE if design.answer == "feedback" else SCORE_TEMPLATE
 
-    def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages:
-        return score_prompt(subject.text, subject.criteria[0], ordering, answer=answer)
+    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
+        return score_prompt(subject.text, subject.criteria[0], ordering, answer=design.answer)
 
     def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]:  # noqa: ARG002
         return option_outcomes(call, reply)
@@ -136,7 +141,12 @@ class CriteriaProtocol:
     begun = "Scores:\n[{first}]"
     brief = False
 
-    def items(self, dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
+    def items(
+        self,
+        dataset: DataSet,
+        rubric: Rubric,
+        design: DesignPart,  # noqa: ARG002
+    ) -> tuple[tuple[Item, ...], tuple[int, ...]]:
         """Criteria of one text stand together, in the rubric's order; the block is the text."""
         items, sources = rated_items(dataset, rubric)
         rank = {criterion.name: k for k, criterion in enumerate(rubric.criteria)}
@@ -184,10 +194,10 @@ class CriteriaProtocol:
         for order in strategy.asked(subject.shape.targets, seed=seed, item_id=subject.id):
             yield Ordering(order, order)
 
-    def template(self, answer: Answer) -> str:  # noqa: ARG002
+    def template(self, design: DesignPart) -> str:  # noqa: ARG002
         return CRITERIA_TEMPLATE
 
-    def messages(self, subject: Subject, ordering: Ordering, answer: Answer) -> Messages:  # noqa: ARG002
+    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:  # noqa: ARG002
         return criteria_prompt(subject.text, subject.criteria, ordering)
 
     def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]:
