@@ -24,6 +24,7 @@ from rubriclab.model.text import LabError
 
 if TYPE_CHECKING:
     from rubriclab.runs.runner import Snapshot
+    from rubriclab.sinks.paper_table import PaperTable
     from rubriclab.store.store import RunInfo, Store
 
 Kind = Literal["scores", "criteria"]
@@ -78,6 +79,17 @@ class Run:
 
         return findings_text(self.findings)
 
+    def paper_table(
+        self, *measures: str, across: str = "dataset", by_strategy: bool = False, intervals: bool = True
+    ) -> PaperTable:
+        """Measures as papers print them: lines judges, columns data sets or levels of what ``across`` names.
+
+        “position_share:1” takes the number about position 1. The table has ``frame()``, ``numbers()``, ``latex()``.
+        """
+        from rubriclab.sinks.paper_table import paper_table
+
+        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy, intervals=intervals)
+
     def chart(self, measure: str, *, judge: str | None = None) -> Any:
         """A Plotly figure of one measure. Raises LabError for a measure that no chart shows here."""
         from rubriclab.sinks.charts import chart_of
@@ -121,15 +133,22 @@ class Run:
         item = int(rows.loc[rows["call"] == call, "item"].iloc[0])
         return str(items["response"].iloc[item] or "") if "response" in items else ""
 
-    def export(self, path: str | Path, *, texts: bool = False, title: str | None = None) -> Path:
+    def export(
+        self, path: str | Path, *, texts: bool = False, title: str | None = None, table: PaperTable | None = None
+    ) -> Path:
         """Write the run to a file; the ending decides: .html report, .zip run, .csv judgments, .tex table of numbers.
 
-        ``texts``: the report shows one answer word for word. A file that was there stays whole until the new one is.
+        ``texts``: the report shows one answer word for word; ``table``: it alone is written, as .tex or .csv. A file that
+        was there stays whole until the new one is.
         """
         from rubriclab.data.outfiles import csv_text, write_atomically
 
         path = Path(path)
-        if path.suffix == ".html":
+        if table is not None:
+            if path.suffix not in (".tex", ".csv"):
+                raise LabError(f"{path.name} ends in “{path.suffix}”; a table is written as .tex or .csv.")
+            content = (table.latex() if path.suffix == ".tex" else csv_text(table.numbers())).encode()
+        elif path.suffix == ".html":
             from rubriclab.sinks.report import report_html
 
             title = title or self.table.name

@@ -11,7 +11,7 @@ import streamlit as st
 from rubriclab.app import judgments, state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
-from rubriclab.app.frame import labelled, safe
+from rubriclab.app.frame import faults, labelled, safe
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
@@ -19,9 +19,10 @@ from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import Facts, facts_of
 from rubriclab.sinks.marks import Forest
+from rubriclab.sinks.paper_table import axes_of, axis_name, numbers_of, paper_table
 from rubriclab.sinks.pictures import generic, row_forest, score_cells, score_slopes, share_bars, target_cells
 from rubriclab.sinks.report import method_lines
-from rubriclab.sinks.table import latex_table, paper_table, spoken
+from rubriclab.sinks.table import spoken
 from rubriclab.sinks.text import MINUS, NBSP
 
 if TYPE_CHECKING:
@@ -318,18 +319,39 @@ def _clicked(key: str) -> None:
 
 
 def _several(findings: Findings) -> None:
-    """Several judges or data sets: one measure of all, as the papers print it."""
-    if len({(condition.judge, condition.dataset) for condition in findings.conditions}) < 2:
+    """Several judges, data sets or levels of a factor: one measure of all, as the papers print it."""
+    if len(findings.conditions) < 2:
         return
-    measures = {row.measure: row.about.name for row in findings.rows if not row.of and row.topic != "verdict"}
-    measure = str(st.selectbox("Measure", list(measures), format_func=measures.__getitem__, key="measure", width=420))
-    frame = paper_table(findings, measure)
-    st.dataframe(frame, hide_index=True, width="stretch")
-    from rubriclab.data.outfiles import csv_text
+    measures = {row.measure: row.about.name for row in findings.rows if row.measure != "gate"}
+    axes = axes_of(findings)
+    first = "dataset" if len({asked.dataset for asked in findings.conditions}) > 1 else axes[min(2, len(axes) - 1)]
+    varied = any(asked.variant for asked in findings.conditions)
+    strategies = {asked.strategy for asked in findings.conditions}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        measure = str(
+            st.selectbox("Measure", list(measures), format_func=measures.__getitem__, key="measure", width=340)
+        )
+        start = axes.index(first) if varied else 0
+        across = st.selectbox("Columns", axes, start, format_func=axis_name, key="columns", width=180)
+        which = numbers_of(findings, measure, across)
+        shown = {part: part.replace("=", " ").replace(",", ", ") for part in which}
+        number = (
+            st.selectbox("Number", which, format_func=lambda part: plain_name(shown[part]), width=180) if which else ""
+        )
+        by_strategy = len(strategies) > 1 and st.checkbox("A line for each ordering strategy", key="by-strategy")
+    with faults():
+        table = paper_table(
+            findings, f"{measure}:{number}" if number else measure, across=across, by_strategy=by_strategy
+        )
+        st.dataframe(table.frame(), hide_index=True, width="stretch")
+        st.caption(safe(" ".join(table.legend)))
+        from rubriclab.data.outfiles import csv_text
 
-    with st.container(horizontal=True):
-        st.download_button("CSV", csv_text(frame), f"{measure}.csv", "text/csv", icon=":material/download:")
-        st.download_button("LaTeX", latex_table(frame), f"{measure}.tex", "text/x-tex", icon=":material/download:")
+        with st.container(horizontal=True):
+            made = csv_text(table.numbers()), f"{measure}.csv", "text/csv"
+            st.download_button("CSV", *made, icon=":material/download:", on_click="ignore")
+            made = table.latex(), f"{measure}.tex", "text/x-tex"
+            st.download_button("LaTeX", *made, icon=":material/download:", on_click="ignore")
 
 
 def _more(chosen: Chosen) -> None:

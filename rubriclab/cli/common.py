@@ -32,6 +32,18 @@ class Outcome:
 StorePath = Annotated[Path | None, Parameter(help="The store; RUBRICLAB_STORE or lab.duckdb where left out.")]
 Json = Annotated[bool, Parameter(help="Print one JSON document.", negative="")]
 
+Tables = Annotated[
+    list[str] | None,
+    Parameter(
+        help="A measure as papers print it, judges by data sets; position_share:1 is that of position 1. Again for more.",
+        negative="",
+    ),
+]
+Across = Annotated[
+    str, Parameter(help="Columns of --table: dataset, strategy, a factor that is varied, or target, task, position.")
+]
+ByStrategy = Annotated[bool, Parameter(help="A line of --table for each ordering strategy.", negative="")]
+
 
 def store_path(store: Path | None) -> Path:
     """The store's file: the option, else the environment's, else lab.duckdb here."""

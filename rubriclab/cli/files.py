@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import Json, Outcome, StorePath, opened, run_of
+from rubriclab.cli.common import Across, ByStrategy, Json, Outcome, StorePath, Tables, opened, run_of
 from rubriclab.model.text import LabError, count
 
 
@@ -64,10 +64,16 @@ def export(
     run: str,
     *,
     out: Annotated[
-        Path, Parameter(help="The file; its ending decides: .html report, .zip run, .csv judgments, .tex table.")
+        Path,
+        Parameter(
+            help="The file; its ending decides: .html report, .zip run, .csv judgments, .tex table (of --table: .tex, .csv)."
+        ),
     ],
     texts: Annotated[bool, Parameter(help="Show one answer word for word in the report.", negative="")] = False,
     title: str | None = None,
+    table: Tables = None,
+    across: Across = "dataset",
+    by_strategy: ByStrategy = False,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -79,6 +85,7 @@ def export(
         A run (id, a beginning of it, name) or a file.
     """
     with run_of(run, store) as chosen:
-        path = chosen.export(out, texts=texts, title=title)
+        made = chosen.paper_table(*table, across=across, by_strategy=by_strategy) if table else None
+        path = chosen.export(out, texts=texts, title=title, table=made)
         said = {"run": chosen.id or "", "name": chosen.table.name, "file": str(path)}
     return Outcome(said if json else f"Wrote {path} ({path.stat().st_size:,} bytes).")

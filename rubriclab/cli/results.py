@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from rubriclab.cli.common import DONE, MEND, STOPPED, Json, Outcome, StorePath, existing_store, opened, run_of
+from rubriclab.cli.common import (
+    DONE,
+    MEND,
+    STOPPED,
+    Across,
+    ByStrategy,
+    Json,
+    Outcome,
+    StorePath,
+    Tables,
+    existing_store,
+    opened,
+    run_of,
+)
 from rubriclab.model.text import LabError, count, shorten
 
 if TYPE_CHECKING:
@@ -26,6 +39,9 @@ def results(
     smallest: Annotated[
         float | None, Parameter(help="The smallest change of the mean that matters, in steps of the scale.")
     ] = None,
+    table: Tables = None,
+    across: Across = "dataset",
+    by_strategy: ByStrategy = False,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -42,6 +58,9 @@ def results(
     with run_of(run, store) as chosen:
         if unit is not None or smallest is not None:
             chosen = chosen.read_as(unit=unit, smallest=smallest)
+        if table:
+            made = chosen.paper_table(*table, across=across, by_strategy=by_strategy)
+            return Outcome(made.document() if json else made.text())
         extra = [] if against is None else _contrast_rows(chosen, against)
         code = {"finished": DONE, "failed": MEND}.get(chosen.table.state, STOPPED)
         if json:

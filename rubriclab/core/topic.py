@@ -40,7 +40,7 @@ class Measure:
 
     ``name``: of the measure, in titles and tables; ``label``: of a row, with fields of ``Row.of``; ``form``: of a
     number; ``unit``: points, share, percentage points or none; ``front``: on the first screen; ``contrast``: may A - B
-    be had; ``term``: key of its definition.
+    be had; ``term``: key of its definition; ``question``: whose verdict speaks of it (a value of QUESTIONS, or gate).
     """
 
     key: str
@@ -51,6 +51,7 @@ class Measure:
     front: bool = False
     contrast: bool = True
     term: str = ""
+    question: str = ""
 
 
 MEASURES: dict[str, Measure] = {key: Measure(key, **entry) for key, entry in _WORDS.items()}

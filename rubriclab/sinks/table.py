@@ -11,8 +11,8 @@ import pandas as pd
 
 from rubriclab.core.topic import Findings, Row
 from rubriclab.model.judgment import Condition, JudgmentTable, Status, order_text
-from rubriclab.model.text import LabError, shorten
-from rubriclab.sinks.text import MINUS, NBSP, condition_name, interval, name, row_text, value_text
+from rubriclab.model.text import LabError
+from rubriclab.sinks.text import MINUS, NBSP, condition_name, name, row_text
 
 FACETS = ("position", "score", "target", "candidate", "task", "order", "calls", "protocol", "against")
 ASKED = ("judge", "dataset", "strategy", "variant", "reorder", "positions", "scores")
@@ -164,21 +164,6 @@ def spoken(findings: Findings, rows: list[Row] | None = None) -> pd.DataFrame:
         for row in (findings.rows if rows is None else rows)
     ]
     return pd.DataFrame(said, columns=["Condition", "Measure", "Estimate"])
-
-
-def paper_table(findings: Findings, measure: str) -> pd.DataFrame:
-    """A measure of every judge and strategy (rows) on every data set and variant (columns), as papers print it."""
-    records = []
-    for row in findings.select(measure):
-        condition = findings.conditions[row.condition]
-        column = " · ".join([condition.dataset, *(f"{key} = {value}" for key, value in condition.variant.items())])
-        if not row.of:
-            inside = f" ({interval(row)})" if interval(row) else ""
-            names = (shorten(part, 80) for part in (condition.judge, condition.strategy, column))
-            records.append((*names, value_text(row) + inside))
-    table = pd.DataFrame(records, columns=["Judge", "Strategy", "column", "cell"])
-    wide = table.pivot_table("cell", ["Judge", "Strategy"], "column", aggfunc="first")
-    return wide.rename_axis(None, axis=1).reset_index()
 
 
 def latex(findings: Findings) -> str:

@@ -108,6 +108,20 @@ def test_folds_are_computed_when_they_open(lab: Lab) -> None:
     assert "Nothing is called an effect unless" in texts(app)
 
 
+def test_several_judges_stand_in_a_table_as_papers_print_it(lab: Lab) -> None:
+    run = kept(made.options_table({"one": made.always_first, "two": made.mostly_first}, items=12))
+    app = lab("results", run=run)
+    app.session_state["more"] = True
+    healthy(app.run())
+    app.selectbox(key="measure").set_value("position_share")
+    healthy(app.run())
+    table = app.dataframe[0].value
+    assert list(table.columns) == ["Judge", "answers"]
+    assert list(table["Judge"]) == ["one", "two", "Mean"]
+    assert table["answers"][0].startswith("100.0\u00a0%")
+    assert {button.label for button in app.get("download_button")} == {"CSV", "LaTeX"}
+
+
 def test_no_run_leads_to_the_ways_in(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = Store.open(tmp_path / "none.duckdb")
     monkeypatch.setattr(state, "examples", lambda: empty)

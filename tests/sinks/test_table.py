@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rubriclab.model.text import LabError
-from rubriclab.sinks.table import document, frame, frame_of_rows, judgments_frame, latex, paper_table
+from rubriclab.sinks.table import document, frame, frame_of_rows, judgments_frame, latex
 from tests.sinks import made
 
 KEYS = {
@@ -75,10 +75,7 @@ def test_extra_rows_stand_behind_the_others(findings: made.Findings) -> None:
     assert len(frame_of_rows([])) == 0
 
 
-def test_latex_and_paper_tables(findings: made.Findings) -> None:
-    table = paper_table(findings, "cramers_v")
-    assert list(table["Judge"]) == ["a_judge", "other"]
-    assert list(table.columns) == ["Judge", "Strategy", "answers"]
+def test_a_latex_table_of_every_row(findings: made.Findings) -> None:
     text = latex(findings)
     assert text.count(r"\\") == 1 + len(findings.rows)
     assert r"a\_judge" in text
