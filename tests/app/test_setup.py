@@ -120,6 +120,7 @@ def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> 
     assert not app.exception
 
 
+@pytest.mark.papers(9)
 def test_several_judges_and_a_key_that_is_not_set(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup_judge, "models_of", lambda *_, **__: ["big-model"])
     app = confirmed(lab("setup"))

@@ -37,6 +37,7 @@ def test_calls_per_second(judge: JudgeSettings, long_answer: bool, rate: float) 
     assert calls_per_second(judge, long_answer=long_answer) == pytest.approx(rate)
 
 
+@pytest.mark.papers(13)
 def test_price_is_of_signs_and_answers() -> None:
     paid = API.model_copy(update={"price_input": 4.0, "price_output": 1_000.0})
     plan = small_plan(1, judges=(paid,))

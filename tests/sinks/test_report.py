@@ -14,6 +14,7 @@ from tests.sinks import made
 HOSTILE = "<script>alert(1)</script><img src=http://evil.example/x>"
 
 
+@pytest.mark.papers(38)
 def test_the_report_holds_the_answer_and_its_picture() -> None:
     page = report_html(made.findings(made.options_table({"judge-7b": made.mostly_first}, items=40)))
     assert "Does judge-7b depend on the order of the rubric?" in page

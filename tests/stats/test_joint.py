@@ -35,6 +35,7 @@ def errors(found, texts: int) -> np.ndarray:
     return np.sqrt((found.parts**2).sum(axis=0) * texts / (texts - 1))
 
 
+@pytest.mark.papers(31)
 def test_friedman_is_scipys_with_ties_and_leaves_out_texts_with_a_gap() -> None:
     cells = np.random.default_rng(0).integers(1, 5, (60, 4)).astype(float) + np.array([0.5, 0, 0, 0])
     found = friedman(np.vstack([cells, np.full((2, 4), NAN), [[1.0, NAN, 2.0, 3.0]]]))

@@ -106,6 +106,7 @@ def published(judge: str) -> np.ndarray:
     return np.array([float(x) for x in PUBLISHED[judge].split()]).reshape(5, 5) / 100
 
 
+@pytest.mark.papers(18)
 @pytest.mark.parametrize(("judge", "order", "least", "default"), TABLE_6)
 def test_published_costs_and_the_least_of_all_120(
     judge: str, order: tuple[int, ...], least: float, default: float

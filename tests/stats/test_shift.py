@@ -167,6 +167,7 @@ def test_differences_by_hand() -> None:
         assert found.same == pytest.approx([1.0, np.nan, np.nan], nan_ok=True)
 
 
+@pytest.mark.papers(20)
 def test_within_item_sd_by_hand() -> None:
     # Item 0: sd of 1, 2, 3 is 1. Item 1: 0. Item 2 has one value, item 3 none.
     values = within_item_sd(np.array([0, 0, 0, 1, 1, 2]), np.array([1.0, 2, 3, 4, 4, 5]), 4)

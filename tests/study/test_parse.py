@@ -124,6 +124,7 @@ def test_what_can_be_read_in_two_ways_or_in_none_is_not_parsed(
     assert parse_label(text, labels, answer) == Parsed(None, reason)  # type: ignore[arg-type]
 
 
+@pytest.mark.papers(11)
 def test_feedback_mode_lets_the_marker_decide_over_prose() -> None:
     text = "Feedback: my score: 4 at first, but then I saw the error.\n[RESULT] 2"
     assert label(text, FIVE, "feedback") == "2"

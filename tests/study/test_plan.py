@@ -21,6 +21,7 @@ from tests.study.kit import API, EMBEDDED, criterion, data, small_plan
 ABC = (criterion("a"), criterion("b"), criterion("c"))
 
 
+@pytest.mark.papers(2)
 def test_every_balanced_order_is_asked_twice_of_every_item() -> None:
     made = small_plan(3)
     calls = list(made.calls())
@@ -59,6 +60,7 @@ def test_keys_tell_calls_apart_and_nothing_else() -> None:
     assert len({call.key for call in one_order_in_two.calls()}) == sum(one_order_in_two.planned) == 23
 
 
+@pytest.mark.papers(3)
 def test_random_orders_are_drawn_for_each_item() -> None:
     made = small_plan(4, strategies=["random"])
     assert made.planned == (40,)
@@ -109,6 +111,7 @@ def test_several_criteria_are_items_of_their_own() -> None:
     assert frame["unit_text"].is_unique
 
 
+@pytest.mark.papers(6, 12)
 def test_criteria_in_one_call() -> None:
     made = small_plan(2, criteria=ABC, reorder="criteria")
     assert made.planned == (2 * 6 * 2,)

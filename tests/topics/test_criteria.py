@@ -21,6 +21,7 @@ def by_position(orders: np.ndarray, add, texts: int, repeats: int = 1, noise: fl
     return 3.0 + add(position)[None] + rng(seed).normal(0, noise, (texts, *position.shape)) * (noise > 0)
 
 
+@pytest.mark.papers(32, 33)
 def test_shifts_first_minus_last_and_delta_pos_by_hand() -> None:
     # Every criterion: 4 where it stands first, else 3. Over six balanced orders each position twice: mean 10/3.
     found = findings(criteria(by_position(BALANCED, lambda p: (p == 0).astype(float), 9), BALANCED))

@@ -18,6 +18,7 @@ def values(found, measure: str, **of) -> list[float]:
     return [row.value for row in found.select(measure, condition=0, **of)]
 
 
+@pytest.mark.papers(14, 16)
 def test_shares_v_and_chi2_by_hand() -> None:
     # Twelve items: eight always take what is first (1, then 2), four always score 2. Positions: item 1..8 first, first;
     # 9..12 second in (1 2), first in (2 1): 16 + 4 = 20 first, 4 second of 24.
@@ -32,6 +33,7 @@ def test_shares_v_and_chi2_by_hand() -> None:
     assert only(found, "chi2").counts["n"] == 24
 
 
+@pytest.mark.papers(17)
 def test_position_given_score_and_bias_cost_by_hand() -> None:
     # Of 8 ones all at position 1; of 16 twos: 8 first in (2 1) by the movers, 4 + 4 by the others: 12 first, 4 second.
     found = findings(options([[1, 2]] * 8 + [[2, 2]] * 4, TWO))
@@ -127,6 +129,7 @@ def test_single_scores_by_hand() -> None:
     assert only(found, "within_item_sd").value == pytest.approx(np.sqrt(1 / 3))
 
 
+@pytest.mark.papers(4)
 def test_noise_comes_from_the_default_order_where_an_arm_repeats_nothing() -> None:
     found = findings(options([[1, 2]] * 9, TWO, fixed=[[1, 2, 1, 1]] * 9))
     # Of six pairs of the fixed arm's calls three differ: 0.5; two of 1 2 1 1.
