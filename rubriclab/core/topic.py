@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -140,25 +140,48 @@ class Chart:
     across: str = ""
 
 
-Rows = Callable[[Arm], Iterable[Row | Caution]]
+Per = Literal["arm", "setting", "run"]
+Rows = Callable[[Any], Iterable[Row | Caution]]
+"""Of an ``Arm``, or of a list of arms: what ``Topic.per`` says."""
 
 
 @dataclass(frozen=True)
 class Topic:
+    """``per``: what its rows are about: an ``arm``; a ``setting``: list of the arms of one judge, data set and variant; a
+    ``run``: list of all its arms. Lists hold arms of the topic's ``axes`` alone, in the conditions' order, and at least
+    one.
+    """
+
     key: str
     axes: frozenset[Reorder]
     charts: tuple[Chart, ...]
     rows: Rows
+    per: Per = "arm"
+
+    def subjects(self, arms: Sequence[Arm]) -> list[Any]:
+        """What ``rows`` is called with, one after the other."""
+        spoken_of = [arm for arm in arms if arm.condition.reorder in self.axes]
+        if self.per == "arm":
+            return list(spoken_of)
+        together: dict[Any, list[Arm]] = defaultdict(list)
+        for arm in spoken_of:
+            setting = arm.condition.judge, arm.condition.dataset, arm.condition.variant_key
+            together[setting if self.per == "setting" else ""].append(arm)
+        return list(together.values())
 
 
 TOPICS: dict[str, Topic] = {}
 
 
-def topic(key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = ()) -> Callable[[Rows], Rows]:
-    """Registers a generator of rows (and cautions) about one arm, for the ``axes`` that it speaks of."""
+def topic(key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: Per = "arm") -> Callable[[Rows], Rows]:
+    """Registers a generator of rows (and cautions) about one arm, setting or run, for the ``axes`` that it speaks of.
+
+    Rows about several arms say in ``condition`` which one they are about (the first where left out), and in
+    ``of.against`` which one it is held against.
+    """
 
     def register(function: Rows) -> Rows:
-        TOPICS[key] = Topic(key, frozenset(axes), charts, function)
+        TOPICS[key] = Topic(key, frozenset(axes), charts, function, per)
         return function
 
     return register
@@ -195,23 +218,26 @@ class Findings:
         arms, settings = self.judgments.arms, self._settings()
         rows: list[Row] = []
         cautions: list[Caution] = []
-        steps = len(arms) * len(TOPICS) + len(settings)
+        alone = [spoken for spoken in TOPICS.values() if spoken.per == "arm"]
+        subjects = [(spoken, subject) for arm in arms for spoken in alone for subject in spoken.subjects([arm])]
+        several = [spoken for spoken in TOPICS.values() if spoken.per != "arm"]
+        subjects += [(spoken, subject) for spoken in several for subject in spoken.subjects(arms)]
+        steps = len(subjects) + len(settings)
         done = 0
         for setting in settings:
             self._tell(done, steps, "verdict")
             rows += self._verdict_rows([arms[code] for code in setting], done, steps)
             done += 1
-        for arm in arms:
-            for spoken in TOPICS.values():
-                self._tell(done, steps, spoken.key)
-                done += 1
-                if arm.condition.reorder not in spoken.axes:
-                    continue
-                for row in spoken.rows(arm):
-                    if isinstance(row, Caution):
-                        cautions.append(replace(row, condition=arm.code))
-                    else:
-                        rows.append(replace(row, topic=spoken.key, condition=arm.code, unit=arm.unit_kind))
+        for spoken, subject in subjects:
+            self._tell(done, steps, spoken.key)
+            done += 1
+            first = (subject if isinstance(subject, Arm) else subject[0]).code
+            for row in spoken.rows(subject):
+                code = first if row.condition < 0 else row.condition
+                if isinstance(row, Caution):
+                    cautions.append(replace(row, condition=code))
+                else:
+                    rows.append(replace(row, topic=spoken.key, condition=code, unit=arms[code].unit_kind))
         self._tell(steps, steps, "")
         return rows, cautions
 

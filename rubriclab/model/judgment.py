@@ -71,8 +71,12 @@ class Condition:
     @property
     def setting(self) -> tuple[Any, ...]:
         """What conditions share that differ in their orders alone: each may be another's control."""
-        variant = tuple(sorted((str(key), str(value)) for key, value in self.variant.items()))
-        return self.judge, self.dataset, self.reorder, variant, self.scores, self.targets, self.positions
+        return self.judge, self.dataset, self.reorder, self.variant_key, self.scores, self.targets, self.positions
+
+    @property
+    def variant_key(self) -> tuple[tuple[str, str], ...]:
+        """The variant as something to compare and to sort by."""
+        return tuple(sorted((str(key), str(value)) for key, value in self.variant.items()))
 
 
 @dataclass(frozen=True, slots=True)
