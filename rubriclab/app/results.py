@@ -20,7 +20,17 @@ from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.facts import Facts, facts_of
 from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.paper_table import axes_of, axis_name, numbers_of, paper_table
-from rubriclab.sinks.pictures import generic, row_forest, score_cells, score_slopes, share_bars, target_cells
+from rubriclab.sinks.pictures import (
+    LEVELLED,
+    generic,
+    level_curves,
+    levelled_factors,
+    row_forest,
+    score_cells,
+    score_slopes,
+    share_bars,
+    target_cells,
+)
 from rubriclab.sinks.report import method_lines
 from rubriclab.sinks.table import spoken
 from rubriclab.sinks.text import MINUS, NBSP
@@ -247,6 +257,8 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         _criteria_in_turn(chosen)
     else:
         _scores_and_slopes(chosen)
+    for factor in levelled_factors(chosen.findings):
+        _by_level(chosen.findings, factor)
     label = "More numbers: strength, tests, order by order"
     more = st.expander(label, icon=":material/table_rows:", key="more", on_change="rerun")
     if more.open:
@@ -295,6 +307,26 @@ def _criteria_in_turn(chosen: Chosen) -> None:
         st.markdown("**First against last, each criterion** · green: too small to matter")
         chart(forest, key=f"first-{chosen.condition}")
         st.caption("Single criteria have intervals and no verdict: the three questions take them together.")
+
+
+def _by_level(findings: Findings, factor: str) -> None:
+    """How strong, the change of the mean and the spread against the levels of a factor: a line a judge, a row a data set."""
+    st.markdown(f"**Against {safe(axis_name(factor).lower())}** · a line for each judge")
+    datasets = list(dict.fromkeys(asked.dataset for asked in findings.conditions))
+    for dataset in datasets:
+        drawn = {measure: level_curves(findings, measure, factor, dataset) for measure in LEVELLED}
+        if drawn["variant_shift"] is not None:
+            drawn.pop("line")
+        kept = {measure: picture for measure, picture in drawn.items() if picture is not None}
+        if len(datasets) > 1:
+            st.caption(safe(dataset, 60))
+        for column, (measure, picture) in zip(st.columns(max(1, len(kept))), kept.items(), strict=False):
+            with column:
+                st.caption(MEASURES[measure].name)
+                chart(picture, key=f"level-{factor}-{measure}-{dataset}")
+    st.caption(
+        "Lines on points: 95\u00a0% CI. Single levels have no verdict; the three questions are about one setting."
+    )
 
 
 def _clicked(key: str) -> None:

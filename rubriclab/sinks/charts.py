@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, printable, shorten
-from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Forest, Palette, Picture, Point, Slopes, ink
+from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Curves, Forest, Palette, Picture, Point, Slopes, ink
 from rubriclab.sinks.pictures import picture_of
 from rubriclab.sinks.text import NBSP, number
 
@@ -222,5 +222,35 @@ def forest(picture: Forest, palette: Palette) -> go.Figure:
     return figure
 
 
-KINDS: dict[type, Callable[..., go.Figure]] = {Bars: bars, Cells: cells, Slopes: slopes, Forest: forest}
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def curves(picture: Curves, palette: Palette) -> go.Figure:
+    """Numbers against a level: a line each with whiskers, its name at its right end; colour never stands alone."""
+    figure = _figure(palette, 320, t=14, r=12, l=58)
+    if math.isfinite(picture.smallest):
+        figure.add_hrect(y0=-picture.smallest, y1=picture.smallest, fillcolor=palette.band, line_width=0, layer="below")
+    if math.isfinite(picture.target):
+        figure.add_hline(y=picture.target, line={"color": palette.reference, "width": 1.5, "dash": "dot"})
+    at = picture.at
+    for k, curve in enumerate(picture.curves):
+        colour = palette.lines[k % len(palette.lines)]
+        figure.add_scatter(
+            x=[at[point.label] for point in curve.points], y=[point.value for point in curve.points],
+            mode="lines+markers", name=escape(curve.name, 30), marker={"size": 8, "color": colour},
+            line={"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]},
+            error_y=_whiskers(curve.points, palette) | {"color": colour}, hoverinfo="text",
+            hovertext=[_hover(point) for point in curve.points], customdata=[dict(point.of) for point in curve.points],
+        )  # fmt: skip
+    if len(picture.curves) > 1:
+        legend = {"orientation": "h", "y": -0.24, "yanchor": "top", "x": 0, "font": {"size": 13}}
+        figure.update_layout(showlegend=True, legend=legend, height=320 + 20 * len(picture.curves), margin_b=90)
+    span = max(at.values()) - min(at.values()) or 1.0
+    ends = [min(at.values()) - 0.08 * span, max(at.values()) + 0.08 * span]
+    ticks = {"tickvals": list(at.values()), "ticktext": [escape(level, 16) for level in at]}
+    figure.update_xaxes(title_text=escape(picture.axes[0]), range=ends, **ticks)
+    return figure.update_yaxes(title_text=escape(picture.axes[1]), nticks=6)
+
+
+KINDS: dict[type, Callable[..., go.Figure]] = {Bars: bars, Cells: cells, Slopes: slopes, Forest: forest, Curves: curves}
 """One function a kind of picture; a new kind is a class in marks.py and its function here."""

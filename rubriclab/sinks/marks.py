@@ -26,17 +26,19 @@ class Palette:
     reference: str
     grid: str
     rising: str
+    lines: tuple[str, ...]
+    """Colours of several lines beside each other, of one darkness each."""
 
 
 LIGHT = Palette(
     text="#141A22", muted="#586373", ground="#FFFFFF", surface="#F4F6F9", border="#DBE0E7", effect="#C24E0C",
     neutral="#7C9FD3", band="#DCEFE4", low="#B5CCEA", middle="#F7F8FA", high="#C24E0C", reference="#7A8696",
-    grid="#E7EBF0", rising="#3F74C4",
+    grid="#E7EBF0", rising="#3F74C4", lines=("#1D5FBF", "#B27B00", "#1B7A48", "#8A3FA0", "#586373", "#C24E0C"),
 )  # fmt: skip
 DARK = Palette(
     text="#E8ECF1", muted="#A3AFBD", ground="#10151B", surface="#19212B", border="#303B48", effect="#F08A4B",
     neutral="#4C74A8", band="#17322A", low="#2C4B70", middle="#1C252F", high="#BE531C", reference="#8D99A8",
-    grid="#29323D", rising="#6FA3E6",
+    grid="#29323D", rising="#6FA3E6", lines=("#82B7F8", "#D9A93A", "#55C08A", "#CE8FE0", "#A3AFBD", "#F08A4B"),
 )  # fmt: skip
 
 
@@ -131,7 +133,38 @@ class Forest:
     smallest: float = math.nan
 
 
-Picture = Bars | Cells | Slopes | Forest
+@dataclass(frozen=True)
+class Curve:
+    """One line of a chart: a point for each level that it has, in the chart's own order."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Numbers against a level (temperature, calls), a line for each judge or protocol; ``levels``: along the axis.
+
+    ``smallest``: half the width of the band of small effects around 0; ``target``: a dotted line.
+    """
+
+    curves: tuple[Curve, ...]
+    levels: tuple[str, ...]
+    axes: tuple[str, str]
+    alt: str
+    smallest: float = math.nan
+    target: float = math.nan
+
+    @property
+    def at(self) -> dict[str, float]:
+        """Where each level stands: at its number where all are numbers, else evenly spaced."""
+        try:
+            return {level: float(level) for level in self.levels}
+        except ValueError:
+            return {level: float(k) for k, level in enumerate(self.levels)}
+
+
+Picture = Bars | Cells | Slopes | Forest | Curves
 
 
 def mix(start: str, end: str, part: float) -> str:

@@ -13,7 +13,7 @@ from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.table import json_value
-from rubriclab.sinks.text import MINUS, NBSP, ends, measure_of, number, p_value, reason
+from rubriclab.sinks.text import MINUS, NBSP, ends, level_text, measure_of, number, p_value, reason
 
 OPEN, SMALL, VOID = "°", "≈", "†"
 MOST_ERROR, LEAST_STABILITY = 0.2, 0.8
@@ -119,18 +119,14 @@ class _Asked:
 
     def fits(self, row: Row) -> bool:
         """Is the row about what is meant? Values without a name are those of its first parts."""
-        of = {name: _written(value) for name, value in row.of.items()}
+        of = {name: level_text(value) for name, value in row.of.items()}
         first = list(of.values())[: len(self.values)]
         return first == list(self.values) and all(of.get(name) == value for name, value in self.named.items())
 
     def rest(self, row: Row, across: str) -> tuple[tuple[str, str], ...]:
         """What else the row is about, beside the columns and what was asked for."""
         of = list(row.of.items())[len(self.values) :]
-        return tuple((name, _written(value)) for name, value in of if name not in (across, *self.named))
-
-
-def _written(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        return tuple((name, level_text(value)) for name, value in of if name not in (across, *self.named))
 
 
 def _asked(text: str) -> _Asked:
@@ -250,10 +246,10 @@ class _Names:
     def column(self, row: Row) -> str | None:
         condition = self.findings.conditions[row.condition]
         if self.across in row.of:
-            return _written(row.of[self.across])
+            return level_text(row.of[self.across])
         if self.across in ("dataset", "strategy"):
             return str(getattr(condition, self.across))
-        return _written(condition.variant[self.across]) if self.across in condition.variant else None
+        return level_text(condition.variant[self.across]) if self.across in condition.variant else None
 
     def line(self, row: Row) -> Key:
         """A name for each of FIELDS, empty where it makes no line."""
@@ -266,7 +262,7 @@ class _Names:
             condition.strategy if self.by_strategy and across != "strategy" else "",
             condition.reorder,
             "" if across in condition.variant else str(condition.positions),
-            ", ".join(f"{key} = {_written(value)}" for key, value in other.items()) or DEFAULT,
+            ", ".join(f"{key} = {level_text(value)}" for key, value in other.items()) or DEFAULT,
         )
 
 

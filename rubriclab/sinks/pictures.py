@@ -11,11 +11,11 @@ import numpy as np
 
 from rubriclab.core.answers import line, turn
 from rubriclab.core.arm import Arm
-from rubriclab.core.topic import TOPICS, Chart, Findings, Row
+from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.model.text import count
 from rubriclab.sinks.facts import Facts, facts_of
-from rubriclab.sinks.marks import Bars, Cells, Forest, Picture, Point, Slopes
-from rubriclab.sinks.text import NBSP, ends, interval, name, number, order_title, reason, value_text
+from rubriclab.sinks.marks import Bars, Cells, Curve, Curves, Forest, Picture, Point, Slopes
+from rubriclab.sinks.text import NBSP, ends, interval, level_text, name, number, order_title, reason, value_text
 
 MOST_LINES = 120
 """Lines of single answers that a slope chart shows; the mean is over all."""
@@ -207,7 +207,7 @@ def picture_of(findings: Findings, measure: str, condition: int) -> Picture | No
 
 
 def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
-    """What a topic declares: any measure as bars, cells or a forest, without a word of its own."""
+    """What a topic declares: any measure as bars, cells, curves (a line for each ``across``) or a forest, without a word of its own."""
     rows = [row for row in findings.select(chart.measure, condition=condition) if math.isfinite(row.value)]
     if not rows or chart.kind == "forest" or not chart.by:
         return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
@@ -216,6 +216,72 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     alt = f"{rows[0].about.name}: {said}."
     if chart.kind == "bars":
         return Bars(tuple(points.values()), chart.by.capitalize(), alt)
+    if chart.kind == "curve":
+        return _curves(points, (chart.by.capitalize(), rows[0].about.unit or rows[0].about.name), alt)
     centred = {key: replace(point, expected=0.0) for key, point in points.items()}
     span = max(1e-9, *(abs(row.value) for row in rows))
     return _grid(centred, (chart.by.capitalize(), chart.across.capitalize()), alt, span)
+
+
+def _curves(points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, **more: float) -> Curves:
+    """A line for each first part of the keys, a point for each second, which is the point's label."""
+    named: dict[Any, list[Point]] = {}
+    for (name_of_line, _), point in points.items():
+        named.setdefault(name_of_line, []).append(point)
+    curves = tuple(Curve("" if key is None else str(key), tuple(mine)) for key, mine in named.items())
+    return Curves(curves, tuple(dict.fromkeys(point.label for point in points.values())), axes, alt, **more)
+
+
+LEVELLED = ("v_without_noise", "variant_shift", "line", "within_item_sd", "pearson")
+"""What is drawn against the levels of a factor: how strong, the change of the mean, the spread, and r where people rated."""
+
+
+def levelled_factors(findings: Findings) -> list[str]:
+    """Factors whose levels have an order: numbers (scores, temperature), or an effort."""
+    levels: dict[str, set[Any]] = {}
+    for condition in findings.conditions:
+        for key, level in condition.variant.items():
+            levels.setdefault(key, set()).add(level)
+    numbers = {
+        key: all(isinstance(x, int | float) and not isinstance(x, bool) for x in of) for key, of in levels.items()
+    }
+    return [key for key, of in levels.items() if len(of) > 1 and (numbers[key] or "effort" in key)]
+
+
+def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Curves | None:
+    """A measure against the levels of a factor on one data set, a line a judge; all other factors at their baseline.
+
+    Of a judge's conditions at a level that with the most orders; a shift from the baseline is 0 there.
+    """
+    about, baseline, best = (
+        MEASURES.get(measure),
+        dict[str, Mapping[str, Any]](),
+        dict[tuple[str, str], tuple[int, Row]](),
+    )
+    levels: dict[str, Any] = {}
+    for code, condition in enumerate(findings.conditions):
+        if condition.dataset != dataset or factor not in condition.variant:
+            continue
+        own = baseline.setdefault(condition.judge, condition.variant)
+        if any(level != own.get(key) for key, level in condition.variant.items() if key != factor):
+            continue
+        level = level_text(condition.variant[factor])
+        levels[level] = condition.variant[factor]
+        for row in findings.select(measure, condition=code):
+            orders = len(findings.judgments.arms[code].shown)
+            if set(row.of) <= {"variant"} and orders > best.get((condition.judge, level), (0, row))[0]:
+                best[condition.judge, level] = orders, row
+    known = {key: row for key, (_, row) in best.items() if math.isfinite(row.value)}
+    if about is None or len({level for _, level in known}) < 2:
+        return None
+    numbers = all(isinstance(level, int | float) for level in levels.values())
+    ranked = sorted(levels, key=lambda level: levels[level]) if numbers else list(levels)
+    points = {}
+    for judge, level in sorted(known, key=lambda key: ranked.index(key[1])):
+        row = known[judge, level]
+        text = number(row.value, about.form)
+        hover = f"{judge}, {factor.replace('_', ' ')} {level}", value_text(row), interval(row) or reason(row)
+        points[judge, level] = _point(row, level, text, hover)
+    said = "; ".join(f"{judge} at {level} {point.text}" for (judge, level), point in list(points.items())[:20])
+    unit = about.unit if about.unit in ("points", "percentage points") else ""
+    return _curves(points, (factor.replace("_", " ").capitalize(), unit), f"{about.name} against {factor}: {said}.")

@@ -56,6 +56,11 @@ def ends(low: float, high: float, form: str = ".2f", level: float = 0.95, limits
     return f"{100 * level:.4g}{NBSP}% CI {lower.removesuffix(NBSP + '%')} to {upper}"
 
 
+def level_text(level: Any) -> str:
+    """A level of a factor, or what a row is about, as it is read: “0.5”, “letters”."""
+    return f"{level:g}" if isinstance(level, int | float) and not isinstance(level, bool) else str(level)
+
+
 def p_value(p: float | None) -> str:
     """“p = 0.031”, “p < 0.001”; empty where there is none."""
     if p is None or not math.isfinite(p):

@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
+from rubriclab.model.judgment import Condition
 from rubriclab.store.store import Store
 from tests.app.conftest import HOSTILE, healthy, kept
 from tests.sinks import made
@@ -106,6 +107,16 @@ def test_folds_are_computed_when_they_open(lab: Lab) -> None:
     healthy(app.run())
     assert len(app.dataframe) >= 3
     assert "Nothing is called an effect unless" in texts(app)
+
+
+def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
+    levels = [
+        Condition(judge, "answers", "balanced", variant={"temperature": t}) for judge in ("a", "b") for t in (0.0, 1.0)
+    ]
+    found = made.several(*levels, rules={"b": made.mostly_first})
+    app = healthy(lab("results", run=kept(found.judgments.table)))
+    assert "Against temperature" in texts(app)
+    assert len(app.get("plotly_chart")) == 3 + 3  # shares, cells and slopes; V, reversing and spread by level
 
 
 def test_several_judges_stand_in_a_table_as_papers_print_it(lab: Lab) -> None:

@@ -66,6 +66,13 @@ def options_table(
     )
 
 
+def several(*conditions: Condition, rules: dict[str, Rule] | None = None, items: int = 12) -> Findings:
+    """One run of several conditions, each judged by the rule of its judge (by quality where none is named)."""
+    by = {str(k): (rules or {}).get(asked.judge, by_quality) for k, asked in enumerate(conditions)}
+    full = tuple(replace(asked, scores=(1.0, 2.0, 3.0), positions=3) for asked in conditions)
+    return findings(replace(options_table(by, items=items), conditions=full))
+
+
 def criteria_table(
     rule: Callable[[int, int, int], int], *, items: int = 12, names: Sequence[str] = ("Tone", "Length", "Facts")
 ) -> JudgmentTable:

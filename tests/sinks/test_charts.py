@@ -6,11 +6,20 @@ import math
 
 import pytest
 
+from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError
 from rubriclab.sinks.charts import DARK, LIGHT, chart_of, draw
 from rubriclab.sinks.facts import facts_of
 from rubriclab.sinks.marks import Cells, Point, ink, mix, shade
-from rubriclab.sinks.pictures import row_forest, score_cells, score_slopes, share_bars, target_cells
+from rubriclab.sinks.pictures import (
+    level_curves,
+    levelled_factors,
+    row_forest,
+    score_cells,
+    score_slopes,
+    share_bars,
+    target_cells,
+)
 from rubriclab.sinks.text import NBSP
 from tests.sinks import made
 
@@ -103,6 +112,31 @@ def test_criteria_cells_and_forest() -> None:
     assert [point.label for point in forest.points] == ["Tone", "Length", "Facts"]
     assert forest.alt.count("95") >= 3
     assert len(draw(forest).data) == 3
+
+
+def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
+    conditions = [
+        Condition(judge, "A", "balanced", variant={"temperature": level, "ids": ids})
+        for judge in ("cold", "warm")
+        for level, ids in ((1.0, "arabic"), (0.0, "arabic"), (0.25, "arabic"), (1.0, "letters"))
+    ]
+    findings = made.several(*conditions, rules={"warm": made.mostly_first}, items=40)
+    assert levelled_factors(findings) == ["temperature"]  # labels have no order
+    picture = level_curves(findings, "within_item_sd", "temperature", "A")
+    assert picture is not None
+    assert picture.levels == ("0", "0.25", "1")
+    assert picture.at == {"0": 0.0, "0.25": 0.25, "1": 1.0}
+    cold, warm = picture.curves
+    assert [point.value for point in cold.points] == [0, 0, 0]  # the rule never moves
+    row = findings.select("within_item_sd", condition=5)[0]
+    assert (warm.points[0].value, warm.points[0].low, warm.points[0].high) == (row.value, *row.interval)
+    figure = draw(picture)
+    assert [trace.name for trace in figure.data] == ["cold", "warm"]
+    assert figure.layout.showlegend
+    assert list(figure.data[1].x) == [0.0, 0.25, 1.0]
+    assert "warm at 0.25" in picture.alt
+    assert level_curves(findings, "within_item_sd", "temperature", "B") is None
+    assert level_curves(findings, "nothing", "temperature", "A") is None
 
 
 def test_any_measure_has_a_chart_and_an_unknown_one_says_which_there_are(findings: made.Findings) -> None:

@@ -10,19 +10,11 @@ from typing import Any
 import pytest
 
 from rubriclab.core.estimate import plain
-from rubriclab.core.topic import Findings, Row
+from rubriclab.core.topic import Row
 from rubriclab.model.judgment import Condition
 from rubriclab.model.text import LabError
 from rubriclab.sinks.paper_table import OPEN, SMALL, VOID, axes_of, numbers_of, paper_table
 from tests.sinks import made
-
-
-def several(*conditions: Condition, rules: dict[str, made.Rule] | None = None) -> Findings:
-    """One run of several conditions, each with the calls of a judge of its own rule (by the condition's judge)."""
-    rules = rules or {condition.judge: made.by_quality for condition in conditions}
-    table = made.options_table({str(k): rules[asked.judge] for k, asked in enumerate(conditions)})
-    full = [replace(asked, scores=(1.0, 2.0, 3.0), positions=3) for asked in conditions]
-    return made.findings(replace(table, conditions=tuple(full)))
 
 
 def rows_only(conditions: list[Condition], rows: list[Row]) -> Any:
@@ -126,7 +118,7 @@ def test_pairs_are_void_where_replies_or_repetitions_fail() -> None:
 def test_what_the_verdicts_leave_open_is_marked_and_the_rest_is_not() -> None:
     rules = {"first": made.always_first, "steady": made.by_quality}
     two = [Condition(judge, "A", "balanced") for judge in rules]
-    found = several(*two, rules=rules)
+    found = made.several(*two, rules=rules)
     table = paper_table(found, ["cramers_v", "position_share:1"])
     assert table.columns == ("Cramér's V, as in the paper", "Share of each position (1)")
     marks = [[cell.marks for cell in line.cells if cell] for line in table.lines]
@@ -141,7 +133,7 @@ def test_what_the_verdicts_leave_open_is_marked_and_the_rest_is_not() -> None:
 
 def test_every_number_is_the_rows_own_and_strategies_are_lines_where_asked() -> None:
     two = [Condition("j", "A", "balanced"), Condition("j", "A", "random")]
-    found = several(*two, rules={"j": made.mostly_first})
+    found = made.several(*two, rules={"j": made.mostly_first})
     row = found.select("line", condition=0)[0]
     cell = paper_table(found, "line").lines[0].cells[0]
     assert cell is not None
@@ -153,7 +145,7 @@ def test_every_number_is_the_rows_own_and_strategies_are_lines_where_asked() -> 
 
 
 def test_what_is_not_settled_is_asked_for() -> None:
-    found = several(Condition("j", "A", "balanced"))
+    found = made.several(Condition("j", "A", "balanced"))
     with pytest.raises(
         LabError, match=r"Say which number of position_share is meant.*position=1; position=2; position=3"
     ):
@@ -172,7 +164,7 @@ def test_what_is_not_settled_is_asked_for() -> None:
 
 
 def test_files_of_a_table() -> None:
-    found = several(Condition("a_judge <b>", "A & B", "balanced"), rules={"a_judge <b>": made.mostly_first})
+    found = made.several(Condition("a_judge <b>", "A & B", "balanced"), rules={"a_judge <b>": made.mostly_first})
     table = paper_table(found, "line")
     tex = table.latex()
     assert r"a\_judge" in tex
