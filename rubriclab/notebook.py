@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rubriclab.sinks.paper_table import PaperTable
     from rubriclab.store.store import RunInfo, Store
 
-Kind = Literal["scores", "criteria"]
+Kind = Literal["scores", "criteria", "pairs", "lists", "responses"]
 
 
 class Run:
@@ -219,7 +219,7 @@ def read(
     columns: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Run:
-    """A run from judgments made elsewhere (a table of scores or criteria, or a frame) or from a run's zip.
+    """A run from judgments made elsewhere (a table of scores or choices, or a frame) or from a run's zip.
 
     ``kind`` and ``columns`` (ours = theirs) only where the columns do not tell. Raises LabError naming row and column.
     """

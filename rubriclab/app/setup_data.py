@@ -222,7 +222,8 @@ def _judgments(table: Table) -> None:
     columns = list(table.columns)
     mark = digest(columns, len(table.rows))[:8]
     guess = column_names(table, None, None)
-    kind_key = preset(f"judged-kind-{mark}", guess_kind(table, guess))
+    guessed = guess_kind(table, guess)
+    kind_key = preset(f"judged-kind-{mark}", guessed if guessed in JUDGMENT_KINDS else "scores")
     kind = segments("What was reordered?", JUDGMENT_KINDS, key=kind_key, hidden=False)
     guess = column_names(table, kind, None)
     st.caption("Order shown: the scores as the prompt listed them, 3 1 2 5 4; criteria with | between.")

@@ -14,7 +14,8 @@ from rubriclab.model.text import LabError, count
 def import_file(
     *files: Path,
     kind: Annotated[
-        Literal["scores", "criteria"] | None, Parameter(help="What the table holds, where its columns do not tell.")
+        Literal["scores", "criteria", "pairs", "lists", "responses"] | None,
+        Parameter(help="What the table holds, where its columns do not tell."),
     ] = None,
     columns: Annotated[list[str] | None, Parameter(help="ours=theirs, again and again.", negative="")] = None,
     name: Annotated[str | None, Parameter(help="The run's name.")] = None,

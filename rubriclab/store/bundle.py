@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ import pyarrow.parquet as parquet
 
 from rubriclab.data.limits import MAX_UNPACKED, MB, checked_file
 from rubriclab.data.tables import json_value, parquet_table
-from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, JudgmentTable, Ordering, Status
+from rubriclab.model.judgment import ITEM_COLUMNS, JUDGMENT_COLUMNS, JudgmentTable, Ordering, Reorder, Status
 from rubriclab.model.study import read_reading
 from rubriclab.model.text import LabError, shorten
 from rubriclab.store.read import CALL_COLUMNS, WHOLE, condition_of
@@ -157,7 +157,7 @@ def _table(head: Mapping[str, Any], items: pd.DataFrame, rows: pd.DataFrame, nam
     for condition in conditions:
         texts = (condition.judge, condition.dataset, condition.strategy)
         numbers = [condition.positions, *condition.scores]
-        if condition.reorder not in ("options", "criteria") or not all(isinstance(text, str) for text in texts):
+        if condition.reorder not in get_args(Reorder) or not all(isinstance(text, str) for text in texts):
             raise LabError(f"{name}, study.json: “{shorten(str(condition), 80)}” is no condition.")
         if not all(isinstance(n, int | float) and abs(n) <= 1e6 for n in numbers) or len(numbers) > MAX_POSITIONS:
             raise LabError(f"{name}, study.json: the scale of “{shorten(condition.judge)}” is not of numbers.")

@@ -102,6 +102,21 @@ def test_from_a_study_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [(entry["name"], entry["done"]) for entry in runs] == [("Small study", 24 * 12)]
 
 
+def test_choices_made_elsewhere_are_brought_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, store = tmp_path / "pairs.csv", str(tmp_path / "lab.duckdb")
+    file.write_text("judge,question_id,first,second,choice\nj,1,b,a,A\nj,1,a,b,X\n")
+    for kind in ("lists", "pairs"):
+        code, _, err = command(capsys, "import", str(file), "--kind", kind, "--store", store)
+        assert (code, Path(store).exists()) == (1, False), "a refused file leaves no store behind"
+    assert "line 3, column “choice”: “X” is not A" in err
+    file.write_text("judge,question_id,first,second,choice\nj,1,b,a,A\nj,1,a,b,C\n")
+    run = document(capsys, "import", str(file), "--store", store)["run"]
+    listed = document(capsys, "judgments", run, "--store", store)["judgments"]
+    assert [(row["item_id"], row["ordering"], row["position"]) for row in listed] == [
+        ("1: a|b", "b|a", 1), ("1: a|b", "a|b", 0)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

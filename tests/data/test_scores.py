@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rubriclab.data.coded import recognised
 from rubriclab.data.rubrics import rubric_of
-from rubriclab.data.scores import read_judgments, recognised
+from rubriclab.data.scores import read_judgments
 from rubriclab.data.tables import Table, delimited, table_of_frame
 from rubriclab.model.judgment import Condition, JudgmentTable
 from rubriclab.model.orders import balanced, williams
@@ -124,7 +125,7 @@ def test_faults_by_row(text: str, words: str) -> None:
 
 def test_an_unknown_kind_and_unknown_columns() -> None:
     for more, words in (
-        ({"kind": "pairs"}, "no kind of judgments"),
+        ({"kind": "pair"}, "no kind of judgments"),
         ({"columns": {"scored": "score"}}, "is no column of judgments"),
         ({"columns": {"score": "x"}}, "no column “x” for score"),
     ):
