@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.facts import Facts, facts_of
+from rubriclab.sinks.facts import Facts, facts_of, settings
 from rubriclab.sinks.marks import Forest
 from rubriclab.sinks.paper_table import axes_of, axis_name, numbers_of, paper_table
 from rubriclab.sinks.pictures import (
@@ -131,15 +132,16 @@ def _header(info: RunInfo) -> Chosen:
         conditions = state.table(info.id).conditions
         judge = _choice("Judge", [asked.judge for asked in conditions], "judge")
         dataset = _choice("Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset")
+        named = settings(conditions, judge, dataset)
+        setting = _choice("Setting", list(named), "setting")
         with st.popover("Options", icon=":material/tune:"):
-            reading = _reading(info)
+            reading = _reading(info, conditions[named[setting]].scores)
             strategy = st.container()
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
-            named = [(asked.judge, asked.dataset) for asked in conditions]
-            facts = facts_of(findings, named.index((judge, dataset)))
-    setting = findings.conditions[facts.condition].setting
-    codes = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == setting}
+            facts = facts_of(findings, named[setting])
+    own = findings.conditions[facts.condition].setting
+    codes = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == own}
     picked = findings.conditions[facts.condition].strategy
     if len(codes) > 1:
         picked = strategy.selectbox(
@@ -161,18 +163,18 @@ def _choice(label: str, options: list[str], name: str) -> str:
         st.query_params[name] = st.session_state[key]
 
     arguments: dict[str, Any] = {"key": key, "on_change": choose}
-    if len(options) <= 4:
+    if len(options) <= 4 and sum(map(len, options)) <= 60:
         st.segmented_control(label, options, required=True, format_func=lambda option: safe(option, 30), **arguments)
     else:
         st.selectbox(label, options, format_func=plain_name, width=260, **arguments)
     return str(st.session_state[key])
 
 
-def _reading(info: RunInfo) -> ReadingPart:
-    """The run's own reading, with what the options change in it."""
+def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
+    """The run's own reading, with what the options change in it; ``scores``: the scale of the setting that is shown."""
     table = state.table(info.id)
     own = ReadingPart.model_validate(dict(table.reading))
-    step = step_of(table.conditions[0].scores)
+    step = step_of(scores)
     mean = st.number_input(
         "Smallest effect that matters, points", 0.01, 10.0 * step, own.smallest.mean * step, 0.05, key="smallest",
         bind="query-params", help="Of a mean score. A change that surely is smaller is said to be none.",

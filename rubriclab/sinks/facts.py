@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rubriclab.core.answers import is_full
 from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import missing
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import QUESTIONS as QUESTION_OF
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
+from rubriclab.model.judgment import Condition
+from rubriclab.sinks.text import level_text, order_title
 
+AXES = {
+    "options": "Score options",
+    "criteria": "Criteria",
+    "responses": "Several answers in one call",
+    "pairs": "Two answers",
+    "lists": "Lists of answers",
+    "bare": "A bare score",
+}
+"""What a call lists, as it is read."""
+IN_POINTS = ("criteria", "responses")
+"""Axes whose leans are points; those of the others are shares."""
+CHOICES = ("pairs", "lists")
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
 QUESTIONS = {question: measure for measure, question in QUESTION_OF.items()}
 
@@ -71,6 +86,18 @@ class Facts:
     repeated: bool = False
     typical: float = math.nan
     """Mean change of one score in another order beyond noise, points."""
+    about: str = ""
+    """Data set and setting, as far as the run has several."""
+    variant: str = ""
+    """The variant that the questions are about, held against ``default``; empty where they are about orders."""
+    default: str = ""
+    shift: float = math.nan
+    """Of a variant: its mean score - that of the default, points."""
+
+    @property
+    def in_points(self) -> bool:
+        """Are leans points, not shares?"""
+        return self.reorder in IN_POINTS
 
     @property
     def gate_open(self) -> bool:
@@ -84,7 +111,7 @@ class Facts:
     @property
     def top(self) -> int:
         """The position that gains most: what is described where nothing is decided (criteria: that leans furthest)."""
-        gains = self.largest if self.reorder == "criteria" else _first_largest(dict(enumerate(self.leans)))
+        gains = self.largest if self.in_points else _first_largest(dict(enumerate(self.leans)))
         return gains or 0
 
     @property
@@ -122,6 +149,40 @@ def _first_largest(values: Mapping[int, float]) -> int | None:
     return -max(known)[1] if known else None
 
 
+def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[str, int]:
+    """The settings of one judge on one data set: name -> its first condition, in their order.
+
+    A name says what tells a setting from the others: what a call lists, the variant (the first is the default), the
+    scale, how many a call lists.
+    """
+    first: dict[tuple[Any, ...], int] = {}
+    for code, condition in enumerate(conditions):
+        if (condition.judge, condition.dataset) == (judge, dataset):
+            first.setdefault(condition.setting, code)
+    every = [conditions[code] for code in first.values()]
+    own = every[0].variant if every else {}
+    parts = (
+        [AXES[asked.reorder] for asked in every],
+        [variant_text(asked.variant, own) or "default" for asked in every],
+        [f"scores {order_title(asked.scores)}" for asked in every],
+        [f"{asked.positions} in a list" for asked in every],
+    )
+    telling: list[list[str]] = []
+    for names in parts:
+        if len(set(names)) > 1 and len(set(zip(*telling, strict=True))) < len(every):
+            telling.append(names)
+    named: dict[str, int] = {}
+    for k, code in enumerate(first.values()):
+        name = " · ".join(names[k] for names in telling) or AXES[every[k].reorder]
+        named[name if name not in named else f"{name} ({k + 1})"] = code
+    return named
+
+
+def variant_text(variant: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """The factors of a variant that differ from the baseline's ``own``: “ids = letters”; empty where none does."""
+    return ", ".join(f"{key} = {level_text(level)}" for key, level in variant.items() if level != own.get(key))
+
+
 def every_facts(findings: Findings) -> list[Facts]:
     """Facts of every setting: a judge on a data set and variant."""
     first: dict[tuple[Any, ...], int] = {}
@@ -136,9 +197,10 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
     codes = [code for code, other in enumerate(findings.conditions) if other.setting == setting]
     arms = [findings.judgments.arms[code] for code in codes]
     rows = [row for row in findings.rows if row.condition in codes]
-    verdicts = {row.measure: row for row in rows if row.topic == "verdict"}
-    positions, mean, single = (verdicts[measure] for measure in QUESTIONS.values())
-    chosen = positions.condition
+    verdicts = {row.measure: row for row in rows if row.topic == "verdict" and not row.of}
+    chosen = verdicts["gate"].condition if "gate" in verdicts else max(arms, key=lambda arm: len(arm.shown)).code
+    lacking = Row("gate", missing("undefined"), condition=chosen)
+    positions, mean, single = (verdicts.get(measure, lacking) for measure in QUESTIONS.values())
     arm, table = findings.judgments.arms[chosen], findings.judgments.table
     shares, expected, leans = _shares(rows, arm, positions.counts)
     contrasts = mean.counts.get("contrasts", {})
@@ -159,8 +221,8 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         items=arm.texts,
         units=int(positions.counts.get("units", 0)) or arm.units,
         unit=arm.unit_kind,
-        gate=verdicts["gate"].p,
-        questions={key: _verdict(verdicts[measure]) for key, measure in QUESTIONS.items() if verdicts[measure].verdict},
+        gate=verdicts.get("gate", lacking).p,
+        questions=_questions(verdicts),
         shares=shares,
         expected=expected,
         leans=leans,
@@ -172,7 +234,67 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         noise=float(single.counts.get("own_noise", math.nan)),
         repeated=single.counts.get("noise") == "all",
         typical=excess.value if excess else math.nan,
+        about=_about(findings.conditions, chosen),
     )
+
+
+def _questions(rows: Mapping[str, Row]) -> dict[str, Verdict]:
+    """The questions that these verdict rows (by measure) answer."""
+    return {
+        key: _verdict(rows[measure]) for key, measure in QUESTIONS.items() if measure in rows and rows[measure].verdict
+    }
+
+
+def _about(conditions: Sequence[Condition], code: int) -> str:
+    """Data set and setting of a condition, as far as the run has several."""
+    own = conditions[code]
+    named = settings(conditions, own.judge, own.dataset)
+    setting = next(name for name, first in named.items() if conditions[first].setting == own.setting)
+    parts = [own.dataset] * (len({asked.dataset for asked in conditions}) > 1) + [setting] * (len(named) > 1)
+    return " · ".join(parts)
+
+
+def variants_of(findings: Findings, condition: int) -> list[Facts]:
+    """What may be said of each variant of a condition's judge and data set, held against the default."""
+    own = findings.conditions[condition]
+    forms: dict[str, dict[str, Row]] = {}
+    for row in findings.rows:
+        asked = findings.conditions[row.condition]
+        if row.topic == "verdict" and "variant" in row.of and (asked.judge, asked.dataset) == (own.judge, own.dataset):
+            forms.setdefault(str(row.of["variant"]), {})[row.measure] = row
+    return [_variant(findings, form, rows) for form, rows in forms.items()]
+
+
+def _variant(findings: Findings, form: str, rows: Mapping[str, Row]) -> Facts:
+    """The facts of one variant from its verdict rows."""
+    code = next(iter(rows.values())).condition
+    shift = next((row for row in findings.select("variant_shift", condition=code, variant=form)), None)
+    single = rows.get(QUESTIONS["single"])
+    counts: Mapping[str, Any] = single.counts if single else {}
+    return replace(
+        facts_of(findings, code),
+        condition=code,
+        gate=rows["gate"].p if "gate" in rows else math.nan,
+        questions=_questions(rows),
+        units=int(counts.get("units", 0)),
+        flips=float(counts.get("flips", math.nan)),
+        noise=float(counts.get("own_noise", math.nan)),
+        repeated=counts.get("noise") == "all",
+        typical=math.nan,
+        gap=None,
+        about=form,
+        variant=form,
+        default=_default(findings.conditions, code, form),
+        shift=shift.value if shift else math.nan,
+    )
+
+
+def _default(conditions: Sequence[Condition], code: int, form: str) -> str:
+    """What a form is held against: the baseline's level of the same factor, else its ordering strategy."""
+    own = conditions[code]
+    first = next(asked for asked in conditions if (asked.judge, asked.dataset) == (own.judge, own.dataset))
+    factor = form.partition(" = ")[0]
+    return f"{factor} = {level_text(first.variant[factor])}" if factor in first.variant else first.strategy
 
 
 def calls_in(call: np.ndarray[Any, Any]) -> int:
@@ -191,7 +313,7 @@ def _shares(
     """
     n = arm.positions
     leans = tuple(map(float, counts.get("leans", ())))
-    if arm.condition.reorder == "criteria":
+    if arm.condition.reorder in IN_POINTS:
         if not leans:
             by_position = [
                 [row.value for row in rows if row.measure == "position_shift" and row.of["position"] == p + 1]
@@ -200,7 +322,8 @@ def _shares(
             known = all(by_position)
             leans = tuple(float(np.nanmean(values)) for values in by_position) if known else ()
         return leans, (0.0,) * len(leans), leans
-    shares = tuple(row.value for row in rows if row.measure == "position_share" and row.condition == arm.code)
+    own = [row for row in rows if row.measure == "position_share" and row.condition == arm.code]
+    shares = tuple(row.value for row in own) or tuple(map(float, counts.get("shares", ())))
     if len(leans) != len(shares):
         leans = tuple(share - 1 / n for share in shares)
     expected = tuple(map(float, counts.get("expected", ())))
@@ -211,7 +334,7 @@ def _shares(
 
 def _verdict(row: Row) -> Verdict:
     """A verdict row as sentences need it."""
-    more, units = row.counts["more_units"], row.counts["units"]
+    more, units = row.counts.get("more_units"), row.counts.get("units")
     times = 1 + more / units if more and units else math.nan
-    above = row.counts["above_zero"]
+    above = bool(row.counts.get("above_zero"))
     return Verdict(row.verdict, row.value, *row.interval, row.smallest, above, row.estimate.why, times)

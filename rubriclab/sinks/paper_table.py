@@ -225,7 +225,7 @@ class _Names:
     def __init__(self, findings: Findings, across: str, by_strategy: bool) -> None:
         self.findings, self.across, self.by_strategy = findings, across, by_strategy
         conditions = findings.conditions
-        self.chosen = {row.condition for row in findings.select("gate")}
+        self.chosen = {row.condition for row in findings.select("gate") if not row.of}
         self.baseline = {(asked.judge, asked.dataset): asked for asked in reversed(conditions)}
 
     def grid(self, rows: Iterable[Row]) -> dict[Key, dict[str, Row]]:
@@ -337,19 +337,20 @@ class _Marks:
 
     def __init__(self, findings: Findings) -> None:
         self.conditions = findings.conditions
-        self.verdicts = {(self._setting(row), row.measure): row for row in findings.rows if row.topic == "verdict"}
+        self.verdicts = {(self._about(row), row.measure): row for row in findings.rows if row.topic == "verdict"}
         self.limits = {
             (row.condition, row.measure): row.value for row in findings.rows if row.measure in LIMITS and not row.of
         }
 
-    def _setting(self, row: Row) -> tuple[Any, ...]:
-        return self.conditions[row.condition].setting
+    def _about(self, row: Row) -> tuple[Any, ...]:
+        """Whose verdict it is: of a setting's orders, or of a variant."""
+        return *self.conditions[row.condition].setting, row.of.get("variant")
 
     def of(self, row: Row) -> str:
         word = row.verdict
         if row.about.question:
-            gate = self.verdicts.get((self._setting(row), "gate"))
-            about = self.verdicts.get((self._setting(row), VERDICTS.get(row.about.question, "")))
+            gate = self.verdicts.get((self._about(row), "gate"))
+            about = self.verdicts.get((self._about(row), VERDICTS.get(row.about.question, "")))
             word = about.verdict if about and about.verdict else "" if gate and gate.p <= ALPHA else "undecided"
         error, stability = (self.limits.get((row.condition, name), math.nan) for name in LIMITS)
         void = row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY)

@@ -109,6 +109,19 @@ def test_folds_are_computed_when_they_open(lab: Lab) -> None:
     assert "Nothing is called an effect unless" in texts(app)
 
 
+def test_settings_of_one_judge_are_chosen_and_none_hides_another(lab: Lab) -> None:
+    two = [Condition("j", "answers", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
+    table = made.several(*two, rules={"j": made.mostly_first}, items=20).judgments.table
+    rows = table.rows
+    steady = rows["condition"].eq(1)
+    table = replace(table, rows=rows.assign(score=rows["score"].where(~steady, 2.0)))
+    run = kept(table)
+    assert "favours the option listed first" in healthy(lab("results", run=run)).title[0].value
+    app = healthy(lab("results", run=run, setting="ids = letters"))
+    assert "favours the option" not in app.title[0].value
+    assert any(group.label == "Setting" for group in app.get("button_group"))
+
+
 def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:
     levels = [
         Condition(judge, "answers", "balanced", variant={"temperature": t}) for judge in ("a", "b") for t in (0.0, 1.0)

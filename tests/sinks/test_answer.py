@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rubriclab.model.judgment import Condition
 from rubriclab.sinks.answer import BADGES, TITLES, Answer, answers, compose
-from rubriclab.sinks.facts import QUESTIONS, Facts, Verdict
+from rubriclab.sinks.facts import IN_POINTS, QUESTIONS, Facts, Verdict, facts_of, settings
 from rubriclab.sinks.text import MINUS, NBSP
 from tests.sinks import made
 
@@ -21,7 +23,7 @@ COMBINATIONS = list(itertools.product(WORDS, WORDS, WORDS, (0.001, 0.4)))
 
 
 def verdict(word: str, question: str, reorder: str = "options", **more: Any) -> Verdict:
-    points = question == "mean" or (question == "positions" and reorder == "criteria")
+    points = question == "mean" or (question == "positions" and reorder in IN_POINTS)
     low, high = (MEAN_ENDS if points else ENDS)[word]
     parts = {"value": (low + high) / 2, "low": low, "high": high, "smallest": 0.25 if points else 0.05}
     return Verdict(word, **{**parts, "above_zero": word == "effect", "times": 2.5, **more})
@@ -32,18 +34,22 @@ def facts(
 ) -> Facts:
     """Facts of 60 answers with these verdicts; ``more``: other fields, or single questions by their names."""
     reorder = more.get("reorder", "options")
+    there = TITLES["variant" if more.get("variant") else reorder]
     questions = {
         name: more.pop(f"{name}_row", None) or verdict(word, name, reorder)
         for name, word in zip(QUESTIONS, (positions, mean, single), strict=True)
+        if name in there
     }
     leans = more.get("leans") or (
         (0.15, -0.05, -0.04, -0.03, -0.03) if positions == "effect" else (0.01, -0.01, 0, 0, 0)
     )
-    even = 0.0 if reorder == "criteria" else 0.2
+    if reorder == "pairs" and not more.get("leans"):
+        leans = (0.15, -0.15) if positions == "effect" else (0.01, -0.01)
+    even = 0.0 if reorder in IN_POINTS else 1 / len(leans)
     base = Facts(
         judge="judge-7b", condition=0, scores=(1, 2, 3, 4, 5), calls=1_200, asked=1_200, planned=1_200, items=60,
         units=60, gate=gate, questions=questions, shares=tuple(even + lean for lean in leans), expected=(even,) * len(leans),
-        leans=leans, decided=(positions == "effect", False, False, False, False), line=-0.45, turn=0.1, flips=0.44,
+        leans=leans, decided=tuple(positions == "effect" and p == 0 for p in range(len(leans))), line=-0.45, turn=0.1, flips=0.44,
         noise=0.25, repeated=True, typical=0.31,
     )  # fmt: skip
     return replace(base, **more)
@@ -54,39 +60,67 @@ def sentences(answer: Answer) -> str:
     return " ".join(part for part in (answer.headline, answer.line, *asked, answer.note, answer.advice) if part)
 
 
-@pytest.mark.parametrize("reorder", ["options", "criteria"])
+@pytest.mark.parametrize("reorder", ["options", "criteria", "responses", "pairs", "lists"])
 @pytest.mark.parametrize(("positions", "mean", "single", "gate"), COMBINATIONS)
 def test_no_combination_contradicts_itself(positions: str, mean: str, single: str, gate: float, reorder: str) -> None:
     said = compose(facts(positions, mean, single, gate, reorder=reorder))
-    words = {"positions": positions, "mean": mean, "single": single}
+    words = {
+        key: word for key, word in zip(QUESTIONS, (positions, mean, single), strict=True) if key in TITLES[reorder]
+    }
     assert [asked.badge for asked in said.questions] == [BADGES[word] for word in words.values()]
     assert [asked.title for asked in said.questions] == list(TITLES[reorder].values())
-    text = sentences(said)
-    # One order is advised only where all three say No; a bias is named, or denied, only where question 1 says so.
+    # One order is advised only where all say No; a bias is named, or denied, only where question 1 says so.
     assert ("one order is enough" in said.advice) == (set(words.values()) == {"equivalent"})
-    assert ("favours the option" in said.headline) == (positions == "effect" and reorder == "options")
-    denied = "favours no position" in said.headline or "no position raises" in said.headline
+    named = "favours the" in said.headline or "picks the answer" in said.headline
+    assert named == (positions == "effect" and reorder not in IN_POINTS)
+    denied = any(
+        part in said.headline for part in ("favours no position", "favours neither side", "no position raises")
+    )
     assert denied == (positions == "equivalent")
-    if denied and "effect" in (mean, single):
+    if denied and "effect" in (words.get("mean"), single):
         assert "but the order changes" in said.headline
+    _says_what_its_badges_say(said, words)
+    for key, asked in zip(words, said.questions, strict=True):
+        _only_its_own_ends(asked.sentence, facts(positions, mean, single, gate, reorder=reorder), key)
+
+
+@pytest.mark.parametrize("shift", [0.45, -0.45, math.nan])
+@pytest.mark.parametrize(("mean", "single", "gate"), list(itertools.product(WORDS, WORDS, (0.001, 0.4))))
+def test_no_combination_about_a_variant_contradicts_itself(mean: str, single: str, gate: float, shift: float) -> None:
+    about = facts("effect", mean, single, gate, variant="ids = letters", default="ids = arabic", shift=shift)
+    said = compose(about)
+    assert [asked.verdict for asked in said.questions] == [mean, single]  # its orders are another answer's
+    assert "position" not in sentences(said)
+    assert "order" not in said.headline + said.advice
+    assert ("either form will do" in said.advice) == (mean == single == "equivalent")
+    assert any(word in said.headline for word in (" raises ", " lowers ", " changes the mean")) == (mean == "effect")
+    if mean == "effect":
+        way = "changes" if math.isnan(shift) else "raises" if shift > 0 else "lowers"
+        assert said.headline == f"judge-7b: ids = letters {way} the mean score"
+        assert said.questions[0].sentence.startswith(f"ids = letters instead of ids = arabic: 0.45{NBSP}points ")
+    _says_what_its_badges_say(said, {"mean": mean, "single": single})
+    for key, asked in zip(about.questions, said.questions, strict=True):
+        _only_its_own_ends(asked.sentence, about, key)
+
+
+def _says_what_its_badges_say(said: Answer, words: dict[str, str]) -> None:
+    """Neither headline nor advice leaves open what is decided, or decides what is open; no broken number."""
+    decided = "effect" in words.values() or set(words.values()) == {"equivalent"}
+    assert ("not decided" in said.advice) == (not decided)
     if "effect" in words.values():
-        assert "not decided" not in said.advice
         assert "Undecided" not in said.headline
-    assert "not decided" in said.advice or "effect" in words.values() or set(words.values()) == {"equivalent"}
     for asked in said.questions:
         if asked.verdict == "undecided":
             assert re.match(r"Up to .+ are possible; .+ would matter\.", asked.sentence)
         assert ("possible" in asked.sentence) == (asked.verdict == "undecided")
     for never in ("nan", "unknown", "None", "  ", "-0", " %", "not shown", "no effect", "fine"):
-        assert never not in text
-    for key, asked in zip(QUESTIONS, said.questions, strict=True):
-        _only_its_own_ends(asked.sentence, facts(positions, mean, single, gate, reorder=reorder), key)
+        assert never not in sentences(said)
 
 
 def _only_its_own_ends(sentence: str, about: Facts, question: str) -> None:
     """Every interval in a question's sentence is the verdict row's own."""
     row = about.questions[question]
-    points = question == "mean" or (question == "positions" and about.reorder == "criteria")
+    points = question == "mean" or (question == "positions" and about.reorder in IN_POINTS)
     low, high = (f"{end:.2f}" if points else f"{100 * end:.0f}" for end in (row.low, row.high))
     for found in re.findall(rf"95{NBSP}% CI ([\d.{MINUS}]+) to ([\d.{MINUS}]+)", sentence):
         assert found == (low, high)
@@ -258,6 +292,52 @@ def test_criteria_speak_of_points_from_their_own_mean() -> None:
         f"No position raises or lowers the criteria taken together by 0.25{NBSP}points (largest: 0.06, 95{NBSP}% CI 0.00 to "
         "0.12)."
     )
+
+
+def test_pairs_speak_of_sides_and_winners() -> None:
+    said = compose(facts(reorder="pairs", leans=(-0.15, 0.15), decided=(True, True)))
+    assert said.headline == "judge-7b picks the answer shown second"
+    even = f"Without position bias it would be 50{NBSP}%."
+    assert said.line == f"It chose the answer shown second in 65{NBSP}% of 1,200 calls. {even}"
+    first, second = (asked.sentence for asked in said.questions)
+    assert first == f"The answer shown second wins 15{NBSP}percentage points more than even (95{NBSP}% CI 10 to 20)."
+    assert second.startswith(f"15 in 100 winners change with the order beyond noise (95{NBSP}% CI 10 to 20)")
+    assert said.advice == "ask both orders and count a win only where they agree; do not trust a single call."
+    none = compose(facts("equivalent", "", "equivalent", 0.5, reorder="pairs"))
+    assert none.headline == "judge-7b favours neither side"
+    assert none.questions[0].sentence.startswith("Neither side wins 5 in 100 more than even (largest: 2")
+    assert none.advice == "one order is enough."
+
+
+def test_a_bare_score_has_no_question_and_no_advice() -> None:
+    said = compose(facts(reorder="bare", leans=(), shares=(), expected=(), decided=()))
+    assert said.headline == "judge-7b scored 60 answers without a list"
+    assert "Nothing was listed" in said.line
+    assert (said.questions, said.advice) == ((), "")
+
+
+def test_settings_of_a_judge_are_told_apart_by_what_differs() -> None:
+    one = Condition("j", "A", "balanced", "options", (1.0, 2.0, 3.0), positions=3, variant={"ids": "arabic"})
+    letters = replace(one, variant={"ids": "letters"})
+    criteria = replace(one, reorder="criteria", targets=("x", "y"), positions=2)
+    wide = replace(one, scores=(1.0, 2.0, 3.0, 4.0, 5.0), positions=5)
+    other = replace(one, judge="k")
+    assert settings([one, replace(one, strategy="fixed"), other], "j", "A") == {"Score options": 0}
+    assert settings([one, letters, other], "j", "A") == {"default": 0, "ids = letters": 1}
+    assert settings([one, criteria], "j", "A") == {"Score options": 0, "Criteria": 1}
+    assert list(settings([one, wide], "j", "A")) == ["scores 1 to 3", "scores 1 to 5"]
+    assert list(settings([one, letters, criteria], "j", "A"))[1:] == [
+        "Score options · ids = letters",
+        "Criteria · default",
+    ]
+
+
+def test_several_settings_say_which_is_meant() -> None:
+    two = [Condition("j", "A", "balanced", variant={"ids": ids}) for ids in ("arabic", "letters")]
+    found = made.several(*two, rules={"j": made.mostly_first})
+    assert [answer.about for answer in answers(found)] == ["default", "ids = letters"]
+    assert answers(found)[1].lines()[0].startswith("[ids = letters] j ")
+    assert facts_of(found, 1).about == "ids = letters"
 
 
 def test_one_order_says_nothing_of_positions_and_once_why() -> None:
