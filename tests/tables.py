@@ -141,3 +141,57 @@ def choose(
     utility = -0.5 * (shown - quality) ** 2 + first * (np.arange(n) == 0)
     chosen = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
     return shown[np.arange(len(shown)), chosen].astype(np.float64)
+
+
+def comparisons(
+    position: Any, orders: Any, order: Any = None, *, names: Any = None, judge: str = "judge", drawn: bool = False,
+    strategy: str = "balanced", **items: Sequence[Any],
+) -> JudgmentTable:  # fmt: skip
+    """``position`` (comparisons, calls): who won, 1..k as shown, 0 a tie, NaN unparsed; ``orders`` (m, k): ranks 0..k-1 of
+    the candidates' names as shown; ``names``: (comparisons,) tuples of k names, else “a”, “b”, ... in all.
+    """
+    position, orders = np.asarray(position, dtype=np.float64), np.asarray(orders)
+    n, k = len(position), orders.shape[1]
+    sets = [tuple("abcdefgh"[:k])] * n if names is None else [tuple(sorted(part)) for part in names]
+    order = np.broadcast_to(np.arange(position.shape[1]) % len(orders) if order is None else order, position.shape)
+    known = {part: code for code, part in enumerate(dict.fromkeys(sets))}
+    code = np.array([known[part] for part in sets])[:, None] * len(orders) + order
+    rows = rows_frame(
+        0, np.repeat(np.arange(n), position.shape[1]), code.ravel(), np.where(np.isnan(position), np.nan, 0).ravel(),
+        np.arange(position.size), position=np.nan_to_num(position).astype(int).ravel(),
+    ).assign(score=np.nan)  # fmt: skip
+    shown = tuple(Ordering(tuple(part[k] for k in row), ("A", "B", "C", "D")[:k]) for part in known for row in orders)
+    condition = Condition(judge, "answers", strategy, "pairs" if k == 2 else "lists", (), (), k, drawn=drawn)
+    frame = items_frame(n, **{"candidate": ["|".join(part) for part in sets]} | items)
+    return JudgmentTable("run", "Run", (condition,), frame, shown, rows)
+
+
+def responses(score: Any, orders: Any, alone: Any = None, **items: Sequence[Any]) -> JudgmentTable:
+    """``score`` (batches, calls, k): points by slot, NaN unparsed; ``orders`` (m, k): slots 0..k-1 as shown, in turn.
+    ``alone`` (batches, k): a second condition that scores one answer a call.
+    """
+    score, orders = np.asarray(score, dtype=np.float64), np.asarray(orders)
+    batches, calls, k = score.shape
+    order = np.broadcast_to(np.arange(calls) % len(orders), (batches, calls))
+    item = np.arange(batches)[:, None, None] * k + np.zeros((1, calls, 1), dtype=int) + np.arange(k)
+    call = np.broadcast_to(np.arange(batches * calls).reshape(batches, calls, 1), score.shape)
+    ordering = np.broadcast_to((np.arange(batches)[:, None] * len(orders) + order)[:, :, None], score.shape)
+    frames = [
+        rows_frame(
+            0, item.ravel(), ordering.ravel(), score.ravel(), call.ravel(), slot=np.tile(np.arange(k), batches * calls),
+            position=np.argsort(orders, axis=1)[order].ravel() + 1,
+        )
+    ]  # fmt: skip
+    names = np.array([f"item {i}" for i in range(batches * k)]).reshape(batches, k)
+    shown = [tuple(batch[row]) for batch in names.tolist() for batch in [np.array(batch)] for row in orders]
+    scale = (1.0, 2.0, 3.0, 4.0, 5.0)
+    conditions = [Condition("judge", "answers", "balanced", "responses", scale, (), k)]
+    if alone is not None:
+        single = np.asarray(alone, dtype=np.float64).ravel()
+        own = np.arange(batches * k)
+        frames.append(rows_frame(1, own, len(shown) + own, single, score.size + own, position=1))
+        shown += [(name,) for name in names.ravel().tolist()]
+        conditions.append(Condition("judge", "answers", "alone", "responses", scale, (), 1))
+    table = pd.concat(frames, ignore_index=True)
+    orderings = tuple(Ordering(tuple(map(str, row)), tuple(map(str, range(1, len(row) + 1)))) for row in shown)
+    return JudgmentTable("run", "Run", tuple(conditions), items_frame(batches * k, **items), orderings, table)

@@ -26,6 +26,7 @@ class Answers:
     ``item``, ``order`` (calls,): codes. ``code`` (calls, k): what was given, as indexes into ``points`` (ascending, in
     points of the scale), -1 unparsed. k = 1: the option chosen. k = n: what each of n criteria got in one call.
     ``orders`` (m, n): which option (or criterion) stands at each position. ``unit`` (items,): what is independent.
+    ``choices``: the code is the candidate that won, n for a tie; there is no score, ``points`` only counts the winners.
     ``drawn``: orders were drawn at random for each item, not set by a design.
     """
 
@@ -39,6 +40,7 @@ class Answers:
     criteria: bool = False
     unit_kind: str = "item"
     condition: int = 0
+    choices: bool = False
 
     @property
     def parsed(self) -> Bools:
@@ -55,9 +57,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     fixed = [arm for arm in arms if not arm.condition.drawn]
     drawn = [arm for arm in arms if arm.condition.drawn]
     chosen = drawn if drawn and len(_orders_of(fixed)) < 2 else fixed
-    calls = [
-        _calls_of_criteria(arm) if arm.condition.reorder == "criteria" else _calls_of_options(arm) for arm in chosen
-    ]
+    calls = [_calls_of_criteria(arm) if arm.condition.joint else _calls_of_options(arm) for arm in chosen]
     starts = np.cumsum([0, *(len(arm.shown) for arm in chosen[:-1])])
     item = np.concatenate([part[0] for part in calls])
     order = np.concatenate([part[1] + start for part, start in zip(calls, starts, strict=True)])
@@ -70,10 +70,11 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     items, item = distinct(item[kept], len(run.items))
     unit = distinct(run.unit_of_item[items], len(run.unit_names))[1]
     widest = max(chosen, key=lambda arm: (len(arm.shown), -arm.code))
-    of_criteria = widest.condition.reorder == "criteria"
+    chooses = widest.condition.chooses
+    points = np.arange(widest.positions + 1.0) if chooses else widest.scores
     return Answers(
-        item, order[kept], code[kept], orders, unit, widest.scores, widest.condition.drawn, of_criteria,
-        widest.unit_kind, widest.code,
+        item, order[kept], code[kept], orders, unit, points, widest.condition.drawn, widest.condition.joint,
+        widest.unit_kind, widest.code, chooses,
     )  # fmt: skip
 
 
@@ -82,12 +83,12 @@ def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
 
 
 def _calls_of_options(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(item of the run, order, code (calls, 1)) of each call."""
+    """(item of the run, order, code (calls, 1)) of each call: options, or candidates."""
     return arm.item_code[arm.item], arm.order, np.where(arm.ok, arm.score, -1)[:, None]
 
 
 def _calls_of_criteria(arm: Arm) -> tuple[Ints, Ints, Ints]:
-    """(first item of the text in the run, order, codes (calls, criteria)) of each call."""
+    """(first item of the text or batch in the run, order, codes (calls, criteria or answers)) of each call."""
     first, call = np.unique(arm.call, return_index=True, return_inverse=True)[1:]
     code = np.full((len(first), arm.positions), -1)
     code[call[arm.ok], arm.target[arm.item[arm.ok]]] = arm.score[arm.ok]
@@ -123,11 +124,12 @@ def turn(orders: Ints) -> Floats:
 class Cells:
     """Each item in each order it was asked in, sorted by content alone: nothing hangs on names or on the order of rows.
 
-    An answer is a vector (n,): 1 at the option chosen; or what n criteria got, in points. Of each cell: ``item``,
+    An answer is a vector (n,): 1 at the option chosen (1/n each for a tie); or what n criteria got, in points. Of each cell: ``item``,
     ``shown`` (cells, n), ``count`` of parsed calls, their ``mean`` (cells, n), ``same``: agreement of two different
     calls of the cell (0 where asked once), ``kept``: takes part in deals, with ``dealt`` (cells, n): the mean of as
     many calls as every kept cell of its item has. Of each item: ``unit``, ``cross``: agreement of calls in two
-    different orders (NaN where there is one order). ``weights`` (n,): score = answer . weights, in points.
+    different orders (NaN where there is one order). ``weights`` (n,): score = answer . weights, in points; all 0 of
+    choices, which have no score.
     """
 
     item: Ints
@@ -193,8 +195,10 @@ class Cells:
         """Contrasts of the mean score, each (cells,), centred within the item.
 
         ``line``: ascending against descending; ``turn``: upwards against downwards from wherever a list begins. One that
-        no item has is left out, and so is one of two that are the same in these orders (the shorter).
+        no item has is left out, and so is one of two that are the same in these orders (the shorter). Choices have none.
         """
+        if not self.weights.any():
+            return {}
         directions = (
             {"turn": turn(self.shown)} if self.criteria else {"line": line(self.shown), "turn": turn(self.shown)}
         )
@@ -234,6 +238,11 @@ def cells(answers: Answers) -> Cells:
     def means(calls: Ints | slice, number: Ints) -> Floats:
         if answers.criteria:
             sums = [np.bincount(cell[calls], answers.points[column[calls]], len(number)) for column in code.T]
+        elif answers.choices:
+            won = np.bincount(cell[calls] * (n + 1) + code[calls, 0], minlength=len(number) * (n + 1)).reshape(
+                -1, n + 1
+            )
+            sums = list((won[:, :n] + won[:, n:] / n).T)
         else:
             sums = list(np.bincount(cell[calls] * n + code[calls, 0], minlength=len(number) * n).reshape(-1, n).T)
         return np.asarray(np.stack(sums, axis=1) / number[:, None])
@@ -243,7 +252,7 @@ def cells(answers: Answers) -> Cells:
     number = _calls_to_deal(cell_item, count, len(unit))[cell_item]
     kept = count >= number
     dealt = mean if (count[kept] == number[kept]).all() else means(_picked(cell, number), number)
-    weights = np.full(n, 1 / n) if answers.criteria else answers.points
+    weights = np.full(n, 1 / n) if answers.criteria else np.zeros(n) if answers.choices else answers.points
     return Cells(
         cell_item,
         shown[order[fresh]],

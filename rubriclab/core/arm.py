@@ -21,7 +21,7 @@ from rubriclab.stats.resample import Bools, Floats, Ints, crossed, distinct, sum
 if TYPE_CHECKING:
     from rubriclab.core.judgments import Judgments
 
-UNPARSED = -2
+TIE, UNPARSED = -1, -2
 Names = NDArray[np.uint64]
 
 
@@ -30,16 +30,19 @@ class Arm:
     """One judge, data set, strategy and variant.
 
     Of each judgment (rows,): ``item`` 0..n-1 among the arm's own items; ``order`` a row of ``shown``; ``position``
-    0-based, of the chosen option or of the scored criterion (UNPARSED where nothing is known); ``score`` an index into
-    the scale, -1 where there is none; ``value`` the score in points and ``expected`` the probability-weighted one, NaN
-    where unknown; ``ok`` parsed, on the scale, in a known order; ``call``, ``slot``, ``repeat``, ``status`` as stored.
+    0-based, of the chosen option or candidate (TIE where none won) or of the scored criterion or answer (UNPARSED where
+    nothing is known); ``score`` an index into the scale, -1 where there is none, of a choice the winner (``positions`` for
+    a tie); ``value`` the score in points and ``expected`` the probability-weighted one, NaN where unknown; ``ok`` parsed,
+    on the scale, in a known order; ``call``, ``slot``, ``repeat``, ``status`` as stored.
 
-    Of each item (items,): ``item_code`` in the run, ``text`` what one call scores (its own item unless criteria are
-    reordered), ``target`` the criterion (an index into ``names``; 0 for score options), ``unit`` an index into
-    ``unit_code`` (codes of the run) and ``unit_names`` (64-bit hashes that are the same in other runs).
+    Of each item (items,): ``item_code`` in the run, ``text`` what one call scores (its own item unless a call scores
+    several), ``target`` the criterion, or the answer's slot in its batch (an index into ``names``; else 0), ``unit`` an
+    index into ``unit_code`` (codes of the run) and ``unit_names`` (64-bit hashes that are the same in other runs).
 
-    Of each order (orders, positions): ``shown``, what stands at each position, an index into ``names`` (the scores,
-    or the criteria), -1 for an order of something else; ``order_code``, which ordering of the run it is.
+    Of each order (orders, positions): ``shown``, what stands at each position, an index into ``names`` (the scores, the
+    criteria, or the slots 1..k of a batch), -1 for an order of something else; ``order_code``, which ordering of the run
+    it is. Candidates of a comparison are told by the rank of their names, so that comparisons of other candidates share
+    orders; ``names`` is empty, and ``order_code`` one of the orderings that are alike.
     """
 
     code: int
@@ -94,8 +97,13 @@ class Arm:
     def unit_kind(self) -> str:
         """What a unit is: ``prompt``, ``block``, ``item``, or ``text`` where one call scores several items of it."""
         if self.run.unit_kind == "item" or self.units == self.items:
-            return "item" if self.condition.reorder == "options" else "text"
+            return "text" if self.condition.reorder in ("criteria", "responses") else "item"
         return self.run.unit_kind
+
+    @property
+    def listed(self) -> int:
+        """How many things an order puts in their positions: scores, criteria, answers or candidates."""
+        return len(self.names) or self.positions
 
     @cached_property
     def rows(self) -> Ints | slice:
@@ -104,30 +112,30 @@ class Arm:
 
     @cached_property
     def counts(self) -> Floats:
-        """(items, names, positions): how often an option was chosen, or a criterion scored, at a position."""
-        what = self.score if self.condition.reorder == "options" else self.target[self.item]
-        kept = self.rows
-        sizes = len(self.names), self.positions
+        """(items, listed, positions): how often an option was chosen, or a criterion scored, at a position; no ties."""
+        what = self.target[self.item] if self.condition.reorder in ("criteria", "responses") else self.score
+        kept = np.flatnonzero(self.ok & (self.position != TIE)) if self.condition.chooses else self.rows
+        sizes = self.listed, self.positions
         return crossed(self.item[kept], self.items, what[kept], sizes[0], self.position[kept], sizes[1])
 
     @cached_property
     def exposure(self) -> Floats:
-        """(items, options, positions): how often an option stood at a position, in all calls that reached the judge."""
+        """(items, listed, positions): how often an option stood at a position, in all calls that reached the judge."""
         seen = (self.status != Status.ERROR) & (self.shown[self.order, 0] >= 0)
         kept = slice(None) if bool(seen.all()) else np.flatnonzero(seen)
         item, order = self.item[kept], self.order[kept]
         if self.items * len(self.shown) <= 4 * len(self.item):
-            shows = (self.shown[:, None, :] == np.arange(len(self.names))[:, None]).reshape(len(self.shown), -1)
+            shows = (self.shown[:, None, :] == np.arange(self.listed)[:, None]).reshape(len(self.shown), -1)
             orders = crossed(item, self.items, order, len(self.shown))
-            table = (orders @ shows.astype(np.float64)).reshape(-1, len(self.names), self.positions)
+            table = (orders @ shows.astype(np.float64)).reshape(-1, self.listed, self.positions)
             return np.asarray(table, dtype=np.float64)
-        columns = [crossed(item, self.items, self.shown[order, p], len(self.names)) for p in range(self.positions)]
+        columns = [crossed(item, self.items, self.shown[order, p], self.listed) for p in range(self.positions)]
         return np.stack(columns, axis=2)
 
     @cached_property
     def single_order(self) -> bool:
         """Did every option (or criterion) stand at a single position? Then position and score cannot be told apart."""
-        seen = (self.counts if self.condition.reorder == "criteria" else self.exposure).sum(axis=0) > 0
+        seen = (self.counts if self.condition.joint else self.exposure).sum(axis=0) > 0
         return not bool((seen.sum(axis=1) > 1).any())
 
     @property
@@ -164,43 +172,100 @@ class Arm:
         return [self, *sorted(others, key=lambda arm: arm.condition.strategy != "fixed")]
 
     def order_label(self, order: int) -> str:
-        """An order as files have it; what is unknown in it is left out."""
+        """An order as files have it; what is unknown in it is left out. Of candidates: the ranks of their names, from 1."""
+        if not self.names:
+            return order_text((self.shown[order] + 1).tolist())
         return order_text([self.names[name] for name in self.shown[order] if name >= 0])
 
 
 def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None) -> Arm:
     """The arm of condition ``code`` from its slice of the table (column -> (rows,))."""
     condition = run.conditions[code]
-    options = condition.reorder == "options"
     item_code, item = distinct(rows["item"].astype(np.int64), len(run.items))
     order_code, order = distinct(rows["ordering"].astype(np.int64), len(run.orderings))
     unit_code, unit = distinct(run.unit_of_item[item_code], len(run.unit_names))
     text = distinct(run.text_of_item[item_code], len(run.items))[1]
     names: tuple[Any, ...] = tuple(int(score) if float(score).is_integer() else score for score in condition.scores)
     target = np.zeros(len(item_code), dtype=np.int64)
-    if not options:
-        criterion = run.items["criterion"].iloc[item_code].astype(str)
-        names = condition.targets or tuple(criterion.unique())
-        target = np.asarray(pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64)
-    shown = shown_table([run.orderings[k] for k in order_code], names, condition.positions or len(names))
-    ranked = by_shown(shown)
-    shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
+    orderings = [run.orderings[k] for k in order_code]
+    at = rows["position"].astype(np.int64) - 1
+    fits = np.ones(len(item), dtype=bool)
+    match condition.reorder:
+        case "criteria":
+            criterion = run.items["criterion"].iloc[item_code].astype(str)
+            names = condition.targets or tuple(criterion.unique())
+            target = np.asarray(pd.Categorical(criterion, categories=list(names)).codes, dtype=np.int64)
+            shown = shown_table(orderings, names, condition.positions or len(names))
+        case "responses":
+            names = tuple(range(1, condition.positions + 1))
+            target[item] = rows["slot"]
+            shown = batch_table(order, at, rows["slot"].astype(np.int64), len(orderings), condition.positions)
+        case "pairs" | "lists":
+            names = ()
+            shown, sets = candidate_table(orderings, condition.positions)
+            candidates = run.items["candidate"].iloc[item_code]
+            fits = np.asarray(candidates.isna())[item] | (candidates.to_numpy(dtype=object)[item] == sets[order])
+        case "bare":
+            shown = np.zeros((len(orderings), 1), dtype=np.int64)
+        case _:
+            shown = shown_table(orderings, names, condition.positions or len(names))
+    if condition.reorder in ("options", "criteria"):
+        ranked = by_shown(shown)
+        shown, order_code, order = shown[ranked], order_code[ranked], np.argsort(ranked)[order]
+    else:  # orders of other answers that put them in the same positions are one order
+        shown, first, alike = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+        order_code, order = order_code[first], alike.ravel()[order]
 
-    value = rows["score"].astype(np.float64)
-    score = score_index(value, np.asarray(condition.scores, dtype=np.float64))
-    # Where the chosen option, or the scored criterion, stood follows from the order alone.
+    value, answered = rows["score"].astype(np.float64), rows["status"] == Status.OK
+    if condition.chooses:
+        fits &= (at >= TIE) & (at < condition.positions) & (shown[order, 0] >= 0)
+        score = np.where(at < 0, condition.positions, shown[order, np.clip(at, 0, condition.positions - 1)])
+        position = np.where(answered & fits, at, UNPARSED)
+        value = np.full(len(value), np.nan)
+    else:
+        score = score_index(value, np.asarray(condition.scores, dtype=np.float64))
+        position = (
+            score * 0 if condition.reorder == "bare" else _where(shown, order, names, score, target[item], condition)
+        )
+        fits = (score >= 0) & (position >= 0)
+    ok = answered & fits
+    chosen = condition.reorder not in ("criteria", "responses")
+    return Arm(
+        code, condition, run, item, item_code, text, unit, unit_code, run.unit_names[unit_code], order, order_code, shown,
+        names, np.where(ok, position, UNPARSED) if chosen else position, target, ok, np.where(ok, score, -1),
+        np.where(ok, value, np.nan), rows["expected"].astype(np.float64), rows["mass"].astype(np.float64), probabilities,
+        rows["call"], rows["slot"], rows["repeat"], rows["status"],
+    )  # fmt: skip
+
+
+def _where(shown: Ints, order: Ints, names: tuple[Any, ...], score: Ints, target: Ints, condition: Condition) -> Ints:
+    """(rows,): where the chosen option, or the scored criterion or answer, stood: it follows from the order alone."""
     inverse = np.full((len(shown), len(names) + 1), UNPARSED, dtype=np.int64)
     for p in range(shown.shape[1]):
         inverse[np.arange(len(shown)), shown[:, p]] = p
     inverse[:, -1] = UNPARSED
-    position = inverse[order, score if options else target[item]]
-    ok = (rows["status"] == Status.OK) & (score >= 0) & (position >= 0)
-    return Arm(
-        code, condition, run, item, item_code, text, unit, unit_code, run.unit_names[unit_code], order, order_code, shown,
-        names, np.where(ok, position, UNPARSED) if options else position, target, ok, np.where(ok, score, -1),
-        np.where(ok, value, np.nan), rows["expected"].astype(np.float64), rows["mass"].astype(np.float64), probabilities,
-        rows["call"], rows["slot"], rows["repeat"], rows["status"],
-    )  # fmt: skip
+    return np.asarray(inverse[order, score if condition.reorder == "options" else target])
+
+
+def batch_table(order: Ints, position: Ints, slot: Ints, orderings: int, k: int) -> Ints:
+    """(orderings, k): the slot at each position, from rows (order, position, slot); -1 where not all k are known."""
+    table = np.full((orderings, k), -1, dtype=np.int64)
+    known = (position >= 0) & (position < k) & (slot >= 0) & (slot < k)
+    table[order[known], position[known]] = slot[known]
+    table[(np.sort(table, axis=1) != np.arange(k)).any(axis=1)] = -1
+    return table
+
+
+def candidate_table(orderings: list[Ordering], k: int) -> tuple[Ints, NDArray[Any]]:
+    """(orderings, k): the rank of the name at each position, -1 for an order of other than k names; (orderings,) names."""
+    table, sets = np.full((len(orderings), k), -1, dtype=np.int64), np.empty(len(orderings), dtype=object)
+    for row, ordering in enumerate(orderings):
+        shown = [str(name) for name in ordering.shown]
+        names = sorted(shown)
+        sets[row] = "|".join(names)
+        if len(set(names)) == len(names) == k:
+            table[row] = [names.index(name) for name in shown]
+    return table, sets
 
 
 def by_shown(shown: Ints) -> Ints:

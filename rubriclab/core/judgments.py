@@ -19,7 +19,7 @@ from rubriclab.model.judgment import Condition, JudgmentTable, Ordering
 from rubriclab.model.text import LabError, storable
 from rubriclab.stats.resample import Ints, distinct
 
-COLUMNS = ("item", "ordering", "slot", "repeat", "call", "status", "score", "expected", "mass")
+COLUMNS = ("item", "ordering", "slot", "repeat", "call", "status", "score", "position", "expected", "mass")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +92,16 @@ class Judgments:
 
     @cached_property
     def text_of_item(self) -> Ints:
-        """(items,): the first item of what one call scores together: the block, or the call; else the item itself."""
+        """(items,): the first item of what one call scores together: the block, or the call; else the item itself.
+
+        Answers that are scored together are the same ones in every call: a batch.
+        """
         text = np.arange(len(self.items), dtype=np.int64)
-        joint = [code for code, condition in enumerate(self.conditions) if condition.reorder == "criteria"]
+        joint = [code for code, condition in enumerate(self.conditions) if condition.joint]
         if not joint:
             return text
-        if bool(self.items["block"].notna().all()):
+        criteria = all(self.conditions[code].reorder == "criteria" for code in joint)
+        if criteria and bool(self.items["block"].notna().all()):
             code = self._blocks[1]
             return np.unique(code, return_index=True)[1].astype(np.int64)[code]
         rows = self.table.rows[self.table.rows["condition"].isin(joint)]
@@ -114,6 +118,8 @@ class Judgments:
             if kind == "item" or not self._named(kind):
                 continue
             names, code = self._blocks if kind == "block" else self._shared(kind)
+            if self.unit == "auto" and not bool((code[self.text_of_item] == code).all()):
+                continue  # a batch of answers to several prompts: what is scored together is not independent
             if len(names) < len(self.items) or self.unit == kind:
                 return kind, code, names
         names = self._hashes(self.items)

@@ -255,8 +255,13 @@ class Findings:
     def _verdict_rows(self, arms: list[Arm], done: int, steps: int) -> Iterator[Row]:
         """The gate and three questions of one judge, data set and variant; no verdict before the run is finished."""
         chosen = max(arms, key=lambda arm: (len(arm.shown), -arm.code))
+        if chosen.condition.reorder == "bare" or (
+            chosen.condition.reorder == "responses" and not chosen.condition.joint
+        ):
+            return  # nothing is listed, so there is no order
+        asked = {key: name for key, name in QUESTIONS.items() if name != "mean" or not chosen.condition.chooses}
         if not self.judgments.finished:
-            for measure in (*QUESTIONS, "gate"):
+            for measure in (*asked, "gate"):
                 yield Row(measure, missing("unfinished"), topic="verdict", condition=chosen.code, unit=chosen.unit_kind)
             return
 
@@ -265,7 +270,7 @@ class Findings:
 
         given = verdicts(arms, self.reading.smallest, progress=progress)
         common: dict[str, Any] = {"topic": "verdict", "condition": given.condition, "unit": given.unit_kind}
-        for measure, question in QUESTIONS.items():
+        for measure, question in asked.items():
             answer = given.questions[question]
             yield Row(
                 measure,

@@ -73,6 +73,9 @@ class Verdicts:
 def verdicts(arms: Sequence[Arm], smallest: Smallest, *, progress: Callable[[float], None] | None = None) -> Verdicts:
     """The verdicts of one judge, data set and variant. ``progress`` is called with the share done, 0 to 1.
 
+    Of choices (pairs, lists) there are two questions, positions and single: they have no score whose mean could move.
+    Two orders asked once each: the gate is then the exact sign-flip test over the pairs that differ.
+
     Reasons in ``why``: ``nothing_parsed``, ``no_orders`` (all in one order), ``no_two_orders`` (no item in two),
     ``one_order_an_item``, ``too_few_units``, ``few_deals`` (no result could have shown an effect),
     ``unparsed_by_order``, ``no_contrast`` (the orders hold neither direction), ``noise_included``,
@@ -100,9 +103,12 @@ def decide(answers: Answers, smallest: Smallest, *, progress: Callable[[float], 
     span = float(np.ptp(answers.points))
 
     lack = _lack(table, usable)
-    sizes = {name: Size(why=lack) for name in QUESTIONS}
+    means = ("positions",) if answers.choices else ("positions", "mean")
+    sizes = {name: Size(why=lack) for name in (*means, "single")}
     if not lack:
-        sizes |= {"positions": _positions(table, usable, span), "mean": _mean(table, span)}
+        sizes["positions"] = _positions(table, usable, span)
+        if not answers.choices:
+            sizes["mean"] = _mean(table, span)
         one_each = Size(p=passed.p, why="one_order_an_item")
         sizes["single"] = one_each if table.one_order_an_item else _single(table, passed.p)
     limits = {"positions": smallest.mean * step if table.criteria else smallest.share}
@@ -110,7 +116,6 @@ def decide(answers: Answers, smallest: Smallest, *, progress: Callable[[float], 
     blocked = "unparsed_by_order" if unparsed_p <= ALPHA else ""
     rejected: set[str] = set()
     if passed.p <= ALPHA and not blocked:
-        means = ("positions", "mean")
         adjusted = holm(np.array([sizes[name].p for name in means]))
         rejected = {"single", *(name for name, p in zip(means, adjusted, strict=True) if p <= ALPHA)}
     few_deals = passed.deals > 1 and passed.least > ALPHA

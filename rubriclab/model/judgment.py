@@ -74,6 +74,16 @@ class Condition:
         return self.judge, self.dataset, self.reorder, self.variant_key, self.scores, self.targets, self.positions
 
     @property
+    def chooses(self) -> bool:
+        """Does a call choose between candidates' answers? Then it has a position and no score."""
+        return self.reorder in ("pairs", "lists")
+
+    @property
+    def joint(self) -> bool:
+        """Does a call score several items: criteria of a text, or several answers?"""
+        return self.reorder == "criteria" or (self.reorder == "responses" and self.positions > 1)
+
+    @property
     def variant_key(self) -> tuple[tuple[str, str], ...]:
         """The variant as something to compare and to sort by."""
         return tuple(sorted((str(key), str(value)) for key, value in self.variant.items()))

@@ -163,7 +163,7 @@ def _table(head: Mapping[str, Any], items: pd.DataFrame, rows: pd.DataFrame, nam
             raise LabError(f"{name}, study.json: the scale of “{shorten(condition.judge)}” is not of numbers.")
     for ordering in orderings:
         known = all(isinstance(part, str | int | float) for part in ordering.shown)
-        if not known or not 0 < len(ordering.shown) <= MAX_POSITIONS:
+        if not known or len(ordering.shown) > MAX_POSITIONS:
             raise LabError(f"{name}, study.json: “{shorten(str(ordering.shown), 80)}” is no ordering.")
     missing = [column for column in JUDGMENT_COLUMNS if column not in rows]
     missing += [column for column in ITEM_COLUMNS if column not in items]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import TIE, Arm
 from rubriclab.core.estimate import Estimate, missing, ratio, share
 from rubriclab.core.gate import MOST_ORDERS
 from rubriclab.core.intervals import FEW_MOVED
 from rubriclab.core.topic import Caution, Chart, Row, topic
 from rubriclab.core.verdict import MIN_UNITS
-from rubriclab.model.judgment import Status
+from rubriclab.model.judgment import Reorder, Status
 from rubriclab.stats.resample import Bools, has_repeats, sum_by
 from rubriclab.topics.position import one_order_each, shown_evenly
 from rubriclab.topics.shift import mean_of_known
@@ -21,16 +22,19 @@ CONSTANT = 0.95
 """From this share of one score on, shares of positions look even whatever the judge does."""
 NOTABLE = 0.05
 """Above this share of replies without a score, or difference of it between orders, it is said."""
+MANY_TIES = 0.5
+"""Above this share of ties few choices are left that could show a position."""
 
 
-@topic("failures", axes={"options", "criteria"}, charts=(Chart("bars", "score_share", by="score"),))
+@topic("failures", axes=set(get_args(Reorder)), charts=(Chart("bars", "score_share", by="score"),))
 def failures(arm: Arm) -> Iterator[Row | Caution]:
     yield from parsed(arm)
     if not arm.ok.any():
         return
-    yield from scores(arm)
+    yield from ties(arm) if arm.condition.chooses else scores(arm)
     yield from labels(arm)
-    yield from orders(arm)
+    if arm.condition.joint or arm.condition.reorder not in ("responses", "bare"):
+        yield from orders(arm)
     yield from units(arm)
 
 
@@ -85,6 +89,15 @@ def scores(arm: Arm) -> Iterator[Row | Caution]:
         yield Caution("constant_judge", of={"share": largest, "score": names[top]})
 
 
+def ties(arm: Arm) -> Iterator[Row | Caution]:
+    """How often no candidate won."""
+    kept = arm.ok
+    tied = arm.position == TIE
+    yield Row("tie_share", _share_of(arm, tied, kept), counts={"n": int(kept.sum())})
+    if tied.sum() > MANY_TIES * kept.sum():
+        yield Caution("many_ties", of={"share": float(tied.sum() / kept.sum())})
+
+
 def labels(arm: Arm) -> Iterator[Row | Caution]:
     """How much of the probability fell on labels of options, where the server gave any."""
     kept = arm.ok & np.isfinite(arm.mass)
@@ -106,7 +119,7 @@ def orders(arm: Arm) -> Iterator[Row | Caution]:
     kept = arm.rows
     item, score = arm.item[kept], arm.score[kept]
     calls = np.bincount(item, minlength=arm.items)
-    low, high = np.full(arm.items, len(arm.scores)), np.full(arm.items, -1)
+    low, high = np.full(arm.items, score.max()), np.full(arm.items, -1)
     np.minimum.at(low, item, score)
     np.maximum.at(high, item, score)
     several = calls > 1

@@ -25,8 +25,12 @@ ENOUGH = 0.5
 """From this share of items with repeats on, an arm sizes its own noise; else another arm of its setting may."""
 
 
-@topic("shift", axes={"options"}, charts=CHARTS)
+@topic("shift", axes={"options", "bare"}, charts=CHARTS)
 def shift(arm: Arm) -> Iterator[Row]:
+    if arm.condition.reorder == "bare":  # nothing is listed: the judge's own noise is all there is
+        yield from single_scores(arm)
+        yield spread(arm)
+        return
     yield from contrasts(arm, arm.ok, arm.value, ("line", "turn"))
     given = arm.ok & np.isfinite(arm.expected)
     if given.any() and given.sum() > MOSTLY * arm.ok.sum() and not mean_of_known(arm.mass[given]) < 0.5:

@@ -12,7 +12,7 @@ import pytest
 
 from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
 from rubriclab.model.judgment import JudgmentTable, Status
-from tests.tables import balanced_orders, choose, criteria, findings, options
+from tests.tables import balanced_orders, choose, comparisons, criteria, findings, options, responses
 
 rng = np.random.default_rng
 ORDERS = balanced_orders(5)
@@ -76,6 +76,24 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     ),
     "one criterion": lambda: criteria(scored(9, 2, 1), [[0]]),
     "two criteria": lambda: criteria(scored(15, 4, 2), [[0, 1], [1, 0]]),
+    "pairs": lambda: comparisons(
+        rng(0).choice([0, 1, 1, 1, 2, 2, np.nan], (40, 4)), [[0, 1], [1, 0]], names=PAIRS, **ABOUT
+    ),
+    "pairs, one drawn order each": lambda: comparisons(
+        rng(0).integers(0, 3, (40, 1)), [[0, 1], [1, 0]], rng(1).integers(0, 2, (40, 1)), names=PAIRS, drawn=True
+    ),
+    "pairs, always first": lambda: comparisons(np.ones((12, 2)), [[0, 1], [1, 0]]),
+    "pairs, one order": lambda: comparisons(np.ones((12, 1)), [[0, 1]]),
+    "pairs, nothing parsed": lambda: comparisons(np.full((12, 2), np.nan), [[0, 1], [1, 0]]),
+    "one pair": lambda: comparisons([[1, 2]], [[0, 1], [1, 0]]),
+    "lists": lambda: comparisons(rng(0).choice([0, 1, 1, 2, 3], (30, 6)), [[0, 1, 2], [1, 2, 0], [2, 0, 1]]),
+    "answers in one call": lambda: responses(scored(12), WILLIAMS, alone=scored(12)[:, 0]),
+    "answers in one call, unparsed": lambda: responses(lost(scored(12), 0.05), WILLIAMS),
+}  # fmt: skip
+PAIRS = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")] * 10
+ABOUT: dict[str, Any] = {
+    "prompt": [f"p{i // 4}" for i in range(40)], "task": [["law", "maths"][i // 20] for i in range(40)],
+    "ratings": [{"gold": 1 + i % 2} for i in range(40)],
 }  # fmt: skip
 
 
@@ -180,7 +198,7 @@ def test_units_named_one_by_one_are_the_items(name: str) -> None:
 
 
 def test_every_measure_has_a_number_in_some_case() -> None:
-    names = ("balanced and fixed", "probabilities", "criteria", "unparsed")
+    names = ("balanced and fixed", "probabilities", "criteria", "unparsed", "pairs")
     rows = [row for name in names for row in findings(CASES[name]()).rows]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}
 
