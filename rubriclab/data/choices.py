@@ -81,9 +81,11 @@ class ChoicesReader(CodedTable):
             self.parsed(column, lambda name: None if "|" in name else name, "a candidate's name without |")
         ordering, rows = joint(first.code, second.code)
         shown: list[Line] = [(first.texts[first.code[row]], second.texts[second.code[row]]) for row in rows]
-        for (one, other), row in zip(shown, rows, strict=True):
-            if one == other:
-                raise LabError(f"{self.where(int(row), 'second')}: “{shorten(other)}” is the first candidate as well.")
+        for line, row in zip(shown, rows, strict=True):
+            if line[0] == line[1]:
+                raise LabError(
+                    f"{self.where(int(row), 'second')}: “{shorten(line[1])}” is the first candidate as well."
+                )
         return shown, ordering
 
     def _positions(self, shown: Sequence[Line], ordering: np.ndarray) -> np.ndarray:

@@ -37,7 +37,8 @@ from rubriclab.data.coded import (
     parted,
     rank_within,
 )
-from rubriclab.data.tables import Table, number
+from rubriclab.data.published_readers import llmbar_pairs
+from rubriclab.data.tables import Table, number, table_of_frame
 from rubriclab.model.data import MAX_OPTIONS, MIN_OPTIONS, Rubric
 from rubriclab.model.judgment import Condition, JudgmentTable, Ordering, Reorder, Status
 from rubriclab.model.text import LabError, digest, look_alike, shorten
@@ -81,6 +82,8 @@ def read_judgments(
     ``rubric`` gives the scale of criteria, which a table does not list. A strategy that no column names is recognised
     by its orders, else it is ``custom``. Raises LabError naming row, column, value and what was expected.
     """
+    if kind is None and not columns and (pairs := llmbar_pairs(table)) is not None:
+        table = table_of_frame(pd.DataFrame(pairs), table.name)
     names = column_names(table, kind, columns)
     kind = guess_kind(table, names) if kind is None else kind
     if kind not in REQUIRED:

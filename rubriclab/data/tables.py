@@ -412,7 +412,7 @@ def json_value(text: str, name: str, line: int = 0) -> Any:
 
 
 def _json(text: str, name: str, whole: bool, note: str) -> Table:
-    """A list of records, ``{"data": [...]}``, or a record a line."""
+    """A list of records, ``{"data": [...]}``, an object of named records, or a record a line."""
     heads = [line.strip() for line in text[:MB].split("\n") if line.strip()][:2]
     by_line = len(heads) == 2 and all(line.startswith("{") and line.endswith("}") for line in heads)
     numbers: list[int] = []
@@ -420,6 +420,8 @@ def _json(text: str, name: str, whole: bool, note: str) -> Table:
         value = json_value(text, name)
         if isinstance(value, dict) and isinstance(value.get("data"), list):
             value = value["data"]
+        elif isinstance(value, dict) and value and all(isinstance(record, dict) for record in value.values()):
+            value = list(value.values())
     else:
         lines = text.split("\n")
         numbers = [k for k, line in enumerate(lines, 1) if line.strip()]

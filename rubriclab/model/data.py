@@ -166,3 +166,19 @@ class DataSet:
     def id(self) -> str:
         """A hash of what decides the calls: names of raters and ratings are left out."""
         return digest(self.name, [asdict(replace(item, ratings={})) for item in self.items])[:32]
+
+
+def preference(ratings: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Whom each rater prefers of candidates that were rated one by one: {rater: rank of the name from 1, 0 a tie}.
+
+    ``ratings``: candidate -> {rater: score}. A rater who left a candidate out has no preference; the highest score wins,
+    and where several share it nobody does. Ranks are of the sorted names, as a comparison's ``ratings`` have them.
+    """
+    names = sorted(ratings)
+    preferred = {}
+    for rater in ratings[names[0]] if names else ():
+        scores = [ratings[name][rater] for name in names if rater in ratings[name]]
+        if len(scores) == len(names):
+            best = [rank for rank, score in enumerate(scores, 1) if score == max(scores)]
+            preferred[rater] = float(best[0]) if len(best) == 1 else 0.0
+    return preferred

@@ -23,10 +23,20 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+PublishedName = Literal["hanna", "summeval", "mt_bench", "vicuna", "topical_chat", "llmbar", "llm_rubric"]
+
+
 class DataPart(Part):
-    """``[[data]]``. ``take``: items at most; those of one prompt stay together."""
+    """``[[data]]``. ``take``: items at most; those of one prompt stay together.
+
+    ``published``: a data set as it was published, fetched or read from the user's own ``files``; ``candidates``: only
+    their answers.
+    """
 
     file: str = Field("", max_length=1_000)
+    published: PublishedName | None = None
+    files: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
     name: str = Field("", max_length=200)
     sample: bool = False
     take: int | None = Field(None, ge=1)
@@ -35,8 +45,12 @@ class DataPart(Part):
 
     @model_validator(mode="after")
     def _source(self) -> DataPart:
-        if bool(self.file) == self.sample:
-            raise ValueError('give file = "answers.csv", or sample = true for the answers that come with the lab')
+        if [bool(self.file), self.sample, self.published is not None].count(True) != 1:
+            raise ValueError(
+                'give file = "answers.csv", sample = true for the answers that come with the lab, or published = "hanna"'
+            )
+        if self.files and self.published is None:
+            raise ValueError("files are the user's own copies of a published data set; name that, as published")
         return self
 
 

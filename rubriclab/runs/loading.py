@@ -1,17 +1,18 @@
-"""A study file in, its plan out: data and rubric are read from beside the file (or are the lab's own sample)."""
+"""A study file in, its plan out: data and rubric are read from beside the file (or are the lab's own sample, or published data)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from rubriclab.data.items import guess_columns, items_of
+from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.tables import read_table
 from rubriclab.model.data import DataSet, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.study import DataPart, DesignPart, Study, read_study
-from rubriclab.model.text import LabError
+from rubriclab.model.text import LabError, shorten
 from rubriclab.study.plan import Plan, plan
 
 
@@ -56,12 +57,29 @@ def dataset_of(part: DataPart, folder: Path, rubric: Rubric) -> DataSet:
     """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them."""
     if part.sample:
         dataset = sample()
+    elif part.published:
+        dataset = _published(part, folder)[0]
+        known = [item for item in dataset.items if item.criterion in (None, *(c.name for c in rubric.criteria))]
+        dataset = DataSet(part.name or dataset.name, tuple(known) or dataset.items, dataset.origin)
     else:
         path = folder / part.file
         table = read_table(path, path.name)
         columns = guess_columns(table, rubric).columns | part.columns
         dataset = items_of(table, columns, name=part.name or path.stem)
+    if part.candidates:
+        chosen = tuple(item for item in dataset.items if item.candidate in part.candidates)
+        missing = {*part.candidates} - {item.candidate for item in chosen}
+        if missing:
+            raise LabError(f"“{dataset.name}” has no candidate “{shorten(sorted(missing)[0])}”. Check the spelling.")
+        dataset = DataSet(dataset.name, chosen, dataset.origin)
     return dataset if part.take is None else drawn_items(dataset, part.take, part.seed)
+
+
+def _published(part: DataPart, folder: Path) -> tuple[DataSet, Rubric]:
+    """The items and the rubric of ``published``; ``columns = { human = ... }`` takes another model's scores as ratings."""
+    gold = part.columns.get("human", ())
+    files = tuple(folder / file for file in part.files)
+    return published(str(part.published), files, (gold,) if isinstance(gold, str) else tuple(gold))
 
 
 def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
@@ -81,6 +99,8 @@ def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
 def rubric_of_study(study: Study, folder: Path) -> Rubric:
     """The rubric of ``[rubric]``; the lab's own for the sample where the study names none."""
     part = study.rubric
+    if part is None and study.data[0].published:
+        return _published(study.data[0], folder)[1]
     if part is None:
         if not study.data[0].sample:
             raise LabError('The study has no [rubric]; give one, as file = "rubric.yaml".')

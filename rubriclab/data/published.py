@@ -1,0 +1,138 @@
+"""A published data set's name in, its items and rubric out: fetched as it was published, or from the user's own copy.
+
+Nothing of these data comes with the lab. A file whose sha256 is known is fetched from a fixed commit into the cache
+folder and checked; any other is the user's own, whose columns are checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import Any
+
+from rubriclab.data.limits import MB
+from rubriclab.data.outfiles import write_atomically
+from rubriclab.data.published_readers import READERS
+from rubriclab.data.rubrics import rubric_of, yaml_value
+from rubriclab.data.sample import data_path
+from rubriclab.data.tables import read_table
+from rubriclab.model.data import DataSet, Rubric
+from rubriclab.model.text import LabError, shorten
+
+HOST = "https://raw.githubusercontent.com"
+MAX_FETCHED = 20 * MB
+CONNECT_SECONDS, FETCH_SECONDS = 10.0, 120.0
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A file at ``owner/repository/commit/path``; ``sha256`` of its bytes: without it the file is not fetched."""
+
+    path: str
+    sha256: str = ""
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.name or PurePath(self.path).name
+
+
+@dataclass(frozen=True)
+class Published:
+    """One data set. ``reader``: a function of ``published_readers``; ``rubric``: its file in ``data/published``, in the
+    project's own words; empty: the data bring one."""
+
+    title: str
+    about: str
+    licence: str
+    reader: str
+    files: tuple[PublicFile, ...]
+    rubric: str = ""
+
+
+@lru_cache(maxsize=1)
+def sources() -> Mapping[str, Published]:
+    """Every published data set that is known, by the name a study file gives it: ``data/published/sources.toml``."""
+    known = tomllib.loads(data_path("published/sources.toml").read_text("utf-8"))
+    return {
+        name: Published(**{**body, "files": tuple(PublicFile(**file) for file in body["files"])})
+        for name, body in known.items()
+    }
+
+
+def published(name: str, files: tuple[Path, ...] = (), gold: tuple[str, ...] = ()) -> tuple[DataSet, Rubric]:
+    """The items and the rubric of a published data set; ``files``: the user's own copies, in any order.
+
+    ``gold``: columns of another model's scores to take where no person rated. Raises LabError for an unknown name, for
+    a file that cannot be had (saying where it comes from), and for one of another form.
+    """
+    known = sources()
+    if name not in known:
+        raise LabError(f"“{shorten(name)}” is no published data set that is known; expected one of {', '.join(known)}.")
+    about = known[name]
+    missing = [file for file in about.files if not file.sha256]
+    if missing and not files:
+        raise LabError(
+            f"{about.title} is not fetched: {missing[0].title} has no known hash. Get {_sources(about)} and name what you "
+            f"have, as files = [{', '.join(repr(file.title) for file in about.files)}]."
+        )
+    tables = [read_table(path, path.name) for path in files or map(fetched, about.files)]
+    try:
+        items, rubric = READERS[about.reader](tables, gold)
+    except LabError as fault:
+        raise LabError(f"{about.title}: {fault} Its files: {_sources(about)}. {about.about}") from None
+    if rubric is None:
+        path = data_path(f"published/{about.rubric}.yaml")
+        rubric = rubric_of(yaml_value(path.read_text("utf-8"), path.name), path.name)
+    source = ", ".join(table.name for table in tables)
+    return DataSet(about.title, tuple(items), f"{about.title} as published: {source}"), rubric
+
+
+def _sources(about: Published) -> str:
+    return ", ".join(f"{HOST}/{file.path}" for file in about.files)
+
+
+def cache_folder() -> Path:
+    """RUBRICLAB_DATA, else ``rubriclab/data`` in the user's cache folder."""
+    own = os.environ.get("RUBRICLAB_DATA")
+    return Path(own or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "rubriclab", "data")).expanduser()
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def fetched(file: PublicFile) -> Path:
+    """The file in the cache folder, fetched where it is not there: only bytes of the right sha256 ever have its name.
+
+    Raises LabError for a fault of the network, for more than MAX_FETCHED bytes, and for another hash.
+    """
+    path = cache_folder() / f"{file.sha256[:12]}-{file.title}"
+    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256:
+        return path
+    url, cure = f"{HOST}/{file.path}", 'Try again, or name your own copy, as files = ["…"].'
+    request = urllib.request.Request(url, headers={"User-Agent": "rubriclab", "Accept-Encoding": "identity"})
+    content, until = b"", time.monotonic() + FETCH_SECONDS
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=CONNECT_SECONDS) as answer:
+            while chunk := answer.read1(CHUNK):
+                content += chunk
+                if len(content) > MAX_FETCHED or time.monotonic() > until:
+                    raise OSError("it sends too much, or too slowly")
+    except (OSError, http.client.HTTPException, urllib.error.HTTPError) as fault:
+        raise LabError(f"{url} could not be fetched: {shorten(str(fault), 120)}. {cure}") from None
+    known = hashlib.sha256(content).hexdigest()
+    if known != file.sha256:
+        raise LabError(f"{url} is another file than it was: sha256 {known[:12]}…, expected {file.sha256[:12]}…. {cure}")
+    return write_atomically(path, content)
