@@ -1,0 +1,216 @@
+"""How two numbers an item go together: r, rho and tau-b, each with its value without every unit in turn.
+
+``x``: an item's mean score, ``y``: its mean rating, (items,); ``unit``: (items,) 0..units-1, what is left out together.
+A correlation is NaN for fewer than two items or where a side never varies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from rubriclab.stats.resample import Floats, Ints, sum_by
+
+TINY = 1e-12
+MOST_SUBSETS = 1_024
+"""Up to this many subsets of calls the budget takes all of them, above it as many, drawn with a seed."""
+FEWEST_SUBSETS, MOST_MEANS, _AT_ONCE = 30, 500_000, 250_000
+"""Of many items fewer subsets are taken, so that there are MOST_MEANS means of an item, _AT_ONCE held together."""
+
+
+class LeftOut(NamedTuple):
+    """A statistic of all units, and without each of them, (units,)."""
+
+    value: float
+    without: Floats
+
+
+# ------------------------------------------------------------------------------------------------------ Pearson's r
+def _from_mean(x: Floats) -> Floats:
+    # A constant side must have moments of exactly 0, whatever its mean was rounded to.
+    return x - x.mean() if len(x) and np.ptp(x) > 0 else np.zeros(len(x))
+
+
+def r_of(totals: Floats) -> Floats:
+    """r from sums (..., 6) of 1, x, y, xx, yy, xy; NaN where a variance is nil next to its raw moment."""
+    n, x, y, xx, yy, xy = np.moveaxis(totals, -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        vx, vy = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
+        varies = (n > 1) & (vx > TINY * xx / n) & (vy > TINY * yy / n)
+        r = (xy / n - x * y / n**2) / np.sqrt(vx * vy)
+    return np.where(varies, np.clip(r, -1.0, 1.0), np.nan)
+
+
+def pearson(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
+    """Pearson's r."""
+    u, v = _from_mean(x), _from_mean(y)
+    by_unit = sum_by(unit, np.stack([np.ones(len(x)), u, v, u * u, v * v, u * v], axis=1), units)
+    total = by_unit.sum(axis=0)
+    return LeftOut(float(r_of(total)), r_of(total - by_unit))
+
+
+# ------------------------------------------------------------------------------------- Spearman's rho, Kendall's tau-b
+def spearman(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
+    """rho: Pearson's r of mid-ranks; without each unit to first order.
+
+    With mid-distribution values F, G in (0, 1), whose means are 1/2: C = mean(F G) - 1/4, V = mean(F F) - 1/4,
+    rho = C / sqrt(Vx Vy). An item moves C through its own F G and through everyone's: those above it in x (y) gain.
+    """
+    n = len(x)
+    level = [np.unique(side, return_inverse=True)[1] for side in (x, y)]
+    f, g = ((np.bincount(side).cumsum()[side] - np.bincount(side)[side] / 2.0) / max(n, 1) for side in level)
+    mean = np.array([(f * g).mean(), (f * f).mean(), (g * g).mean()]) if n else np.zeros(3)
+    parts = (
+        f * g + _mean_above(level[0], g) + _mean_above(level[1], f),
+        f * f + 2.0 * _mean_above(level[0], f),
+        g * g + 2.0 * _mean_above(level[1], g),
+    )
+    return LeftOut(float(_rho(mean)), _rho(mean + _without(np.stack(parts, axis=1), unit, units)))
+
+
+def _rho(mean: Floats) -> Floats:
+    c, vx, vy = np.moveaxis(mean - 0.25, -1, 0)
+    varies = (vx > TINY) & (vy > TINY)
+    size = np.sqrt(np.where(varies, vx * vy, 1.0))
+    return np.where(varies, np.clip(c / size, -1.0, 1.0), np.nan)
+
+
+def _mean_above(level: Ints, other: Floats) -> Floats:
+    """For each item the sum of ``other`` over items above it (ties half), over n; (items,)."""
+    sums = np.bincount(level, weights=other)
+    upward = sums[::-1].cumsum()[::-1] - sums / 2.0
+    return np.asarray(upward[level] / max(len(level), 1))
+
+
+def _without(influence: Floats, unit: Ints, units: int) -> Floats:
+    """(units, k): how leaving out each unit moves the means of ``influence`` (items, k), which are means over pairs.
+
+    Over one item fewer than are left: each has one partner fewer too, as the jackknife itself has it to second order.
+    """
+    away = influence - influence.mean(axis=0) if len(influence) else influence
+    left = np.maximum(len(unit) - np.bincount(unit, minlength=units) - 1, 1)
+    return -sum_by(unit, away, units) / left[:, None]
+
+
+def kendall(x: Floats, y: Floats, unit: Ints, units: int) -> LeftOut:
+    """Kendall's tau-b (1945): concordant minus discordant pairs of items, over the root of untied ones.
+
+    Without each unit to first order: an item's part in the pairs counts twice, for it and for the other one.
+    """
+    sides = [np.unique(side, return_inverse=True)[1].astype(np.int64) for side in (x, y)]
+    untied = [(len(side) - np.bincount(side, minlength=1)[side]).astype(np.float64) for side in sides]
+    signed = np.column_stack([_signs(*sides), *untied]) / max(len(x), 1)
+    mean = signed.mean(axis=0) if len(x) else np.zeros(3)
+    return LeftOut(float(_tau(mean)), _tau(mean + 2.0 * _without(signed, unit, units)))
+
+
+def _tau(pairs: Floats) -> Floats:
+    """From (..., 3): concordant minus discordant pairs, and those untied in x and in y."""
+    size = np.sqrt(np.maximum(pairs[..., 1], 0.0) * np.maximum(pairs[..., 2], 0.0))
+    tau = np.divide(pairs[..., 0], size, out=np.full(size.shape, np.nan), where=size > TINY)
+    return np.asarray(np.clip(tau, -1.0, 1.0))
+
+
+def _signs(x: Ints, y: Ints) -> Floats:
+    """(items,): concordant minus discordant pairs of each item with all others."""
+    return (_below(x, y) + _below(-x, -y) - _below(x, -y) - _below(-x, y)).astype(np.float64)
+
+
+def _below(x: Ints, y: Ints) -> Ints:
+    """(items,): how many items lie below each one in both x and y.
+
+    Sorted by x (ties by falling y, so that none of them counts), the count of earlier items with a smaller y, by
+    merging blocks of twice the size at each step (Knight 1966).
+    """
+    n = len(x)
+    order = np.lexsort((-y, x))
+    value = y[order] - y.min(initial=0)
+    width = int(value.max(initial=0)) + 1
+    rank, count, size = np.arange(n), np.zeros(n, dtype=np.int64), 1
+    while size < n:
+        block = rank // (2 * size)
+        left = rank % (2 * size) < size
+        keys = np.sort(block[left] * width + value[left])
+        right = ~left
+        start = np.searchsorted(keys, block[right] * width)
+        count[right] += np.searchsorted(keys, block[right] * width + value[right]) - start
+        size *= 2
+    out = np.empty(n, dtype=np.int64)
+    out[order] = count
+    return out
+
+
+# ------------------------------------------------------------------------------------------------ people, and budgets
+def with_the_others(ratings: Floats, unit: Ints, units: int) -> tuple[Floats, Floats, Ints]:
+    """Each rater's r with the mean of the others on the same items: ((raters,), without each unit (units, raters),
+    the units on which they have company (raters,)). ``ratings``: (items, raters), NaN where there is none."""
+    known = np.isfinite(ratings)
+    total, count = np.where(known, ratings, 0.0).sum(axis=1), known.sum(axis=1)
+    value, without, shared = [], [], []
+    for rater in range(ratings.shape[1]):
+        at = known[:, rater] & (count > 1)
+        own = ratings[at, rater]
+        r = pearson(own, (total[at] - own) / (count[at] - 1), unit[at], units)
+        value.append(r.value)
+        without.append(r.without)
+        shared.append(len(np.unique(unit[at])))
+    return np.array(value), np.stack(without, axis=1), np.array(shared, dtype=np.int64)
+
+
+class Budget(NamedTuple):
+    """r of the mean of ``calls`` calls: the mean over ``subsets``, and the 2.5 and 97.5 percentiles of these."""
+
+    calls: int
+    r: LeftOut
+    band: tuple[float, float]
+    subsets: int
+
+
+def budget(
+    tables: Floats, human: Floats, unit: Ints, units: int, calls: list[int], *, seed: int = 0
+) -> Iterator[Budget]:
+    """Mean r over all subsets of so many calls (Xu et al. v2, Figure 9).
+
+    ``tables``: (rounds, items, K) scores, NaN where there is none; subsets are taken within each round. An item has the
+    mean of the scores that it has in a subset. Subsets without an r are left out.
+    """
+    rng = np.random.default_rng(seed)
+    most = min(MOST_SUBSETS, max(MOST_MEANS // max(len(human), 1), FEWEST_SUBSETS))
+    ranked = np.argsort(unit, kind="stable")
+    starts = np.searchsorted(unit[ranked], np.arange(units))
+    known = np.isfinite(tables[:, ranked])
+    middle = float(tables[np.isfinite(tables)].mean()) if known.any() else 0.0
+    tables, y = np.where(known, tables[:, ranked] - middle, 0.0), _from_mean(human)[ranked]
+    for k in calls:
+        values, without = [], np.zeros(units)
+        for table, given in zip(tables, known, strict=True):
+            chosen = subsets(tables.shape[2], k, most, rng)
+            for part in np.array_split(chosen, max(1, len(chosen) * len(human) // _AT_ONCE)):
+                count = part @ given.T.astype(np.float64)
+                has = (count > 0).astype(np.float64)
+                x = part @ table.T / np.maximum(count, 1.0)
+                moments = np.stack([has, x, has * y, x * x, has * y * y, x * y], axis=-1)
+                sums = np.add.reduceat(moments, starts, axis=1)
+                total = sums.sum(axis=1)
+                r = r_of(total)
+                fine = np.isfinite(r)
+                values.append(r[fine])
+                without += r_of(total[fine, None] - sums[fine]).sum(axis=0)
+        r = np.concatenate(values)
+        value, ends = (float(r.mean()), np.quantile(r, [0.025, 0.975])) if r.size else (np.nan, (np.nan, np.nan))
+        yield Budget(k, LeftOut(value, without / max(r.size, 1)), (float(ends[0]), float(ends[1])), int(r.size))
+
+
+def subsets(columns: int, k: int, limit: int, rng: np.random.Generator) -> Floats:
+    """0/1 rows of the subsets of size ``k``, (subsets, columns): all, or ``limit`` drawn."""
+    if comb(columns, k) <= limit:
+        rows = np.array(list(combinations(range(columns), k)), dtype=np.int64)
+    else:
+        rows = rng.random((limit, columns)).argpartition(k - 1, axis=1)[:, :k]
+    chosen = np.zeros((len(rows), columns))
+    chosen[np.arange(len(rows))[:, None], rows] = 1.0
+    return chosen

@@ -1,0 +1,106 @@
+"""The alternative annotator test: by hand, as the paper has it, Tango's likelihood, and how often it is wrong or right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize
+from scipy import stats as library
+
+from rubriclab.stats.alt_test import FEWEST_UNITS, Wins, against, benjamini_yekutieli, wins
+
+NAN = np.nan
+
+
+def test_who_is_nearer_by_hand() -> None:
+    """Rater 0 against the others' 4 and 5 (distances: 4 gives .71, 5 gives .71, 3 gives 1.58)."""
+    ratings = np.array([[4.0, 4.0, 5.0], [3.0, 4.0, 5.0], [5.0, NAN, 4.0], [4.0, NAN, NAN], [NAN, 4.0, 4.0]])
+    judge, human = wins(np.array([[5.0], [4.0], [1.0], [4.0], [4.0]]), ratings, 0)
+    np.testing.assert_array_equal(judge[:, 0], [1, 1, 0, NAN, NAN])
+    np.testing.assert_array_equal(human[:, 0], [1, 0, 1, NAN, NAN])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_wins_and_the_papers_test_are_those_of_the_paper(named: bool) -> None:
+    """As its section 3.1 has it, item by item; of two categories its score is the share of equal names."""
+    rng = np.random.default_rng(1)
+    ratings = rng.integers(0, 2 if named else 5, (80, 4)).astype(float)
+    ratings[rng.random(ratings.shape) < 0.2] = NAN
+    judge = rng.integers(0, 2 if named else 5, 80).astype(float)
+
+    def score(value: float, others: np.ndarray) -> float:
+        return float(np.mean(value == others)) if named else -float(np.sqrt(np.mean((value - others) ** 2)))
+
+    for rater in range(4):
+        won = Wins(*(side[:, 0] for side in wins(judge[:, None], ratings, rater)))
+        slow = []
+        for value, row in zip(judge, ratings, strict=True):
+            others = np.delete(row, rater)[np.isfinite(np.delete(row, rater))]
+            if np.isfinite(row[rater]) and len(others):
+                a, b = score(value, others), score(row[rater], others)
+                slow.append((a >= b - 1e-9, b >= a - 1e-9))
+        known = np.isfinite(won.judge)
+        np.testing.assert_array_equal(np.stack([won.judge[known], won.human[known]], axis=1), slow)
+        d = np.diff(np.array(slow, dtype=float))[:, 0]
+        expected = library.ttest_1samp(d, 0.15, alternative="less").pvalue
+        assert against(won, np.arange(80), 0.15).paper == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("lost", "gained", "n"), [(3, 7, 30), (9, 2, 40), (0, 4, 25)])
+def test_the_score_test_is_tangos(lost: int, gained: int, n: int) -> None:
+    """Its variance is that of the likelihood's maximum under the null, found here by search."""
+    d = np.array([1.0] * lost + [-1.0] * gained + [0.0] * (n - lost - gained))
+    delta = 0.15
+
+    def against_likelihood(q: float) -> float:
+        return -(lost * np.log(q + delta) + gained * np.log(q) + (n - lost - gained) * np.log(1 - 2 * q - delta))
+
+    q = optimize.minimize_scalar(against_likelihood, bounds=(1e-9, (1 - delta) / 2 - 1e-9), method="bounded").x
+    t = (lost - gained - n * delta) / np.sqrt(n * (2 * q + delta * (1 - delta)))
+    found = against(Wins(1.0 - (d == 1), 1.0 - (d == -1)), np.arange(n), delta)
+    assert found.p == pytest.approx(library.t.cdf(t, n - 1), abs=1e-5)
+
+
+def border(rng: np.random.Generator, *, units: int, size: int, ties: float) -> Wins:
+    """Items in clusters (correlation 0.5) on which the annotator is ahead by exactly 0.15."""
+    shared, own = rng.normal(size=(units, 1)), rng.normal(size=(units, size))
+    z = (shared + own if size > 1 else np.sqrt(2.0) * own).ravel() / np.sqrt(2.0)
+    lost = z > library.norm.isf((1 - ties + 0.15) / 2)
+    gained = z < library.norm.ppf((1 - ties - 0.15) / 2)
+    return Wins(1.0 - lost, 1.0 - gained)
+
+
+@pytest.mark.parametrize(("units", "size", "ties"), [(15, 1, 0.84), (100, 1, 0.4), (15, 4, 0.4), (30, 4, 0.84)])
+def test_at_its_border_it_is_wrong_in_few_studies(units: int, size: int, ties: float) -> None:
+    """The paper's t rejects in up to 0.17 of single items and 0.24 of clusters."""
+    rng, unit, studies = np.random.default_rng(units * size), np.repeat(np.arange(units), size), 800
+    found = [against(border(rng, units=units, size=size, ties=ties), unit, 0.15).p for _ in range(studies)]
+    assert np.mean(np.array(found) < 0.05) <= 0.06 + 2 * np.sqrt(0.05 * 0.95 / studies)
+
+
+def test_the_papers_own_tests_are_wrong_far_more_often_where_ties_are_common() -> None:
+    rng = np.random.default_rng(1)
+    few = [against(border(rng, units=20, size=1, ties=0.84), np.arange(20), 0.15).paper for _ in range(60)]
+    unit = np.repeat(np.arange(30), 6)
+    many = [against(border(rng, units=30, size=6, ties=0.84), unit, 0.15).paper for _ in range(200)]
+    assert np.mean(np.array(few) < 0.05) > 0.3  # Wilcoxon's signed ranks
+    assert np.mean(np.array(many) < 0.05) > 0.12  # Student's t that takes items for independent
+
+
+def test_a_judge_that_is_better_is_seen() -> None:
+    d = np.random.default_rng(3).choice([1.0, 0.0, -1.0], p=[0.15, 0.6, 0.25], size=(300, 60))
+    found = [against(Wins(1.0 - (row == 1), 1.0 - (row == -1)), np.arange(60), 0.15).p for row in d]
+    assert np.mean(np.array(found) < 0.05) > 0.8
+
+
+def test_too_few_units_are_not_tested() -> None:
+    units = FEWEST_UNITS - 1
+    found = against(border(np.random.default_rng(1), units=units, size=3, ties=0.4), np.arange(3 * units) // 3, 0.15)
+    assert (found.items, found.units) == (3 * units, units)
+    assert np.isnan([found.p, found.paper]).all()
+
+
+def test_correction_over_annotators() -> None:
+    """By hand: 1 + 1/2 + 1/3 = 11/6, times 3/1, 3/2, 3/3."""
+    found = benjamini_yekutieli(np.array([0.04, NAN, 0.001, 0.01]))
+    np.testing.assert_allclose(found, [0.04 * 11 / 6, NAN, 0.001 * 5.5, 0.01 * 2.75])
