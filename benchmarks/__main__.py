@@ -1,11 +1,11 @@
-"""``python -m benchmarks judgments|verdicts ...``: speed as ratios; how often verdicts are false and find what was planted."""
+"""``python -m benchmarks judgments|people|verdicts ...``: speed as ratios; coverage of rows about people; false and found verdicts."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-WHAT = ("judgments", "verdicts")
+WHAT = ("judgments", "people", "verdicts")
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in WHAT:

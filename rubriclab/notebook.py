@@ -114,11 +114,15 @@ class Run:
         *,
         share: float | None = None,
         single: float | None = None,
+        epsilon: float | None = None,
+        cut: float | None = None,
     ) -> Run:
-        """The same judgments under another unit or other smallest effects (mean in steps of the scale)."""
+        """The same judgments under another unit, other smallest effects (mean in steps of the scale), epsilon or cut."""
         changes = {"mean": smallest, "share": share, "single": single}
         sizes = self.reading.smallest.model_dump() | {key: value for key, value in changes.items() if value is not None}
-        reading = read_reading({"unit": unit or self.reading.unit, "smallest": sizes}, "reading")
+        own = {"unit": unit, "epsilon": epsilon, "cut": cut}
+        own = self.reading.model_dump() | {key: value for key, value in own.items() if value is not None}
+        reading = read_reading(own | {"smallest": sizes}, "reading")
         return Run(self.table, reading, store=self.store, id=self.id)
 
     def minus(self, other: Run) -> Contrast:

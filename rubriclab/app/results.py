@@ -192,7 +192,7 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
         )  # fmt: skip
     single = own.smallest.single if math.isclose(share, 100 * own.smallest.share) else share / 100
     smallest = {"mean": mean / step, "share": share / 100, "single": single, "r": own.smallest.r}
-    return ReadingPart.model_validate({"unit": unit, "smallest": smallest})
+    return ReadingPart.model_validate(own.model_dump() | {"unit": unit, "smallest": smallest})
 
 
 # ---------------------------------------------------------------- the answer

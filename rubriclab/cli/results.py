@@ -42,6 +42,10 @@ def results(
     table: Tables = None,
     across: Across = "dataset",
     by_strategy: ByStrategy = False,
+    cut: Annotated[float | None, Parameter(help="The lowest score that passes; the middle of the scale.")] = None,
+    epsilon: Annotated[
+        float | None, Parameter(help="What a judge may be worse by than a rater whom it replaces, as a share.")
+    ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -56,8 +60,8 @@ def results(
     from rubriclab.sinks.text import findings_text, rows_text
 
     with run_of(run, store) as chosen:
-        if unit is not None or smallest is not None:
-            chosen = chosen.read_as(unit=unit, smallest=smallest)
+        if any(value is not None for value in (unit, smallest, cut, epsilon)):
+            chosen = chosen.read_as(unit=unit, smallest=smallest, cut=cut, epsilon=epsilon)
         if table:
             made = chosen.paper_table(*table, across=across, by_strategy=by_strategy)
             return Outcome(made.document() if json else made.text())

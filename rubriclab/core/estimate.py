@@ -121,19 +121,33 @@ def jackknife(
         without = statistic(*(total - part for total, part in zip(totals, parts, strict=True)))
     if known is not None and not known.all():
         unit, without = unit[known], without[known]
-    estimates, n = [], len(unit)
-    for k, value in enumerate(whole.tolist()):
-        with np.errstate(all="ignore"):
-            influence = (n - 1) * (value - without[:, k])
-        if not np.isfinite(value):
-            estimates.append(missing("undefined", unit))
-            continue
-        if n < 2 or not np.isfinite(influence).all():
-            estimates.append(Estimate(value, np.zeros(n), unit, why="too_few_units"))
-            continue
-        influence = influence.astype(np.float32) if light else influence
-        estimates.append(Estimate(value, influence, unit, Student(fewest=2) if rule is None else rule))
-    return estimates
+    made = Student(fewest=2) if rule is None else rule
+    return [left_out(value, without[:, k], unit, made, light=light) for k, value in enumerate(whole.tolist())]
+
+
+def left_out(value: float, without: Floats, unit: Units, rule: Rule, *, light: bool = False) -> Estimate:
+    """A statistic with its values ``without`` each unit (units,), as ``jackknife`` makes it."""
+    n = len(unit)
+    if not np.isfinite(value):
+        return missing("undefined", unit)
+    with np.errstate(all="ignore"):
+        influence = (n - 1) * (value - without)
+    if n < 2 or not np.isfinite(influence).all():
+        return Estimate(value, np.zeros(n), unit, why="too_few_units")
+    return Estimate(value, influence.astype(np.float32) if light else influence, unit, rule)
+
+
+def average(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
+    """The mean of estimates that share units by name, those without a number left out; else the first."""
+    known = [e for e in estimates if np.isfinite(e.value)]
+    if not known:
+        return estimates[0]
+    every, code = np.unique(np.concatenate([e.unit for e in known]), return_inverse=True)
+    scaled = np.concatenate([e.influence / max(e.units, 1) for e in known])
+    influence = np.bincount(code, scaled, len(every)) * len(every) / len(known)
+    return Estimate(
+        float(np.mean([e.value for e in known])), influence, every, rule, next((e.why for e in known if e.why), "")
+    )
 
 
 def simultaneous(estimates: Sequence[Estimate], level: float = 0.95) -> float:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FEW_MOVED = 6
 """Below so many units that moved, an exact bound is used beside the spread that they make."""
+_SAME = 1e-9
+"""Values without each unit that differ by less are the same but for rounding."""
 _STILL = 0.01
 """A unit that moved by less than this share of a step has not moved."""
 
@@ -173,3 +175,51 @@ class Opaque:
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         return NO_INTERVAL if e.units < self.fewest or not np.isfinite(e.value) else self.ends(level)
+
+
+@dataclass(frozen=True)
+class Fisher:
+    """Of correlations and coefficients of at most 1, whose influence comes from leaving out units: t on Fisher's z.
+
+    Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full agreement: Wilson's
+    interval of (1 + c) / 2 with each unit as one trial. Held in 0.92 to 0.98 of 500 simulated studies each of 30 and 100
+    units (``benchmarks/people.py``: even and skewed scores, single or four to a prompt, ratings missing); the lowest of
+    skewed ones at 30 units: weighted kappa in prompts 0.91, ICC(3,1) among three people 0.92.
+    """
+
+    fewest: int = 8
+
+    def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
+        n = e.units
+        if n < self.fewest or not np.isfinite(e.value):
+            return NO_INTERVAL
+        edge = 1.0 - 1e-12
+        z, without = (np.arctanh(np.clip(x, -edge, edge)) for x in (e.value, e.value - e.influence / (n - 1)))
+        influence = (n - 1) * (without.mean() - without)
+        error = float(np.sqrt((influence**2).sum() / (n * (n - 1))))
+        if error < _SAME:
+            low, high = wilson((1.0 + e.value) / 2.0 * n, n, level=level)
+            return 2.0 * low - 1.0, 2.0 * high - 1.0
+        reach = float(special.stdtrit(degrees_of_freedom(influence), 0.5 + level / 2)) * error
+        return min(float(np.tanh(z - reach)), e.value), max(float(np.tanh(z + reach)), e.value)
+
+
+@dataclass(frozen=True, eq=False)
+class FewRated:
+    """Of a mean whose error ``own`` (rated units,) tell, each what it adds, after ``fitted`` numbers were learnt; on t.
+
+    Held in 0.94 to 0.97 of the studies of Fisher's rule; of a share near 1, at 30 units, in 0.99.
+    """
+
+    own: Floats = field(repr=False)
+    fitted: int = 1
+    fewest: int = 10
+
+    def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
+        n, left = len(self.own), max(len(self.own) - self.fitted, 1)
+        error = float(np.sqrt(np.square(e.influence / max(e.units, 1)).sum() * n / left))
+        if n < self.fewest or not np.isfinite(e.value) or error <= _SAME:
+            return NO_INTERVAL
+        df = min(left, degrees_of_freedom(self.own - self.own.mean()))
+        reach = float(special.stdtrit(df, 0.5 + level / 2)) * error
+        return e.value - reach, e.value + reach

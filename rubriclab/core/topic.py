@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -141,7 +142,7 @@ class Chart:
 
 
 Per = Literal["arm", "setting", "run"]
-Rows = Callable[[Any], Iterable[Row | Caution]]
+Rows = Callable[..., Iterable[Row | Caution]]
 """Of an ``Arm``, or of a list of arms: what ``Topic.per`` says."""
 
 
@@ -169,6 +170,10 @@ class Topic:
             together[setting if self.per == "setting" else ""].append(arm)
         return list(together.values())
 
+    @cached_property
+    def takes_reading(self) -> bool:
+        return "reading" in signature(self.rows).parameters
+
 
 TOPICS: dict[str, Topic] = {}
 
@@ -177,7 +182,8 @@ def topic(key: str, *, axes: set[Reorder], charts: tuple[Chart, ...] = (), per: 
     """Registers a generator of rows (and cautions) about one arm, setting or run, for the ``axes`` that it speaks of.
 
     Rows about several arms say in ``condition`` which one they are about (the first where left out), and in
-    ``of.against`` which one it is held against.
+    ``of.against`` which one it is held against. One that has a parameter ``reading`` is given the run's: the smallest
+    effects, ``epsilon``, ``cut``.
     """
 
     def register(function: Rows) -> Rows:
@@ -232,7 +238,7 @@ class Findings:
             self._tell(done, steps, spoken.key)
             done += 1
             first = (subject if isinstance(subject, Arm) else subject[0]).code
-            for row in spoken.rows(subject):
+            for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
                 code = first if row.condition < 0 else row.condition
                 if isinstance(row, Caution):
                     cautions.append(replace(row, condition=code))

@@ -121,10 +121,16 @@ class Smallest(Part):
 
 
 class ReadingPart(Part):
-    """``[reading]``: how judgments become numbers; no part of the study's identity."""
+    """``[reading]``: how judgments become numbers; no part of the study's identity.
+
+    ``epsilon``: what a judge may be worse by than a rater whom it replaces, as a share of items: it is cheaper. ``cut``:
+    the lowest score that passes; the middle of the scale where None.
+    """
 
     unit: Literal["auto", "item", "block", "prompt"] = "auto"
     smallest: Smallest = Smallest()
+    epsilon: float = Field(0.15, ge=0, le=0.5)
+    cut: float | None = Field(None, allow_inf_nan=False)
 
 
 class Study(Part):

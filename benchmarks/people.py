@@ -1,0 +1,74 @@
+"""Intervals of the rows about people: how often they hold the number of very many items, and how wide they are.
+
+    python -m benchmarks people [--studies 500] [--items 30 60 100] [--kinds even skewed] [--size 1 4]
+
+Judges and raters share a latent trait (``tests/topics/people_kit.py``); the truth is the mean over TRUTH large studies.
+Prints a line a cell: the lowest and highest coverage of each measure over its rows. What was seen stands in ``MEASURED``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+
+import numpy as np
+
+from tests.topics.people_kit import rows_of, study
+
+MEASURED = """
+"""
+
+TOPICS = ("people", "agreement", "alt_test", "corrected_means")
+TRUTH, LARGE = 6, 4_000
+
+
+def numbers(seed: list[int], items: int, size: int, kind: str, rated: float) -> dict[str, tuple[float, float, float]]:
+    """(value, low, high) of every row with a value; those of single orders hold all at once and are not counted."""
+    table = study(np.random.default_rng(seed), items, size=size, kind=kind, fixed=4, lost=0.03, unrated=1 - rated)
+    rows = [row for topic in TOPICS for row in rows_of(table, topic)[0]]
+    return {
+        f"{row.measure} {dict(row.of)}": (row.value, *row.interval)
+        for row in rows
+        if np.isfinite(row.value) and row.level == 0.95
+    }
+
+
+def run_cell(items: int, size: int, kind: str, rated: float, studies: int, seed: int) -> None:
+    start = time.time()
+    large = [numbers([seed, 10**6 + k], LARGE, size, kind, rated) for k in range(TRUTH)]
+    truth = {key: np.mean([one[key][0] for one in large if key in one]) for key in large[0]}
+    held: dict[str, list[bool]] = defaultdict(list)
+    width: dict[str, list[float]] = defaultdict(list)
+    for k in range(studies):
+        for key, (_, low, high) in numbers([seed, items, size, k], items, size, kind, rated).items():
+            if np.isfinite(low) and key in truth:
+                held[key].append(bool(low - 1e-9 <= truth[key] <= high + 1e-9))
+                width[key].append(high - low)
+    print(f"{items} items, {size} a prompt, {kind}, rated {rated:g} ({studies} studies, {time.time() - start:.0f} s)")
+    by_measure: dict[str, list[tuple[float, str, float]]] = defaultdict(list)
+    for key, one in held.items():
+        if len(one) >= studies / 2:
+            by_measure[key.split()[0]].append((float(np.mean(one)), key, float(np.mean(width[key]))))
+    for measure, every in by_measure.items():
+        low, high = min(every), max(every)
+        print(f"  {measure:<20} {low[0]:.3f} to {high[0]:.3f}  width {low[2]:.2f}  lowest {low[1]}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=500)
+    parser.add_argument("--items", type=int, nargs="+", default=[30, 60, 100])
+    parser.add_argument("--kinds", nargs="+", default=["even", "skewed"])
+    parser.add_argument("--size", type=int, nargs="+", default=[1])
+    parser.add_argument("--rated", type=float, default=0.9, help="share of ratings that are there")
+    parser.add_argument("--seed", type=int, default=2026)
+    chosen = parser.parse_args()
+    for size in chosen.size:
+        for kind in chosen.kinds:
+            for items in chosen.items:
+                run_cell(items, size, kind, chosen.rated, chosen.studies, chosen.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Agreement beyond chance: of a single call with a single rating, of people among themselves, of repeats, of two judges.
+
+Coefficients of categories are averaged over all pairs of an item's calls and ratings, so that an item counts once.
+Intraclass correlations and limits of agreement are of the item's mean score beside its mean rating (the other judge's
+mean); of people and repeats of single values. Repeats: calls of an item in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.arm import Arm, Names
+from rubriclab.core.estimate import Estimate, jackknife, missing, plain, share
+from rubriclab.core.intervals import Fisher, Student
+from rubriclab.core.topic import Caution, Chart, Row, topic
+from rubriclab.stats import agreement as stats
+from rubriclab.stats.resample import Floats, Ints, crossed, distinct
+from rubriclab.topics.people import yardsticks
+from rubriclab.topics.rated import SCORED, Rated, beside, call_rank, rated
+
+ICC, LIMITS = ("icc2_1", "icc2_k", "icc3_1"), ("limit_low", "limit_high")
+SHARES = ("exact", "within_one")
+MEASURES = (*SHARES, *stats.COEFFICIENTS, *ICC, *LIMITS)
+MOST_CATEGORIES, MOST_CELLS = 20, 10
+FEWEST_OUTSIDE = 12
+"""Below so many items outside the commonest pair of values a coefficient beyond chance has no interval: its denominator
+is then made by a few rare values (skewed ratings, 15 and 30 items: 0.88 and 0.91 of intervals held)."""
+_COEFFICIENT = Fisher(fewest=10)
+_LIMIT = Student(fewest=10, lopsided=True)
+"""Of limits of agreement: held in 0.93 to 0.96 of the studies of Fisher's rule; plain Student's in 0.89 to 0.94."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """``table``: pairs of categories, None of too many; ``rows``: (targets, members) without gaps, and their ``unit``;
+    ``apart``: (units, 3) sums of differences, ``centred`` where they are taken in both directions."""
+
+    of: Mapping[str, Any]
+    names: Names
+    items: int
+    table: stats.PairTable | None
+    rows: Floats = field(repr=False)
+    unit: Ints = field(repr=False)
+    apart: Floats = field(repr=False)
+    centred: bool = True
+
+
+@topic("agreement", axes=SCORED, charts=(Chart("cells", "confusion", by="rating", across="score"),))
+def agreement(arm: Arm) -> Iterator[Row | Caution]:
+    given = rated(arm)
+    if given is not None and (not given.comparable or not len(given.both)):
+        why = "nothing_rated" if given.comparable else "other_scale"
+        yield from (Row(measure, missing(why), {"side": "single"}, counts={"n": 0}) for measure in MEASURES)
+    elif given is not None:
+        at = given.both
+        values = np.unique(np.concatenate([arm.scores, np.round(given.ratings[at][np.isfinite(given.ratings[at])], 6)]))
+        single = across(given, at, values)
+        yield from rows_of(single)
+        yield from confusion(single)
+        several = at[given.several[at]]
+        if len(several):
+            among = people_among_themselves(given, several, values)
+            yield from rows_of(among)
+            yield beyond_people(across(given, several, values), among)
+    others = yardsticks(arm)
+    again = repeats(arm) if given is not None or others else None
+    yield from rows_of(again) if again else ()
+    for other in others:
+        yield from judges(arm, other)
+
+
+# ---------------------------------------------------------------------------------------------------------------- sides
+def across(given: Rated, at: Ints, values: Floats, other: Floats | None = None) -> Side:
+    """The judge beside people, or beside the ``other`` judge's calls, (items of ``at``, values)."""
+    unit, names = given.units(at)
+    theirs = counts(given.ratings[at], values) if other is None else other
+    table = stats.across(call_counts(given.arm, values)[at], theirs, values, given.arm.step, unit, len(names))
+    apart = stats.difference_sums(given.mean[at] - given.human[at], None, unit, len(names))
+    rows = np.column_stack([given.mean[at], given.human[at]])
+    few = table if len(values) <= MOST_CATEGORIES else None
+    return Side({"side": "single"}, names, len(at), few, rows, unit, apart, centred=False)
+
+
+def judges(arm: Arm, other: Arm) -> Iterator[Row]:
+    """Two judges with each other, on the items that both scored."""
+    given = beside(arm, other)
+    at = given.both
+    if len(at):
+        values = np.unique(np.concatenate([arm.scores, other.scores]))
+        theirs = call_counts(other, values)[np.searchsorted(other.item_code, arm.item_code[at])]
+        yield from rows_of(replace(across(given, at, values, theirs), of={"side": "judges", "against": other.code}))
+
+
+def people_among_themselves(given: Rated, at: Ints, values: Floats) -> Side:
+    unit, names = given.units(at)
+    ratings = given.ratings[at]
+    ratings = ratings[:, np.isfinite(ratings).any(axis=0)]
+    return panel({"side": "people"}, given.arm, names, ratings, values, np.arange(len(at)), unit)
+
+
+def repeats(arm: Arm) -> Side | None:
+    """The judge's calls of an item in one order as members of a panel; None where no order was asked twice."""
+    kept = np.flatnonzero(arm.ok)
+    cells, code = np.unique(arm.item[kept] * len(arm.shown) + arm.order[kept], return_inverse=True)
+    size = np.bincount(code, minlength=1)
+    if size.max(initial=0) < 2:
+        return None
+    table = np.full((len(cells), int(size.max())), np.nan)
+    table[code, call_rank(code, arm.call[kept])] = arm.value[kept]
+    table, cells = table[size > 1], cells[size > 1]
+    present, group = distinct(cells // len(arm.shown), arm.items)
+    units, unit = distinct(arm.unit[present], arm.units)
+    return panel({"side": "repeats"}, arm, arm.unit_names[units], table, arm.scores, group, unit)
+
+
+def panel(
+    of: Mapping[str, Any], arm: Arm, names: Names, table: Floats, values: Floats, group: Ints, unit: Ints
+) -> Side:
+    """``table``: (groups, members) NaN where none; ``group``: the item of each; ``unit``: (items,)."""
+    pairs = None
+    if len(values) <= MOST_CATEGORIES:
+        pairs = stats.within(counts(table, values), values, arm.step, group, unit, len(names))
+    # The mean square of differences of two different members is twice their variance (n - 1).
+    square = np.bincount(group, 2.0 * np.nanvar(table, axis=1, ddof=1)) / np.bincount(group)
+    whole = np.flatnonzero(np.isfinite(table).all(axis=1))
+    apart = stats.difference_sums(np.zeros(len(unit)), square, unit, len(names))
+    return Side(of, names, len(unit), pairs, table[whole], unit[group[whole]], apart)
+
+
+def _category(given: Floats, values: Floats) -> Ints:
+    return np.searchsorted(values, np.round(given, 6) - 1e-9).astype(np.int64)
+
+
+def counts(table: Floats, values: Floats) -> Floats:
+    """(rows, k): how often each of ``values`` is in a row of ``table``, NaN left out."""
+    row, column = np.nonzero(np.isfinite(table))
+    return crossed(row.astype(np.int64), len(table), _category(table[row, column], values), len(values))
+
+
+def call_counts(arm: Arm, values: Floats) -> Floats:
+    """(items, k): how often each of ``values`` was an item's score."""
+    return crossed(arm.item[arm.rows], arm.items, _category(arm.value[arm.rows], values), len(values))
+
+
+# ----------------------------------------------------------------------------------------------------------------- rows
+def rows_of(side: Side) -> Iterator[Row]:
+    for measure, estimate in {**_categories(side), **_intraclass(side), **_limits(side)}.items():
+        yield Row(measure, estimate, side.of, counts={"n": side.items})
+
+
+def _categories(side: Side) -> dict[str, Estimate]:
+    table = side.table
+    if table is None:
+        return dict.fromkeys((*SHARES, *stats.COEFFICIENTS), missing("many_values"))
+    items = table.pairs.sum(axis=(1, 2))
+    made = {name: share(table.alike(steps), items, side.names, balanced=True) for steps, name in enumerate(SHARES)}
+    return made | dict(zip(stats.COEFFICIENTS, _coefficients(table, side.names), strict=True))
+
+
+def _coefficients(table: stats.PairTable, names: Names) -> list[Estimate]:
+    def of(pairs: Floats, both: Floats) -> Floats:
+        return stats.coefficients(pairs, both, table.values)
+
+    every = jackknife(of, (table.pairs, table.coincidences), names, rule=_COEFFICIENT)
+    return [
+        _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread)
+        for name, estimate in zip(stats.COEFFICIENTS, every, strict=True)
+    ]
+
+
+def _explained(estimate: Estimate, outside: float) -> Estimate:
+    """The same without an interval that would not hold: few values outside the commonest pair, or one side constant."""
+    if not np.isfinite(estimate.value):
+        return missing("constant_side")
+    why = estimate.why or ("few_outside" if outside < FEWEST_OUTSIDE else "")
+    if not why and abs(estimate.value) < 1 - 1e-9 and np.abs(estimate.influence).max(initial=0.0) < 1e-9:
+        why = "constant_side"
+    return replace(estimate, why=why)
+
+
+def _intraclass(side: Side) -> dict[str, Estimate]:
+    if len(side.rows) < 2:
+        return dict.fromkeys(ICC, missing("no_complete"))
+    outside = side.table.spread if side.table else np.inf
+    present, code = np.unique(side.unit, return_inverse=True)
+    by_unit = stats.intraclass_sums(side.rows, code, len(present))
+    k = side.rows.shape[1]
+    every = jackknife(lambda total: stats.intraclass(total, k), (by_unit,), side.names[present], rule=_COEFFICIENT)
+    return {name: _explained(estimate, outside) for name, estimate in zip(ICC, every, strict=True)}
+
+
+def _limits(side: Side) -> dict[str, Estimate]:
+    """Mean difference -+ 1.96 sd; of a panel differences are taken both ways, so that their mean is 0."""
+    every = jackknife(lambda total: stats.limits(total, centred=side.centred), (side.apart,), side.names, rule=_LIMIT)
+    still = abs(every[1].value - every[0].value) < 1e-9
+    made = [missing(e.why) if e.why else plain(e.value, "constant_side") if still else e for e in every]
+    return dict(zip(LIMITS, made, strict=True))
+
+
+def beyond_people(single: Side, among: Side) -> Row:
+    """Weighted kappa of the judge with people - that of people among themselves, on the items that several rated."""
+    if single.table is None or among.table is None:
+        return Row("kappa_difference", missing("many_values"), counts={"n": single.items})
+    at = stats.COEFFICIENTS.index("kappa_quadratic")
+    one, other = (_coefficients(side.table, side.names)[at] for side in (single, among) if side.table)
+    return Row("kappa_difference", one - other, counts={"n": single.items})
+
+
+def confusion(single: Side) -> Iterator[Row]:
+    """The share of pairs by rating and score."""
+    table = single.table
+    if table is None or len(table.values) > MOST_CELLS:
+        return
+    items = table.pairs.sum(axis=(1, 2))
+    labels = [int(value) if value.is_integer() else value for value in table.values.tolist()]
+    for i, score in enumerate(labels):
+        for j, rating in enumerate(labels):
+            estimate = share(table.pairs[:, i, j], items, single.names, balanced=True)
+            yield Row("confusion", estimate, {"score": score, "rating": rating}, counts={"n": single.items})

@@ -1,0 +1,87 @@
+"""The judge's mean over all items, corrected by the few that people rated: of all, by candidate, by criterion.
+
+With it the share of items that pass, whose mean score (or rating) is at least the reading's ``cut``, by default the
+middle of the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import Estimate, missing, share
+from rubriclab.core.intervals import FewRated
+from rubriclab.core.topic import Caution, Row, topic
+from rubriclab.model.study import ReadingPart
+from rubriclab.stats import prediction_powered as stats
+from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.topics.rated import SCORED, Rated, rated
+
+MEASURES = {"judge_mean": "judge", "rated_mean": "rated", "corrected_mean": "corrected", "corrected_bias": "bias"}
+PASSES = {"judge_pass": "judge", "corrected_pass": "corrected"}
+MOST_SYSTEMS = 30
+"""Of more candidates (or criteria) than this no single one has a mean of its own."""
+
+
+@topic("corrected_means", axes=SCORED)
+def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Caution]:
+    given = rated(arm)
+    if given is None:
+        return
+    if not given.comparable:
+        yield from (Row(measure, missing("other_scale")) for measure in MEASURES)
+        return
+    cut = (reading or ReadingPart()).cut
+    cut = float(arm.scores[[0, -1]].mean()) if cut is None else cut
+    people, judge = (np.where(np.isfinite(side), side >= cut, np.nan) for side in (given.human, given.mean))
+    for of, at in systems(given):
+        yield from means(given, MEASURES, given.human, given.mean, of, at)
+    whole = np.flatnonzero(np.isfinite(given.mean))
+    yield from means(given, PASSES, people, judge, {"cut": cut}, whole)
+    gap, p = stats.unlike(given.human[whole], given.mean[whole], *_units(given, whole))
+    if p < stats.SIGNIFICANT:
+        yield Caution("rated_unlike", of={"gap": abs(gap), "direction": "higher" if gap > 0 else "lower"})
+
+
+def _units(given: Rated, at: Ints) -> tuple[Ints, int]:
+    unit, names = given.units(at)
+    return unit, len(names)
+
+
+def systems(given: Rated) -> Iterator[tuple[dict[str, str], Ints]]:
+    """All items that have a score, then those of each candidate and each criterion, where there are several."""
+    at = np.flatnonzero(np.isfinite(given.mean))
+    yield {}, at
+    items = given.arm.run.items.iloc[given.arm.item_code[at]]
+    for column, field in (("candidate", "candidate"), ("criterion", "target")):
+        code, names = pd.factorize(items[column], sort=True)
+        if 1 < len(names) <= MOST_SYSTEMS:
+            yield from (({field: str(name)}, at[code == k]) for k, name in enumerate(names))
+
+
+def means(
+    given: Rated, measures: dict[str, str], human: Floats, judge: Floats, of: Mapping[str, Any], at: Ints
+) -> Iterator[Row]:
+    human, judge = human[at], judge[at]
+    unit, names = given.units(at)
+    seen = np.isfinite(human)
+    rated_units = np.bincount(unit[seen], minlength=len(names)) > 0
+    counts = {"n": len(at), "rated": int(seen.sum()), "rated_units": int(rated_units.sum())}
+    if rated_units.sum() < stats.FEWEST_RATED:
+        yield from (Row(measure, missing("few_rated_units"), of, counts=counts) for measure in measures)
+        return
+    made, weight = stats.corrected_mean(human, judge, unit, len(names))
+    for measure, key in measures.items():
+        if measure == "judge_pass":
+            passed, count = (sum_by(unit, each, len(names)) for each in (judge, np.ones(len(at))))
+            yield Row(measure, share(passed, count, names), of, counts=counts)
+            continue
+        part = made[key]
+        own = part.sums if key == "judge" else part.sums[rated_units]
+        influence = part.sums * len(names)
+        estimate = Estimate(part.value, influence - influence.mean(), names, FewRated(own, part.fitted))
+        yield Row(measure, estimate, of, counts=counts | {"weight": weight})

@@ -1,0 +1,192 @@
+"""Do the judge's scores go with people's ratings (or another judge's), and what do more calls and other orders add to it?
+
+An item counts with the mean of the scores that it has. Several criteria in one call: each by itself, and the mean over
+them (Xu et al. v2, Table 6). Strategies are compared at equal numbers of calls, on the same items: more calls alone
+raise every correlation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import Estimate, Rule, average, missing, plain, ratio, simultaneous
+from rubriclab.core.intervals import Fisher, Student
+from rubriclab.core.topic import Caution, Chart, Row, topic
+from rubriclab.stats import correlation as stats
+from rubriclab.stats.resample import Floats, Ints, sum_by
+from rubriclab.topics.rated import MIN_UNITS, SCORED, Rated, beside, call_rank, few_rated, rated
+
+CALLS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 120)
+"""Numbers of calls that the budget names, and all that there are."""
+MOST_ORDERS = 30
+ENOUGH = 0.5
+"""From this share of items on an order (a round of repeats) is one that items share."""
+CHARTS = (Chart("forest", "budget_pearson", by="calls"), Chart("forest", "order_pearson", by="order"))
+_Z = Fisher()
+
+
+@topic("people", axes=SCORED, charts=CHARTS)
+def people(arm: Arm) -> Iterator[Row | Caution]:
+    given = rated(arm)
+    if given is not None:
+        yield from few_rated(given)
+        yield from correlations(given)
+        yield from differences(given)
+        yield from among_people(given)
+        yield from budgets(given)
+        yield from single_orders(given)
+        yield from strategies(given)
+    for other in yardsticks(arm):
+        yield from correlations(beside(arm, other), {"against": other.code})
+
+
+def yardsticks(arm: Arm) -> list[Arm]:
+    """The first condition of every other judge of these data: is it near people, and are all others near it?"""
+    first: dict[str, Arm] = {}
+    for other in arm.run.arms:
+        if other.condition.dataset == arm.condition.dataset and other.condition.reorder in SCORED:
+            first.setdefault(other.condition.judge, other)
+    return [other for judge, other in first.items() if judge != arm.condition.judge]
+
+
+def by_target(
+    given: Rated, measure: str, at: Ints, statistic: Callable[[Ints], Estimate], rule: Rule, of: Mapping[str, Any]
+) -> Iterator[Row]:
+    """A number of all items ``at``; of several criteria one each, and their mean (``rule``: of its interval)."""
+    parts = [(name, items, statistic(items)) for name, items in given.targets(at)]
+    if parts[0][0]:
+        for name, items, estimate in parts:
+            yield Row(measure, estimate, {"target": name, **of}, counts={"n": len(items)})
+    whole = average([estimate for *_, estimate in parts], rule) if len(parts) > 1 else parts[0][2]
+    yield Row(measure, whole, of, counts={"n": len(at)})
+
+
+# ------------------------------------------------------------------------------------------------- the judge and people
+def correlations(given: Rated, of: Mapping[str, Any] | None = None) -> Iterator[Row]:
+    """r, rho and tau-b of an item's mean score with its mean rating."""
+    for measure, statistic, rule in (
+        ("pearson", stats.pearson, _Z),
+        ("spearman", stats.spearman, _Z),
+        ("kendall", stats.kendall, Fisher(fewest=10)),
+    ):
+
+        def estimate(at: Ints, statistic: Any = statistic, rule: Rule = rule) -> Estimate:
+            unit, names = given.units(at)
+            made = statistic(given.mean[at], given.human[at], unit, len(names))
+            return given.estimate(made, names, rule, "constant_side" if len(at) > 1 else "nothing_rated")
+
+        yield from by_target(given, measure, given.both, estimate, rule, of or {})
+
+
+def differences(given: Rated) -> Iterator[Row]:
+    """Mean score - mean rating, in points: is the judge milder or stricter than people?"""
+
+    def judge_minus_people(at: Ints) -> Estimate:
+        if not given.comparable:
+            return missing("other_scale")
+        unit, names = given.units(at)
+        top, count = (sum_by(unit, part, len(names)) for part in (given.mean[at] - given.human[at], np.ones(len(at))))
+        return ratio(top, count, names, lambda moves: Student(step=given.arm.step, moves=moves), none="nothing_rated")
+
+    yield from by_target(given, "mean_difference", given.both, judge_minus_people, Student(), {})
+
+
+def among_people(given: Rated) -> Iterator[Row]:
+    """Mean over raters of r between a rater and the mean of the others; raters of MIN_UNITS shared units or more."""
+
+    def one_person(at: Ints) -> Estimate:
+        unit, names = given.units(at)
+        value, without, shared = stats.with_the_others(given.ratings[at], unit, len(names))
+        counted = np.isfinite(value) & (shared >= MIN_UNITS)
+        if not counted.any():
+            return missing("few_shared")
+        made = stats.LeftOut(float(value[counted].mean()), without[:, counted].mean(axis=1))
+        return given.estimate(made, names, _Z)
+
+    if given.several.any():
+        yield from by_target(given, "people_pearson", np.flatnonzero(given.several), one_person, _Z, {})
+
+
+# ----------------------------------------------------------------------------------------------- more calls, other orders
+def rounds(arm: Arm) -> Floats:
+    """(rounds, items, K): scores by order, one round of repeats after the other; by call where no orders are shared."""
+    orders = len(arm.shown)
+    cell = arm.item * orders + arm.order
+    if orders < 2 or arm.condition.drawn or len(np.unique(cell)) < ENOUGH * arm.items * orders:
+        rank = call_rank(arm.item, arm.call)
+        table = np.full((1, arm.items, int(rank.max(initial=-1)) + 1), np.nan)
+        table[0, arm.item, rank] = arm.value
+        return table
+    rank = call_rank(cell, arm.call)
+    table = np.full((int(rank.max()) + 1, arm.items, orders), np.nan)
+    table[rank, arm.item, arm.order] = arm.value
+    full = np.isfinite(table).mean(axis=(1, 2)) >= ENOUGH
+    return table[full] if full.any() else table[:1]
+
+
+def budget(given: Rated, at: Ints, calls: list[int]) -> list[tuple[Estimate, stats.Budget]]:
+    """For each number of calls: mean r over subsets (of several criteria: their mean), and the first one's subsets."""
+    tables, every = rounds(given.arm), []
+    for _, items in given.targets(at):
+        if len(items) > 1:
+            unit, names = given.units(items)
+            made = stats.budget(tables[:, items], given.human[items], unit, len(names), calls)
+            every.append([(given.estimate(one.r, names, _Z), one) for one in made])
+    together = zip(*every, strict=True)
+    return [(average([e for e, _ in one], _Z) if len(one) > 1 else one[0][0], one[0][1]) for one in together]
+
+
+def budgets(given: Rated) -> Iterator[Row]:
+    """Mean r over all subsets of so many orders, and the paper's band: the 2.5 and 97.5 percentiles over subsets."""
+    most = rounds(given.arm).shape[2]
+    calls = [k for k in CALLS if k < most] + [most]
+    for number, (estimate, made) in zip(calls, budget(given, given.both, calls), strict=False):
+        counts = {"n": len(given.both), "subsets": made.subsets, "band": list(made.band)}
+        yield Row("budget_pearson", estimate, {"calls": number}, counts=counts)
+
+
+def single_orders(given: Rated) -> Iterator[Row]:
+    """r of single calls in each order with people, and its rank (Xu et al. v1, Table 4); intervals hold at once."""
+    arm, m = given.arm, len(given.arm.shown)
+    if arm.condition.reorder != "options":
+        return
+    rateable = arm.ok & np.isfinite(given.human)[arm.item]
+    seen = np.bincount(np.unique(arm.item[rateable] * m + arm.order[rateable]) % m, minlength=m)
+    orders = np.flatnonzero((seen >= ENOUGH * max(len(given.both), 1)) & (arm.shown[:, 0] >= 0))
+    if not 1 < len(orders) <= MOST_ORDERS:
+        return
+    made = []
+    for order in orders.tolist():
+        here = np.flatnonzero(rateable & (arm.order == order))
+        unit, names = given.units(arm.item[here])
+        r = stats.pearson(arm.value[here], given.human[arm.item[here]], unit, len(names))
+        made.append((order, given.estimate(r, names, _Z), len(here)))
+    level = simultaneous([estimate for _, estimate, _ in made])
+    rounded = np.round([estimate.value for _, estimate, _ in made], 12)
+    for order, estimate, n in made:
+        of = {"order": arm.order_label(order)}
+        yield Row("order_pearson", estimate, of, counts={"n": n}, level=level)
+        if np.isfinite(estimate.value):
+            rank = 1 + int((rounded > round(estimate.value, 12)).sum())
+            yield Row("order_rank", plain(rank, "rank"), of, counts={"n": n, "orders": len(made)})
+
+
+def strategies(given: Rated) -> Iterator[Row]:
+    """r of this strategy - that of another one of the same judge, at as many calls as both have, on the same items."""
+    arm = given.arm
+    for other in (control for control in arm.controls()[1:] if control.code > arm.code):
+        theirs = rated(other)
+        if theirs is None:
+            continue
+        shared = np.intersect1d(arm.item_code[given.both], other.item_code[theirs.both])
+        calls = min(rounds(arm).shape[2], rounds(other).shape[2])
+        sides = []
+        for one in (given, theirs):
+            made = budget(one, np.searchsorted(one.arm.item_code, shared), [calls])
+            sides.append(made[0][0] if made else missing("nothing_rated"))
+        of = {"calls": calls, "against": other.code}
+        yield Row("pearson_difference", sides[0] - sides[1], of, counts={"n": len(shared)})
