@@ -22,11 +22,11 @@ class Differences(NamedTuple):
 def differences(item: Ints, order: Ints, score: Ints, scores: Floats, n_items: int) -> Differences:
     """All pairs of calls of an item, each kind averaged by itself (U-statistics), in points.
 
-    ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). How many calls there are changes how precise
-    these are, never what they are on average.
+    ``item``, ``order``, ``score`` (an index into ``scores``): (calls,). ``scores``: (scores,) in points, or how far any
+    two are apart (scores, scores). How many calls there are changes how precise these are, never what they are on average.
     """
     orders = int(order.max(initial=0)) + 1
-    apart = np.abs(scores[:, None] - scores[None, :])
+    apart = scores if scores.ndim == 2 else np.abs(scores[:, None] - scores[None, :])
     every = _pairs(item, score, apart, n_items)
     # A call that is alone in its order has no pair there; of millions, few are left to be looked at.
     key = item * orders + order

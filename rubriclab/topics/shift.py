@@ -109,33 +109,37 @@ def largest_gap(arm: Arm) -> Row:
 
 
 # --------------------------------------------------------------------------------------------------------- single scores
-def single_scores(arm: Arm) -> Iterator[Row]:
+CHANGES = ("order_change", "repeat_change", "order_excess")
+
+
+def single_scores(arm: Arm, measures: tuple[str, str, str] = CHANGES) -> Iterator[Row]:
     """How far two scores of one item lie apart in different orders, in the same order, and how much of it is the order's.
 
-    By text, each counts once whatever its calls; all three over the same texts where ENOUGH of them know their noise.
+    Of choices: how often two calls name different winners, a tie being one of its own; ``measures`` names the rows. By text, each counts once whatever its calls; all three over the same texts where ENOUGH of them know their noise.
     ``from``: the strategy whose repeats size the noise.
     """
     apart, own = changes(arm)
     same, source = noise_of(arm, own)
     known = np.isfinite(apart - same) if source else np.isfinite(apart)
+    change, repeat, excess = measures
     nothing = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "no_two_orders"
     if not known.any() and np.isfinite(own).any():
-        yield Row("order_change", missing(nothing), counts={"n": 0})
-        yield _over_texts(arm, "repeat_change", own, arm.condition.strategy)
-        yield Row("order_excess", missing(nothing), counts={"n": 0})
+        yield Row(change, missing(nothing), counts={"n": 0})
+        yield _over_texts(arm, repeat, own, arm.condition.strategy)
+        yield Row(excess, missing(nothing), counts={"n": 0})
         return
     if not known.any():
-        for measure in ("order_change", "repeat_change", "order_excess"):
+        for measure in measures:
             yield Row(measure, missing(nothing), counts={"n": 0})
         return
     few = known.sum() < ENOUGH * arm.texts
-    yield _over_texts(arm, "order_change", apart if few else np.where(known, apart, np.nan))
+    yield _over_texts(arm, change, apart if few else np.where(known, apart, np.nan))
     if not source:
-        yield Row("repeat_change", missing("no_repeats"), counts={"n": 0})
-        yield Row("order_excess", missing("no_repeats"), counts={"n": 0})
+        yield Row(repeat, missing("no_repeats"), counts={"n": 0})
+        yield Row(excess, missing("no_repeats"), counts={"n": 0})
         return
-    yield _over_texts(arm, "repeat_change", np.where(known, same, np.nan), source)
-    yield _over_texts(arm, "order_excess", apart - same, source, beyond_noise=True)
+    yield _over_texts(arm, repeat, np.where(known, same, np.nan), source)
+    yield _over_texts(arm, excess, apart - same, source, beyond_noise=True)
 
 
 def changes(arm: Arm) -> tuple[Floats, Floats]:
@@ -144,7 +148,8 @@ def changes(arm: Arm) -> tuple[Floats, Floats]:
     NaN where a text has no such calls. Of several criteria in one call: the mean over those that have them.
     """
     kept = arm.rows
-    apart = differences(arm.item[kept], arm.order[kept], arm.score[kept], arm.scores, arm.items)
+    scores = 1.0 - np.eye(arm.positions + 1) if arm.condition.chooses else arm.scores
+    apart = differences(arm.item[kept], arm.order[kept], arm.score[kept], scores, arm.items)
     return _by_text(arm, apart.other), _by_text(arm, apart.same)
 
 

@@ -1,0 +1,247 @@
+"""Pairs and lists: the paper's numbers from its raw replies, a benchmark's own accuracy, and cases checked by hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.core.topic import Findings
+from rubriclab.model.judgment import Condition, JudgmentTable, Ordering, Status
+from rubriclab.stats import comparison as stats
+from tests.tables import comparisons, findings, items_frame, only
+
+DATA = Path("/work/shared/data")
+BOTH = [[0, 1], [1, 0]]
+NAN = float("nan")
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the papers' own files are beside the project, not in it")
+
+
+def shi(name: str) -> JudgmentTable:
+    """Rows judge, question_id, task, first, second, choice (A, B, C a tie, N nothing) as a run."""
+    rows = pd.read_csv(DATA / "shi" / f"mtbench_gpt-3.5-turbo-1106_{name}.csv.gz", dtype=str)
+    pair = ["|".join(sorted(names)) for names in zip(rows["first"], rows["second"], strict=True)]
+    item, ids = pd.factorize(rows["question_id"] + " " + pd.Series(pair))
+    order, shown = pd.factorize(rows["first"] + "|" + rows["second"])
+    first = np.unique(item, return_index=True)[1]
+    items = items_frame(
+        len(ids), candidate=np.array(pair)[first], task=rows["task"].iloc[first], prompt=rows["question_id"].iloc[first]
+    )
+    frame = pd.DataFrame({
+        "condition": 0, "item": item, "ordering": order, "slot": 0, "repeat": rows.get("rep", pd.Series("1")).astype(int).max(),
+        "call": np.arange(len(rows)), "status": np.where(rows["choice"] == "N", int(Status.UNPARSED), int(Status.OK)),
+        "score": NAN, "position": rows["choice"].map({"A": 1, "B": 2}).fillna(0).astype(int), "expected": NAN, "mass": NAN,
+    })  # fmt: skip
+    frame["repeat"] = rows["rep"].astype(int) if "rep" in rows else 0
+    condition = Condition("gpt-3.5-turbo-1106", "MT-Bench", "balanced", "pairs", positions=2)
+    orderings = tuple(Ordering(tuple(names.split("|")), ("A", "B")) for names in shown)
+    return JudgmentTable("shi", "Shi", (condition,), items, orderings, frame)
+
+
+@cache
+def shis(name: str) -> Findings:
+    return findings(shi(name))
+
+
+@needs_data
+@pytest.mark.papers(45, 46, 47, 48, 52)
+def test_the_papers_table_2_for_the_shared_judge() -> None:
+    found = shis("pairs")
+    numbers = {name: only(found, name).value for name in ("pc", "pc_sd", "pf", "error_rate")}
+    assert numbers == pytest.approx({"pc": 0.6951, "pc_sd": 0.1837, "pf": 0.0604, "error_rate": 0.0040}, abs=5e-5)
+    again = shis("repetition")
+    assert only(again, "rs").value == pytest.approx(0.9601, abs=5e-5)
+    assert only(again, "rs_sd").value == pytest.approx(0.0662, abs=5e-5)
+    # 80 questions: intervals hold the pairs of a question together.
+    assert (only(found, "pc").unit, only(found, "pc").estimate.units) == ("prompt", 80)
+    assert len(found.select("pc_cell", task="coding")) == 31  # the task, and 30 candidates beside the baseline
+
+
+@needs_data
+@pytest.mark.papers(51, 57)
+def test_candidates_and_tasks_of_the_shared_judge() -> None:
+    found = shis("pairs")
+    rates = {row.of["candidate"]: row for row in found.select("win_rate")}
+    assert len(rates) == 31
+    curve = {row.of["term"]: row for row in found.select("parabola", outcome="PC")}
+    assert curve["curvature"].value > 0
+    assert curve["curvature"].counts["n"] == 240
+    assert {row.of["task"] for row in found.select("pf_cell") if "candidate" not in row.of} >= {"coding", "math"}
+    assert all(0 <= row.counts["p_holm"] <= 1 for row in found.select("pf_cell") if "candidate" not in row.of)
+
+
+@needs_data
+@pytest.mark.parametrize("judge", ["ChatGPT", "Falcon"])
+def test_accuracy_against_gold_is_the_benchmarks_own(judge: str) -> None:
+    results = json.loads(gzip.decompress((DATA / "llmbar" / f"Natural.{judge}.Vanilla.result.json.gz").read_bytes()))
+    theirs = json.loads((DATA / "llmbar" / f"Natural.{judge}.Vanilla.statistics.json").read_text("utf-8"))
+    winner = [[int(r["results"][0][f"swap = {swap}"]["winner"]) for swap in ("False", "True")] for r in results]
+    position = [[first, 3 - second] for first, second in winner]
+    ratings = [{"gold": r["label"]} for r in results]
+    names = [("output_1", "output_2")] * len(results)
+    found = findings(comparisons(position, BOTH, names=names, ratings=ratings))
+    share = {key: float(text.split()[0]) / float(text.split()[2]) for key, text in theirs.items() if "/" in str(text)}
+    assert only(found, "accuracy", order="1 2").value == share["correct_False"]
+    assert only(found, "accuracy", order="2 1").value == share["correct_True"]
+    assert only(found, "accuracy_all_orders").value == share["correct_both"]
+    assert only(found, "pc").value == share["equal"]
+    (both,) = [row for row in found.select("accuracy") if not row.of]
+    assert both.value == pytest.approx((share["correct_False"] + share["correct_True"]) / 2)
+
+
+def test_measures_of_ten_pairs_by_hand() -> None:
+    # AB, AB, CC consistent; AA, AA, AC primacy; BB recency; AN, NN unparsed, and CB recency.
+    a, b, c, n = 1, 2, 0, NAN
+    position = [[a, b], [a, b], [c, c], [a, a], [a, a], [a, c], [b, b], [a, n], [n, n], [c, b]]
+    ratings: list[dict[str, Any]] = [{"gold": 1}] * 4 + [{"x": 1, "y": 2}] + [{}] * 5
+    found = findings(comparisons(position, BOTH, names=[("x", "y")] * 10, ratings=ratings))
+    assert only(found, "pc").value == 3 / 8
+    assert only(found, "pf").value == pytest.approx((2 - 3) / 10)  # one cell of ten
+    # 2 recency against 3 primacy: P(|sum of five signs| >= 1) = 1.
+    assert only(found, "pf").p == pytest.approx(1.0)
+    assert only(found, "error_rate").value == 3 / (3 + 2 * 8)
+    assert [row.value for row in found.select("class_share")] == [0.3, 0.3, 0.2, 0.2]
+    # 17 calls parsed: first 2 (AB) + 4 (AA) + 1 (AC) + 1 (AN) = 8, ties 2 (CC) + 1 + 1 = 4.
+    assert only(found, "position_share", position=1).value == pytest.approx((8 + 4 / 2) / 17)
+    # 16 calls of series parsed in both orders: AA +2 twice, AC +1, BB -2, CB -1, the others 0.
+    assert only(found, "first_advantage").value == pytest.approx(2 / 16)
+    # x wins both orders twice, y never; the other six series are halves.
+    assert only(found, "win_rate", candidate="x").value == pytest.approx((2 + 6 / 2) / 8)
+    # Gold x: four comparisons, eight calls; right in AB, AB, and first of AA.
+    (accuracy,) = [row for row in found.select("accuracy") if not row.of]
+    assert accuracy.value == 5 / 8
+    assert only(found, "gold_accuracy", position=1).value == 3 / 4
+    assert only(found, "gold_accuracy", position=2).value == 2 / 4
+    assert only(found, "accuracy_all_orders").value == 2 / 4
+    assert only(found, "rs").why == "no_repeats"
+
+
+def test_classes_of_lists() -> None:
+    """Columns: candidate j first, the others after it in turn. Three orders, m decided, F won by the first."""
+    positions = np.array([
+        [1, 3, 2],  # candidate 0 in all three: consistent
+        [1, 1, 1],  # the first in all: F = 3 > 1
+        [1, 1, 3],  # F = 2 > 1
+        [2, 3, 3],  # F = 0 < 1
+        [1, 2, 2],  # F = 1 = m / 3: neutral
+        [0, 0, 0],  # a tie in all
+        [1, 0, 0],  # F = 1 > 1/3
+        [1, -1, 1],
+    ])  # fmt: skip
+    made = stats.classify(positions)
+    names = [stats.CLASSES[kind] for kind in made.kind]
+    assert names == ["consistent", "primacy", "primacy", "recency", "neutral", "consistent", "primacy", "unparsed"]
+    assert made.winner.tolist() == [0, -1, -1, -1, -1, 3, -1, -1]
+    assert stats.nets(made, 3).tolist()[:5] == [0, -6, -3, 3, 0]
+
+
+def test_a_lists_winner_is_named_whatever_circle_it_stood_in() -> None:
+    # Candidate c of three wins all six orders of both circles: two series a comparison, both won by c.
+    orders = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]])
+    position = np.tile((orders == 2).argmax(axis=1) + 1, (9, 1))
+    found = findings(comparisons(position, orders))
+    assert (only(found, "pc").value, only(found, "pc").counts["n"]) == (1.0, 18)
+    assert only(found, "win_rate", candidate="c").value == 1.0
+
+
+@pytest.mark.parametrize(("nets", "p"), [([1, 1, 1, 1, 1], 2 / 32), ([3, -1], 1.0), ([2, 1, 1, 0], 0.25), ([], 1.0)])
+def test_signs_of_units_flipped(nets: list[int], p: float) -> None:
+    # [2, 1, 1]: |sum| = 4 in two of eight patterns. [3, -1]: |2| or more in all four.
+    assert stats.sign_flip_p(np.array(nets, dtype=np.int64)) == pytest.approx(p)
+
+
+def test_a_long_sum_of_signs_is_normal() -> None:
+    net = np.tile([150, -150, 150], 200)  # 600 units, sum 30,000, spread 150 sqrt(600) = 3,674: z = 8.16
+    assert stats.sign_flip_p(net) == pytest.approx(2 * 1.6e-16, rel=0.2)
+
+
+def test_repetition_stability_by_hand() -> None:
+    # Three calls of one query: A A B 2/3; A N N: 1/3; each sd is sqrt(s (1 - s) 3 / 2).
+    again = stats.stability(np.array([0, 0, 0, 1, 1, 1, 2]), np.array([1, 1, 2, 1, -1, -1, 1]), 3, 2)
+    assert again.share[:2] == pytest.approx([2 / 3, 1 / 3])
+    assert again.sd[0] == pytest.approx(np.sqrt(2 / 9 * 1.5))
+    assert np.isnan(again.share[2])
+
+
+def test_choices_changed_beyond_noise() -> None:
+    # Each order twice: always first. Winners differ between orders in all pairs of calls, never within: 1 - 0.
+    found = findings(comparisons([[1, 1, 1, 1]] * 12, BOTH))
+    assert [only(found, m).value for m in ("choice_change", "choice_repeat_change", "choice_excess")] == [1, 0, 1]
+    # A judge without noise or preference: nothing changes.
+    still = findings(comparisons([[1, 2, 1, 2]] * 12, BOTH))
+    assert [only(still, m).value for m in ("choice_change", "choice_repeat_change", "choice_excess")] == [0, 0, 0]
+
+
+def test_one_order_each_needs_to_be_drawn() -> None:
+    position, order = [[1], [1], [2], [1]] * 5, [[0], [1]] * 10
+    drawn = findings(comparisons(position, BOTH, order, drawn=True))
+    assert only(drawn, "first_advantage").value == 0.5
+    fixed = findings(comparisons(position, BOTH, order))
+    assert only(fixed, "first_advantage").why == "no_two_orders"
+    assert only(fixed, "pc").why == "no_two_orders"
+
+
+def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
+    """200 sets of candidates of unequal worth, PC without regard to it; then PC that rises with it."""
+    rng = np.random.default_rng(3)
+    worth, cells = rng.uniform(0, 1, 200), np.arange(200)
+    at = stats.Points(cells, np.zeros(200, dtype=np.int64), cells, np.zeros(200, dtype=np.int64))
+    parsed = np.full(200, 40.0)
+    for pc, expected in ((rng.uniform(0.4, 0.9, 200), False), (0.5 + 1.6 * (worth - 0.5) ** 2, True)):
+        consistent = rng.binomial(40, pc).astype(float)
+        first = rng.binomial(consistent.astype(int), worth).astype(float)
+        tied = (parsed - consistent) / 2
+        won = np.stack([first + tied, consistent - first + tied], axis=1)
+        fit, _ = stats.parabolas(consistent, parsed, won, np.zeros(200), at)
+        assert (fit.p < 0.01) == expected
+        assert fit.high > 0  # arithmetic alone opens it upwards
+
+
+def several(*judges: Any, **items: Any) -> JudgmentTable:
+    """``judges``: (comparisons, 2) each: who won in both orders."""
+    tables = [comparisons(position, BOTH, judge=f"j{k}", **items) for k, position in enumerate(judges)]
+    rows = pd.concat([
+        table.rows.assign(condition=k, call=table.rows["call"] + k * len(table.rows)) for k, table in enumerate(tables)
+    ], ignore_index=True)  # fmt: skip
+    return replace(tables[0], conditions=tuple(table.conditions[0] for table in tables), rows=rows)
+
+
+@pytest.mark.papers(53, 55, 56)
+def test_judges_beside_each_other_by_hand() -> None:
+    a = [[1, 2], [1, 1], [0, 2], [1, NAN]]
+    b = [[1, 2], [1, 2], [0, 1], [1, 1]]
+    c = [[1, 2], [2, 2], [1, 1], [2, 1]]
+    found = findings(several(a, b, c, ratings=[{"gold": 1}] * 4))
+    # a and b: AB AB 2 alike, AA AB 1, CB CA 1 (a tie), A- AA 1; seven calls of which both were parsed.
+    assert only(found, "judges_agree", 0, against=1).value == 5 / 7
+    assert only(found, "judges_agree_no_ties", 0, against=1).value == 4 / 6
+    # Off the mode, call by call: 0 0 | AAB 1, ABB 1 | CCA 1, BAA 1 | AAB 1, AA 0.
+    assert only(found, "disagreement", judges=0).value == pytest.approx(3 / 8)
+    assert only(found, "disagreement", judges=1).value == pytest.approx(5 / 8)
+    # Majority: AB | A, B | C, A | A, A: consistent 2 of 4.
+    assert only(found, "majority_pc").value == 2 / 4
+    # The gold winner is first in the first order: right in AB (2), AB (2), CA (0), AA (1).
+    assert only(found, "majority_accuracy").value == 5 / 8
+    hard = found.select("hardest")
+    assert len(hard) == 5
+    assert all(row.value == 1 for row in hard)
+
+
+@pytest.mark.papers(57)
+def test_a_judge_is_held_against_the_first_one_task_by_task() -> None:
+    still, biased = [[1, 2]] * 20, [[1, 2]] * 10 + [[1, 1]] * 10
+    found = findings(several(still, biased, task=["law"] * 10 + ["maths"] * 10))
+    assert only(found, "pc_difference", 1, task="law").value == 0
+    worse = only(found, "pc_difference", 1, task="maths")
+    assert (worse.value, worse.of["against"]) == (-1.0, 0)
+    # Half of 20 units moved by -1: sd = sqrt(20 / 19 / 4) = .513, t = -.5 / (.513 / sqrt(20)) = -4.359 on 19: p = 3.4e-4.
+    half = findings(several(still, [[1, 2], [1, 1]] * 10))
+    row = only(half, "pc_difference", 1)
+    assert (row.value, row.p) == (-0.5, pytest.approx(3.38e-4, rel=0.01))
