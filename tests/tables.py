@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,19 @@ def choices(
         points=np.arange(1.0, shown.shape[1] + 1) if points is None else np.asarray(points, dtype=np.float64),
         drawn=drawn,
         criteria=code.ndim == 3,
+    )
+
+
+def on_two_sets(first: JudgmentTable, second: JudgmentTable, dataset: str = "essays") -> JudgmentTable:
+    """Two tables of one condition each, in the same orders, as one run: the second on a data set of its own."""
+    condition = replace(second.conditions[0], dataset=dataset)
+    items, calls = len(first.items), len(first.rows)
+    rows = second.rows.assign(condition=1, item=second.rows["item"] + items, call=second.rows["call"] + calls)
+    return replace(
+        first,
+        conditions=(first.conditions[0], condition),
+        items=pd.concat([first.items, second.items.assign(dataset=dataset)], ignore_index=True),
+        rows=pd.concat([first.rows, rows], ignore_index=True),
     )
 
 

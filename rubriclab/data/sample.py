@@ -27,10 +27,13 @@ def data_path(name: str) -> Path:
     return path
 
 
-def sample() -> DataSet:
-    """The answers of ``sample.csv``, written for this project; the level that their author intended is not among them."""
-    path = data_path("sample.csv")
-    made = items_of(delimited(path.read_bytes(), path.name), COLUMNS, "Sample")
+def sample(*, drafts: bool = False) -> DataSet:
+    """The answers of ``sample.csv``, written for this project; the level that their author intended is not among them.
+
+    ``drafts``: those of ``sample-drafts.csv``, four to each prompt, to be compared.
+    """
+    path = data_path("sample-drafts.csv" if drafts else "sample.csv")
+    made = items_of(delimited(path.read_bytes(), path.name), COLUMNS, "Sample drafts" if drafts else "Sample")
     return DataSet(made.name, made.items, "sample")
 
 

@@ -209,15 +209,14 @@ def request_body(
         if call.messages and call.messages[-1].get("role") == "assistant":
             # The judge goes on with the words that are put into its mouth.
             body.update(continue_final_message=True, add_generation_prompt=False)
-        if settings.options.get("constrain") and wants_probabilities(call):
+        if settings.options.get("constrain") and call.template.startswith("score."):
             body["structured_outputs"] = {"choice": list(call.ordering.labels)}
     return {**body, **settings.extra}
 
 
 def wants_probabilities(call: Call) -> bool:
     """Whether the first answer token is the whole judgment: one score, without feedback before it."""
-    options = not call.ordering.shown or not isinstance(call.ordering.shown[0], str)
-    return options and not call.template.startswith(("prometheus", "feedback"))
+    return call.template.startswith(("score.", "bare.", "pairwise-brief.", "listwise-brief."))
 
 
 def base_url(url: str) -> str:

@@ -4,7 +4,8 @@ What stands at position p gets the utility
 
     U[p] = -((score - target) / step)^2 + first * [p = 0] + slope * p + own leaning of the item at p
 
-and is picked with probability softmax(U / noise). Nothing it says is a model's judgment: every reply names
+and is picked with probability softmax(U / noise). A candidate's answer has its own quality in place of the first term,
+the same in every comparison; of several answers in one call the first gets ``first_of_several`` points more. Nothing it says is a model's judgment: every reply names
 ``simulated`` as its model, and results carry the label wherever they show.
 """
 
@@ -49,6 +50,8 @@ class Effects(BaseModel):
     noise: float = Field(1.0, ge=0, le=100)
     criteria_first: float = Field(0.0, ge=-100, le=100)
     carryover: float = Field(0.0, ge=-1, le=1)
+    first_of_several: float = Field(0.0, ge=-100, le=100)
+    ties: float = Field(0.0, ge=0, le=1)
     unparsed: float = Field(0.0, ge=0, le=1)
     latency: float = Field(0.0, ge=0, le=60)
     seed: int = 0
@@ -87,23 +90,30 @@ class SimulatedJudge:
         top: tuple[tuple[str, float], ...] = ()
         if rng.random() < self.effects.unparsed:
             text = "It is hard to say which description fits here."
-        elif isinstance(call.ordering.shown[0], str):
+        elif call.template.startswith("criteria."):
             text = self._criteria(call, rng)
+        elif call.template.startswith("batch."):
+            text = self._batch(call, rng)
+        elif call.template.startswith(("pairwise", "listwise")):
+            text, top = self._choice(call, rng)
         else:
-            label, chances = self._option(call, rng)
-            labels = call.ordering.labels
-            top = tuple((name, math.log(max(MASS * p, 1e-12))) for name, p in zip(labels, chances, strict=True))
-            top = (*top, ("The", math.log(1 - MASS)))
-            text = label
+            label, labels, chances = self._option(call, rng)
+            text, top = label, alternatives(labels, chances)
             if call.template.startswith(("prometheus", "feedback")):
                 text, top = f"Feedback: A simulated judge read this response. [RESULT] {label}", ()
         words = len(text.split())
         return Reply(text=text, top=top, model=MODEL, tokens_in=0, tokens_out=words, seconds=self.effects.latency)
 
-    def _option(self, call: Call, rng: random.Random) -> tuple[str, list[float]]:
-        """The label that is picked, and the chances (n,) of the positions without ``noise``."""
+    def _option(self, call: Call, rng: random.Random) -> tuple[str, tuple[str, ...], list[float]]:
+        """The label that is picked, all labels, and their chances (n,) without ``noise``.
+
+        Of a bare score, or an answer asked about alone, nothing is listed, so no position is favoured.
+        """
         effects = self.effects
-        shown = [float(score) for score in call.ordering.shown]
+        listed = call.template.startswith(("score.", "prometheus")) and isinstance(call.ordering.shown[0], int)
+        shown = [float(score) for score in (call.ordering.shown if listed else call.scores)]
+        labels = call.ordering.labels if listed else tuple(map(str, call.scores))
+        effects = effects if listed else effects.model_copy(update={"first": 0.0, "slope": 0.0, "line": 0.0})
         n = len(shown)
         low, high = min(shown), max(shown)
         step = (high - low) / (n - 1)
@@ -116,7 +126,7 @@ class SimulatedJudge:
         if effects.item_lean:
             own = random.Random(digest("lean", effects.seed, call.items[0]))
             utilities = [value + own.gauss(0.0, effects.item_lean) for value in utilities]
-        return call.ordering.labels[draw(utilities, effects.noise, rng)], softmax(utilities)
+        return labels[draw(utilities, effects.noise, rng)], labels, softmax(utilities)
 
     def _criteria(self, call: Call, rng: random.Random) -> str:
         """One line a criterion in the order shown; a score may colour the one after it."""
@@ -137,10 +147,44 @@ class SimulatedJudge:
             lines.append(f"[{name}] {score}")
         return "\n".join(lines)
 
+    def _batch(self, call: Call, rng: random.Random) -> str:
+        """One line an answer in the order shown; ``call.items`` are sorted by the ids that the order names."""
+        effects = self.effects
+        low, high = float(call.scores[0]), float(call.scores[-1])
+        step = (high - low) / (len(call.scores) - 1)
+        item_of = dict(zip(sorted(map(str, call.ordering.shown)), call.items, strict=True))
+        lines = []
+        for p, (name, label) in enumerate(zip(call.ordering.shown, call.ordering.labels, strict=True)):
+            target = self.target(item_of[str(name)], low, high, step) + (effects.first_of_several if p == 0 else 0.0)
+            utilities = [-(((score - target) / step) ** 2) for score in call.scores]
+            lines.append(f"[{label}] {call.scores[draw(utilities, effects.noise, rng)]}")
+        return "\n".join(lines)
+
+    def _choice(self, call: Call, rng: random.Random) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """A verdict in the form that the prompt asks for, with the alternatives to its letter where that is all."""
+        effects, labels = self.effects, call.ordering.labels
+        utilities = []
+        for p, name in enumerate(call.ordering.shown):
+            own = random.Random(digest("quality", call.items[0], name)).gauss(0.0, effects.quality)
+            overall = random.Random(digest("quality", name)).gauss(0.0, effects.quality)
+            utilities.append(own + overall + effects.slope * p + (effects.first if p == 0 else 0.0))
+        letter = labels[draw(utilities, effects.noise, rng)]
+        if rng.random() < effects.ties:
+            letter = chr(ord("A") + len(labels))
+        if "-brief." in call.template:
+            return letter, alternatives(labels, softmax(utilities))
+        return (f"[[{letter}]]" if "-mtbench." in call.template else f"Choice: {letter}\nReason: 1. Simulated."), ()
+
     def target(self, item: int, low: float, high: float, step: float) -> float:
         """The right score of an item, in points; the same for every order and every simulated judge."""
         drawn = random.Random(digest("quality", item)).gauss(0.0, self.effects.quality)
         return min(high, max(low, (low + high) / 2 + step * drawn))
+
+
+def alternatives(labels: Sequence[str], chances: Sequence[float]) -> tuple[tuple[str, float], ...]:
+    """The first token's alternatives with their log-probabilities: labels, and a word that is none."""
+    on_labels = tuple((label, math.log(max(MASS * p, 1e-12))) for label, p in zip(labels, chances, strict=True))
+    return (*on_labels, ("The", math.log(1 - MASS)))
 
 
 def softmax(utilities: Sequence[float]) -> list[float]:

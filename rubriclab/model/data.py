@@ -135,6 +135,20 @@ class Item:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison(Item):
+    """Answers of several candidates to one prompt, to choose the best of: ``answers`` sorted by their candidates' names.
+
+    ``candidate``: these names with ``|`` between them; ``ratings``: whom each rater prefers (see ``preference``).
+    """
+
+    answers: tuple[Item, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(str(answer.candidate) for answer in self.answers)
+
+
 @dataclass(frozen=True)
 class DataSet:
     """Items under a name; ``origin`` says where from. Raises LabError for no items and for ids that look alike."""

@@ -19,6 +19,12 @@ RANDOM_CALLS = 10
 ALL_WITHOUT_ASKING = 4
 
 
+def rotations(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
+    """The n cyclic rotations: each option at each position once (of candidates: Shi et al., section 2.1)."""
+    line = tuple(options)
+    return [line[shift:] + line[:shift] for shift in range(len(line))]
+
+
 def balanced(options: Sequence[Shown]) -> list[tuple[Shown, ...]]:
     """n rotations and n rotations of the reverse: each option at each position twice (Xu et al. v2, section 3.1).
 

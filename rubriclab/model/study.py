@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rubriclab.model.judge import JudgeSettings, Seed
+from rubriclab.model.judgment import Reorder
 from rubriclab.model.orders import MAX_CALLS, Strategy, StrategyKind
 from rubriclab.model.text import LabError, digest, shorten
 
@@ -78,12 +79,20 @@ class StrategyPart(Part):
 
 
 class DesignPart(Part):
-    """``[design]``: what is reordered, how often, and in which form the answer is asked for."""
+    """``[design]``: what is reordered, how often, and in which form the answer is asked for.
 
-    reorder: Literal["options", "criteria"] = "options"
+    ``k``: candidates of a list, or answers that one call scores. Of pairs and lists: ``tie``, may a tie be answered;
+    ``baseline``: only comparisons with this candidate; ``template``: the papers' prompts instead of the letter alone.
+    """
+
+    reorder: Reorder = "options"
     strategies: tuple[StrategyPart, ...] = (StrategyPart(kind="balanced"),)
     repeats: int = Field(2, ge=1, le=100)
     answer: Literal["score", "feedback"] = "score"
+    k: int = Field(4, ge=2, le=20)
+    tie: bool = True
+    baseline: str = Field("", max_length=1_000)
+    template: Literal["", "brief", "mtbench", "devbench"] = ""
     seed: Seed = 0
 
     @field_validator("strategies", mode="before")

@@ -6,6 +6,7 @@ Tokens (signs / 4) and time are guesses, and say so.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
@@ -16,11 +17,11 @@ from scipy.stats import t as student
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.verdict import MIN_UNITS, units_needed
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import step_of
+from rubriclab.model.judgment import Ordering, step_of
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import count, duration
 from rubriclab.study.plan import Plan, asked_as
-from rubriclab.study.protocols import Shape
+from rubriclab.study.protocols import Shape, Subject
 
 SIGNS_PER_TOKEN = 4.0
 TOKENS_OUT = {"score": 3.0, "feedback": 200.0}
@@ -36,13 +37,15 @@ POWER = 0.8
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
 """Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over answers of the
 order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7."""
+DISCORDANT = 0.3
+"""Assumed share of comparisons whose winner changes with the order."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's.
 
-    ``smallest``: the change of the mean, in points, that the run finds with a chance of 0.8; None where it shows one
+    ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage points), that the run finds with a chance of 0.8; None where it shows one
     order or has too few groups. ``groups_for_no``: from how many groups on the answer No is within reach for all
     questions.
     """
@@ -82,13 +85,19 @@ def estimate(plan: Plan) -> Estimate:
         if judge.price_input is not None or judge.price_output is not None:
             paid = signs / SIGNS_PER_TOKEN * (judge.price_input or 0) + answer * (judge.price_output or 0)
             prices.append(calls * paid / 1e6)
-    groups, answers = _groups(plan), len(plan.dataset.items)
-    lines = {
-        shape: _contrasts(plan, plan.study.judges[0], shape) for shape in {subject.shape for subject in plan.subjects}
-    }
-    changes = [_smallest_change(shape, line, groups, len(plan.subjects) / groups) for shape, line in lines.items()]
-    smallest = min((change for change in changes if change is not None), default=None)
-    needed = max(_groups_for_no(shape, line, plan.study.reading.smallest) for shape, line in lines.items())
+    groups, answers, limits = _groups(plan), len(plan.dataset.items), plan.study.reading.smallest
+    shapes = {subject.shape for subject in plan.subjects if subject.shape.positions > 1}
+    if plan.study.design.reorder in ("pairs", "lists"):
+        smallest = _smallest_share(plan, groups)
+        shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in shapes]
+        needed = max(*shares, units_needed(limits.single, 1.0))
+        answers = len(plan.subjects)
+    else:
+        shapes = set() if plan.study.design.reorder == "bare" else shapes
+        lines = {shape: _contrasts(plan, plan.study.judges[0], shape) for shape in shapes}
+        changes = [_smallest_change(shape, line, groups, len(plan.subjects) / groups) for shape, line in lines.items()]
+        smallest = min((change for change in changes if change is not None), default=None)
+        needed = max((_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0)
     return Estimate(
         calls=len(plan),
         seconds=max(seconds),
@@ -99,7 +108,7 @@ def estimate(plan: Plan) -> Estimate:
         groups=groups,
         smallest=smallest,
         groups_for_no=needed,
-        sentence=_sentence(answers, groups, smallest, needed),
+        sentence=_sentence(plan, answers, groups, smallest, needed),
     )
 
 
@@ -127,8 +136,10 @@ def _prompt_signs(plan: Plan, judge: JudgeSettings) -> float:
 
 def _answer_tokens(plan: Plan) -> float:
     design = plan.study.design
-    if design.reorder == "criteria":
-        return TOKENS_A_CRITERION * max(len(condition.targets) for condition in plan.conditions)
+    if design.reorder in ("criteria", "responses"):
+        return TOKENS_A_CRITERION * max(condition.positions for condition in plan.conditions)
+    if design.template in ("mtbench", "devbench"):
+        return TOKENS_OUT["feedback"]
     return TOKENS_OUT[design.answer]
 
 
@@ -147,25 +158,26 @@ def _groups(plan: Plan) -> int:
 def _contrasts(plan: Plan, judge: JudgeSettings, shape: Shape) -> np.ndarray:
     """(targets, calls of one item over all strategies): what the line of score on position gives a call, from 1 to -1.
 
-    Options: the correlation of score with position, so 1 for ascending. Criteria: 1 where the criterion stands first.
+    Options: the correlation of score with position, so 1 for ascending. Criteria and answers: 1 where one stands first.
     Centred over the calls; all 0 where one order is shown.
     """
     subject = next(subject for subject in plan.subjects if subject.shape == shape)
-    orders = [
-        ordering.shown
-        for strategy in plan.study.design.plans()
-        for ordering in plan.protocol.orders(
-            subject, asked_as(strategy, judge, len(plan.subjects)), plan.study.design.seed
-        )
-    ]
-    if shape.targets:
-        where = np.array([[order.index(name) for order in orders] for name in shape.targets], dtype=float)
+    orders = [ordering.shown for ordering in _orders(plan, subject, judge)]
+    if isinstance(subject.options[0], str):
+        where = np.array([[order.index(name) for order in orders] for name in subject.options], dtype=float)
         lines = 1.0 - 2.0 * where / (shape.positions - 1)
     else:
         scores, steps = np.array(orders, dtype=float), np.arange(shape.positions) - (shape.positions - 1) / 2
         centred = scores - scores.mean(axis=1, keepdims=True)
         lines = (centred @ steps / np.sqrt((centred**2).sum(axis=1) * (steps**2).sum()))[None, :]
     return np.asarray(lines - lines.mean(axis=1, keepdims=True))
+
+
+def _orders(plan: Plan, subject: Subject, judge: JudgeSettings | None = None) -> Iterator[Ordering]:
+    """The ordering of every call about a subject, over all strategies; ``judge``: as that one is asked."""
+    for strategy in plan.protocol.strategies(subject.shape, plan.study.design.plans()):
+        asked = strategy if judge is None else asked_as(strategy, judge, len(plan.subjects))
+        yield from plan.protocol.orders(subject, asked, plan.study.design.seed)
 
 
 def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: float) -> float | None:
@@ -182,6 +194,14 @@ def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: fl
     return float(step_of(shape.scores) * reach * math.sqrt((noise / max(per_group, 1.0) + EFFECT_STEPS**2) / groups))
 
 
+def _smallest_share(plan: Plan, groups: int) -> float | None:
+    """As ``_smallest_change``, the share that a position gains, percentage points; assumed: DISCORDANT choices change."""
+    if groups < MIN_UNITS or len({ordering.shown for ordering in _orders(plan, plan.subjects[0])}) < 2:
+        return None
+    reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
+    return float(100 * reach * math.sqrt(DISCORDANT / 4 / len(plan.subjects)))
+
+
 def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
     """For all three questions at the study's smallest effects; positions of criteria move means, as question 2 does."""
     squares = (lines**2).sum(axis=1)
@@ -192,7 +212,9 @@ def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
     return max(positions, units_needed(smallest.mean, reach), units_needed(smallest.single, 1.0))
 
 
-def _sentence(answers: int, groups: int, smallest: float | None, needed: int) -> str:
+def _sentence(plan: Plan, answers: int, groups: int, smallest: float | None, needed: int) -> str:
+    if plan.study.design.reorder == "bare":
+        return "Nothing is listed, so nothing is reordered: ask the same answers with a rubric beside it."
     if groups < MIN_UNITS:
         more = MIN_UNITS - groups
         return (
@@ -201,7 +223,9 @@ def _sentence(answers: int, groups: int, smallest: float | None, needed: int) ->
         )
     if smallest is None:
         return "Every answer is shown in one order only, so no order effect can be found: add another strategy."
-    return (
-        f"With {count(answers, 'answer')} in {count(groups, 'group')}, this run can find a change of the mean of "
-        f"{smallest:.2g} points or more. No can be answered from {needed} groups on."
-    )
+    size = f"a change of the mean of {smallest:.2g} points or more"
+    asked = count(answers, "answer")
+    if plan.study.design.reorder in ("pairs", "lists"):
+        size = f"a position that wins {smallest:.2g} percentage points more than its share"
+        asked = count(answers, "comparison")
+    return f"With {asked} in {count(groups, 'group')}, this run can find {size}. No can be answered from {needed} groups on."

@@ -9,11 +9,14 @@ from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
 from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.tables import read_table
-from rubriclab.model.data import DataSet, Rubric
+from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.study import DataPart, DesignPart, Study, read_study
 from rubriclab.model.text import LabError, shorten
 from rubriclab.study.plan import Plan, plan
+
+SEVERAL = ("responses", "pairs", "lists")
+"""Axes that want several answers to a prompt."""
 
 
 def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:
@@ -37,7 +40,7 @@ def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str,
         raise LabError("--drop leaves no judge: keep at least one.")
     study = study.model_copy(update={"judges": judges})
     rubric = rubric_of_study(study, folder)
-    dataset = dataset_of(study.data[0], folder, rubric)
+    dataset = dataset_of(study.data[0], folder, rubric, drafts=study.design.reorder in SEVERAL)
     if items is not None:
         dataset = DataSet(dataset.name, dataset.items[: max(items, 1)], dataset.origin)
     return plan(study, dataset, rubric)
@@ -53,10 +56,13 @@ def demo_study(items: int | None = None) -> Study:
     )
 
 
-def dataset_of(part: DataPart, folder: Path, rubric: Rubric) -> DataSet:
-    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them."""
+def dataset_of(part: DataPart, folder: Path, rubric: Rubric, *, drafts: bool = False) -> DataSet:
+    """The items of ``[[data]]``: its file's columns guessed where the part does not name them, at most ``take`` of them.
+
+    ``drafts``: of the lab's own answers those with several to a prompt.
+    """
     if part.sample:
-        dataset = sample()
+        dataset = sample(drafts=drafts)
     elif part.published:
         dataset = _published(part, folder)[0]
         known = [item for item in dataset.items if item.criterion in (None, *(c.name for c in rubric.criteria))]
@@ -97,11 +103,13 @@ def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
 
 
 def rubric_of_study(study: Study, folder: Path) -> Rubric:
-    """The rubric of ``[rubric]``; the lab's own for the sample where the study names none."""
+    """The rubric of ``[rubric]``; the lab's own for the sample where the study names none, none for a preference."""
     part = study.rubric
     if part is None and study.data[0].published:
         return _published(study.data[0], folder)[1]
     if part is None:
+        if study.design.reorder in ("pairs", "lists"):
+            return Rubric("Preference", (Criterion("Preference", (Option(1), Option(2))),))
         if not study.data[0].sample:
             raise LabError('The study has no [rubric]; give one, as file = "rubric.yaml".')
         return sample_rubric("writing" if study.design.reorder == "criteria" else "helpfulness")

@@ -6,9 +6,11 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
-from rubriclab.model.judgment import Call, Outcome, Reply, Status
+from rubriclab.model.judgment import Call, Ordering, Outcome, Reply, Status
+from rubriclab.study.comparison import letters, parse_verdict
 from rubriclab.study.parse import READ, looks_refused, parse_criteria, parse_label
 from rubriclab.study.prompts import FEEDBACK_TEMPLATE, Answer
 
@@ -57,6 +59,60 @@ def criteria_outcomes(call: Call, reply: Reply, criteria: Sequence[str]) -> tupl
         else Outcome(item, slot, status, None, shown.index(name) + 1)
         for slot, (item, name) in enumerate(zip(call.items, criteria, strict=True))
     )
+
+
+def bare_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    """The score of an answer that was asked for without a list: parsed as any other, at no position."""
+    return tuple(replace(outcome, position=None, p=None) for outcome in option_outcomes(call, reply))
+
+
+def alone_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    """The score of an answer that was asked about alone, as the control of a batch: at position 1 of 1."""
+    numbers = Ordering(call.scores, tuple(map(str, call.scores)))
+    return tuple(
+        replace(outcome, position=1, p=None) for outcome in option_outcomes(replace(call, ordering=numbers), reply)
+    )
+
+
+def batch_outcomes(call: Call, reply: Reply) -> tuple[Outcome, ...]:
+    """One outcome for each item of a batch; ``position`` is where its answer stood.
+
+    ``call.ordering`` shows the items' ids and calls them “Response 1” and so on by position; ``call.items`` are sorted by
+    these ids.
+    """
+    labels = call.ordering.labels
+    status = failure_of(reply)
+    text = reply.text if status is None else _begun_and_cut(call, reply, r"[^\n]*\Z")
+    scores = parse_criteria(text, labels, call.scores)
+    if status is None:
+        status = Status.UNPARSED if scores else _without_score(reply)
+    shown = [str(name) for name in call.ordering.shown]
+    position_of = [shown.index(name) for name in sorted(shown)]
+    return tuple(
+        Outcome(item, slot, Status.OK, float(scores[labels[position]]), position + 1)
+        if labels[position] in scores
+        else Outcome(item, slot, status, None, position + 1)
+        for slot, (item, position) in enumerate(zip(call.items, position_of, strict=True))
+    )
+
+
+def choice_outcomes(call: Call, reply: Reply, *, tie: bool) -> tuple[Outcome, ...]:
+    """The one outcome of a comparison: ``position`` of the candidate that the reply prefers, 0 for a tie.
+
+    ``p``: probability of each position, a tie's share given to all alike; where the first token can tell.
+    """
+    labels = letters(len(call.ordering.labels), tie=tie)
+    brief = "-brief." in call.template
+    status = failure_of(reply)
+    text = reply.text if status is None else _begun_and_cut(call, reply, r"\S*\Z").rstrip(" ")
+    verdict = parse_verdict(text, labels, tie=tie, brief=brief) if text else None
+    p, mass = label_probabilities(reply.top, labels) if reply.top and brief else (None, None)
+    if verdict is None:
+        return (Outcome(call.items[0], 0, _without_score(reply) if status is None else status, mass=mass),)
+    n = len(call.ordering.labels)
+    shares = None if p is None else tuple(share + sum(p[n:]) / n for share in p[:n])
+    position = 0 if tie and verdict == labels[-1] else labels.index(verdict) + 1
+    return (Outcome(call.items[0], 0, Status.OK, None, position, mass=mass, p=shares),)
 
 
 def failure_of(reply: Reply) -> Status | None:

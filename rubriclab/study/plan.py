@@ -23,8 +23,9 @@ from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Ou
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import Study
 from rubriclab.model.text import LabError, count, digest
+from rubriclab.study.axes import PROTOCOLS
 from rubriclab.study.prompts import Messages
-from rubriclab.study.protocols import PROTOCOLS, Protocol, Shape, Subject
+from rubriclab.study.protocols import Protocol, Shape, Subject
 
 REPEATED_SUBJECTS = 10
 """Items on which a deterministic judge is asked its orders again, to show that its repeats are equal."""
@@ -84,7 +85,7 @@ class Plan:
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         """What a reply says about each item of its call; never raises for what a judge wrote."""
-        return self.protocol.parse(call, reply, self.conditions[call.condition].targets)
+        return self.protocol.parse(call, reply, self.conditions[call.condition].targets, self.study.design)
 
     def previews(self, item: int = 0) -> list[Call]:
         """The first judge's call about an item (by its code) in each order that it is shown in, the default one first.
@@ -95,11 +96,10 @@ class Plan:
         asked = {call.ordering: call for call in self._subject_calls(self.study.judges[0], 0, subject)}
         orders = dict.fromkeys(
             order
-            for strategy in self.study.design.plans()
+            for strategy in self.protocol.strategies(subject.shape, self.study.design.plans())
             for order in self.protocol.orders(subject, strategy, self.study.design.seed)
         )
-        default = subject.shape.targets or subject.shape.scores
-        return [asked[order] for order in sorted(orders, key=lambda order: order.shown != default)]
+        return [asked[order] for order in sorted(orders, key=lambda order: order.shown != subject.options)]
 
     def orders_of_first_item(self) -> list[Call]:
         """As ``previews`` for the first item that is asked about."""
@@ -124,16 +124,14 @@ class Plan:
 
     def _rendered(self, judge: JudgeSettings, subject: Subject, ordering: Ordering) -> Messages:
         messages = self.protocol.messages(subject, ordering, self.study.design)
-        if self.study.design.answer == "score" and answer_is_begun(judge):
-            begun = self.protocol.begun.replace("{first}", str(ordering.shown[0]))
-            messages = (*messages, {"role": "assistant", "content": begun})
-        return messages
+        begun = self.protocol.begins(subject, ordering, self.study.design) if answer_is_begun(judge) else ""
+        return (*messages, {"role": "assistant", "content": begun}) if begun else messages
 
     def _subject_calls(self, judge: JudgeSettings, number: int, subject: Subject) -> list[Call]:
         """The calls of one judge about one subject, in their random order."""
         design = self.study.design
-        template = self.protocol.template(design)
-        tokens = answer_tokens(judge, subject, brief=self.protocol.brief and design.answer == "score")
+        template = self.protocol.template(subject, design)
+        tokens = answer_tokens(judge, subject, brief=self.protocol.brief(subject, design))
         rendered: dict[Ordering, tuple[Messages, Any]] = {}
         times: dict[Ordering, int] = {}  # the same words again, whichever strategy asks, are another call
         calls = []
@@ -161,11 +159,12 @@ class Plan:
     @cached_property
     def _strategies(self) -> Mapping[tuple[str, Shape], list[tuple[int, Strategy]]]:
         """(condition, strategy) of each judge and shape."""
-        by_name = {strategy.name: strategy for strategy in self.study.design.plans()}
         out: dict[tuple[str, Shape], list[tuple[int, Strategy]]] = {}
         for code, condition in enumerate(self.conditions):
             shape = Shape(tuple(map(int, condition.scores)), condition.targets, condition.positions)
-            out.setdefault((condition.judge, shape), []).append((code, by_name[condition.strategy]))
+            asked = self.protocol.strategies(shape, self.study.design.plans())
+            strategy = next(strategy for strategy in asked if strategy.name == condition.strategy)
+            out.setdefault((condition.judge, shape), []).append((code, strategy))
         return out
 
     @cached_property
@@ -193,14 +192,15 @@ def plan(study: Study, dataset: DataSet, rubric: Rubric) -> Plan:
     Raises LabError, before any call, for data, rubric, orders or numbers of calls that do not fit together.
     """
     protocol = PROTOCOLS[study.design.reorder]
-    items, sources = protocol.items(dataset, rubric, study.design)
-    subjects, notes = protocol.subjects(items, rubric)
+    items, sources, left_out = protocol.items(dataset, rubric, study.design)
+    subjects, notes = protocol.subjects(items, rubric, study.design)
+    notes = [*left_out, *notes]
     strategies = study.design.plans()
     by_shape: dict[Shape, list[int]] = {}
     for number, subject in enumerate(subjects):
         by_shape.setdefault(subject.shape, []).append(number)
     for subject in (subjects[numbers[0]] for numbers in by_shape.values()):
-        for strategy in strategies:  # what cannot be asked or shown is refused before the first call
+        for strategy in protocol.strategies(subject.shape, strategies):  # refused before the first call
             orders = list(protocol.orders(subject, strategy, study.design.seed))
             protocol.messages(subject, orders[0], study.design)
             if len(orders) > MAX_REPEAT:
@@ -208,7 +208,7 @@ def plan(study: Study, dataset: DataSet, rubric: Rubric) -> Plan:
     conditions, planned = [], []
     for judge in study.judges:
         for shape, numbers in by_shape.items():
-            for strategy in strategies:
+            for strategy in protocol.strategies(shape, strategies):
                 conditions.append(
                     Condition(
                         judge.name, dataset.name, strategy.name, study.design.reorder, shape.scores, shape.targets,
@@ -278,9 +278,10 @@ def answer_tokens(judge: JudgeSettings, subject: Subject, *, brief: bool) -> int
     if not answer_is_begun(judge):
         return LABEL_TOKENS if brief else EMBEDDED_FEEDBACK_TOKENS if judge.kind == "embedded" else FEEDBACK_TOKENS
     if brief:
-        longest = max(len(option.shown_label) for option in subject.criteria[0].options)
+        options = subject.criteria[0].options if subject.criteria else ()
+        longest = max((len(option.shown_label) for option in options), default=1)
         return min(longest + EMBEDDED_TOKENS_BEHIND_LABEL, LABEL_TOKENS)
-    names = subject.shape.targets
+    names = subject.shape.targets or tuple("Response 1" for _ in subject.answers)
     return sum(EMBEDDED_TOKENS_A_LINE + len(name) // 2 for name in names) if names else EMBEDDED_FEEDBACK_TOKENS
 
 

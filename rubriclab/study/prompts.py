@@ -23,11 +23,15 @@ Messages = tuple[dict[str, str], ...]
 SCORE_TEMPLATE = "score.v1"
 FEEDBACK_TEMPLATE = "prometheus.v1"
 CRITERIA_TEMPLATE = "criteria.v1"
+BATCH_TEMPLATE = "batch.v1"
+BARE_TEMPLATE = "bare.v1"
 
 TASK_HEADING = "###Task Description:"
 RESPONSE_HEADING = "###Response to evaluate:"
 FEEDBACK_ENDING = "###Feedback:"
 SCORE_ENDING = "Answer with the score only:"
+BATCH_ENDING = "Answer with one line for each response, the score only:"
+BATCH_BEGUN = "Scores:\n[Response 1] "
 CRITERIA_ENDING = "Do not include any feedback, explanation, or extra text."
 
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
@@ -152,6 +156,61 @@ def _one_line(text: str) -> str:
 
 def _heading(criterion: Criterion) -> str:
     return _one_line(f"{criterion.name}: {criterion.description}" if criterion.description else criterion.name)
+
+
+# ---------------------------------------------------------------- a bare score, and several responses in one call
+
+
+def bare_prompt(item: Item, criterion: Criterion) -> Messages:
+    """The one user message that asks for a score on a scale whose options are not described, nor listed."""
+    scores = criterion.scores
+    given = "An instruction (might include an Input inside it), a response" if item.instruction else "A response"
+    parts = [
+        f"{TASK_HEADING}\n{given} to evaluate, and an evaluation criterion are given.\n"
+        "1. Assess the quality of the response strictly based on the given criterion, not evaluating in general.\n"
+        f"2. Answer with a score that is {_allowed(tuple(map(str, scores)))}; {scores[-1]} is best.\n"
+        "3. Write the score alone: no feedback, no other word.",
+        *([f"###The instruction to evaluate:\n{item.instruction}"] if item.instruction else []),
+        f"{RESPONSE_HEADING}\n{item.response}",
+        f"###Criterion:\n[{_heading(criterion)}]",
+        SCORE_ENDING,
+    ]
+    return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+def batch_prompt(items: Sequence[Item], criterion: Criterion) -> Messages:
+    """The one user message that asks for a score for each of two or more ``items``, in this order.
+
+    Layout and wording are those of the single call but for what several responses need, so that a difference between
+    the two comes from their being asked together. An instruction that all share is shown once.
+    """
+    count = len(items)
+    instructions = {item.instruction for item in items}
+    shared = instructions.pop() if len(instructions) == 1 else None
+    given = f"{count} responses to evaluate"
+    if shared:
+        given = f"An instruction (might include an Input inside it), {given} to it"
+    elif shared is None:
+        given = f"{given}, each with the instruction that it answers"
+    task = (
+        f"{given}, and a score rubric representing an evaluation criterion are given.\n"
+        "1. Assess the quality of each response by itself, strictly based on the given score rubric, not evaluating in "
+        "general.\n"
+        f"2. Give each response a score that is {_allowed(tuple(map(str, criterion.scores)))}. You should refer to the "
+        "score rubric.\n"
+        f"3. Write {count} lines, one for each response in the order in which they stand, as “[Response 1] N”: no "
+        "feedback, no other word."
+    )
+    parts = [f"{TASK_HEADING}\n{task}"]
+    if shared:
+        parts.append(f"###The instruction to evaluate:\n{shared}")
+    for position, item in enumerate(items, start=1):
+        if shared is None and item.instruction:
+            parts.append(f"###Instruction {position}:\n{item.instruction}")
+        parts.append(f"###Response {position}:\n{item.response}")
+    numbers = tuple(map(str, criterion.scores))
+    options = _options(criterion, Ordering(criterion.scores, numbers))[1]
+    return ({"role": "user", "content": "\n\n".join([*parts, f"###Score Rubrics:\n{options}", BATCH_ENDING])},)
 
 
 # ---------------------------------------------------------------- one response under several criteria

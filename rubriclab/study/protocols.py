@@ -1,7 +1,7 @@
-"""What one call asks about: score options of one criterion, or all criteria of one text.
+"""What one call asks about: score options of one criterion, all criteria of one text, or a bare score.
 
 A protocol makes the run's items from the data, groups them into subjects (what one order is about), and turns a
-subject and an order into messages. A new one is a class here and its line in ``PROTOCOLS``.
+subject and an order into messages. A new one is a class and its line in ``study/axes.py``.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
 from rubriclab.model.data import Criterion, DataSet, Item, Rubric
-from rubriclab.model.judgment import Call, Ordering, Outcome, Reorder, Reply
+from rubriclab.model.judgment import Call, Ordering, Outcome, Reply
 from rubriclab.model.orders import Strategy
 from rubriclab.model.study import DesignPart
 from rubriclab.model.text import LabError, count, look_alike, shorten
-from rubriclab.study.outcomes import criteria_outcomes, option_outcomes
+from rubriclab.study.outcomes import bare_outcomes, criteria_outcomes, option_outcomes
 from rubriclab.study.prompts import (
+    BARE_TEMPLATE,
     CRITERIA_TEMPLATE,
     FEEDBACK_TEMPLATE,
     SCORE_TEMPLATE,
     Messages,
+    bare_prompt,
     check_criteria,
     criteria_prompt,
     score_prompt,
@@ -38,38 +40,49 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What one order is about. ``items``: codes into the run's items; ``criteria``: theirs; ``id`` seeds its draws."""
+    """What one order is about. ``items``: codes into the run's items; ``criteria``: theirs; ``id`` seeds its draws.
+
+    ``options``: what is ordered, in the default order: scores, names of criteria or candidates, ids of items.
+    """
 
     items: tuple[int, ...]
     text: Item
     criteria: tuple[Criterion, ...]
     id: str
     shape: Shape
+    options: tuple[int, ...] | tuple[str, ...]
+    answers: tuple[Item, ...] = ()
 
 
 class Protocol(Interface):
-    """``begun``: how the answer of an embedded judge is begun for it, ``{first}`` being what stands first.
+    """What an axis has to say; the methods with a body are what most say."""
 
-    ``brief``: with answer = "score" the whole reply is one label.
-    """
+    def items(
+        self, dataset: DataSet, rubric: Rubric, design: DesignPart
+    ) -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
+        """(the run's items, which of the data's items each comes from, notes on what was left out)."""
 
-    begun: str
-    brief: bool
-
-    def items(self, dataset: DataSet, rubric: Rubric, design: DesignPart) -> tuple[tuple[Item, ...], tuple[int, ...]]:
-        """(the run's items, which of the data's items each comes from)."""
-
-    def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
+    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
         """(subjects in the data's order, notes on what was left out). Raises LabError where none is left."""
+
+    def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
+        """Those under which subjects of a shape are asked."""
+        return list(strategies)
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
         """The ordering of every call of a subject under a strategy, repeats in, in the design's order."""
 
-    def template(self, design: DesignPart) -> str: ...
+    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
+        """How the answer of an embedded judge is begun for it; empty where it is left to itself."""
+
+    def brief(self, subject: Subject, design: DesignPart) -> bool:
+        """Whether the whole reply is one label."""
+
+    def template(self, subject: Subject, design: DesignPart) -> str: ...
 
     def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages: ...
 
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]: ...
+    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]: ...
 
 
 def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tuple[int, ...]]:
@@ -97,27 +110,21 @@ def rated_items(dataset: DataSet, rubric: Rubric) -> tuple[tuple[Item, ...], tup
     return tuple(item for item, _ in made), tuple(code for _, code in made)
 
 
-class OptionsProtocol:
+class OptionsProtocol(Protocol):
     """One response under one criterion a call; the score options are reordered."""
 
-    begun = "The score is "
-    brief = True
-
     def items(
-        self,
-        dataset: DataSet,
-        rubric: Rubric,
-        design: DesignPart,  # noqa: ARG002
-    ) -> tuple[tuple[Item, ...], tuple[int, ...]]:
-        return rated_items(dataset, rubric)
+        self, dataset: DataSet, rubric: Rubric, design: DesignPart
+    ) -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
+        return *rated_items(dataset, rubric), []
 
-    def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
+    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
         shapes = {criterion.name: Shape(criterion.scores, (), len(criterion.options)) for criterion in rubric.criteria}
         subjects = []
         for code, item in enumerate(items):
             criterion = rubric.criterion(item.criterion)
             name = f"{item.item_id}|{criterion.name}"
-            subjects.append(Subject((code,), item, (criterion,), name, shapes[criterion.name]))
+            subjects.append(Subject((code,), item, (criterion,), name, shapes[criterion.name], criterion.scores))
         return subjects, []
 
     def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
@@ -125,28 +132,55 @@ class OptionsProtocol:
         for order in strategy.asked(subject.shape.scores, seed=seed, item_id=subject.id):
             yield Ordering(order, tuple(labels[score] for score in order))
 
-    def template(self, design: DesignPart) -> str:
+    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
+        return "The score is " if design.answer == "score" else ""
+
+    def brief(self, subject: Subject, design: DesignPart) -> bool:
+        return design.answer == "score"
+
+    def template(self, subject: Subject, design: DesignPart) -> str:
         return FEEDBACK_TEMPLATE if design.answer == "feedback" else SCORE_TEMPLATE
 
     def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
         return score_prompt(subject.text, subject.criteria[0], ordering, answer=design.answer)
 
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]:  # noqa: ARG002
+    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
         return option_outcomes(call, reply)
 
 
-class CriteriaProtocol:
+class BareProtocol(OptionsProtocol):
+    """One response, a score on a named scale, and no list: nothing is reordered (Xu et al. v2, figure 1)."""
+
+    def strategies(self, shape: Shape, strategies: Sequence[Strategy]) -> list[Strategy]:
+        return [Strategy("fixed", "bare", max(strategy.repeats for strategy in strategies))]
+
+    def orders(self, subject: Subject, strategy: Strategy, seed: int) -> Iterator[Ordering]:
+        """The scale as its numbers, which the prompt names and does not list."""
+        scores = subject.shape.scores
+        yield from [Ordering(scores, tuple(map(str, scores)))] * (strategy.calls or strategy.repeats)
+
+    def template(self, subject: Subject, design: DesignPart) -> str:
+        return BARE_TEMPLATE
+
+    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
+        return bare_prompt(subject.text, subject.criteria[0])
+
+    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
+        return "The score is "
+
+    def brief(self, subject: Subject, design: DesignPart) -> bool:
+        return True
+
+    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
+        return bare_outcomes(call, reply)
+
+
+class CriteriaProtocol(Protocol):
     """One response under all its criteria in one call; the criteria are reordered."""
 
-    begun = "Scores:\n[{first}]"
-    brief = False
-
     def items(
-        self,
-        dataset: DataSet,
-        rubric: Rubric,
-        design: DesignPart,  # noqa: ARG002
-    ) -> tuple[tuple[Item, ...], tuple[int, ...]]:
+        self, dataset: DataSet, rubric: Rubric, design: DesignPart
+    ) -> tuple[tuple[Item, ...], tuple[int, ...], list[str]]:
         """Criteria of one text stand together, in the rubric's order; the block is the text."""
         items, sources = rated_items(dataset, rubric)
         rank = {criterion.name: k for k, criterion in enumerate(rubric.criteria)}
@@ -154,9 +188,9 @@ class CriteriaProtocol:
         start = [first.setdefault(_text_of(item), code) for code, item in enumerate(items)]
         order = sorted(range(len(items)), key=lambda k: (start[k], rank[str(items[k].criterion)]))
         names = [items[code].block or items[code].item_id for code in start]
-        return tuple(replace(items[k], block=names[k]) for k in order), tuple(sources[k] for k in order)
+        return tuple(replace(items[k], block=names[k]) for k in order), tuple(sources[k] for k in order), []
 
-    def subjects(self, items: Sequence[Item], rubric: Rubric) -> tuple[list[Subject], list[str]]:
+    def subjects(self, items: Sequence[Item], rubric: Rubric, design: DesignPart) -> tuple[list[Subject], list[str]]:
         texts: dict[str, list[int]] = {}
         for code, item in enumerate(items):
             texts.setdefault(str(item.block), []).append(code)
@@ -174,7 +208,7 @@ class CriteriaProtocol:
                 continue
             check_criteria(criteria)
             shape = Shape(criteria[0].scores, names, len(names))
-            subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape))
+            subjects.append(Subject(tuple(codes), items[codes[0]], criteria, block, shape, names))
         if not subjects:
             raise LabError(
                 "No text has two or more criteria, so there is no criterion order to vary. Choose a rubric with "
@@ -194,19 +228,22 @@ class CriteriaProtocol:
         for order in strategy.asked(subject.shape.targets, seed=seed, item_id=subject.id):
             yield Ordering(order, order)
 
-    def template(self, design: DesignPart) -> str:  # noqa: ARG002
+    def begins(self, subject: Subject, ordering: Ordering, design: DesignPart) -> str:
+        return f"Scores:\n[{ordering.shown[0]}]" if design.answer == "score" else ""
+
+    def brief(self, subject: Subject, design: DesignPart) -> bool:
+        return False
+
+    def template(self, subject: Subject, design: DesignPart) -> str:
         return CRITERIA_TEMPLATE
 
-    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:  # noqa: ARG002
+    def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
         return criteria_prompt(subject.text, subject.criteria, ordering)
 
-    def parse(self, call: Call, reply: Reply, targets: Sequence[str]) -> tuple[Outcome, ...]:
+    def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
         return criteria_outcomes(call, reply, targets)
 
 
 def _text_of(item: Item) -> str:
     """What rows about one text have in common."""
     return look_alike(item.block) if item.block else f"{item.instruction}\0{item.response}"
-
-
-PROTOCOLS: dict[Reorder, Protocol] = {"options": OptionsProtocol(), "criteria": CriteriaProtocol()}

@@ -162,7 +162,7 @@ def test_probabilities_are_asked_for_one_score_alone() -> None:
     judge = settings()
     assert request_body(judge, option_call())["logprobs"] is True
     feedback = option_call(template="prometheus.v1")
-    criteria = option_call(ordering=Ordering(("style", "truth"), ("style", "truth")))
+    criteria = option_call(template="criteria.v1", ordering=Ordering(("style", "truth"), ("style", "truth")))
     for call in (feedback, criteria):
         assert "logprobs" not in request_body(judge, call)
     assert "logprobs" not in request_body(judge, option_call(), top_logprobs=0)

@@ -136,3 +136,30 @@ def test_softmax_of_large_log_odds() -> None:
 def test_wrong_options_are_named(options: dict[str, object]) -> None:
     with pytest.raises(LabError, match=f"“{next(iter(options))}”.*first, slope"):
         judge(**options)  # type: ignore[arg-type]
+
+
+def test_the_first_of_a_pair_gains_its_log_odds_and_ties_are_a_share() -> None:
+    def asked(sim: SimulatedJudge, *shown: str) -> Reply:
+        call = option_call(template="pairwise-brief.v1", ordering=Ordering(shown, ("A", "B")))
+        return sim.answer(call)
+
+    odds = {}
+    for first in (0.0, 1.0):
+        chances = dict(asked(judge(first=first), "ann", "bob").top)
+        odds[first] = chances["A"] - chances["B"]
+    assert odds[1.0] - odds[0.0] == pytest.approx(1.0, abs=1e-9)
+    # A candidate keeps its quality wherever it stands.
+    swapped = dict(asked(judge(), "bob", "ann").top)
+    assert swapped["B"] - swapped["A"] == pytest.approx(odds[0.0], abs=1e-9)
+    assert asked(judge(ties=1.0), "ann", "bob").text == "C"
+
+
+def test_the_first_of_several_gets_its_points() -> None:
+    def first(points: float) -> float:
+        sim = judge(first_of_several=points, noise=0.0, quality=0.0)
+        ordering = Ordering(("b", "a"), ("Response 1", "Response 2"))
+        text = sim.answer(option_call(template="batch.v1", items=(3, 5), ordering=ordering)).text
+        assert text.splitlines()[1] == "[Response 2] 3"  # quality 0: the middle of 1 to 5
+        return float(text.splitlines()[0].removeprefix("[Response 1] "))
+
+    assert (first(0.0), first(1.0)) == (3.0, 4.0)

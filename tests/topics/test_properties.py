@@ -12,7 +12,7 @@ import pytest
 
 from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
 from rubriclab.model.judgment import JudgmentTable, Status
-from tests.tables import balanced_orders, choose, comparisons, criteria, findings, options, responses
+from tests.tables import balanced_orders, choose, comparisons, criteria, findings, on_two_sets, options, responses
 from tests.topics.people_kit import study
 
 rng = np.random.default_rng
@@ -65,6 +65,9 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "one order": lambda: options(choose(rng(0), 12, ORDERS[:1], repeats=4), ORDERS[:1]),
     "constant judge": lambda: options(np.full((12, 20), 4.0), ORDERS),
     "always first": lambda: options(np.tile(ORDERS[:, 0], (12, 1)), ORDERS),
+    "two data sets": lambda: on_two_sets(
+        *(options(choose(rng(k), 20, balanced_orders(3)), balanced_orders(3)) for k in (0, 1))
+    ),
     "two options": lambda: options(choose(rng(0), 20, balanced_orders(2), repeats=4), balanced_orders(2)),
     "nine options": lambda: options(choose(rng(0), 12, balanced_orders(9)), balanced_orders(9)),
     "ten options": lambda: options(choose(rng(0), 11, balanced_orders(10)), balanced_orders(10)),
@@ -229,6 +232,7 @@ def test_units_named_one_by_one_are_the_items(name: str) -> None:
 def test_every_measure_has_a_number_in_some_case() -> None:
     names = (
         "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "two judges of pairs",
+        "two data sets",
     )  # fmt: skip
     rows = [row for name in names for row in findings(CASES[name]()).rows]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}
