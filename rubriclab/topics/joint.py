@@ -1,14 +1,20 @@
-"""Criteria scored in one call: does a criterion's position change its score (Xu et al. v2, setting 2)?"""
+"""Criteria, or several answers, scored in one call: does the position change a score (Xu et al. v2, setting 2)?
+
+Answers are one pooled target: a score is held against the answer's own mean. What company does is the difference from
+the call that scored the answer alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, jackknife, missing, plain, simultaneous
+from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, simultaneous
 from rubriclab.core.intervals import Student
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import joint as stats
@@ -22,22 +28,41 @@ CHARTS = (
 )
 
 
-@topic("joint", axes={"criteria"}, charts=CHARTS)
+@topic("joint", axes={"criteria", "responses"}, charts=CHARTS)
 def joint(arm: Arm) -> Iterator[Row]:
+    if not arm.condition.joint:  # one answer a call: the judge's own noise is all there is
+        yield from single_scores(arm)
+        return
     counts, sums = tables(arm)
     yield from shifts(arm, counts, sums)
     yield from extremes_of_positions(arm, counts, sums)
-    yield from neighbours(arm)
+    if arm.condition.reorder == "criteria":
+        yield from neighbours(arm)
     yield from contrasts(arm, complete(arm), arm.value, ("turn",))
     yield from single_scores(arm)
 
 
 def tables(arm: Arm) -> tuple[Floats, Floats]:
-    """(texts, criteria, positions): how many scores, and their sum."""
+    """(texts, criteria, positions): how many scores, and their sum.
+
+    Of answers (texts, 1, positions): of those that stood at several positions, less each answer's own mean.
+    """
     kept = arm.rows
     item = arm.item[kept]
+    if arm.condition.reorder == "responses":
+        position, value = arm.position[kept], arm.value[kept]
+        several = (crossed(item, arm.items, position, arm.positions) > 0).sum(axis=1) > 1
+        away = value - (sum_by(item, value, arm.items) / np.maximum(np.bincount(item, minlength=arm.items), 1))[item]
+        rows = several[item]
+        pooled = arm.text[item[rows]], arm.texts, position[rows], arm.positions
+        return crossed(*pooled)[:, None], crossed(*pooled, weights=away[rows])[:, None]
     cells = arm.text[item], arm.texts, arm.target[item], len(arm.names), arm.position[kept], arm.positions
     return crossed(*cells), crossed(*cells, weights=arm.value[kept])
+
+
+def targets(arm: Arm) -> list[dict[str, Any]]:
+    """What stands in ``of`` for each target of the tables: the criterion; nothing for answers, which are pooled."""
+    return [{}] if arm.condition.reorder == "responses" else [{"target": name} for name in arm.names]
 
 
 def complete(arm: Arm) -> Bools:
@@ -51,21 +76,22 @@ def shifts(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     by_unit = [sum_by(arm.text_unit, part, arm.units) for part in (sums, counts)]
     scored = by_unit[1].sum(axis=2) > 0
     positions = counts.sum(axis=0) > 0
-    why = "nothing_parsed" if not counts.any() else "single_order" if arm.single_order else "missing_cells"
-    rule = Student(least=arm.step)
+    why = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "missing_cells"
+    # One answer of k that moves by a step moves its batch's mean by a step / k.
+    rule = Student(least=arm.step / (arm.positions if arm.condition.reorder == "responses" else 1))
     found_shifts, found_ends = [], []
-    for k, name in enumerate(arm.names):
+    for k, of in enumerate(targets(arm)):
         parts = [part[:, k] for part in by_unit]
         each = jackknife(stats.position_shifts, parts, arm.unit_names, known=scored[:, k], rule=rule, light=True)
         moved = positions[k].sum() > 1  # else its shift is 0 by definition
         for p, estimate in enumerate(each):
             made = estimate if moved and np.isfinite(estimate.value) else missing(why)
             n = {"n": int(counts[:, k, p].sum())}
-            found_shifts.append(Row("position_shift", made, {"target": name, "position": p + 1}, counts=n))
+            found_shifts.append(Row("position_shift", made, {**of, "position": p + 1}, counts=n))
         (end,) = jackknife(_first_minus_last, parts, arm.unit_names, known=scored[:, k], rule=rule)
         made = end if arm.positions > 1 and np.isfinite(end.value) else missing(why)
         n = {"n": int(counts[:, k].sum())}
-        found_ends.append(Row("first_minus_last", made, {"target": name}, counts=n))
+        found_ends.append(Row("first_minus_last", made, of, counts=n))
     for rows in (found_shifts, found_ends):
         level = simultaneous([row.estimate for row in rows if not row.estimate.why])
         yield from (Row(row.measure, row.estimate, row.of, counts=row.counts, level=level) for row in rows)
@@ -79,13 +105,12 @@ def _first_minus_last(sums: Floats, counts: Floats) -> Floats:
 def extremes_of_positions(arm: Arm, counts: Floats, sums: Floats) -> Iterator[Row]:
     """Delta Pos as in the paper, and Friedman's test, by criterion."""
     delta = stats.delta_pos(sums.sum(axis=0), counts.sum(axis=0))
-    shown = [counts[:, k].sum(axis=0) > 0 for k in range(len(arm.names))]
+    shown = [counts[:, k].sum(axis=0) > 0 for k in range(counts.shape[1])]
     cells = [stats.position_means(sums[:, k][:, seen], counts[:, k][:, seen]) for k, seen in enumerate(shown)]
     tests = [friedman(part) for part in cells]
     adjusted = holm(np.array([test.p for test in tests]))
-    why = "nothing_parsed" if not counts.any() else "single_order" if arm.single_order else "undefined"
-    for k, (name, test) in enumerate(zip(arm.names, tests, strict=True)):
-        of = {"target": name}
+    why = "nothing_parsed" if not arm.ok.any() else "single_order" if arm.single_order else "undefined"
+    for k, (of, test) in enumerate(zip(targets(arm), tests, strict=True)):
         n = {"n": int(counts[:, k].sum())}
         made = plain(float(delta[k]), "maximum") if np.isfinite(delta[k]) else missing(why)
         yield Row("delta_pos", made, of, counts=n)
@@ -125,3 +150,27 @@ def neighbours(arm: Arm) -> Iterator[Row]:
         test = ("t", p) if np.isfinite(p) else None
         counts = {"n": len(scored), "by_criterion": fitted.by_criterion}
         yield Row("carryover", estimate, {"before": name}, test=test, counts=counts)
+
+
+@topic("company", axes={"criteria", "responses"}, per="setting")
+def company(arms: Sequence[Arm]) -> Iterator[Row]:
+    """What scoring several together adds to the score that the same item gets alone, mean over items."""
+    singles = [arm for arm in arms if arm.positions == 1 and arm.ok.any()]
+    for arm in arms if singles else []:
+        if arm.positions == 1:
+            continue
+        alone = singles[0]
+        whole = np.full(len(arm.run.items), np.nan)
+        whole[alone.item_code] = _means(alone)
+        added = _means(arm) - whole[arm.item_code]
+        known = np.isfinite(added)
+        top, count = (arm.by_unit(part) for part in (np.where(known, added, 0.0), known.astype(np.float64)))
+        estimate = replace(ratio(top, count, arm.unit_names), rule=Student(least=arm.step / arm.positions))
+        yield Row("company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": int(known.sum())})
+
+
+def _means(arm: Arm) -> Floats:
+    """(items,): mean score of each, NaN where none was parsed."""
+    item = arm.item[arm.rows]
+    with np.errstate(invalid="ignore"):
+        return sum_by(item, arm.value[arm.rows], arm.items) / np.bincount(item, minlength=arm.items)

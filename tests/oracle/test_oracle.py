@@ -52,12 +52,13 @@ def new_rows(case: str) -> dict[tuple[Any, ...], Row]:
     table = read_bundle(HERE / "cases" / f"{case}.zip")
     judgments = Judgments(table, table.reading.get("unit", "auto"))
     rows = {}
-    for arm in judgments.arms:
-        for topic in TOPICS.values():
-            if arm.condition.reorder in topic.axes:
-                for row in topic.rows(arm):
-                    if not isinstance(row, Caution):
-                        rows[key(row.measure, arm.code, dict(row.of))] = row
+    for topic in TOPICS.values():
+        for subject in topic.subjects(judgments.arms):
+            first = subject if topic.per == "arm" else subject[0]
+            for row in topic.rows(subject):
+                if not isinstance(row, Caution):
+                    code = row.condition if row.condition >= 0 else first.code
+                    rows[key(row.measure, code, dict(row.of))] = row
     return rows
 
 

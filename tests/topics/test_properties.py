@@ -233,6 +233,7 @@ def test_every_measure_has_a_number_in_some_case() -> None:
     names = (
         "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "two judges of pairs",
         "two data sets",
+        "answers in one call",
     )  # fmt: skip
     rows = [row for name in names for row in findings(CASES[name]()).rows]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}
