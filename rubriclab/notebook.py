@@ -269,23 +269,62 @@ def run(
         running = Running(
             opened, plan, secrets=secrets, max_calls=max_calls, max_money=max_money, retry_failed=retry_failed
         ).start()
-        try:
-            while (snapshot := running.wait(0.5)).active:
-                if progress is not None:
-                    progress(snapshot)
-        except KeyboardInterrupt:
-            running.pause("stopped by Ctrl-C")
-            try:
-                running.wait(60)
-            except KeyboardInterrupt:
-                # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it closes.
-                running.cancel()
-                with contextlib.suppress(KeyboardInterrupt):
-                    running.wait(10)
-            raise
-        if progress is not None:
-            progress(snapshot)
+        _waited(running, progress)
         return Run(opened.table(running.id), store=opened, id=running.id)
     except BaseException:
         opened.close()
         raise
+
+
+def write_references(
+    study: str | Path,
+    out: str | Path,
+    store: str | Path = "lab.duckdb",
+    *,
+    items: int | None = None,
+    drop: tuple[str, ...] = (),
+    secrets: Mapping[str, str] | None = None,
+    progress: Callable[[Any], None] | None = None,
+) -> dict[str, Any]:
+    """Write reference answers of each score for a study's data into ``out``, a CSV file that a study can name as its data.
+
+    ``[references]`` of the study names who writes and who reviews. The same call goes on where it was stopped. Returns
+    counts: wanted, accepted, failed, attempts, by_score, state, reason, notes. Raises LabError for what cannot work.
+    """
+    from rubriclab.data.outfiles import csv_text, write_atomically
+    from rubriclab.runs.loading import plan_of_file
+    from rubriclab.runs.references import ReferenceJob, references_table
+    from rubriclab.store.store import Store
+
+    if Path(out).suffix != ".csv":
+        raise LabError(f"{Path(out).name} is no name for the answers; expected one that ends in .csv.")
+    plan = plan_of_file(study, items=items, drop=drop)
+    if any(part.file and (Path(study).parent / part.file).resolve() == Path(out).resolve() for part in plan.study.data):
+        raise LabError(f"{out} is the study's own data, which is never written over. Choose another name.")
+    with Store.open(Path(store)) as opened:
+        job = ReferenceJob(opened, plan.study, plan.dataset, plan.rubric, secrets=secrets).start()
+        _waited(job, progress)
+        said = job.document()
+    if said["accepted"]:
+        write_atomically(out, csv_text(references_table(job.result())).encode())
+    return said | {"file": str(out) if said["accepted"] else None}
+
+
+def _waited(running: Any, progress: Callable[[Any], None] | None) -> None:
+    """Until what was started has ended or paused; Ctrl-C pauses it and goes on as KeyboardInterrupt."""
+    try:
+        while running.wait(0.5).state in ("planned", "running"):
+            if progress is not None:
+                progress(running.snapshot())
+    except KeyboardInterrupt:
+        running.pause("stopped by Ctrl-C")
+        try:
+            running.wait(60)
+        except KeyboardInterrupt:
+            # A second Ctrl-C: calls in flight are dropped, and the store is let go of before it closes.
+            running.cancel()
+            with contextlib.suppress(KeyboardInterrupt):
+                running.wait(10)
+        raise
+    if progress is not None:
+        progress(running.snapshot())

@@ -83,8 +83,8 @@ def run_of(name: str, store: Path | None) -> Iterator[Run]:
         yield lab.run(name)
 
 
-def progress_line() -> Callable[[Snapshot], None]:
-    """A function that keeps one line of progress on standard error where that is a terminal."""
+def progress_line(what: str = "call") -> Callable[[Snapshot], None]:
+    """A function that keeps one line of progress (of calls, or ``what`` is made) on standard error, on a terminal."""
     shown = sys.stderr.isatty()
 
     def show(snapshot: Snapshot) -> None:
@@ -93,7 +93,10 @@ def progress_line() -> Callable[[Snapshot], None]:
         left = "" if snapshot.seconds_left is None else f", about {snapshot.seconds_left:,.0f} s left"
         stage = f" · {snapshot.stage}" if snapshot.stage else ""
         print(
-            f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} calls{left}{stage}", end="", file=sys.stderr, flush=True
+            f"\r\x1b[K{snapshot.done:,} of {snapshot.planned:,} {what}s{left}{stage}",
+            end="",
+            file=sys.stderr,
+            flush=True,
         )
         if snapshot.state not in ("planned", "running", "pausing"):
             print(file=sys.stderr)

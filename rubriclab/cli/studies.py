@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -90,6 +91,9 @@ def run(
     max_money: Annotated[float | None, Parameter(help="Pause at this price.")] = None,
     retry_failed: Annotated[bool, Parameter(help="Ask again every call without a score.", negative="")] = False,
     drop: Annotated[list[str] | None, Parameter(help="Leave this judge out.", negative="")] = None,
+    references: Annotated[
+        Path | None, Parameter(help="Instead write reference answers of each score into this CSV file.")
+    ] = None,
     store: StorePath = None,
     json: Json = False,
 ) -> Outcome:
@@ -104,6 +108,8 @@ def run(
 
     if items is not None and items < 1:
         raise LabError(f"--items is {items}; expected 1 or more.")
+    if references is not None:
+        return _references(study, references, store_path(store), items=items, drop=tuple(drop or ()), json=json)
     made = run_study(
         study, store_path(store), items=items, drop=tuple(drop or ()), max_calls=max_calls, max_money=max_money,
         retry_failed=retry_failed, progress=progress_line(),
@@ -124,6 +130,33 @@ def run(
         said = "\n".join(lines)
     made.close()
     return Outcome(said, code)
+
+
+def _references(study: str, out: Path, store: Path, *, items: int | None, drop: tuple[str, ...], json: bool) -> Outcome:
+    """Reference answers written into ``out``, and what became of them."""
+    from rubriclab.notebook import write_references
+
+    made = write_references(study, out, store, items=items, drop=drop, progress=progress_line("answer"))
+    code = DONE if made["state"] == "finished" else STOPPED
+    if json:
+        return Outcome(made, code)
+    ending = f": {made['reason']}" if made["reason"] else ""
+    lines = [
+        f"Reference answers: {made['state']}{ending} · {made['accepted']:,} of {count(made['wanted'], 'answer')} written "
+        f"in {count(made['attempts'], 'attempt')}"
+    ]
+    lines += [
+        f"Score {score}: {ended['accepted']:,} passed, {ended['failed']:,} did not"
+        for score, ended in made["by_score"].items()
+    ]
+    lines += made["notes"]
+    if made["file"]:
+        lines.append(
+            f"{made['file']} has the data with them, as columns reference_1 …: name it as the file of [[data]]."
+        )
+    if code == STOPPED:
+        lines.append("The same command goes on where it stopped.")
+    return Outcome("\n".join(lines), code)
 
 
 def judges(

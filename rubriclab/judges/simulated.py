@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import re
 from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -26,6 +27,8 @@ from rubriclab.model.text import LabError, digest
 MODEL = "simulated"
 MASS = 0.97
 """Of the probability of the first token: what falls on labels at all."""
+WRITTEN = "A simulated answer worth {:.2f} points."
+ASKED, STATED = re.compile(r"^## Score to earn: (-?\d+)", re.M), re.compile(r"simulated answer worth (-?[\d.]+) points")
 
 
 class Effects(BaseModel):
@@ -37,7 +40,8 @@ class Effects(BaseModel):
     scores, in steps of the scale around its middle. ``noise`` divides all log-odds; 0 picks the likeliest. For
     criteria in one call: ``criteria_first`` points for the one listed first, ``carryover`` times the distance of the
     score just given from the middle. ``unparsed``: share of replies that name no score. ``latency``: seconds an answer
-    takes. ``seed`` makes another judge of the same effects.
+    takes. ``written``: standard deviation, in steps, of the quality of the reference answers that it writes around the
+    score asked for. ``seed`` makes another judge of the same effects.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,6 +56,7 @@ class Effects(BaseModel):
     carryover: float = Field(0.0, ge=-1, le=1)
     first_of_several: float = Field(0.0, ge=-100, le=100)
     ties: float = Field(0.0, ge=0, le=1)
+    written: float = Field(0.0, ge=0, le=100)
     unparsed: float = Field(0.0, ge=0, le=1)
     latency: float = Field(0.0, ge=0, le=60)
     seed: int = 0
@@ -90,6 +95,8 @@ class SimulatedJudge:
         top: tuple[tuple[str, float], ...] = ()
         if rng.random() < self.effects.unparsed:
             text = "It is hard to say which description fits here."
+        elif call.template.startswith("reference"):
+            text = self._reference(call, rng)
         elif call.template.startswith("criteria."):
             text = self._criteria(call, rng)
         elif call.template.startswith("batch."):
@@ -174,6 +181,18 @@ class SimulatedJudge:
         if "-brief." in call.template:
             return letter, alternatives(labels, softmax(utilities))
         return (f"[[{letter}]]" if "-mtbench." in call.template else f"Choice: {letter}\nReason: 1. Simulated."), ()
+
+    def _reference(self, call: Call, rng: random.Random) -> str:
+        """A reference answer that says how good it is, or the score of such an answer."""
+        words, scores = call.messages[0]["content"], call.scores
+        step = (scores[-1] - scores[0]) / (len(scores) - 1)
+        if asked := ASKED.search(words):
+            return WRITTEN.format(int(asked[1]) + step * rng.gauss(0.0, self.effects.written))
+        stated = STATED.search(words)
+        if stated is None:
+            return "This answer was not written by a simulated judge."
+        utilities = [-(((score - float(stated[1])) / step) ** 2) for score in scores]
+        return str(scores[draw(utilities, self.effects.noise, rng)])
 
     def target(self, item: int, low: float, high: float, step: float) -> float:
         """The right score of an item, in points; the same for every order and every simulated judge."""

@@ -142,6 +142,20 @@ class ReadingPart(Part):
     cut: float | None = Field(None, allow_inf_nan=False)
 
 
+class ReferencesPart(Part):
+    """``[references]``: who writes reference answers of each score, and who reviews them (Li et al., figure 4).
+
+    ``writer``, ``reviewer``: names of judges; the first and the last where left out. ``alternate``: they change roles with
+    every attempt, as in the paper. ``tries``: attempts an answer; ``scores``: only these.
+    """
+
+    writer: str = Field("", max_length=100)
+    reviewer: str = Field("", max_length=100)
+    alternate: bool = False
+    tries: int = Field(5, ge=1, le=100)
+    scores: tuple[int, ...] = ()
+
+
 class Study(Part):
     """A whole study. ``id`` names it by what decides its calls (with the data's own hash beside it)."""
 
@@ -150,6 +164,7 @@ class Study(Part):
     rubric: RubricPart | None = None
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
+    references: ReferencesPart = ReferencesPart()
     judges: tuple[JudgeSettings, ...] = (JudgeSettings(name="smollm2-135m"),)
 
     @field_validator("data", mode="before")

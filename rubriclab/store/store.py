@@ -19,13 +19,14 @@ import pyarrow as pa
 from rubriclab.model.data import DataSet, Item
 from rubriclab.model.judgment import ITEM_COLUMNS, Condition, JudgmentTable
 from rubriclab.model.text import LabError, digest, shorten, storable
-from rubriclab.store import read
+from rubriclab.store import read, references
 from rubriclab.store.database import DamagedLog, Database, insert, now, open_database, recover
+from rubriclab.store.references import Attempt
 from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
 TEXTS = ("response", "instruction", "reference")
-BODY = (*TEXTS, "columns", "ratings")
+BODY = (*TEXTS, "columns", "ratings", "references")
 NAMES = ("item_id", "criterion", "block", "prompt", "candidate", "task")
 
 
@@ -133,11 +134,22 @@ class Store:
         if not head:
             raise LabError(f"The store has no data set “{shorten(key)}”. Upload it again.")
         rows = self._db.rows(f"SELECT {', '.join(NAMES)}, texts FROM items WHERE dataset = ? ORDER BY item", [key])
-        items = [
-            Item(**dict(zip(NAMES, names, strict=True)), **({"response": ""} | json.loads(texts)))
-            for *names, texts in rows
-        ]
+        items = []
+        for *names, texts in rows:
+            body = {"response": "", **json.loads(texts)}
+            body["references"] = {int(score): text for score, text in body.get("references", {}).items()}
+            items.append(Item(**dict(zip(NAMES, names, strict=True)), **body))
         return DataSet(head[0][0], tuple(items), head[0][1])
+
+    # ---- reference answers
+
+    def reference_attempts(self, job: str) -> list[Attempt]:
+        """What a job has tried so far, in the order of trying."""
+        return references.attempts(self._db, job)
+
+    def keep_attempt(self, job: str, attempt: Attempt) -> None:
+        """Commit one attempt at a reference answer. Raises LabError where it cannot be kept."""
+        references.keep(self._db, job, attempt)
 
     # ---- runs
 

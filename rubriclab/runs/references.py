@@ -1,0 +1,322 @@
+"""A data set in, the same with a reference answer for every score out: one judge writes, another reviews.
+
+For each instruction and score the writer is asked for an answer that earns exactly that score; the reviewer scores it
+without knowing which one was meant. Where they agree the answer is taken, else another one is written, up to a limit
+(Li et al., “Datasets” and figure 4). Every attempt is committed as it is made, so a stopped job goes on where it
+stopped; what never passes is counted and left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import pandas as pd
+
+from rubriclab.judges.kinds import open_judge
+from rubriclab.model.data import DataSet, Item, Rubric
+from rubriclab.model.judgment import Call, Reply, Status
+from rubriclab.model.study import Study
+from rubriclab.model.text import LabError, count, digest, shorten
+from rubriclab.runs.asking import Asking
+from rubriclab.store.references import Attempt
+from rubriclab.store.store import Store
+from rubriclab.study.protocols import rated_items
+from rubriclab.study.references import (
+    REVIEW_TEMPLATE,
+    WRITE_TEMPLATE,
+    Task,
+    review_call,
+    review_score,
+    write_call,
+    written_answer,
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A job at one moment. ``planned`` answers are wanted; ``done`` = accepted + failed, which used up their attempts.
+
+    ``state``: planned, running, finished or paused (``reason`` says why); ``attempts``: of all sessions.
+    """
+
+    planned: int
+    accepted: int
+    failed: int
+    attempts: int
+    state: str
+    reason: str
+    stage: str = ""
+    seconds_left: None = None
+
+    @property
+    def done(self) -> int:
+        return self.accepted + self.failed
+
+
+@dataclass(slots=True)
+class Wanted:
+    """One answer to write, with what was tried so far (over all sessions)."""
+
+    task: Task
+    score: int
+    tried: list[Attempt]
+
+    @property
+    def text(self) -> str | None:
+        """The answer that passed; None while none has."""
+        return next((attempt.text for attempt in self.tried if attempt.status == "accepted"), None)
+
+
+class ReferenceJob:
+    """Writes a study's reference answers, in a thread of its own. ``[references]`` names the judges.
+
+    Answers to one instruction under one criterion share their references. Those that the data have are kept; a plain
+    reference counts as one of the highest score. The same data, rubric and judges are one job, whatever its ``tries``.
+    Raises LabError, before anything is asked, where there is nothing to write or a name is not known.
+    """
+
+    def __init__(
+        self, store: Store, study: Study, dataset: DataSet, rubric: Rubric, *, secrets: Mapping[str, str] | None = None
+    ) -> None:
+        self.how = study.references
+        named = {judge.name: judge for judge in study.judges}
+        pair = (self.how.writer or study.judges[0].name, self.how.reviewer or study.judges[-1].name)
+        for name in pair:
+            if name not in named:
+                raise LabError(
+                    f"[references] names the judge “{shorten(name)}”; the study has {', '.join(named)}. Name one of its "
+                    "[[judges]]."
+                )
+        self.judges = named[pair[0]], named[pair[1]]
+        self.store, self.rubric, self._secrets = store, rubric, secrets
+        items, _ = rated_items(dataset, rubric)
+        self.dataset = DataSet(f"{dataset.name} + references", tuple(map(self._with_best, items)), dataset.origin)
+        self.id = digest(
+            dataset.id, rubric.id, [judge.identity() for judge in self.judges], self.how.alternate, WRITE_TEMPLATE,
+            REVIEW_TEMPLATE,
+        )[:32]  # fmt: skip
+        self.wanted = list(self._all_wanted())
+        if not self.wanted:
+            raise LabError(
+                f"There is no reference answer to write for “{shorten(dataset.name)}”: no item has an instruction, or all "
+                f"have references of the scores {list(self._scores(items[0]))}. Map the instruction's column, or name other scores."
+            )
+        self._state, self._reason = "planned", ""
+        self._askings: list[Asking] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._main, name="reference answers", daemon=True)
+
+    # ------------------------------------------------------------ what is wanted
+
+    def _with_best(self, item: Item) -> Item:
+        best = self.rubric.criterion(item.criterion).scores[-1]
+        own = {best: item.reference} if item.reference else {}
+        return replace(item, references={**own, **item.references})
+
+    def _scores(self, item: Item) -> tuple[int, ...]:
+        scores = self.rubric.criterion(item.criterion).scores
+        return tuple(score for score in scores if score in (self.how.scores or scores))
+
+    def _all_wanted(self) -> Iterator[Wanted]:
+        tried: dict[tuple[str, int], list[Attempt]] = {}
+        for attempt in self.store.reference_attempts(self.id):
+            tried.setdefault((attempt.task, attempt.score), []).append(attempt)
+        tasks: dict[str, Task] = {}
+        missing: dict[tuple[str, int], None] = {}
+        for item in self.dataset.items:
+            if item.instruction.strip():
+                key = task_id(item)
+                tasks.setdefault(key, Task(len(tasks), key, item.instruction, self.rubric.criterion(item.criterion)))
+                missing |= {(key, score): None for score in self._scores(item) if score not in item.references}
+        for key, score in missing:
+            yield Wanted(tasks[key], score, tried.get((key, score), []))
+
+    # ------------------------------------------------------------ from any thread
+
+    def start(self) -> Self:
+        self._state = "running"
+        self._thread.start()
+        return self
+
+    def pause(self, reason: str = "paused by you") -> None:
+        """Ask nothing more; calls under way are waited for."""
+        self._reason = self._reason or reason
+        self._in_loop(*(asking.pace.stop for asking in tuple(self._askings)))
+
+    def cancel(self) -> None:
+        """Stop at once: what is being written is dropped."""
+        self.pause()
+        self._in_loop(*(task.cancel for task in tuple(self._tasks)))
+
+    def _in_loop(self, *works: Callable[[], object]) -> None:
+        for work in works:
+            with suppress(RuntimeError):  # the loop has just closed
+                self._loop.call_soon_threadsafe(work)
+
+    def wait(self, timeout: float | None = None) -> Progress:
+        self._over.wait(timeout)
+        return self.snapshot()
+
+    def snapshot(self) -> Progress:
+        accepted = sum(wanted.text is not None for wanted in self.wanted)
+        failed = sum(wanted.text is None and len(wanted.tried) >= self.how.tries for wanted in self.wanted)
+        attempts = sum(len(wanted.tried) for wanted in self.wanted)
+        return Progress(len(self.wanted), accepted, failed, attempts, self._state, self._reason)
+
+    def result(self) -> DataSet:
+        """The data set with all answers that have passed so far."""
+        texts = {(wanted.task.id, wanted.score): wanted.text for wanted in self.wanted}
+        items = []
+        for item in self.dataset.items:
+            written = {score: texts.get((task_id(item), score)) for score in self._scores(item)}
+            passed = {score: text for score, text in written.items() if text is not None}
+            items.append(replace(item, references={**passed, **item.references}))
+        return replace(self.dataset, items=tuple(items))
+
+    def document(self) -> dict[str, Any]:
+        """Counts, by score too, and what has to be known of them, as JSON values."""
+        now = self.snapshot()
+        by_score: dict[int, Counter[str]] = {}
+        for wanted in self.wanted:
+            ended = (
+                "accepted" if wanted.text is not None else "failed" if len(wanted.tried) >= self.how.tries else "open"
+            )
+            by_score.setdefault(wanted.score, Counter(accepted=0, failed=0, open=0))[ended] += 1
+        return {
+            "job": self.id, "state": now.state, "reason": now.reason, "wanted": now.planned, "accepted": now.accepted,
+            "failed": now.failed, "attempts": now.attempts, "tries": self.how.tries,
+            "by_score": {str(score): dict(ended) for score, ended in sorted(by_score.items())}, "notes": list(self._notes()),
+        }  # fmt: skip
+
+    def _notes(self) -> Iterator[str]:
+        failed = self.snapshot().failed
+        if failed:
+            yield (
+                f"{failed:,} of {count(len(self.wanted), 'answer')} did not pass in {count(self.how.tries, 'attempt')}; "
+                "they are left out, and every attempt is kept in the store."
+            )
+        if self.judges[0].identity() == self.judges[1].identity():
+            yield f"{self.judges[0].name} reviews what it wrote itself: it passes its own work more easily."
+        without = sum(not item.instruction.strip() for item in self.dataset.items)
+        if without:
+            yield f"{count(without, 'item')} without an instruction: no answer to it can be written."
+        if any(judge.simulated for judge in self.judges):
+            yield "Simulated judges wrote or reviewed: these are no answers."
+
+    # ------------------------------------------------------------ the job's own thread
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._write_all())
+        except BaseException as fault:  # ours must end as a reason, not in a log
+            while isinstance(fault, BaseExceptionGroup):
+                fault = fault.exceptions[0]
+            self._reason = self._reason or (str(fault) if isinstance(fault, LabError) else f"The lab failed: {fault!r}")
+        self._state = "paused" if self._reason else "finished"
+        self._over.set()
+
+    async def _write_all(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        todo = iter([wanted for wanted in self.wanted if wanted.text is None and len(wanted.tried) < self.how.tries])
+        async with AsyncExitStack() as stack:
+            for settings in self.judges[: 1 if self.judges[0] == self.judges[1] else 2]:
+                asker = await open_judge(settings, secrets=self._secrets, rubric=self.rubric)
+                stack.push_async_callback(asker.close)
+                self._askings.append(Asking(settings, asker))
+            async with asyncio.TaskGroup() as group:
+                for _ in range(max(judge.concurrency for judge in self.judges)):
+                    self._tasks.append(group.create_task(self._worker(todo)))
+
+    async def _worker(self, todo: Iterator[Wanted]) -> None:
+        for wanted in todo:
+            while wanted.text is None and len(wanted.tried) < self.how.tries:
+                if self._reason or not await self._attempt(wanted):
+                    return
+
+    def _roles(self, wanted: Wanted) -> tuple[Asking, Asking]:
+        """(writer, reviewer) of the next attempt; alternating, each begins with every second instruction."""
+        changed = self.how.alternate and (wanted.task.number + len(wanted.tried)) % 2 == 1
+        writer, reviewer = self._askings[0], self._askings[-1]
+        return (reviewer, writer) if changed else (writer, reviewer)
+
+    async def _attempt(self, wanted: Wanted) -> bool:
+        """Write once, review once and keep it; False where the job stopped before it was through."""
+        writer, reviewer = self._roles(wanted)
+        task, number = wanted.task, len(wanted.tried) + 1
+        tried = Attempt(
+            task.id, wanted.score, number, writer.settings.name, reviewer.settings.name, "failed", None, "", "", ""
+        )
+        earlier = [attempt.verdict for attempt in wanted.tried]
+        written = await self._reply(writer, write_call(writer.settings, task, wanted.score, earlier))
+        if written is None:
+            return False
+        text = written_answer(written)
+        if written.error or not text:
+            why = f"{writer.settings.name}: {written.error or 'it wrote nothing'}"
+            return await self._keep(wanted, replace(tried, text=text, reason=why))
+        call = review_call(reviewer.settings, task, text, number)
+        review = await self._reply(reviewer, call)
+        if review is None:
+            return False
+        verdict, status = review_score(call, review)
+        ended, why = "accepted", ""
+        if review.error:
+            ended, why = "failed", f"{reviewer.settings.name}: {review.error}"
+        elif verdict is None:
+            ended, why = "unparsed", f"the review names no score ({Status(status).name.lower()})"
+        elif verdict != wanted.score:
+            ended, why = "rejected", f"{reviewer.settings.name} gave it {verdict}"
+        elif written.finish == "length":
+            ended, why = "rejected", "the answer was cut off"
+        return await self._keep(
+            wanted, replace(tried, status=ended, verdict=verdict, text=text, review=review.text, reason=why)
+        )
+
+    async def _reply(self, asking: Asking, call: Call) -> Reply | None:
+        """The final reply; None where the job stops. An outage stops it and uses up no attempt."""
+        if not await asking.pace.enter():
+            return None
+        try:
+            reply = await asking.final_reply(call)
+        finally:
+            asking.pace.leave()
+        if reply is not None:
+            asking.watch(call, reply)
+            if reply.error and reply.retryable:
+                asking.halt(reply.error)
+        if asking.reason:
+            self.pause(asking.reason)
+            return None
+        return reply
+
+    async def _keep(self, wanted: Wanted, attempt: Attempt) -> bool:
+        """Commit the attempt, then count it: what is counted cannot be lost."""
+        await asyncio.to_thread(self.store.keep_attempt, self.id, attempt)
+        wanted.tried.append(attempt)
+        return True
+
+
+def task_id(item: Item) -> str:
+    """What names an instruction under a criterion."""
+    return digest(item.instruction, item.criterion)[:32]
+
+
+def references_table(dataset: DataSet) -> pd.DataFrame:
+    """The items as a table that can be the data of a study: references as columns ``reference_1``, ``reference_2`` ..."""
+    raters = {name: k for k, name in enumerate(sorted({rater for item in dataset.items for rater in item.ratings}), 1)}
+    rows = []
+    for item in dataset.items:
+        row = {name: value for name, value in asdict(item).items() if not isinstance(value, dict)}
+        row = dict(item.columns) | row | {f"human_{raters[rater]}": score for rater, score in item.ratings.items()}
+        rows.append(row | {f"reference_{score}": text for score, text in item.references.items()})
+    table = pd.DataFrame(rows).replace("", None).dropna(axis=1, how="all")
+    scores = sorted({score for item in dataset.items for score in item.references})
+    levels = [f"reference_{score}" for score in scores]
+    return table[[name for name in table if name not in levels] + levels]

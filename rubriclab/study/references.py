@@ -1,0 +1,135 @@
+"""An instruction and a criterion in; the prompts that have a reference answer written and reviewed, and their calls out.
+
+The reviewer scores the answer without knowing which score was meant: a judge that is asked “is this a 2?” tends to say
+yes. Li et al. (“Datasets”, figure 4) generate and review in the same way but print no prompt: the wording is the lab's
+own. Texts are joined, never formatted. A change of any byte is a new template name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rubriclab.model.data import Criterion
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Call, Ordering, Reply, Status
+from rubriclab.model.text import digest
+from rubriclab.study.outcomes import option_outcomes
+from rubriclab.study.plan import EMBEDDED_FEEDBACK_TOKENS, LABEL_TOKENS, REASONING_TOKENS, answer_is_begun
+from rubriclab.study.prompts import Messages
+
+WRITE_TEMPLATE, REVIEW_TEMPLATE = "reference-write.v1", "reference-review.v1"
+REVIEW_ENDING = "Which score does the answer get? Reply with the score alone:"
+WRITE_TOKENS = 800
+WRITE_TEMPERATURE = 0.8
+"""Of a writer whose own is 0: it would write the same answer again at every attempt."""
+REVIEW_BEGUN = "The score is "
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a reference answer answers. ``number``: of the instruction and criterion; ``id`` names both."""
+
+    number: int
+    id: str
+    instruction: str
+    criterion: Criterion
+
+
+def write_prompt(task: Task, score: int, earlier: Sequence[int | None] = ()) -> Messages:
+    """Asks for an answer that earns exactly ``score``.
+
+    ``earlier``: scores that earlier answers were given (None: the review could not be parsed): which way they missed.
+    """
+    about = {option.score: option.description for option in task.criterion.options}
+    given = [verdict for verdict in earlier if verdict is not None]
+    parts = [
+        "An answer of a certain quality is needed as an example for graders. Below are a task, the scale that answers "
+        "are graded on, and the score that your answer must earn.",
+        f"## Task\n{task.instruction}",
+        _scale(task.criterion),
+        f"## Score to earn: {score}\n{about[score] or 'No description.'}",
+        "Write one answer to the task which a strict grader would give this score: no better and no worse. If the score "
+        "calls for flaws, build them in without pointing at them. Do not mention the scale, the score or these "
+        "directions.",
+        *([_missed(score, given)] if given else []),
+        "Write the answer and nothing else:",
+    ]
+    return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+def review_prompt(task: Task, answer: str) -> Messages:
+    """Asks which score ``answer`` gets, without the score that it was written for."""
+    parts = [
+        "Grade one answer to a task on the scale below. Choose the score whose description fits the answer best.",
+        f"## Task\n{task.instruction}",
+        f"## Answer\n{answer}",
+        _scale(task.criterion),
+        REVIEW_ENDING,
+    ]
+    return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+def _scale(criterion: Criterion) -> str:
+    head = criterion.name + (f": {criterion.description}" if criterion.description else "")
+    options = [f"{option.score} = {_one_line(option.description or 'no description')}" for option in criterion.options]
+    return "\n".join([f"## Scale\n{_one_line(head)}", *options])
+
+
+def _missed(score: int, given: Sequence[int]) -> str:
+    way = "weaker" if given[-1] > score else "better"
+    scores = ", ".join(map(str, given))
+    return f"Earlier answers were given the score(s) {scores}. Write a different, clearly {way} answer."
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# ---------------------------------------------------------------- calls and replies
+
+
+def write_call(judge: JudgeSettings, task: Task, score: int, earlier: Sequence[int | None]) -> Call:
+    """The writer's call for its next attempt; ``earlier`` has one entry for each that was made."""
+    tokens = EMBEDDED_FEEDBACK_TOKENS if judge.kind == "embedded" else WRITE_TOKENS
+    messages = write_prompt(task, score, earlier)
+    call = _call(judge, task, WRITE_TEMPLATE, messages, tokens, [score, len(earlier)])
+    seed = None if judge.seed is None else judge.seed + len(earlier)
+    return replace(call, seed=seed, temperature=WRITE_TEMPERATURE if judge.temperature == 0 else judge.temperature)
+
+
+def review_call(judge: JudgeSettings, task: Task, answer: str, attempt: int) -> Call:
+    """The reviewer's call about an answer; the answer of an embedded judge is begun for it, as where it judges."""
+    messages = review_prompt(task, answer)
+    if answer_is_begun(judge):
+        messages = (*messages, {"role": "assistant", "content": REVIEW_BEGUN})
+    return _call(judge, task, REVIEW_TEMPLATE, messages, LABEL_TOKENS, [attempt])
+
+
+def _call(
+    judge: JudgeSettings, task: Task, template: str, messages: Messages, tokens: int, more: Sequence[object]
+) -> Call:
+    scores = task.criterion.scores
+    if judge.max_tokens is not None:
+        tokens = judge.max_tokens
+    elif judge.reasoning_effort is not None:
+        tokens = REASONING_TOKENS
+    return Call(
+        digest(judge.identity(), template, messages, more), 0, (task.number,), Ordering(scores, tuple(map(str, scores))),
+        0, messages, template, scores, tokens, judge.temperature, judge.reasoning_effort, judge.seed,
+    )  # fmt: skip
+
+
+def written_answer(reply: Reply) -> str:
+    """The answer in a writer's reply, without the reasoning before it; empty where there is none."""
+    text = reply.text
+    if "<think>" in text and "</think>" not in text:
+        return ""
+    return text.rpartition("</think>")[2].strip()
+
+
+def review_score(call: Call, reply: Reply) -> tuple[int | None, Status]:
+    """(the score that a review gives, how its call ended); a prompt that is repeated before it is not looked at."""
+    said = replace(reply, text=reply.text.rpartition(REVIEW_ENDING)[2])
+    outcome = option_outcomes(call, said)[0]
+    return (None if outcome.score is None else int(outcome.score)), outcome.status
