@@ -79,16 +79,14 @@ class Run:
 
         return findings_text(self.findings)
 
-    def paper_table(
-        self, *measures: str, across: str = "dataset", by_strategy: bool = False, intervals: bool = True
-    ) -> PaperTable:
+    def paper_table(self, *measures: str, across: str = "dataset", by_strategy: bool = False) -> PaperTable:
         """Measures as papers print them: lines judges, columns data sets or levels of what ``across`` names.
 
         “position_share:1” takes the number about position 1. The table has ``frame()``, ``numbers()``, ``latex()``.
         """
         from rubriclab.sinks.paper_table import paper_table
 
-        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy, intervals=intervals)
+        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy)
 
     def chart(self, measure: str, *, judge: str | None = None) -> Any:
         """A Plotly figure of one measure. Raises LabError for a measure that no chart shows here."""

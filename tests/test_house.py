@@ -17,7 +17,7 @@ BUDGETS = {
     "stats": 2_300,
     "core": 2_350,
     "topics": 2_000,
-    "sinks": 2_300,
+    "sinks": 2_600,
     "study": 2_100,
     "judges": 2_700,
     "runs": 1_500,

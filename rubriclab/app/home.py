@@ -77,8 +77,8 @@ def _stopped(info: RunInfo) -> None:
 def _finished(info: RunInfo, caption: str) -> None:
     from rubriclab.app.results import emphasised
     from rubriclab.sinks.answer import judged
+    from rubriclab.sinks.axis_pictures import main_picture
     from rubriclab.sinks.facts import facts_of
-    from rubriclab.sinks.pictures import share_bars, target_cells
 
     st.caption(caption)
     findings = state.findings(info.id)
@@ -86,8 +86,7 @@ def _finished(info: RunInfo, caption: str) -> None:
     said = judged(findings, facts)
     st.header(labelled(said.headline, said.simulated), anchor=False)
     st.markdown(emphasised(said.line, said.strong))
-    options = facts.reorder == "options"
-    picture = share_bars(findings, facts, facts.condition) if options else target_cells(findings, facts.condition)
+    picture = main_picture(findings, facts).picture
     if picture is not None:
         chart(picture, key="home-chart", height=260)
     with st.container(horizontal_alignment="center"):

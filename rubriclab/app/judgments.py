@@ -41,14 +41,16 @@ def tab(info: RunInfo, findings: Findings, condition: int) -> None:
 def _filtered(info: RunInfo, arm: Arm) -> pd.DataFrame:
     """The judgments that the filters leave; every filter stands in the address."""
     criteria = arm.condition.reorder == "criteria"
+    positions = [0] * arm.condition.chooses + list(range(1, arm.positions + 1))  # 0: a tie
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        score = _filter("score", [f"{score:g}" for score in arm.condition.scores])
-        position = _filter("position", [str(p + 1) for p in range(arm.positions)])
+        scores = [f"{score:g}" for score in arm.condition.scores]
+        score = _filter("score", scores) if scores else None
+        position = _filter("position", [str(p) for p in positions])
         status = _filter("status", list(STATUSES))
         criterion = _filter("criterion", [str(name) for name in arm.names], 160) if criteria else None
         text = st.text_input("Find in texts", key="find", bind="query-params", placeholder="word", width=110)
     return state.store_of(info.id).judgments(
-        info.id, condition=arm.code, score=score and float(score), position=position and int(position), status=status,
+        info.id, condition=arm.code, score=None if score is None else float(score), position=None if position is None else int(position), status=status,
         criterion=criterion, text=text or None, limit=LIMIT,
     )  # fmt: skip
 
@@ -70,9 +72,13 @@ def _list(frame: pd.DataFrame, arm: Arm) -> int | None:
     columns = ["item_id", "ordering", "score", "position"]
     if arm.condition.reorder == "criteria":
         columns = ["item_id", "criterion", "score", "position", "ordering"]  # long orders last
+    elif arm.condition.chooses:
+        columns = ["item_id", "position", "ordering"]
     columns += ["status"] if set(frame["status"]) != {"ok"} else []
     shown = frame[columns].rename(columns=lambda name: COLUMNS.get(name, name.capitalize()))
-    shown["Position"] = shown["Position"].where(shown["Position"] > 0)
+    shown["Position"] = shown["Position"].where(
+        (shown["Position"] > 0) | arm.condition.chooses & (frame["status"] == "ok")
+    )
     # Which list it is: a chosen row of another one means nothing here.
     listed = digest(frame["call"].tolist(), frame["item"].tolist())[:12]
     at = min(st.session_state.get(f"row-{listed}", 0), len(frame) - 1)
@@ -104,6 +110,8 @@ def _call(info: RunInfo, arm: Arm, call: int) -> None:
     title = f"**{safe(str(facts['item']['item_id']), 60)}** · order {safe(order_title(facts['shown']), 80)}"
     if arm.condition.reorder == "options" and outcome["score"] is not None:
         title += f" · chose **{outcome['score']:g}**, at position {outcome['position']}"
+    elif arm.condition.chooses and facts["status"] == "ok":
+        title += f" · chose position **{outcome['position']}**" if outcome["position"] else " · a tie"
     elif facts["status"] != "ok":
         title += f" · {facts['status']}"
     st.markdown(title)

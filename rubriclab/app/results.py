@@ -18,9 +18,10 @@ from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.facts import Facts, facts_of, settings
-from rubriclab.sinks.marks import Forest
-from rubriclab.sinks.paper_table import axes_of, axis_name, numbers_of, paper_table
+from rubriclab.sinks.axis_pictures import choice_bars, main_picture
+from rubriclab.sinks.facts import CHOICES, Facts, facts_of, settings, variants_of
+from rubriclab.sinks.marks import Cells, Forest
+from rubriclab.sinks.paper_table import axes_of, numbers_of, paper_table
 from rubriclab.sinks.pictures import (
     LEVELLED,
     generic,
@@ -29,12 +30,10 @@ from rubriclab.sinks.pictures import (
     row_forest,
     score_cells,
     score_slopes,
-    share_bars,
-    target_cells,
 )
 from rubriclab.sinks.report import method_lines
 from rubriclab.sinks.table import spoken
-from rubriclab.sinks.text import MINUS, NBSP
+from rubriclab.sinks.text import MINUS, NBSP, axis_name
 
 if TYPE_CHECKING:
     from rubriclab.store.store import RunInfo
@@ -133,13 +132,17 @@ def _header(info: RunInfo) -> Chosen:
         judge = _choice("Judge", [asked.judge for asked in conditions], "judge")
         dataset = _choice("Data set", [asked.dataset for asked in conditions if asked.judge == judge], "dataset")
         named = settings(conditions, judge, dataset)
-        setting = _choice("Setting", list(named), "setting")
+        setting = st.container(width="content")
         with st.popover("Options", icon=":material/tune:"):
-            reading = _reading(info, conditions[named[setting]].scores)
+            reading = _reading(info, conditions[next(iter(named.values()))].scores)
             strategy = st.container()
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
-            facts = facts_of(findings, named[setting])
+        every = _settings(findings, named)
+        with setting:
+            facts = every[_choice("Setting", list(every), "setting")]
+    if facts.variant:
+        return Chosen(info, findings, facts, {facts.variant: facts.condition}, facts.condition)
     own = findings.conditions[facts.condition].setting
     codes = {other.strategy: code for code, other in enumerate(findings.conditions) if other.setting == own}
     picked = findings.conditions[facts.condition].strategy
@@ -149,6 +152,17 @@ def _header(info: RunInfo) -> Chosen:
             help="Of the pictures and single judgments. The three questions use all strategies together.",
         )  # fmt: skip
     return Chosen(info, findings, facts, codes, codes[picked])
+
+
+def _settings(findings: Findings, named: dict[str, int]) -> dict[str, Facts]:
+    """What can be looked at: each setting's orders, then each variant against the default. Where variants are asked in one
+    order each, nothing can be said of orders, and they are left out."""
+    forms = {
+        f"{facts.variant} against {facts.default}": facts for facts in variants_of(findings, next(iter(named.values())))
+    }
+    orders = {name: facts_of(findings, code) for name, code in named.items()}
+    kept = {name: facts for name, facts in orders.items() if not (forms and facts.because("no_orders"))}
+    return kept | forms
 
 
 def _choice(label: str, options: list[str], name: str) -> str:
@@ -227,25 +241,19 @@ def show_answer(answer: Answer) -> None:
 
 
 def _picture(chosen: Chosen) -> None:
-    findings, facts = chosen.findings, chosen.facts
-    arm = findings.judgments.arms[chosen.condition]
-    rests = (
-        f"{count(facts.calls, 'call')}: {count(arm.texts, 'answer')} in {count(len(arm.shown), 'order')} "
-        f"({safe(arm.condition.strategy, 40)})."
-    )
-    if facts.reorder == "criteria":
-        st.header("Criterion by position", anchor=False)
-        cells = target_cells(findings, chosen.condition)
-        if cells is not None:
-            chart(cells, key=f"criteria-{chosen.condition}", on_select=lambda: _clicked(f"criteria-{chosen.condition}"))
-            st.caption(f"Points from the criterion's own mean. Orange: higher. Blue: lower. {rests}")
+    facts, arm = chosen.facts, chosen.findings.judgments.arms[chosen.condition]
+    title, picture, note = main_picture(chosen.findings, facts, chosen.condition)
+    st.header(title, anchor=False)
+    if picture is None:
         return
-    st.header("How often each position was chosen", anchor=False)
-    bars = share_bars(findings, facts, chosen.condition)
-    if bars is not None:
-        chart(bars, key=f"shares-{chosen.condition}")
-        lines = f"Lines on bars: 95{NBSP}% CI." if bars.points[0].has_interval else "Too few groups for intervals."
-        st.caption(f"{rests} {lines}")
+    key = f"main-{facts.reorder}-{chosen.condition}-{facts.variant}"
+    chart(picture, key=key, on_select=(lambda: _clicked(key)) if isinstance(picture, Cells) else None)
+    what = {"pairs": "pair", "lists": "list", "criteria": "text", "responses": "batch"}.get(facts.reorder, "answer")
+    rests = f"{count(facts.calls, 'call')}: {count(arm.texts, what, 'batches' if what == 'batch' else '')}"
+    orders = (
+        f" in {count(len(arm.shown), 'order')} ({safe(arm.condition.strategy, 40)})" if facts.reorder != "bare" else ""
+    )
+    st.caption(f"{note} {rests}{orders}.")
 
 
 # ---------------------------------------------------------------- the tab Bias
@@ -255,9 +263,13 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
     if len(chosen.codes) > 1:
         strategy = chosen.findings.conditions[chosen.condition].strategy
         st.caption(f"Pictures: {safe(strategy, 40)} orders alone. The three questions use all of this judge's orders.")
-    if chosen.facts.reorder == "criteria":
+    if chosen.facts.variant:
+        _forms(chosen)
+    elif chosen.facts.reorder in CHOICES:
+        _choices(chosen)
+    elif chosen.facts.reorder == "criteria":
         _criteria_in_turn(chosen)
-    else:
+    elif chosen.facts.reorder == "options":
         _scores_and_slopes(chosen)
     for factor in levelled_factors(chosen.findings):
         _by_level(chosen.findings, factor)
@@ -309,6 +321,41 @@ def _criteria_in_turn(chosen: Chosen) -> None:
         st.markdown("**First against last, each criterion** · green: too small to matter")
         chart(forest, key=f"first-{chosen.condition}")
         st.caption("Single criteria have intervals and no verdict: the three questions take them together.")
+
+
+def _choices(chosen: Chosen) -> None:
+    """Pairs and lists: how often each position won, and the papers' numbers of every judge."""
+    left, right = st.columns(2, gap="large")
+    bars = choice_bars(chosen.findings, chosen.facts)
+    if bars is not None:
+        with left:
+            st.markdown("**How often each position won**")
+            chart(bars, key=f"won-{chosen.condition}")
+            st.caption(f"A tie counts as a share of a win for each. Lines on bars: 95{NBSP}% CI.")
+    known = {row.measure for row in chosen.findings.rows}
+    printed = [measure for measure in ("pc", "pf", "rs", "error_rate") if measure in known]
+    if printed:
+        with right:
+            st.markdown("**In the terms of the papers**")
+            table = paper_table(chosen.findings, printed)
+            st.dataframe(table.frame(), hide_index=True, width="stretch")
+            st.caption(safe(f"PF: below 0 the first answer is preferred, above 0 the last. {' '.join(table.legend)}"))
+
+
+def _forms(chosen: Chosen) -> None:
+    """Every variant of this judge on this data set, held against the default."""
+    facts, own = chosen.facts, chosen.findings.conditions[chosen.condition]
+    rows = [
+        row
+        for row in chosen.findings.select("variant_shift")
+        if (asked := chosen.findings.conditions[row.condition]).judge == own.judge and asked.dataset == own.dataset
+    ]
+    smallest = chosen.findings.reading.smallest.mean * chosen.findings.judgments.arms[chosen.condition].step
+    forest = row_forest(rows, f"Points, variant {MINUS} default", smallest, by="variant")
+    if forest is not None:
+        st.markdown("**Every form against the default** · green: too small to matter")
+        chart(forest, key=f"forms-{facts.condition}")
+        st.caption(f"Change of the mean score, 95{NBSP}% CI. A verdict stands with each form: choose it above.")
 
 
 def _by_level(findings: Findings, factor: str) -> None:

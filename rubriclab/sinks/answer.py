@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rubriclab.core.topic import REASONS, Findings
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, UNDECIDED, Facts, Verdict, every_facts, variants_of
+from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, UNDECIDED, Facts, Verdict, facts_to_say
 from rubriclab.sinks.text import NBSP, beside, ends, number
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
@@ -30,7 +30,7 @@ TITLES = {
     },
     "responses": {
         "positions": "Does the position of an answer in the call change its score?",
-        "mean": "Does listing the answers the other way round change the mean?",
+        "mean": "Does reversing the list change the mean?",
         "single": "Does it change single scores, beyond noise?",
     },
     "pairs": {
@@ -94,19 +94,8 @@ class Answer:
 
 
 def answers(findings: Findings) -> list[Answer]:
-    """The answer of every judge, on each data set and variant; then that of each variant held against the default.
-
-    Where a variant's conditions hold one order each, nothing can be said of its orders, and nothing is.
-    """
-    asked = findings.conditions
-    first = {(part.judge, part.dataset): code for code, part in reversed(list(enumerate(asked)))}
-    forms = {key: variants_of(findings, code) for key, code in sorted(first.items(), key=lambda entry: entry[1])}
-    kept = []
-    for facts in every_facts(findings):
-        own = asked[facts.condition]
-        if not (forms[own.judge, own.dataset] and facts.because("no_orders")):
-            kept.append(facts)
-    return [judged(findings, facts) for facts in (*kept, *(facts for several in forms.values() for facts in several))]
+    """The answer of every judge, on each data set and variant; then that of each variant against the default."""
+    return [judged(findings, facts) for facts in facts_to_say(findings)]
 
 
 def judged(findings: Findings, facts: Facts) -> Answer:
@@ -457,7 +446,6 @@ def _advice(facts: Facts) -> str:
             if facts.reorder == "pairs"
             else ("ask several orders and take the candidate that wins most of them")
         )
-        one = "do not compare win rates across orders"
     if facts.variant:
         average, one = "keep one form throughout", "average over forms"
     if single and single.word == EFFECT and facts.repeated and single.low >= single.smallest:

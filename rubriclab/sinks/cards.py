@@ -39,20 +39,46 @@ def card_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) 
     if not len(rows) or bool((arm.shown[arm.order[rows[0]]] < 0).any()):
         return None
     descriptions = descriptions or {}
-    names = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]]
-    title = f"Listed {order_title(names)}"
-    if arm.condition.reorder == "criteria":
-        scores = {arm.names[arm.target[arm.item[row]]]: float(arm.value[row]) for row in rows if arm.ok[row]}
-        given = [f"{scores[name]:g}" if name in scores else "no score" for name in names]
-        lines = tuple(Line(p, str(name), score) for p, (name, score) in enumerate(zip(names, given, strict=True), 1))
-        mean = f"Mean {number(float(np.mean(list(scores.values()))), '.2f')}" if scores else "No score"
-        return Card(int(call), title, lines, f"{len(scores)} of {len(names)} scored", mean)
+    if arm.condition.chooses:
+        return _chosen(arm, rows[0])
+    names = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]] if arm.condition.reorder != "bare" else []
+    title = f"Listed {order_title(names)}" if names else "Scored without a list"
+    if arm.condition.joint or arm.condition.reorder == "responses":
+        return _scored_together(arm, rows, title)
     row = rows[0]
     chosen = int(arm.position[row]) + 1 if arm.ok[row] else 0
     lines = tuple(Line(p, f"{name:g}", descriptions.get(name, ""), p == chosen) for p, name in enumerate(names, 1))
     if not chosen:
         return Card(int(call), title, lines, "", "No score")
-    return Card(int(call), title, lines, f"position {chosen}", f"Score {arm.value[row]:g}")
+    foot = f"position {chosen}" if names else ""
+    return Card(int(call), title, lines, foot, f"Score {arm.value[row]:g}")
+
+
+def _scored_together(arm: Arm, rows: np.ndarray[Any, Any], title: str) -> Card:
+    """A call that scored several: each criterion, or each answer by its id, with its score."""
+    shown = [arm.names[code] for code in arm.shown[arm.order[rows[0]]]]
+    scores = {arm.names[arm.target[arm.item[row]]]: float(arm.value[row]) for row in rows if arm.ok[row]}
+    labels = {name: str(name) for name in shown}
+    if arm.condition.reorder == "responses":
+        ids = arm.run.items["item_id"].iloc[arm.item_code[arm.item[rows]]].astype(str)
+        labels |= {arm.names[arm.target[arm.item[row]]]: name for row, name in zip(rows, ids, strict=True)}
+        title = f"{len(shown)} answers in one call" if len(shown) > 1 else "One answer a call"
+    given = [f"{scores[name]:g}" if name in scores else "no score" for name in shown]
+    lines = tuple(Line(p, labels[name], score) for p, (name, score) in enumerate(zip(shown, given, strict=True), 1))
+    mean = f"Mean {number(float(np.mean(list(scores.values()))), '.2f')}" if scores else "No score"
+    return Card(int(arm.call[rows[0]]), title, lines, f"{len(scores)} of {len(shown)} scored", mean)
+
+
+def _chosen(arm: Arm, row: int) -> Card:
+    """A call that chose between candidates, each by its name; the winner is tinted."""
+    candidates = arm.run.items["candidate"].iloc[arm.item_code[arm.item[row]]]
+    names = candidates.split("|") if isinstance(candidates, str) else []
+    shown = [names[code] if code < len(names) else str(code + 1) for code in arm.shown[arm.order[row]]]
+    won = int(arm.position[row]) + 1 if arm.ok[row] else -1
+    lines = tuple(Line(p, name, "", p == won) for p, name in enumerate(shown, 1))
+    title = f"Shown {shown[0]} first" if len(shown) == 2 else f"Shown {order_title(shown)}"
+    outcome = "No winner read" if won < 0 else "Tie" if won == 0 else f"{shown[won - 1]} wins"
+    return Card(int(arm.call[row]), title, lines, f"position {won}" if won > 0 else "", outcome)
 
 
 def pair_of(arm: Arm, call: int, descriptions: Mapping[Any, str] | None = None) -> tuple[Card, ...]:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, printable, shorten
-from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Curves, Forest, Palette, Picture, Point, Slopes, ink
+from rubriclab.sinks.marks import DARK, LIGHT, Bars, Cells, Curves, Forest, Palette, Picture, Point, Slopes, Stacks, ink
 from rubriclab.sinks.pictures import picture_of
 from rubriclab.sinks.text import NBSP, number
 
@@ -252,5 +252,34 @@ def curves(picture: Curves, palette: Palette) -> go.Figure:
     return figure.update_yaxes(title_text=escape(picture.axes[1]), nticks=6)
 
 
-KINDS: dict[type, Callable[..., go.Figure]] = {Bars: bars, Cells: cells, Slopes: slopes, Forest: forest, Curves: curves}
+def stacks(picture: Stacks, palette: Palette) -> go.Figure:
+    """Bars of shares above each other: what should be in green, then the first position in orange, the last in blue."""
+    rows = picture.stacks[::-1]
+    longest = max(len(stack.label) for stack in rows)
+    figure = _figure(palette, 130 + ROW * max(2, len(rows)), l=min(150, 24 + 7 * longest), r=28, t=10, b=90)
+    colours = (palette.lines[2], palette.effect, palette.neutral, palette.grid)
+    for k, name in enumerate(picture.names):
+        parts = [stack.parts[k] for stack in rows]
+        figure.add_bar(
+            x=[part.value for part in parts], y=list(range(len(rows))), orientation="h", width=0.6, name=escape(name, 30),
+            marker={"color": colours[k]}, hoverinfo="text", hovertext=[_hover(part) for part in parts],
+            text=[escape(part.text) if part.value >= 0.08 else "" for part in parts], textposition="inside",
+            insidetextanchor="middle", textangle=0,
+            textfont={"size": 14, "color": palette.text if k == 3 else palette.ground},
+        )  # fmt: skip
+    figure.update_layout(barmode="stack", showlegend=True)
+    figure.update_layout(legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "traceorder": "normal"})
+    _axis(figure.update_yaxes, [stack.label for stack in rows], "", 22, showgrid=False)
+    ticks = {"tickvals": [0, 0.5, 1], "ticktext": ["0 %", "50 %", "100 %"]}
+    return figure.update_xaxes(range=[0, 1.001], **ticks)
+
+
+KINDS: dict[type, Callable[..., go.Figure]] = {
+    Bars: bars,
+    Cells: cells,
+    Slopes: slopes,
+    Forest: forest,
+    Curves: curves,
+    Stacks: stacks,
+}
 """One function a kind of picture; a new kind is a class in marks.py and its function here."""

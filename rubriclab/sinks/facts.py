@@ -254,6 +254,21 @@ def _about(conditions: Sequence[Condition], code: int) -> str:
     return " · ".join(parts)
 
 
+def facts_to_say(findings: Findings) -> list[Facts]:
+    """Every setting's own, then each variant's against the default.
+
+    Where variants are asked in one order each, nothing can be said of orders, and those settings are left out.
+    """
+    first = {(asked.judge, asked.dataset): code for code, asked in reversed(list(enumerate(findings.conditions)))}
+    forms = {key: variants_of(findings, code) for key, code in sorted(first.items(), key=lambda entry: entry[1])}
+    kept = []
+    for facts in every_facts(findings):
+        own = findings.conditions[facts.condition]
+        if not (forms[own.judge, own.dataset] and facts.because("no_orders")):
+            kept.append(facts)
+    return kept + [facts for several in forms.values() for facts in several]
+
+
 def variants_of(findings: Findings, condition: int) -> list[Facts]:
     """What may be said of each variant of a condition's judge and data set, held against the default."""
     own = findings.conditions[condition]
@@ -269,10 +284,12 @@ def _variant(findings: Findings, form: str, rows: Mapping[str, Row]) -> Facts:
     """The facts of one variant from its verdict rows."""
     code = next(iter(rows.values())).condition
     shift = next((row for row in findings.select("variant_shift", condition=code, variant=form)), None)
+    facts, default = facts_of(findings, code), _default(findings.conditions, code, form)
+    several = len({asked.dataset for asked in findings.conditions}) > 1
     single = rows.get(QUESTIONS["single"])
     counts: Mapping[str, Any] = single.counts if single else {}
     return replace(
-        facts_of(findings, code),
+        facts,
         condition=code,
         gate=rows["gate"].p if "gate" in rows else math.nan,
         questions=_questions(rows),
@@ -282,9 +299,9 @@ def _variant(findings: Findings, form: str, rows: Mapping[str, Row]) -> Facts:
         repeated=counts.get("noise") == "all",
         typical=math.nan,
         gap=None,
-        about=form,
+        about=" · ".join([*([findings.conditions[code].dataset] if several else []), f"{form} against {default}"]),
         variant=form,
-        default=_default(findings.conditions, code, form),
+        default=default,
         shift=shift.value if shift else math.nan,
     )
 

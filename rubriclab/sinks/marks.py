@@ -164,7 +164,24 @@ class Curves:
             return {level: float(k) for k, level in enumerate(self.levels)}
 
 
-Picture = Bars | Cells | Slopes | Forest | Curves
+@dataclass(frozen=True)
+class Stack:
+    """One bar whose parts add up to 1."""
+
+    label: str
+    parts: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Bars of shares above each other; ``names``: of the parts, the first is what should be."""
+
+    stacks: tuple[Stack, ...]
+    names: tuple[str, ...]
+    alt: str
+
+
+Picture = Bars | Cells | Slopes | Forest | Curves | Stacks
 
 
 def mix(start: str, end: str, part: float) -> str:

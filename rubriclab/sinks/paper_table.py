@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.text import LabError, printable, shorten
+from rubriclab.sinks.facts import variant_text
 from rubriclab.sinks.table import json_value
 from rubriclab.sinks.text import MINUS, NBSP, ends, level_text, measure_of, number, p_value, reason
 
@@ -36,25 +37,17 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """One number as it is printed, and the number itself; ``marks``: of LEGEND."""
+    """One number as it is printed; ``form``: how a mean of such numbers is written, empty where there is none."""
 
     text: str
     value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    level: float = 0.95
-    p: float = math.nan
+    form: str = ""
     marks: str = ""
-    why: str = ""
-    form: str = field(default="", repr=False)
-    """How a mean of such numbers is written; empty where there is none."""
+    row: Row | None = None
 
 
-class Line(NamedTuple):
-    """``key``: a name for each of the table's heads; ``cells``: one a column, None where nothing was measured."""
-
-    key: tuple[str, ...]
-    cells: tuple[Cell | None, ...]
+Line = tuple[Key, tuple[Cell | None, ...]]
+"""A name for each of the table's heads; a cell for each of its columns, None where nothing was measured."""
 
 
 @dataclass(frozen=True)
@@ -62,33 +55,30 @@ class PaperTable:
     """``heads``: what the first columns name; ``columns``: the others; ``legend``: what its marks mean."""
 
     title: str
-    heads: tuple[str, ...]
-    columns: tuple[str, ...]
+    heads: Key
+    columns: Key
     lines: tuple[Line, ...]
-    legend: tuple[str, ...] = ()
+    legend: Key
 
     def frame(self) -> pd.DataFrame:
         """Every cell as text."""
-        body = [[*line.key, *(cell.text if cell else "" for cell in line.cells)] for line in self.lines]
+        body = [[*key, *(cell.text if cell else "" for cell in cells)] for key, cells in self.lines]
         return pd.DataFrame(body, columns=[*self.heads, *self.columns])
 
     def numbers(self) -> pd.DataFrame:
         """One row a cell: the names of its line, its column, value, low, high, level, p, marks, why."""
-        fields = ("value", "low", "high", "level", "p", "marks", "why")
-        body = [
-            [*line.key, column, *(getattr(cell, name) for name in fields)]
-            for line in self.lines
-            for column, cell in zip(self.columns, line.cells, strict=True)
-            if cell is not None
-        ]
-        return pd.DataFrame(body, columns=[*self.heads, "column", *fields])
+        body = []
+        for key, cells in self.lines:
+            for column, cell in zip(self.columns, cells, strict=True):
+                row = cell.row if cell else None
+                rest = (*row.interval, row.level, row.p) if row else (math.nan,) * 4
+                if cell:
+                    body.append([*key, column, cell.value, *rest, cell.marks, reason(row) if row else ""])
+        return pd.DataFrame(body, columns=[*self.heads, "column", "value", "low", "high", "level", "p", "marks", "why"])
 
     def document(self) -> dict[str, Any]:
         """As JSON: title, heads, legend and every cell; what is not known is null."""
-        cells = [
-            {str(key): json_value(value) for key, value in record.items()}
-            for record in self.numbers().to_dict("records")
-        ]
+        cells = [json_value(record) for record in self.numbers().to_dict("records")]
         return {"title": self.title, "heads": list(self.heads), "cells": cells, "legend": list(self.legend)}
 
     def text(self) -> str:
@@ -104,45 +94,12 @@ class PaperTable:
         return "".join(f"% {shorten(printable(line), 300)}\n" for line in (self.title, *self.legend)) + table
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """One measure with the part of ``of`` that is meant, from “position_share:1” or “NAME:field=value,field=value”."""
-
-    measure: str
-    values: tuple[str, ...] = ()
-    named: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        parts = [*self.values, *(f"{name} {value}" for name, value in self.named.items())]
-        return MEASURES[self.measure].name + (f" ({', '.join(parts)})" if parts else "")
-
-    def fits(self, row: Row) -> bool:
-        """Is the row about what is meant? Values without a name are those of its first parts."""
-        of = {name: level_text(value) for name, value in row.of.items()}
-        first = list(of.values())[: len(self.values)]
-        return first == list(self.values) and all(of.get(name) == value for name, value in self.named.items())
-
-    def rest(self, row: Row, across: str) -> tuple[tuple[str, str], ...]:
-        """What else the row is about, beside the columns and what was asked for."""
-        of = list(row.of.items())[len(self.values) :]
-        return tuple((name, level_text(value)) for name, value in of if name not in (across, *self.named))
-
-
-def _asked(text: str) -> _Asked:
-    measure, _, rest = text.partition(":")
-    parts = [part.strip() for part in rest.split(",") if part.strip()]
-    named = dict(part.split("=", 1) for part in parts if "=" in part)
-    return _Asked(measure.strip(), tuple(part for part in parts if "=" not in part), named)
-
-
 def paper_table(
     findings: Findings,
     measures: str | Sequence[str],
     *,
     across: str = "dataset",
     by_strategy: bool = False,
-    intervals: bool = True,
     paper: Mapping[str, Mapping[str, float]] | None = None,
 ) -> PaperTable:
     """Measures of every judge (lines) on every data set, or level of what ``across`` names (columns).
@@ -150,34 +107,38 @@ def paper_table(
     ``measures``: names; “position_share:1” takes the rows about position 1 (“position_given_score:score=5,position=1”).
     ``across``: dataset, strategy, a factor that the run varies, or a part of what rows are about (target, task, position,
     variant ...). ``by_strategy``: a line an ordering strategy; else each judge's condition with the most orders.
-    ``paper``: what a paper printed, judge -> column -> number; it stands in lines of its own, that of a judge of the same
-    name below it. Means are unweighted and only where every number is there. Raises LabError where nothing can be shown,
-    naming what can.
+    ``paper``: what a paper printed of the first measure, judge -> column -> number (shares as fractions); it stands in
+    lines of its own, that of a judge of the same name below it. Means are unweighted and only where every number is there.
+    Raises LabError where nothing can be shown, naming what can.
     """
-    names = _Names(findings, across, by_strategy)
-    columns: list[str] = []
+    grid, columns = _Grid(findings, across, by_strategy), list[str]()
     lines: dict[Key, list[Cell | None]] = {}
-    asked = [_asked(text) for text in ([measures] if isinstance(measures, str) else measures)]
-    for each in asked:
-        grid = names.grid(_rows(findings, each, across))
-        mine, cells = _part(grid, _Marks(findings), across, intervals)
+    asked = [measures] if isinstance(measures, str) else list(measures)
+    titles = []
+    for text in asked:
+        rows = _rows(findings, text, across)
+        name, _, part = text.partition(":")
+        titles.append(MEASURES[name].name + (f" ({part.replace('=', ' ').replace(',', ', ')})" if part else ""))
+        mine, cells = grid.part(rows)
         for key in dict.fromkeys([*lines, *cells]):
-            before = lines.get(key, [None] * len(columns))
-            lines[key] = before + cells.get(key, [None] * len(mine))
-        alone = [each.title] if len(mine) == 1 else [f"{column} · {each.title}" for column in mine]
-        columns += alone if len(asked) > 1 else mine
-    printed = {} if len(asked) > 1 else _printed(paper or {}, columns, MEASURES[asked[0].measure].form)
-    heads = [0, *(k for k in range(1, len(FIELDS)) if len({key[k] for key in lines}) > 1)]
+            lines[key] = lines.get(key, [None] * len(columns)) + cells.get(key, [None] * len(mine))
+        several = [f"{column} · {titles[-1]}" for column in mine] if len(mine) > 1 else titles[-1:]
+        columns += several if len(asked) > 1 else mine
+    form = MEASURES[asked[0].partition(":")[0]].form
+    printed = {
+        judge: tuple(Cell(number(by[x], form), by[x]) if x in by else None for x in columns)
+        for judge, by in (paper or {}).items()
+    }
     body = _with_means(lines, printed)
-    used = {mark for line in body for cell in line.cells if cell for mark in cell.marks}
+    used = {mark for _, cells in body for cell in cells if cell for mark in cell.marks}
     legend = [f"{mark} {words}." for mark, words in LEGEND.items() if mark in used]
-    if any(cell and " to " in cell.text for line in body for cell in line.cells):
+    if any(cell and " to " in cell.text for _, cells in body for cell in cells):
         legend.append(f"In brackets: 95{NBSP}% CI, unless another level stands there.")
-    if MEAN in [*columns, *(line.key[0] for line in body)]:
+    if MEAN in [*columns, *(key[0] for key, _ in body)]:
         legend.append("Means are unweighted.")
-    title = "; ".join(each.title for each in asked)
-    kept = tuple(Line(tuple(line.key[k] for k in heads), line.cells) for line in body)
-    return PaperTable(title, tuple(FIELDS[k] for k in heads), tuple(columns), kept, tuple(legend))
+    heads = [0, *(k for k in range(1, len(FIELDS)) if len({key[k] for key in lines}) > 1)]
+    kept = tuple((tuple(key[k] for k in heads), cells) for key, cells in body)
+    return PaperTable("; ".join(titles), tuple(FIELDS[k] for k in heads), tuple(columns), kept, tuple(legend))
 
 
 def axes_of(findings: Findings) -> list[str]:
@@ -187,166 +148,105 @@ def axes_of(findings: Findings) -> list[str]:
     return list(dict.fromkeys(["dataset", "strategy", *factors, *parts]))
 
 
-def axis_name(axis: str) -> str:
-    """What columns are made of, as it is read: “Data set”, “Ordering strategy”, “Temperature”."""
-    named = {"dataset": "Data set", "strategy": "Ordering strategy", "target": "Criterion", "ids": "Score labels"}
-    return named.get(axis) or axis.replace("_", " ").capitalize()
+def _rest(row: Row, *named: str) -> str:
+    """What a row is about beside the parts that are named: “score=5,position=1”."""
+    return ",".join(f"{name}={level_text(value)}" for name, value in row.of.items() if name not in named)
 
 
 def numbers_of(findings: Findings, measure: str, across: str) -> list[str]:
     """The numbers of a measure that a table with columns ``across`` can be about: “position=1”; empty where there is one."""
-    rests = dict.fromkeys(_asked(measure).rest(row, across) for row in findings.select(measure))
-    return [] if () in rests else [",".join(f"{name}={value}" for name, value in rest) for rest in rests]
+    rests = dict.fromkeys(_rest(row, across) for row in findings.select(measure))
+    return [] if "" in rests else list(rests)
 
 
-def _rows(findings: Findings, asked: _Asked, across: str) -> list[Row]:
-    """The rows of a measure that are meant. Raises LabError where none is, or where it is not settled which."""
-    every = findings.select(asked.measure)
-    if not every:
+def _rows(findings: Findings, text: str, across: str) -> list[Row]:
+    """The rows that “measure:name=value” means; a value alone is that of the first part of what rows are about. Raises
+    LabError where there is none, or where it is not settled which."""
+    measure, _, part = text.partition(":")
+    rows = findings.select(measure)
+    if not rows:
         known = ", ".join(dict.fromkeys(row.measure for row in findings.rows))
-        raise LabError(f"This run has no measure “{shorten(asked.measure)}”; expected one of {known}.")
-    rows = [row for row in every if asked.fits(row)]
-    rests = {asked.rest(row, across) for row in rows}
-    if () in rests:
-        rows = [row for row in rows if asked.rest(row, across) == ()]
-    elif len(rests) != 1:
-        parts = "; ".join(numbers_of(findings, asked.measure, across)[:12]) or "no others"
-        raise LabError(
-            f"Say which number of {asked.measure} is meant, as {asked.measure}:NAME=VALUE; there are {parts}."
-        )
-    if across in {name for row in rows for name in row.of}:
-        rows = [row for row in rows if across in row.of]
-    return rows
+        raise LabError(f"This run has no measure “{shorten(measure)}”; expected one of {known}.")
+    pairs = (
+        value.split("=", 1) if "=" in value else (next(iter(rows[0].of), ""), value)
+        for value in part.split(",")
+        if value
+    )
+    named = {str(name).strip(): value.strip() for name, value in pairs}
+    rows = [row for row in rows if all(level_text(row.of.get(name, "")) == value for name, value in named.items())]
+    rests = {_rest(row, across, *named) for row in rows}
+    if "" not in rests and len(rests) != 1:
+        parts = "; ".join(numbers_of(findings, measure, across)[:12]) or "no others"
+        raise LabError(f"Say which number of {measure} is meant, as {measure}:NAME=VALUE; there are {parts}.")
+    rows = [row for row in rows if "" not in rests or not _rest(row, across, *named)]
+    return [row for row in rows if across in row.of] or rows
 
 
-class _Names:
-    """Which line and which column a row belongs to."""
+class _Grid:
+    """Which line and column a row belongs to, and how it is printed there."""
 
     def __init__(self, findings: Findings, across: str, by_strategy: bool) -> None:
         self.findings, self.across, self.by_strategy = findings, across, by_strategy
-        conditions = findings.conditions
-        self.chosen = {row.condition for row in findings.select("gate") if not row.of}
-        self.baseline = {(asked.judge, asked.dataset): asked for asked in reversed(conditions)}
+        self.conditions, gates = findings.conditions, findings.select("gate")
+        self.chosen = {row.condition for row in gates if not row.of}
+        self.baseline = {(asked.judge, asked.dataset): asked for asked in reversed(self.conditions)}
+        self.verdicts = {(self._about(row), row.measure): row for row in findings.rows if row.topic == "verdict"}
+        limits = [row for row in findings.rows if row.measure in LIMITS and not row.of]
+        self.limits = {(row.condition, row.measure): row.value for row in limits}
 
-    def grid(self, rows: Iterable[Row]) -> dict[Key, dict[str, Row]]:
-        """Line -> column -> row; of two for one cell that of the condition which the verdicts are about."""
-        grid: dict[Key, dict[str, Row]] = {}
+    def part(self, rows: Iterable[Row]) -> tuple[list[str], dict[Key, list[Cell | None]]]:
+        """(columns, line -> cells) of one measure: the levels, their mean, over criteria or tasks also the largest and how
+        many tests reject at 5 %. Of two rows for one cell that of the condition which the verdicts are about."""
+        grid: dict[Key, dict[str, Cell]] = {}
         for row in rows:
-            column, line = self.column(row), grid.setdefault(self.line(row), {})
+            column, line = self._column(row), grid.setdefault(self._line(row), {})
             if column is not None and (column not in line or row.condition in self.chosen):
-                line[column] = row
+                line[column] = self._cell(row)
         grid = {key: line for key, line in grid.items() if line}
         if not grid:
             expected = ", ".join(axes_of(self.findings))
             raise LabError(f"No columns can be made of “{shorten(self.across)}”; expected one of {expected}.")
-        # Where factors are varied one at a time, the lines of another factor stand in a single column: left out.
-        several = {key: line for key, line in grid.items() if len(line) > 1 or key[-1] == DEFAULT}
-        return several if any(len(line) > 1 for line in grid.values()) else grid
+        if any(len(line) > 1 for line in grid.values()):
+            # Where factors are varied one at a time, the lines of another factor stand in a single column: left out.
+            grid = {key: line for key, line in grid.items() if len(line) > 1 or key[-1] == DEFAULT}
+        levels = list(dict.fromkeys(column for line in grid.values() for column in line))
+        if all(level.replace(".", "", 1).isdigit() for level in levels):
+            levels.sort(key=float)
+        cells = {key: [line.get(level) for level in levels] for key, line in grid.items()}
+        more: list[Summary] = []
+        if self.across in AVERAGED and len(levels) > 1 and any(map(_mean, cells.values())):
+            more += [(MEAN, _mean), ("Largest", _largest)][: 1 + (self.across != "dataset")]
+        tested = any(cell.row and math.isfinite(cell.row.p) for line in grid.values() for cell in line.values())
+        more += [(f"p{NBSP}<{NBSP}0.05", _rejected)] * (self.across in ("target", "task") and tested)
+        columns = [*levels, *(name for name, _ in more)]
+        return columns, {key: [*line, *(summary(line) for _, summary in more)] for key, line in cells.items()}
 
-    def column(self, row: Row) -> str | None:
-        condition = self.findings.conditions[row.condition]
+    def _column(self, row: Row) -> str | None:
+        condition = self.conditions[row.condition]
         if self.across in row.of:
             return level_text(row.of[self.across])
         if self.across in ("dataset", "strategy"):
             return str(getattr(condition, self.across))
         return level_text(condition.variant[self.across]) if self.across in condition.variant else None
 
-    def line(self, row: Row) -> Key:
+    def _line(self, row: Row) -> Key:
         """A name for each of FIELDS, empty where it makes no line."""
-        condition, across = self.findings.conditions[row.condition], self.across
+        condition, across = self.conditions[row.condition], self.across
         own = self.baseline[condition.judge, condition.dataset].variant
-        other = {key: value for key, value in condition.variant.items() if key != across and value != own.get(key)}
         return (
             condition.judge,
             "" if across == "dataset" else condition.dataset,
             condition.strategy if self.by_strategy and across != "strategy" else "",
             condition.reorder,
             "" if across in condition.variant else str(condition.positions),
-            ", ".join(f"{key} = {level_text(value)}" for key, value in other.items()) or DEFAULT,
+            variant_text({key: value for key, value in condition.variant.items() if key != across}, own) or DEFAULT,
         )
-
-
-def _part(
-    grid: Mapping[Key, Mapping[str, Row]], marks: _Marks, across: str, intervals: bool
-) -> tuple[list[str], dict[Key, list[Cell | None]]]:
-    """(columns, line -> cells) of one measure: the levels, their mean, over criteria or tasks also the largest and how
-    many tests reject at 5 %."""
-    levels = list(dict.fromkeys(column for line in grid.values() for column in line))
-    if all(level.replace(".", "", 1).isdigit() for level in levels):
-        levels.sort(key=float)
-    cells = {
-        key: [_cell(line[x], marks, intervals) if x in line else None for x in levels] for key, line in grid.items()
-    }
-    tested = across in ("target", "task") and any(
-        cell and math.isfinite(cell.p) for line in cells.values() for cell in line
-    )
-    means = {key: _mean(line) if across in AVERAGED and len(levels) > 1 else None for key, line in cells.items()}
-    columns, more = list(levels), dict[Key, list[Cell | None]]((key, []) for key in cells)
-    if any(means.values()):
-        columns += [MEAN, "Largest"] if across != "dataset" else [MEAN]
-        for key, mean in means.items():
-            values = [cell.value for cell in cells[key] if cell]
-            largest = replace(mean, text=number(max(values, key=abs), mean.form)) if mean else None
-            more[key] += [mean, largest] if across != "dataset" else [mean]
-    if tested:
-        columns.append(f"p{NBSP}<{NBSP}0.05")
-        for key, line in cells.items():
-            known = [cell.p for cell in line if cell and math.isfinite(cell.p)]
-            more[key].append(Cell(f"{sum(p < ALPHA for p in known)} of {len(known)}"))
-    return columns, {key: [*line, *more[key]] for key, line in cells.items()}
-
-
-def _mean(cells: Sequence[Cell | None]) -> Cell | None:
-    """The unweighted mean of numbers that all are there, not void, and no statistics of tests; else None."""
-    kept = [cell for cell in cells if cell and math.isfinite(cell.value) and cell.form and VOID not in cell.marks]
-    if not kept or len(kept) < len(cells):
-        return None
-    value = sum(cell.value for cell in kept) / len(kept)
-    return Cell(number(value, kept[0].form), value, form=kept[0].form)
-
-
-def _printed(
-    paper: Mapping[str, Mapping[str, float]], columns: Sequence[str], form: str
-) -> dict[str, list[Cell | None]]:
-    """Judge -> what a paper printed, by our columns. Numbers are in the measure's own unit: shares as fractions."""
-    return {
-        judge: [Cell(number(by[x], form), float(by[x])) if x in by else None for x in columns]
-        for judge, by in paper.items()
-    }
-
-
-def _with_means(lines: Mapping[Key, list[Cell | None]], printed: Mapping[str, list[Cell | None]]) -> list[Line]:
-    """Lines with a paper's below that of the same judge (else below all), then the mean over judges of each kind of line."""
-    body, left, kinds = [], dict(printed), dict[tuple[str, ...], list[list[Cell | None]]]()
-    for key, cells in lines.items():
-        body.append(Line(key, tuple(cells)))
-        kinds.setdefault(key[1:], []).append(cells)
-        if key[0] in left:
-            body.append(Line((f"{key[0]} {PAPER}", *key[1:]), tuple(left.pop(key[0]))))
-    rest = next(iter(lines))[1:]
-    body += [Line((f"{judge} {PAPER}", *rest), tuple(cells)) for judge, cells in left.items()]
-    for kind, several in kinds.items():
-        means = tuple(_mean(column) for column in zip(*several, strict=True))
-        if len(several) > 1 and any(means):
-            body.append(Line((MEAN, *kind), means))
-    return body
-
-
-class _Marks:
-    """What is said of a number beside it: the verdict that it belongs to, and whether it is void."""
-
-    def __init__(self, findings: Findings) -> None:
-        self.conditions = findings.conditions
-        self.verdicts = {(self._about(row), row.measure): row for row in findings.rows if row.topic == "verdict"}
-        self.limits = {
-            (row.condition, row.measure): row.value for row in findings.rows if row.measure in LIMITS and not row.of
-        }
 
     def _about(self, row: Row) -> tuple[Any, ...]:
         """Whose verdict it is: of a setting's orders, or of a variant."""
         return *self.conditions[row.condition].setting, row.of.get("variant")
 
-    def of(self, row: Row) -> str:
+    def _marks(self, row: Row) -> str:
         word = row.verdict
         if row.about.question:
             gate = self.verdicts.get((self._about(row), "gate"))
@@ -356,14 +256,51 @@ class _Marks:
         void = row.measure not in LIMITS and (error > MOST_ERROR or stability < LEAST_STABILITY)
         return {"undecided": OPEN, "equivalent": SMALL}.get(word, "") + VOID * void
 
+    def _cell(self, row: Row) -> Cell:
+        """A row as it is printed: number, marks, interval, p; a dash where there is no number."""
+        about, marks = measure_of(row, self.conditions), self._marks(row)
+        text = (number(row.value, about.form) if math.isfinite(row.value) else "" if row.test else "–") + marks
+        level, _, inside = ends(*row.interval, about.form, row.level).partition(" CI ")
+        if inside:
+            text += f" ({inside})" if math.isclose(row.level, 0.95) else f" ({inside}; {level} CI)"
+        text = " ".join(part for part in (text, p_value(row.p)) if part)
+        return Cell(text, row.value, "" if row.why == "statistic" else about.form, marks, row)
 
-def _cell(row: Row, marks: _Marks, intervals: bool) -> Cell:
-    """A row as it is printed: number, marks, interval, p; a dash where there is no number."""
-    about, (low, high), marked = measure_of(row, marks.conditions), row.interval, marks.of(row)
-    text = (number(row.value, about.form) if math.isfinite(row.value) else "" if row.test else "–") + marked
-    if intervals and math.isfinite(low) and math.isfinite(high):
-        level, _, inside = ends(low, high, about.form, row.level).partition(" CI ")
-        text += f" ({inside})" if math.isclose(row.level, 0.95) else f" ({inside}; {level} CI)"
-    text = " ".join(part for part in (text, p_value(row.p)) if part)
-    form = "" if row.why == "statistic" else about.form
-    return Cell(text, row.value, low, high, row.level, row.p, marked, reason(row), form)
+
+Summary = tuple[str, Callable[[Sequence[Cell | None]], Cell | None]]
+
+
+def _mean(cells: Sequence[Cell | None]) -> Cell | None:
+    """The unweighted mean of numbers that all are there, not void, and no statistics of tests; else None."""
+    kept = [cell for cell in cells if cell and math.isfinite(cell.value) and cell.form and VOID not in cell.marks]
+    value = sum(cell.value for cell in kept) / max(1, len(kept))
+    return Cell(number(value, kept[0].form), value, kept[0].form) if kept and len(kept) == len(cells) else None
+
+
+def _largest(cells: Sequence[Cell | None]) -> Cell | None:
+    """The number furthest from 0, where there is a mean of them."""
+    values = [cell.value for cell in cells if cell]
+    return _mean([replace(cell, value=max(values, key=abs), row=None) if cell else None for cell in cells])
+
+
+def _rejected(cells: Sequence[Cell | None]) -> Cell:
+    """How many of the tests reject at 5 %, as papers count them."""
+    known = [cell.row.p for cell in cells if cell and cell.row and math.isfinite(cell.row.p)]
+    return Cell(f"{sum(p < ALPHA for p in known)} of {len(known)}")
+
+
+def _with_means(lines: Mapping[Key, list[Cell | None]], printed: Mapping[str, tuple[Cell | None, ...]]) -> list[Line]:
+    """Lines with a paper's below that of the same judge (else below all), then the mean over judges of each kind of line."""
+    body, left, kinds = list[Line](), dict(printed), dict[Key, list[list[Cell | None]]]()
+    for key, cells in lines.items():
+        body.append((key, tuple(cells)))
+        kinds.setdefault(key[1:], []).append(cells)
+        if key[0] in left:
+            body.append(((f"{key[0]} {PAPER}", *key[1:]), left.pop(key[0])))
+    rest = next(iter(lines))[1:]
+    body += [((f"{judge} {PAPER}", *rest), cells) for judge, cells in left.items()]
+    for kind, several in kinds.items():
+        means = tuple(_mean(column) for column in zip(*several, strict=True))
+        if len(several) > 1 and any(means):
+            body.append(((MEAN, *kind), means))
+    return body

@@ -15,8 +15,9 @@ from markupsafe import Markup
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.answer import judged
+from rubriclab.sinks.axis_pictures import choice_bars
 from rubriclab.sinks.cards import example_of
-from rubriclab.sinks.facts import Facts, calls_in, every_facts
+from rubriclab.sinks.facts import Facts, calls_in, facts_to_say
 from rubriclab.sinks.marks import LIGHT, Bars, Cells, ink, shade
 from rubriclab.sinks.pictures import score_cells, share_bars, target_cells
 from rubriclab.sinks.table import spoken
@@ -44,7 +45,7 @@ def report_html(
     unknown = set(include) - set(INCLUDE)
     if unknown:
         raise LabError(f"A report has no part “{shorten(min(unknown))}”; expected some of {', '.join(INCLUDE)}.")
-    every = every_facts(findings)
+    every = facts_to_say(findings)
     raters = {str(rater) for given in findings.judgments.items["ratings"] for rater in given or {}}
     parts = [_part(findings, facts, descriptions or {}, text_of if texts else None) for facts in every]
     environment = jinja2.Environment(autoescape=True, loader=jinja2.FileSystemLoader(HERE), trim_blocks=True)
@@ -80,11 +81,19 @@ def footer(findings: Findings) -> str:
 def method_lines(findings: Findings, every: list[Facts]) -> list[str]:
     """The method in five lines."""
     facts = every[0]
-    orders = "criteria in the list" if facts.reorder == "criteria" else "score options in the list"
+    what = {
+        "criteria": "Each text was judged with the criteria in the list in several orders",
+        "responses": "Several answers were scored in one call, listed in several orders",
+        "pairs": "Each pair of answers was shown in both orders",
+        "lists": "Each list of answers was shown in several orders",
+        "bare": "Each answer was scored without a list of options",
+    }.get(facts.reorder, "Each answer was judged with the score options in the list in several orders")
+    if facts.variant:
+        what = "Each answer was judged under several forms of the prompt"
     small = findings.reading.smallest
     step = findings.judgments.arms[facts.condition].step
     return [
-        f"Each answer was judged with the {orders} in several orders; all else in the prompt stayed the same.",
+        f"{what}; all else in the prompt stayed the same.",
         "Nothing is called an effect unless an exact permutation test of an item's answers over its orders rejects at 5 %.",
         f"Independent are {count(facts.units, facts.unit)}; intervals are 95 % confidence intervals over them.",
         f"No is said only where the interval ends below the smallest effect that matters: {small.mean * step:.2f} points, "
@@ -100,10 +109,10 @@ def _part(
     arm = findings.judgments.arms[facts.condition]
     drawn: dict[str, Bars | Cells | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(findings, facts.condition),
-        "How often each position was chosen": share_bars(findings, facts),
+        "How often each position was chosen": share_bars(findings, facts) or choice_bars(findings, facts),
         "Score by position": score_cells(findings, facts.condition),
     }
-    drawings = [(title, picture) for title, picture in drawn.items() if picture]
+    drawings = [(title, picture) for title, picture in drawn.items() if picture and not facts.variant]
     answer = judged(findings, facts)
     line = answer.line.partition(answer.strong) if answer.strong else (answer.line, "", "")
     cards = example_of(arm, descriptions)

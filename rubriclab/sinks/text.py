@@ -61,6 +61,12 @@ def level_text(level: Any) -> str:
     return f"{level:g}" if isinstance(level, int | float) and not isinstance(level, bool) else str(level)
 
 
+def axis_name(axis: str) -> str:
+    """What columns or an axis are made of, as it is read: “Data set”, “Ordering strategy”, “Temperature”."""
+    named = {"dataset": "Data set", "strategy": "Ordering strategy", "target": "Criterion", "ids": "Score labels"}
+    return named.get(axis) or axis.replace("_", " ").capitalize()
+
+
 def p_value(p: float | None) -> str:
     """“p = 0.031”, “p < 0.001”; empty where there is none."""
     if p is None or not math.isfinite(p):
@@ -78,7 +84,7 @@ def order_title(shown: Sequence[Any]) -> str:
 
 def measure_of(row: Row, conditions: Sequence[Condition] = ()) -> Measure:
     """How a row is called and written: the lean of criteria is in points, that of options a share."""
-    if row.measure == "favours_positions" and conditions and conditions[row.condition].reorder == "criteria":
+    if row.measure == "favours_positions" and conditions and conditions[row.condition].joint:
         return LEAN_OF_CRITERIA
     return row.about
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,4 +50,5 @@ def kept(table: JudgmentTable) -> str:
     """A run of the visitor's store, with its replies."""
     calls = table.rows.drop_duplicates("call")[["call", "condition", "status"]].reset_index(drop=True)
     calls = calls.assign(key=calls["call"].astype(str), attempt=1, text=f"My score: {HOSTILE}")
-    return state.store().add_table(table, calls)
+    named = table.items.assign(unit_text=table.items.get("unit_text", table.items["item_id"]))
+    return state.store().add_table(replace(table, items=named), calls)

@@ -12,10 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rubriclab.app import state
-from rubriclab.model.judgment import Condition
+from rubriclab.model.judgment import Condition, JudgmentTable
 from rubriclab.store.store import Store
 from tests.app.conftest import HOSTILE, healthy, kept
 from tests.sinks import made
+from tests.tables import comparisons, responses
 
 Lab = Callable[..., AppTest]
 
@@ -120,6 +121,35 @@ def test_settings_of_one_judge_are_chosen_and_none_hides_another(lab: Lab) -> No
     app = healthy(lab("results", run=run, setting="ids = letters"))
     assert "favours the option" not in app.title[0].value
     assert any(group.label == "Setting" for group in app.get("button_group"))
+
+
+PAIRS = comparisons([[1, 1, 1, 1]] * 30 + [[1, 2, 1, 2], [2, 1, 2, 1]] * 5, [[0, 1], [1, 0]])
+LISTS = comparisons([[1, 3, 2], [1, 1, 1], [3, 3, 3], [0, 2, 2]] * 5, [[0, 1, 2], [1, 2, 0], [2, 0, 1]])
+BATCHES = responses([[[4, 3, 3], [3, 4, 3], [3, 3, 4]]] * 12, [[0, 1, 2], [1, 2, 0], [2, 0, 1]], [[3, 3, 3]] * 12)
+
+
+@pytest.mark.parametrize(
+    ("table", "headline", "picture"),
+    [
+        (PAIRS, "judge picks the answer shown first", "What happens when the two answers are swapped"),
+        (LISTS, "", "Who wins in all orders"),
+        (BATCHES, "", "Score by position in the call"),
+    ],
+)
+def test_every_axis_has_its_sentences_its_picture_and_its_calls(
+    lab: Lab, table: JudgmentTable, headline: str, picture: str
+) -> None:
+    run = kept(table)
+    app = healthy(lab("results", run=run))
+    assert headline in app.title[0].value
+    assert picture in [part.value for part in app.header]
+    assert app.get("plotly_chart")
+    assert len(texts(app).split("How often each position won")[0].split()) <= 150
+    app.session_state["more"] = True
+    healthy(app.run())
+    judged = healthy(lab("results", run=run, tab="Judgments", position="1"))
+    assert set(judged.dataframe[0].value["Position"]) == {1}
+    assert healthy(lab("home")).title
 
 
 def test_a_run_that_varies_a_level_shows_what_the_level_does(lab: Lab) -> None:

@@ -75,13 +75,13 @@ def test_criteria_as_columns_have_mean_largest_and_how_many_tests_reject() -> No
     rows = [number_row("delta_pos", 0, 0.2, target="Tone"), number_row("delta_pos", 0, 0.5, target="Facts")]
     table = paper_table(rows_only(one, rows), "delta_pos", across="target")
     assert table.columns == ("Tone", "Facts", "Mean", "Largest")
-    assert [cell.text for cell in table.lines[0].cells if cell][2:] == ["0.35", "0.50"]  # (.2 + .5) / 2
+    assert [cell.text for cell in table.lines[0][1] if cell][2:] == ["0.35", "0.50"]  # (.2 + .5) / 2
     tests = [
         replace(number_row("friedman", 0, 9.0, "statistic", target=name), test=("Friedman", p))
         for name, p in (("Tone", 0.01), ("Facts", 0.3))
     ]
     table = paper_table(rows_only(one, tests), "friedman", across="target")
-    assert [cell.text for cell in table.lines[0].cells if cell] == [f"9.00{OPEN} p\u00a0=\u00a00.010", f"9.00{OPEN} p\u00a0=\u00a00.30", "1 of 2"]  # fmt: skip
+    assert [cell.text for cell in table.lines[0][1] if cell] == [f"9.00{OPEN} p\u00a0=\u00a00.010", f"9.00{OPEN} p\u00a0=\u00a00.30", "1 of 2"]  # fmt: skip
 
 
 def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_left_out() -> None:
@@ -92,11 +92,11 @@ def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_
     rows = [number_row("cramers_v", code, value) for code, value in enumerate((0.1, 0.3, 0.2, 0.9))]
     by_temperature = paper_table(rows_only(conditions, rows), "cramers_v", across="temperature")
     assert by_temperature.columns == ("0", "0.5", "1")  # levels are not averaged
-    assert [cell.value for cell in by_temperature.lines[0].cells if cell] == [0.1, 0.2, 0.3]
+    assert [cell.value for cell in by_temperature.lines[0][1] if cell] == [0.1, 0.2, 0.3]
     assert len(by_temperature.lines) == 1
     by_labels = paper_table(rows_only(conditions, rows), "cramers_v", across="ids")
     assert by_labels.columns == ("arabic", "letters")
-    assert [cell.value for cell in by_labels.lines[0].cells if cell] == [0.1, 0.9]
+    assert [cell.value for cell in by_labels.lines[0][1] if cell] == [0.1, 0.9]
 
 
 def test_pairs_are_void_where_replies_or_repetitions_fail() -> None:
@@ -110,7 +110,7 @@ def test_pairs_are_void_where_replies_or_repetitions_fail() -> None:
     ]
     given = rows_only(pairs, rows + limits)
     table = paper_table(given, "cramers_v")
-    assert [cell.marks for line in table.lines for cell in line.cells if cell] == [OPEN, OPEN + VOID, OPEN + VOID]
+    assert [cell.marks for _, cells in table.lines for cell in cells if cell] == [OPEN, OPEN + VOID, OPEN + VOID]
     assert any("name no winner" in line for line in table.legend)
     assert "Mean" not in set(table.frame()["Judge"])
 
@@ -121,23 +121,24 @@ def test_what_the_verdicts_leave_open_is_marked_and_the_rest_is_not() -> None:
     found = made.several(*two, rules=rules)
     table = paper_table(found, ["cramers_v", "position_share:1"])
     assert table.columns == ("Cramér's V, as in the paper", "Share of each position (1)")
-    marks = [[cell.marks for cell in line.cells if cell] for line in table.lines]
+    marks = [[cell.marks for cell in cells if cell] for _, cells in table.lines]
     assert marks[0] == ["", ""]
     # 12 items that never move: the gate is closed, and Clopper-Pearson leaves up to .22 of lean open.
     assert marks[1] == [OPEN, OPEN]
     words = {row.condition: row.verdict for row in found.select("favours_positions")}
     assert words == {0: "effect", 1: "undecided"}
     many = made.findings(made.options_table({"steady": made.by_quality}, items=120))
-    assert [line.cells[0].marks for line in paper_table(many, "cramers_v").lines if line.cells[0]] == [SMALL]
+    assert [cells[0].marks for _, cells in paper_table(many, "cramers_v").lines if cells[0]] == [SMALL]
 
 
 def test_every_number_is_the_rows_own_and_strategies_are_lines_where_asked() -> None:
     two = [Condition("j", "A", "balanced"), Condition("j", "A", "random")]
     found = made.several(*two, rules={"j": made.mostly_first})
     row = found.select("line", condition=0)[0]
-    cell = paper_table(found, "line").lines[0].cells[0]
+    cell = paper_table(found, "line").lines[0][1][0]
     assert cell is not None
-    assert (cell.value, cell.low, cell.high) == (row.value, *row.interval)
+    assert cell.row is row
+    assert (cell.value, *row.interval) == tuple(paper_table(found, "line").numbers().loc[0, ["value", "low", "high"]])
     table = paper_table(found, "line", by_strategy=True)
     assert table.heads == ("Judge", "Ordering strategy")
     assert list(table.frame()["Ordering strategy"]) == ["balanced", "random"]
@@ -179,8 +180,8 @@ def test_files_of_a_table() -> None:
 
 def test_one_measure_of_a_run_without_a_number_is_a_dash_with_its_reason() -> None:
     table = paper_table(made.findings(made.options_table({"j": lambda *_: None}, items=3)), "cramers_v")
-    cell = table.lines[0].cells[0]
+    cell = table.lines[0][1][0]
     assert cell is not None
     assert cell.text == f"–{OPEN}"
-    assert cell.why == "No reply could be parsed."
+    assert list(table.numbers()["why"]) == ["No reply could be parsed."]
     assert math.isnan(cell.value)
