@@ -75,12 +75,15 @@ class Reach:
     t on Satterthwaite's degrees of freedom for the units' kurtosis; ends lengthened, never shortened, by Hall's (1992)
     cubic for their skewness; fewer than FEW_MOVED units away from the median one: at least the median -+ ``reach`` times
     Clopper and Pearson's bound of how many are above and below. ``moves``: (units,), the units' own numbers. Held in
-    0.91 to 1.0 (mean 0.98) of simulated studies of unbiased and biased judges, 15 to 100 units.
+    0.91 to 1.0 (mean 0.98) of simulated studies of unbiased and biased judges, 15 to 100 units. ``least``, ``most``: what
+    the number itself can be, which ends the interval.
     """
 
     reach: float
     moves: Floats = field(repr=False)
     fewest: int = 8
+    least: float = -np.inf
+    most: float = np.inf
 
     def __call__(self, e: Estimate, level: float) -> tuple[float, float]:
         n = e.units
@@ -96,7 +99,7 @@ class Reach:
             up, down = int((away > 0).sum()), int((away < 0).sum())
             low = min(low, middle - self.reach * clopper_pearson(down, n, level=level)[1])
             high = max(high, middle + self.reach * clopper_pearson(up, n, level=level)[1])
-        return low, high
+        return max(low, self.least), min(high, self.most)
 
 
 def hall(influence: Floats, t: float) -> tuple[float, float]:

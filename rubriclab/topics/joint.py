@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, simultaneous
 from rubriclab.core.intervals import Student
+from rubriclab.core.judgments import hash_names
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import joint as stats
 from rubriclab.stats.resample import Bools, Floats, crossed, distinct, sum_by
@@ -164,9 +166,20 @@ def company(arms: Sequence[Arm]) -> Iterator[Row]:
         whole[alone.item_code] = _means(alone)
         added = _means(arm) - whole[arm.item_code]
         known = np.isfinite(added)
-        top, count = (arm.by_unit(part) for part in (np.where(known, added, 0.0), known.astype(np.float64)))
-        estimate = replace(ratio(top, count, arm.unit_names), rule=Student(least=arm.step / arm.positions))
+        parts = np.where(known, added, 0.0), known.astype(np.float64)
+        estimate = max((ratio(*sums) for sums in _clustered(arm, *parts)), key=lambda e: e.error)
+        estimate = replace(estimate, rule=Student(least=arm.step / arm.positions))
         yield Row("company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": int(known.sum())})
+
+
+def _clustered(arm: Arm, *parts: Floats) -> Iterator[tuple[Any, ...]]:
+    """Sums of parts (items,) with their names, by unit, and by prompt where that is another grouping: scores of one call
+    and answers to one prompt are both alike, and the larger of the two errors counts."""
+    yield (*(arm.by_unit(part) for part in parts), arm.unit_names)
+    prompt = arm.run.items["prompt"].iloc[arm.item_code]
+    if arm.unit_kind != "prompt" and bool(prompt.notna().all()):
+        code, names = pd.factorize(prompt)
+        yield (*(sum_by(code, part, len(names)) for part in parts), hash_names(names.to_numpy(dtype=object)))
 
 
 def _means(arm: Arm) -> Floats:

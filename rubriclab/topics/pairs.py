@@ -168,7 +168,11 @@ class Compared:
         own = (np.bincount(self.cell, self.net) / self.count)[self.cell]
         top, expected, unit = self.by_unit(which, self.net * weight, own * weight)
         moves = top * len(unit)
-        return Estimate(float(top.sum()), moves - expected * len(unit), unit, Reach(1.0, moves))
+        return Estimate(float(top.sum()), moves - expected * len(unit), unit, _signed(moves))
+
+
+def _signed(moves: Floats) -> Reach:
+    return Reach(1.0, moves, least=-1.0, most=1.0)
 
 
 def rates(made: Compared) -> Iterator[Row]:
@@ -229,7 +233,7 @@ def first_advantage(made: Compared) -> Row:
     else:
         return Row("first_advantage", missing("no_two_orders" if arm.ok.any() else "nothing_parsed"), counts={"n": 0})
     counts = {"n": int(bottom.sum())}
-    return Row("first_advantage", ratio(top, bottom, unit, lambda moves: Reach(1.0, moves)), counts=counts)
+    return Row("first_advantage", ratio(top, bottom, unit, _signed), counts=counts)
 
 
 def stability(arm: Arm) -> Iterator[Row]:

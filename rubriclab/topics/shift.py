@@ -182,7 +182,9 @@ def _over_texts(arm: Arm, measure: str, values: Floats, source: str = "", *, bey
     unit = arm.text_unit[known]
     top, count = sum_by(unit, values[known], arm.units), sum_by(unit, known[known], arm.units)
 
-    def rule(moves: Floats) -> Student:
+    def rule(moves: Floats) -> Rule:
+        if arm.condition.chooses:
+            return Reach(1.0, moves, least=-1.0 if beyond_noise else 0.0, most=1.0)
         return Student(
             step=arm.step, moves=moves, lopsided=beyond_noise, beyond_noise=beyond_noise, positive=not beyond_noise
         )
