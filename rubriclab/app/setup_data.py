@@ -156,7 +156,6 @@ def _columns(table: Table) -> None:
                 "Further human scores", columns, format_func=lambda name: shorten(name, 60), persist_state="session",
                 key=preset(f"data-humans-{mark}", human[1:] if isinstance(human, list) else []),
             )  # fmt: skip
-    chosen["references"] = guess.columns.get("references")  # they name their scores, so there is nothing to choose
     chosen["human"] = [name for name in dict.fromkeys([chosen["human"], *further]) if name]
     mapped = {role: value for role, value in chosen.items() if value}
     file = st.session_state["setup data file"]

@@ -46,15 +46,13 @@ HUMAN = re.compile(
 NO_SCORE = re.compile(
     r"(^|_)(id|idx|index|row|page|year|date|turn|position|length|len|n|nr|num|words|tokens|seed|level|intended\w*)(_|$)"
 )
+REFERENCE = re.compile(r"reference_-?\d+")
+"""A column with reference answers of one score, which the factor ``reference`` shows."""
 TEXTS = ("response", "instruction", "reference")
 LABELS = ("criterion", "candidate", "task", "rater")
 TEXT_SIGNS, LABEL_SIGNS = 15, 40
 """A text has at least that many signs on average, a label at most."""
 LOOKED_AT = 2_000
-REFERENCE = re.compile(r"reference[ _](-?\d{1,6})", re.IGNORECASE)
-"""A column of reference answers that stand for one score: ``reference_3``."""
-SEVERAL = ("human", "references")
-"""Roles that several columns may have."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
     cells = {column: [cell.strip() for cell in _first_cells(table, column)] for column in table.columns}
     length = {name: float(np.mean([len(cell) for cell in part if cell] or [0])) for name, part in cells.items()}
     numeric = {name for name, part in cells.items() if _numeric(part)}
-    free = list(table.columns)
+    free = [name for name in table.columns if not REFERENCE.fullmatch(name)]
     columns: dict[str, str | list[str]] = {}
     reasons: dict[str, str] = {}
 
@@ -90,10 +88,6 @@ def guess_columns(table: Table, rubric: Rubric | None = None) -> Guess:
         else:
             take(role, named, "by its name")
     matched = "response" in columns
-    levels = [name for name in free if _reference_score(name) is not None]
-    if levels:
-        columns["references"], reasons["references"] = levels, "reference answers of one score each, by their names"
-        free = [name for name in free if name not in levels]
 
     # The answer is the longest text that differs from row to row; the instruction repeats, or comes before it.
     texts = [name for name in free if length[name] >= TEXT_SIGNS and name not in numeric]
@@ -175,13 +169,7 @@ def _whole_within(cells: Sequence[str], scale: Sequence[float]) -> bool:
     return scale[0] <= min(whole) and max(whole) <= scale[-1]
 
 
-def _reference_score(column: str) -> int | None:
-    """The score that a column's reference answers stand for: 3 of ``reference_3``; None for other columns."""
-    known = REFERENCE.fullmatch(column.strip())
-    return None if known is None else int(known[1])
-
-
-ROLES = (*NAMES, *SEVERAL)
+ROLES = (*NAMES, "human")
 
 
 def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
@@ -215,21 +203,13 @@ def items_of(table: Table, columns: Columns, name: str = "") -> DataSet:
 def _checked(table: Table, columns: Columns) -> dict[str, str | list[str]]:
     """The columns by role without empty choices. Raises LabError for unknown roles and columns, and without an answer."""
     known = {role: value if isinstance(value, str) else [*value] for role, value in columns.items() if value}
-    if isinstance(known.get("references"), str):
-        known["references"] = [str(known["references"])]
     for role, value in known.items():
         if role not in ROLES:
             raise LabError(f"columns: “{shorten(role)}” is no role of a column; expected one of {', '.join(ROLES)}.")
-        if role not in SEVERAL and not isinstance(value, str):
+        if role != "human" and not isinstance(value, str):
             raise LabError(f"columns: {role} is {value}; expected the name of one column.")
         for column in [value] if isinstance(value, str) else value:
             table.require(column)
-            if role == "references" and _reference_score(column) is None:
-                raise LabError(f"columns: “{shorten(column)}” does not name its score; expected a name as reference_3.")
-    levels = [_reference_score(column) for column in known.get("references", ())]
-    for score in {*levels}:
-        if levels.count(score) > 1:
-            raise LabError(f"columns: reference answers of the score {score} stand in two columns; choose one.")
     if "response" not in known:
         raise LabError(f"“{shorten(table.name)}”: which column has the answers to score? Choose one of {table.listed}.")
     if "rater" in known and not isinstance(known.get("human"), str) and len(known.get("human", ())) != 1:
@@ -244,7 +224,7 @@ class _Rows:
         self.table, self.known, self.cells = table, known, cells
         human = known.get("human", [])
         self.people = {column: table.column(column) for column in ([human] if isinstance(human, str) else human)}
-        self.references = {_reference_score(column): table.column(column) for column in known.get("references", ())}
+        self.references = {name: table.column(name) for name in table.columns if REFERENCE.fullmatch(name)}
         self.texts = [part for part in ("response", "instruction", "reference", "prompt", "candidate") if part in cells]
 
     def where(self, row: int, role: str) -> str:
@@ -336,13 +316,10 @@ class _Rows:
 
     def item(self, row: int, ratings: Mapping[str, float]) -> Item:
         cell = self.cell
-        levels = {
-            score: texts[row] for score, texts in self.references.items() if score is not None and texts[row].strip()
-        }
         return Item(
             self.item_id(row), self.cells["response"][row], cell(row, "instruction") or "", cell(row, "reference") or "",
             cell(row, "criterion"), cell(row, "block"), cell(row, "prompt"), cell(row, "candidate"), cell(row, "task"), ratings,
-            references=levels,
+            {name: cells[row] for name, cells in self.references.items() if cells[row].strip()},
         )  # fmt: skip
 
 

@@ -119,8 +119,7 @@ class Item:
 
     ``criterion``: the one it is rated under, None for the rubric's only one (or for all of them in one call);
     ``prompt`` groups answers to one instruction, ``block`` groups items about one text, ``candidate`` names who
-    wrote the answer. ``columns``: further columns of the data as text, which an own prompt may ask for. ``references``:
-    reference answers by the score that each stands for.
+    wrote the answer. ``columns``: further columns of the data as text, which an own prompt may ask for.
     """
 
     item_id: str
@@ -134,7 +133,6 @@ class Item:
     task: str | None = None
     ratings: Mapping[str, float] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
-    references: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +179,7 @@ class DataSet:
     @cached_property
     def id(self) -> str:
         """A hash of what decides the calls: names of raters and ratings are left out."""
-        bodies = [asdict(replace(item, ratings={})) for item in self.items]
-        for body in bodies:
-            if not body["references"]:  # as it was named before there were any
-                del body["references"]
-        return digest(self.name, bodies)[:32]
+        return digest(self.name, [asdict(replace(item, ratings={})) for item in self.items])[:32]
 
 
 def preference(ratings: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -96,7 +96,7 @@ class ReferenceJob:
         self.judges = named[pair[0]], named[pair[1]]
         self.store, self.rubric, self._secrets = store, rubric, secrets
         items, _ = rated_items(dataset, rubric)
-        self.dataset = DataSet(f"{dataset.name} + references", tuple(map(self._with_best, items)), dataset.origin)
+        self.dataset = DataSet(f"{dataset.name} + references", items, dataset.origin)
         self.id = digest(
             dataset.id, rubric.id, [judge.identity() for judge in self.judges], self.how.alternate, WRITE_TEMPLATE,
             REVIEW_TEMPLATE,
@@ -105,7 +105,8 @@ class ReferenceJob:
         if not self.wanted:
             raise LabError(
                 f"There is no reference answer to write for “{shorten(dataset.name)}”: no item has an instruction, or all "
-                f"have references of the scores {list(self._scores(items[0]))}. Map the instruction's column, or name other scores."
+                "have their references, or [references] names no score of the rubric. Name the instruction's column, or "
+                "other scores."
             )
         self._state, self._reason = "planned", ""
         self._askings: list[Asking] = []
@@ -115,14 +116,13 @@ class ReferenceJob:
 
     # ------------------------------------------------------------ what is wanted
 
-    def _with_best(self, item: Item) -> Item:
-        best = self.rubric.criterion(item.criterion).scores[-1]
-        own = {best: item.reference} if item.reference else {}
-        return replace(item, references={**own, **item.references})
-
-    def _scores(self, item: Item) -> tuple[int, ...]:
+    def _missing(self, item: Item) -> list[int]:
+        """The scores of which an item lacks a reference answer."""
         scores = self.rubric.criterion(item.criterion).scores
-        return tuple(score for score in scores if score in (self.how.scores or scores))
+        has = {score for score in scores if item.columns.get(f"reference_{score}", "").strip()}
+        if item.reference.strip():
+            has.add(scores[-1])
+        return [score for score in scores if score in (self.how.scores or scores) and score not in has]
 
     def _all_wanted(self) -> Iterator[Wanted]:
         tried: dict[tuple[str, int], list[Attempt]] = {}
@@ -134,7 +134,7 @@ class ReferenceJob:
             if item.instruction.strip():
                 key = task_id(item)
                 tasks.setdefault(key, Task(len(tasks), key, item.instruction, self.rubric.criterion(item.criterion)))
-                missing |= {(key, score): None for score in self._scores(item) if score not in item.references}
+                missing |= {(key, score): None for score in self._missing(item)}
         for key, score in missing:
             yield Wanted(tasks[key], score, tried.get((key, score), []))
 
@@ -175,9 +175,9 @@ class ReferenceJob:
         texts = {(wanted.task.id, wanted.score): wanted.text for wanted in self.wanted}
         items = []
         for item in self.dataset.items:
-            written = {score: texts.get((task_id(item), score)) for score in self._scores(item)}
-            passed = {score: text for score, text in written.items() if text is not None}
-            items.append(replace(item, references={**passed, **item.references}))
+            written = {score: texts.get((task_id(item), score)) for score in self._missing(item)}
+            passed = {f"reference_{score}": text for score, text in written.items() if text is not None}
+            items.append(replace(item, columns={**item.columns, **passed}))
         return replace(self.dataset, items=tuple(items))
 
     def document(self) -> dict[str, Any]:
@@ -314,9 +314,6 @@ def references_table(dataset: DataSet) -> pd.DataFrame:
     rows = []
     for item in dataset.items:
         row = {name: value for name, value in asdict(item).items() if not isinstance(value, dict)}
-        row = dict(item.columns) | row | {f"human_{raters[rater]}": score for rater, score in item.ratings.items()}
-        rows.append(row | {f"reference_{score}": text for score, text in item.references.items()})
-    table = pd.DataFrame(rows).replace("", None).dropna(axis=1, how="all")
-    scores = sorted({score for item in dataset.items for score in item.references})
-    levels = [f"reference_{score}" for score in scores]
-    return table[[name for name in table if name not in levels] + levels]
+        row |= {f"human_{raters[rater]}": score for rater, score in item.ratings.items()}
+        rows.append(row | dict(sorted(item.columns.items())))
+    return pd.DataFrame(rows).replace("", None).dropna(axis=1, how="all")

@@ -26,7 +26,7 @@ from rubriclab.store.writer import RunWriter, orderings_columns
 
 STATES = ("planned", "running", "paused", "cancelled", "interrupted", "finished", "failed")
 TEXTS = ("response", "instruction", "reference")
-BODY = (*TEXTS, "columns", "ratings", "references")
+BODY = (*TEXTS, "columns", "ratings")
 NAMES = ("item_id", "criterion", "block", "prompt", "candidate", "task")
 
 
@@ -134,11 +134,10 @@ class Store:
         if not head:
             raise LabError(f"The store has no data set “{shorten(key)}”. Upload it again.")
         rows = self._db.rows(f"SELECT {', '.join(NAMES)}, texts FROM items WHERE dataset = ? ORDER BY item", [key])
-        items = []
-        for *names, texts in rows:
-            body = {"response": "", **json.loads(texts)}
-            body["references"] = {int(score): text for score, text in body.get("references", {}).items()}
-            items.append(Item(**dict(zip(NAMES, names, strict=True)), **body))
+        items = [
+            Item(**dict(zip(NAMES, names, strict=True)), **({"response": ""} | json.loads(texts)))
+            for *names, texts in rows
+        ]
         return DataSet(head[0][0], tuple(items), head[0][1])
 
     # ---- reference answers
