@@ -80,3 +80,11 @@ class JudgeSettings(BaseModel):
             "kind", "model", "base_urls", "temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "extra", "options",
         }  # fmt: skip
         return self.model_dump(mode="json", include=kept)
+
+
+def family_of(model: str) -> str:
+    """The family that a model's name tells: its leading letters behind any path (gpt-4o: gpt; o1-mini is one of gpt)."""
+    name = model.casefold().rsplit("/", 1)[-1].removeprefix("chat")
+    letters = re.match(r"[a-z]*", name)
+    family = letters[0] if letters else ""
+    return "gpt" if family == "o" else family or name

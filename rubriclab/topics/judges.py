@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from scipy import special
@@ -11,6 +12,7 @@ from scipy import special
 from rubriclab.core.arm import UNPARSED, Arm
 from rubriclab.core.estimate import Estimate, plain, share
 from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.model.judge import family_of
 from rubriclab.stats import comparison as stats
 from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
 from rubriclab.stats.tests import holm
@@ -30,6 +32,7 @@ def judges(arms: Sequence[Arm]) -> Iterator[Row]:
     for group in groups.values():
         if len({arm.condition.judge for arm in group}) > 1:
             yield from agreement(group)
+            yield from families(group)
             yield from together(group)
             yield from against_baseline(group)
 
@@ -63,7 +66,7 @@ def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
     return base, choices
 
 
-def _over(base: Arm, top: Bools, bottom: Bools) -> Estimate:
+def _over(base: Arm, top: Floats | Bools, bottom: Floats | Bools) -> Estimate:
     unit = base.unit[base.item]
     return share(sum_by(unit, top, base.units), sum_by(unit, bottom, base.units), base.unit_names)
 
@@ -78,6 +81,26 @@ def agreement(group: Sequence[Arm]) -> Iterator[Row]:
                 alike = both & (choices[:, i] == choices[:, j])
                 n = {"n": int(both.sum())}
                 yield Row(measure, _over(base, alike, both), {"against": b.code}, condition=a.code, counts=n)
+
+
+def families(group: Sequence[Arm]) -> Iterator[Row]:
+    """Agreement of judges of one family, of two, and the difference, where their names tell families (Shi et al., C.1)."""
+    base, choices = side_by_side(group)
+    family = [family_of(arm.condition.judge) for arm in group]
+    pairs = list(combinations(range(len(group)), 2))
+    shares = {}
+    for kind in ("within", "between"):
+        asked, alike = np.zeros((2, len(choices)))
+        for i, j in pairs:
+            if (family[i] == family[j]) is (kind == "within"):
+                both = (choices[:, i] >= stats.NO_WINNER) & (choices[:, j] >= stats.NO_WINNER)
+                asked += both
+                alike += both & (choices[:, i] == choices[:, j])
+        shares[kind] = _over(base, alike, asked)
+    if all(estimate.units for estimate in shares.values()):
+        for kind, estimate in shares.items():
+            yield Row("family_agreement", estimate, {"families": kind}, condition=base.code)
+        yield Row("family_difference", shares["within"] - shares["between"], condition=base.code)
 
 
 def together(group: Sequence[Arm]) -> Iterator[Row]:

@@ -234,6 +234,19 @@ def test_judges_beside_each_other_by_hand() -> None:
     assert all(row.value == 1 for row in hard)
 
 
+@pytest.mark.papers(54)
+def test_judges_of_one_family_agree_more_than_those_of_two() -> None:
+    a, b = [[1, 2], [1, 1], [0, 2], [1, NAN]], [[1, 2], [1, 2], [0, 1], [1, 1]]
+    c = [[1, 2], [2, 2], [1, 1], [2, 1]]
+    table = several(a, b, c)
+    named = zip(table.conditions, ("openai/gpt-4o", "o1-mini", "claude-3-opus"), strict=True)
+    found = findings(replace(table, conditions=tuple(replace(condition, judge=name) for condition, name in named)))
+    # gpt with gpt: 5 of 7 alike, as above. With claude: 2 of 7 and 5 of 8.
+    assert only(found, "family_agreement", families="within").value == pytest.approx(5 / 7)
+    assert only(found, "family_agreement", families="between").value == pytest.approx(7 / 15)
+    assert only(found, "family_difference").value == pytest.approx(5 / 7 - 7 / 15)
+
+
 @pytest.mark.papers(57)
 def test_a_judge_is_held_against_the_first_one_task_by_task() -> None:
     still, biased = [[1, 2]] * 20, [[1, 2]] * 10 + [[1, 1]] * 10

@@ -97,7 +97,7 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "pairs, one order": lambda: comparisons(np.ones((12, 1)), [[0, 1]]),
     "pairs, nothing parsed": lambda: comparisons(np.full((12, 2), np.nan), [[0, 1], [1, 0]]),
     "one pair": lambda: comparisons([[1, 2]], [[0, 1], [1, 0]]),
-    "two judges of pairs": lambda: two_judges(CASES["pairs"]()),
+    "three judges of pairs": lambda: three_judges(CASES["pairs"]()),
     "lists": lambda: comparisons(rng(0).choice([0, 1, 1, 2, 3], (30, 6)), [[0, 1, 2], [1, 2, 0], [2, 0, 1]]),
     "answers in one call": lambda: responses(scored(12), WILLIAMS, alone=scored(12)[:, 0]),
     "answers in one call, unparsed": lambda: responses(lost(scored(12), 0.05), WILLIAMS),
@@ -120,12 +120,15 @@ def on_another_scale(table: JudgmentTable) -> JudgmentTable:
     return replace(table, items=table.items.assign(ratings=people))
 
 
-def two_judges(table: JudgmentTable) -> JudgmentTable:
-    """The second one answers every second call like the first, and else by chance."""
-    other = table.rows.assign(condition=1, call=table.rows["call"] + len(table.rows))
-    other["position"] = np.where(other.index % 2, other["position"], rng(8).integers(0, 3, len(other)))
-    conditions = (table.conditions[0], replace(table.conditions[0], judge="another"))
-    return replace(table, conditions=conditions, rows=pd.concat([table.rows, other], ignore_index=True))
+def three_judges(table: JudgmentTable) -> JudgmentTable:
+    """Two of one family; the second and third answer every second call like the first, and else by chance."""
+    rows, conditions = [table.rows], [replace(table.conditions[0], judge="gpt-4")]
+    for k, judge in enumerate(("gpt-5", "claude-4"), start=1):
+        other = table.rows.assign(condition=k, call=table.rows["call"] + k * len(table.rows))
+        other["position"] = np.where(other.index % 2, other["position"], rng(7 + k).integers(0, 3, len(other)))
+        rows.append(other)
+        conditions.append(replace(table.conditions[0], judge=judge))
+    return replace(table, conditions=tuple(conditions), rows=pd.concat(rows, ignore_index=True))
 
 
 def failed(table: JudgmentTable) -> JudgmentTable:
@@ -231,7 +234,7 @@ def test_units_named_one_by_one_are_the_items(name: str) -> None:
 
 def test_every_measure_has_a_number_in_some_case() -> None:
     names = (
-        "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "two judges of pairs",
+        "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "three judges of pairs",
         "two data sets",
         "answers in one call",
     )  # fmt: skip
