@@ -19,6 +19,8 @@ from rubriclab.stats.tests import holm
 from rubriclab.topics.pairs import Compared, gold
 
 HARDEST = 10
+MIN_JUDGES = 3
+"""Of a line through judges."""
 
 
 @topic("judges", axes={"pairs", "lists"}, charts=(Chart("bars", "disagreement", by="judges"),), per="run")
@@ -35,6 +37,7 @@ def judges(arms: Sequence[Arm]) -> Iterator[Row]:
             yield from families(group)
             yield from together(group)
             yield from against_baseline(group)
+            yield from fairness_on_consistency(group)
 
 
 def side_by_side(group: Sequence[Arm]) -> tuple[Arm, Ints]:
@@ -137,6 +140,21 @@ def hardest(base: Arm, vote: stats.Votes) -> Iterator[Row]:
             item, order = divmod(int(query[k]), len(base.shown))
             of = {"item": str(base.run.items["item_id"].iloc[base.item_code[item]]), "order": base.order_label(order)}
             yield Row("hardest", plain(off[k], "counted"), of, condition=base.code, counts={"judges": float(judges[k])})
+
+
+def fairness_on_consistency(group: Sequence[Arm]) -> Iterator[Row]:
+    """The straight line of |PF| on PC through three judges or more (Shi et al., Figure 2c); PC = 1 leaves PF = 0."""
+    made = [Compared(arm) for arm in group]
+    points = np.array([
+        (each.pc(every).value, abs(each.pf(every).value))
+        for each in made if len(every := np.ones(len(each.item), dtype=bool))
+    ])  # fmt: skip
+    if len(points) < MIN_JUDGES or not np.isfinite(points).all() or np.ptp(points[:, 0]) < 1e-9:
+        return
+    slope, level = np.polyfit(points[:, 0], points[:, 1], 1)
+    for term, value in (("level", level), ("slope", slope)):
+        estimate = plain(float(value), "least_squares")
+        yield Row("pf_on_pc", estimate, {"term": term}, condition=group[0].code, counts={"judges": len(points)})
 
 
 def against_baseline(group: Sequence[Arm]) -> Iterator[Row]:

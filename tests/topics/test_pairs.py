@@ -247,6 +247,16 @@ def test_judges_of_one_family_agree_more_than_those_of_two() -> None:
     assert only(found, "family_difference").value == pytest.approx(5 / 7 - 7 / 15)
 
 
+@pytest.mark.papers(50)
+def test_fairness_against_consistency_over_judges_by_hand() -> None:
+    # 4 comparisons each. Always consistent: PC 1, PF 0. Two of four to the first: PC 1/2, PF -1/2. All: PC 0, PF -1.
+    judges = [[[1, 2]] * 4, [[1, 2]] * 2 + [[1, 1]] * 2, [[1, 1]] * 4]
+    found = findings(several(*judges))
+    assert only(found, "pf_on_pc", term="slope").value == pytest.approx(-1.0)
+    assert only(found, "pf_on_pc", term="level").value == pytest.approx(1.0)
+    assert not findings(several(*judges[:2])).select("pf_on_pc")
+
+
 @pytest.mark.papers(57)
 def test_a_judge_is_held_against_the_first_one_task_by_task() -> None:
     still, biased = [[1, 2]] * 20, [[1, 2]] * 10 + [[1, 1]] * 10
