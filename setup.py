@@ -10,7 +10,15 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FILES = ("app.py", "pages/*.py", "data/*.*", "data/rubrics/*", "data/published/*", ".streamlit/config.toml")
+FILES = (
+    "app.py",
+    "pages/*.py",
+    "data/*.*",
+    "data/rubrics/*",
+    "data/presets/*",
+    "data/published/*",
+    ".streamlit/config.toml",
+)
 
 
 class BuildWithLab(build_py):

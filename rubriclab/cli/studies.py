@@ -54,7 +54,7 @@ def plan(
     Parameters
     ----------
     study
-        A study file (TOML), or demo.
+        A study file (TOML), a preset (hanna-options), or demo.
     """
     from rubriclab.runs.estimate import estimate
     from rubriclab.runs.loading import plan_of_file

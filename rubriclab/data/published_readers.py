@@ -28,6 +28,7 @@ HEADINGS = {
     "end": r"^###\s*Feedback:[ \t]*\s*\Z",
 }
 SCORE = re.compile(r"^[ \t]*Score (\d+):[ \t]*", re.M)
+TWO_TURNS = re.compile(r"^User:(.*?)\n+Assistant:(.*)\n+User:(.*)\n+Assistant:\s*\Z", re.S | re.M)
 MAX_NAME = 90
 
 
@@ -155,6 +156,23 @@ def prometheus(tables: Sequence[Table], gold: Sequence[str]) -> Made:
     return items, Rubric("Of each record", tuple(criteria.values()))
 
 
+def two_turns(tables: Sequence[Table], gold: Sequence[str]) -> Made:
+    """MT-Bench's answers as conversations of two turns, for pairs and lists: each candidate's first answer is its own.
+
+    The prompt is the dialogue before the second answer. Columns ``instruction_2`` and ``response_2`` hold the second turn.
+    """
+    made, rubric = prometheus(tables, gold)
+    items = []
+    for item in made:
+        asked = TWO_TURNS.search(item.instruction)
+        if asked is None:
+            raise LabError(f"“{shorten(item.item_id)}” is no dialogue of two turns.")
+        first, answer, second = map(str.strip, asked.groups())
+        further = {"instruction_2": second, "response_2": item.response}
+        items.append(replace(item, instruction=first, response=answer, reference="", columns=further))
+    return items, rubric
+
+
 def _prompt_parts(text: str) -> dict[str, str] | None:
     """A prompt at its headings: an answer may hold some, so the first two are taken first, the last ones last."""
     spans = {}
@@ -231,7 +249,7 @@ def llm_rubric(tables: Sequence[Table], _gold: Sequence[str]) -> Made:
 
 
 READERS: Mapping[str, Callable[[Sequence[Table], Sequence[str]], Made]] = {
-    reader.__name__: reader for reader in (hanna, summeval, prometheus, topical_chat, llmbar, llm_rubric)
+    reader.__name__: reader for reader in (hanna, summeval, prometheus, two_turns, topical_chat, llmbar, llm_rubric)
 }
 """By the names that ``data/published/sources.toml`` uses: (tables, columns of gold scores) -> (items, rubric)."""
 

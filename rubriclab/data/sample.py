@@ -46,3 +46,8 @@ def sample_rubric(name: str = "helpfulness") -> Rubric:
 def sample_rubrics() -> tuple[Rubric, ...]:
     """All rubrics that come with the lab."""
     return tuple(sample_rubric(path.stem) for path in sorted(data_path("rubrics").glob("*.yaml")))
+
+
+def presets() -> dict[str, Path]:
+    """The study files that come with the lab, one for a table of a paper, by their names."""
+    return {path.stem: path for path in sorted((lab_folder() / "data" / "presets").glob("*.toml"))}

@@ -24,7 +24,9 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-PublishedName = Literal["hanna", "summeval", "mt_bench", "vicuna", "topical_chat", "llmbar", "llm_rubric"]
+PublishedName = Literal[
+    "hanna", "summeval", "mt_bench", "mt_bench_turns", "vicuna", "topical_chat", "llmbar", "llm_rubric"
+]
 
 
 class DataPart(Part):
@@ -156,6 +158,20 @@ class ReferencesPart(Part):
     scores: tuple[int, ...] = ()
 
 
+class PaperPart(Part):
+    """``[paper]``, once or several times: what a paper printed of the same design; no part of the study's identity.
+
+    ``measure``: as a table asks for it (``position_share:1``); ``across``: what its columns are; ``numbers``: judge ->
+    column -> number, in the measure's own unit; ``note``: what is not as in the paper.
+    """
+
+    table: str = Field(min_length=1, max_length=200)
+    measure: str = Field(min_length=1, max_length=200)
+    across: str = Field("dataset", max_length=100)
+    numbers: dict[str, dict[str, float]] = Field(default_factory=dict)
+    note: str = Field("", max_length=1_000)
+
+
 class Study(Part):
     """A whole study. ``id`` names it by what decides its calls (with the data's own hash beside it)."""
 
@@ -166,8 +182,9 @@ class Study(Part):
     reading: ReadingPart = ReadingPart()
     references: ReferencesPart = ReferencesPart()
     judges: tuple[JudgeSettings, ...] = (JudgeSettings(name="smollm2-135m"),)
+    paper: tuple[PaperPart, ...] = ()
 
-    @field_validator("data", mode="before")
+    @field_validator("data", "paper", mode="before")
     @classmethod
     def _single(cls, value: Any) -> Any:
         return [value] if isinstance(value, dict) else value

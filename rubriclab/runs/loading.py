@@ -7,7 +7,7 @@ from pathlib import Path
 from rubriclab.data.items import guess_columns, items_of
 from rubriclab.data.published import published
 from rubriclab.data.rubrics import read_rubric, rubric_of
-from rubriclab.data.sample import sample, sample_rubric
+from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import read_table
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
@@ -20,7 +20,7 @@ SEVERAL = ("responses", "pairs", "lists")
 
 
 def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:
-    """The plan of a study file, or of the lab's own sample for ``demo``.
+    """The plan of a study file, of a preset by its name, or of the lab's own sample for ``demo``.
 
     ``items``: only the first so many items; ``drop``: judges that are left out. Raises LabError for whatever the file,
     its data or its rubric cannot be.
@@ -29,7 +29,7 @@ def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str,
         study = demo_study(items)
         folder = Path.cwd()
     else:
-        path = Path(path)
+        path = presets().get(str(path), Path(path))
         study, folder = read_study(path), path.parent
     unknown = set(drop) - {judge.name for judge in study.judges}
     if unknown:

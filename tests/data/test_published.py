@@ -31,6 +31,7 @@ FILES = {
     "hanna": ("hanna/hanna_llm_stories.csv.gz", "hanna/hanna_metric_scores_llm.csv.gz"),
     "summeval": ("summeval/summac_summeval.json.gz",),
     "mt_bench": ("prometheus/mt_bench_eval.original.json.gz",),
+    "mt_bench_turns": ("prometheus/mt_bench_eval.original.json.gz",),
     "topical_chat": ("topical_chat/topical_chat.json.gz",),
     "llmbar": tuple(f"llmbar/{name}.dataset.json.gz" for name in ("Natural", "Adversarial_Neighbor", "Adversarial_Manual")),
     "llm_rubric": ("llm_rubric/human_judges.tsv.gz",),
@@ -109,6 +110,21 @@ def test_mt_bench_brings_a_rubric_with_each_answer() -> None:
     assert with_scores.items[0].ratings == {"gpt4_score 1": 3.0, "gpt4_score 2": 2.0, "gpt4_score 3": 3.0}
     with pytest.raises(LabError, match="need the columns human_score"):
         real("mt_bench", gold=("human_score",))
+
+
+@pytest.mark.papers(41)
+def test_mt_bench_in_two_turns_shows_one_question_to_all_candidates() -> None:
+    """In mt_bench a prompt holds its candidate's own first answer; in pairs only the questions may be shared."""
+    dataset, _ = real("mt_bench_turns")
+    asked: dict[str, set[tuple[str, str]]] = {}
+    for item in dataset.items:
+        asked.setdefault(str(item.prompt), set()).add((item.instruction, item.columns["instruction_2"]))
+    assert (len(asked), {len(turns) for turns in asked.values()}) == (80, {1})
+    item = dataset.items[0]
+    assert item.instruction.startswith("Imagine you are writing a blog post")
+    assert item.response.startswith("Sure, here's an outline")
+    assert item.columns["instruction_2"] == "Take your previous response and rephrase it as a limerick."
+    assert item.columns["response_2"].startswith("Sure, here's a limerick")
 
 
 def test_summeval_of_its_authors_gets_its_articles_from_summac(tmp_path: Path) -> None:
