@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rubriclab.app import judgments, state
+from rubriclab.app import judgments, people, state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
-from rubriclab.app.frame import faults, labelled, safe
+from rubriclab.app.frame import emphasised, faults, labelled, safe, show_questions
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart
@@ -42,13 +42,13 @@ BADGES = {"effect": "orange", "equivalent": "green", "undecided": "gray"}
 FILTERS = ("score", "position", "criterion", "status", "find")
 STYLE = """<style>
 [class*="st-key-question-"] { border-top: 1px solid rgba(128, 140, 155, 0.35); padding-top: 0.6rem; }
-.st-key-questions { border-bottom: 1px solid rgba(128, 140, 155, 0.35); padding-bottom: 0.6rem; gap: 0.6rem; }
-.st-key-questions h2 { font-size: 1rem; padding: 0; }
-.st-key-questions .stMarkdownBadge { display: inline-block; width: 5.4rem !important; max-width: none !important;
+[class*="st-key-questions"] { border-bottom: 1px solid rgba(128, 140, 155, 0.35); padding-bottom: 0.6rem; gap: 0.6rem; }
+[class*="st-key-questions"] h2 { font-size: 1rem; padding: 0; }
+[class*="st-key-questions"] .stMarkdownBadge { display: inline-block; width: 5.4rem !important; max-width: none !important;
   padding: 0.1rem 0 !important; border-radius: 1rem !important; text-align: center; font-weight: 600; }
-.st-key-questions p { font-variant-numeric: tabular-nums; }
-.st-key-questions .stColumn:last-child p { font-size: 0.94rem; }
-.st-key-pictures h2 { font-size: 1rem; padding: 0; }
+[class*="st-key-questions"] p { font-variant-numeric: tabular-nums; }
+[class*="st-key-questions"] .stColumn:last-child p { font-size: 0.94rem; }
+[class*="st-key-pictures"] h2 { font-size: 1rem; padding: 0; }
 </style>"""
 MOST_CAUTIONS = 2
 
@@ -81,13 +81,18 @@ def page() -> None:
         show_answer(answer)
     with right, st.container(key="pictures"):
         _picture(chosen)
-    bias, single = st.tabs(["Bias", "Judgments"], key="tab", on_change="rerun", bind="query-params")
-    if bias.open:
-        with bias:
-            _bias(chosen, answer)
-    if single.open:
-        with single:
-            judgments.tab(info, chosen.findings, chosen.condition)
+    rated = people.shown(chosen.findings, chosen.facts.condition)
+    names = ["Bias", *(["With people"] if rated else []), "Judgments"]
+    tabs = dict(zip(names, st.tabs(names, key="tab", on_change="rerun", bind="query-params"), strict=True))
+    for name, tab in tabs.items():
+        if tab.open:
+            with tab:
+                if name == "Bias":
+                    _bias(chosen, answer)
+                elif name == "With people":
+                    people.tab(chosen.findings, chosen.facts)
+                else:
+                    judgments.tab(info, chosen.findings, chosen.condition)
 
 
 def nothing(title: str = "Results") -> None:
@@ -136,6 +141,8 @@ def _header(info: RunInfo) -> Chosen:
         with st.popover("Options", icon=":material/tune:"):
             reading = _reading(info, conditions[next(iter(named.values()))].scores)
             strategy = st.container()
+            if not state.table(info.id).items["ratings"].map(bool).any():
+                st.caption(people.MISSING)
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
         every = _settings(findings, named)
@@ -212,26 +219,13 @@ def _reading(info: RunInfo, scores: Sequence[float]) -> ReadingPart:
 # ---------------------------------------------------------------- the answer
 
 
-def emphasised(line: str, strong: str) -> str:
-    """A line of an answer as markdown, its number in bold."""
-    before, bold, after = line.partition(strong) if strong else (line, "", "")
-    return f"{safe(before)}**{safe(bold)}**{safe(after)}" if bold else safe(line)
-
-
 def show_answer(answer: Answer) -> None:
     """Headline, line, three questions with their badges, what to do, cautions."""
     if answer.early:
         st.markdown(f":gray[:material/hourglass_top: {safe(answer.early)}]")
     st.title(labelled(answer.headline, answer.simulated), anchor=False)
     st.markdown(emphasised(answer.line, answer.strong))
-    if answer.questions:
-        with st.container(key="questions"):
-            for number, asked in enumerate(answer.questions):
-                with st.container(key=f"question-{number}"):
-                    badge, words = st.columns([1, 3.6], gap="small")
-                    badge.markdown(f":{BADGES[asked.verdict]}-badge[{asked.badge}]")
-                    words.header(asked.title, anchor=False)
-                    words.markdown(f":gray[{safe(asked.sentence)}]")
+    show_questions(answer.questions, BADGES)
     if answer.note:
         st.markdown(safe(answer.note))
     if answer.advice:

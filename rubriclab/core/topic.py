@@ -125,6 +125,7 @@ class Caution:
     kind: str
     condition: int = -1
     of: Mapping[str, Any] = field(default_factory=dict)
+    topic: str = ""
 
     @property
     def sentence(self) -> str:
@@ -241,7 +242,7 @@ class Findings:
             for row in spoken.rows(subject, **({"reading": self.reading} if spoken.takes_reading else {})):
                 code = first if row.condition < 0 else row.condition
                 if isinstance(row, Caution):
-                    cautions.append(replace(row, condition=code))
+                    cautions.append(replace(row, condition=code, topic=spoken.key))
                 else:
                     rows.append(replace(row, topic=spoken.key, condition=code, unit=arms[code].unit_kind))
         self._tell(steps, steps, "")

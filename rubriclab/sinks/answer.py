@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rubriclab.core.topic import REASONS, Findings
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.text import count, shorten
-from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, UNDECIDED, Facts, Verdict, facts_to_say
+from rubriclab.sinks.facts import CHOICES, EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, Verdict, facts_to_say
 from rubriclab.sinks.text import NBSP, beside, ends, number
 
 BADGES = {EFFECT: "Yes", EQUIVALENT: "No", UNDECIDED: "Undecided"}
@@ -107,7 +107,9 @@ def judged(findings: Findings, facts: Facts) -> Answer:
     cautions = [
         _mended(caution.sentence)
         for caution in findings.cautions
-        if caution.condition in (-1, facts.condition) and SAID_BY_QUESTIONS.get(caution.kind) not in whys
+        if caution.condition in (-1, facts.condition)
+        and caution.topic not in PEOPLE
+        and SAID_BY_QUESTIONS.get(caution.kind) not in whys
     ]
     return compose(facts, tuple(dict.fromkeys(cautions)))
 

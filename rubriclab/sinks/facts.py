@@ -32,6 +32,8 @@ IN_POINTS = ("criteria", "responses")
 """Axes whose leans are points; those of the others are shares."""
 CHOICES = ("pairs", "lists")
 EFFECT, EQUIVALENT, UNDECIDED = "effect", "equivalent", "undecided"
+PEOPLE = {"people", "agreement", "alt_test", "corrected_means"}
+"""Topics that tell of the judge beside people, and not of orders."""
 QUESTIONS = {question: measure for measure, question in QUESTION_OF.items()}
 
 

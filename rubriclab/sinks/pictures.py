@@ -35,7 +35,7 @@ def _point(
     return Point(label, row.value, shown, low, high, expected, decided, row.of, lines)
 
 
-def _plain_point(row: Row, label: str) -> Point:
+def plain_point(row: Row, label: str) -> Point:
     """A row as a mark, in the words of its measure."""
     hover = name(row), value_text(row), interval(row) or reason(row)
     return _point(row, label, number(row.value, row.about.form), hover)
@@ -191,7 +191,7 @@ def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: s
 
     ``by``: the part of ``of`` that names a row where all else is the same.
     """
-    points = tuple(_plain_point(row, str(row.of[by]) if by else name(row)) for row in rows if math.isfinite(row.value))
+    points = tuple(plain_point(row, str(row.of[by]) if by else name(row)) for row in rows if math.isfinite(row.value))
     said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in points[:20])
     return Forest(points, axis, f"Intervals: {said}.", smallest) if points else None
 
@@ -211,7 +211,7 @@ def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
     rows = [row for row in findings.select(chart.measure, condition=condition) if math.isfinite(row.value)]
     if not rows or chart.kind == "forest" or not chart.by:
         return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
-    points = {(row.of.get(chart.across), row.of[chart.by]): _plain_point(row, str(row.of[chart.by])) for row in rows}
+    points = {(row.of.get(chart.across), row.of[chart.by]): plain_point(row, str(row.of[chart.by])) for row in rows}
     said = "; ".join(f"{point.hover[0]} {point.text}" for point in list(points.values())[:20])
     alt = f"{rows[0].about.name}: {said}."
     if chart.kind == "bars":

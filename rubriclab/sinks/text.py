@@ -150,8 +150,9 @@ def findings_text(findings: Findings, topic: str | None = None) -> str:
     ``topic``: only the rows of this one.
     """
     from rubriclab.sinks.answer import answers
+    from rubriclab.sinks.people import people_answers
 
-    blocks = ["\n".join(answer.lines()) for answer in answers(findings)]
+    blocks = ["\n".join(answer.lines()) for answer in (*answers(findings), *people_answers(findings))]
     conditions = findings.conditions
     rows = [row for row in findings.rows if topic in (None, row.topic)]
     kinds = dict.fromkeys((row.topic, row.condition) for row in rows)

@@ -348,7 +348,8 @@ class Store:
         study: Mapping[str, Any] | None = None,
         origin: str = "imported",
     ) -> str:
-        """Keep a table of judgments as a run of its own. The same table again returns the run there is.
+        """Keep a table of judgments as a run of its own. The same table again, with the same ratings and groups, returns
+        the run there is.
 
         ``calls``: what is known of its calls, as ``calls`` gives it. Texts in ``table.items`` (response, instruction,
         reference) are kept as its data set.
@@ -356,7 +357,8 @@ class Store:
         hashed = int(pd.util.hash_pandas_object(table.rows, index=False).to_numpy().sum(dtype=np.uint64))
         identity = digest(
             "table", hashed, len(table.rows), [asdict(condition) for condition in table.conditions],
-            list(table.items["item_id"]), [ordering.shown for ordering in table.orderings],
+            [list(map(str, table.items[name])) for name in ITEM_COLUMNS[:-1]],
+            [dict(given or {}) for given in table.items["ratings"]], [ordering.shown for ordering in table.orderings],
         )[:32]  # fmt: skip
         study = dict(study or {"name": table.name})
         study["reading"] = dict(table.reading) or study.get("reading", {})

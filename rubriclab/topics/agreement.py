@@ -25,6 +25,8 @@ from rubriclab.topics.rated import SCORED, Rated, beside, call_rank, rated
 ICC, LIMITS = ("icc2_1", "icc2_k", "icc3_1"), ("limit_low", "limit_high")
 SHARES = ("exact", "within_one")
 MEASURES = (*SHARES, *stats.COEFFICIENTS, *ICC, *LIMITS)
+DISTANCES = ("kappa_linear", "kappa_quadratic", "alpha_interval")
+"""Coefficients that a few values far away can make."""
 MOST_CATEGORIES, MOST_CELLS = 20, 10
 FEWEST_OUTSIDE = 12
 """Below so many items outside the commonest pair of values a coefficient beyond chance has no interval: its denominator
@@ -167,7 +169,10 @@ def _coefficients(table: stats.PairTable, names: Names) -> list[Estimate]:
 
     every = jackknife(of, (table.pairs, table.coincidences), names, rule=_COEFFICIENT)
     return [
-        _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread)
+        replace(
+            _explained(estimate, outside=np.inf if name.startswith("ac") else table.spread),
+            rule=Fisher(fewest=10, lengthened=name in DISTANCES),
+        )
         for name, estimate in zip(stats.COEFFICIENTS, every, strict=True)
     ]
 
@@ -207,7 +212,7 @@ def beyond_people(single: Side, among: Side) -> Row:
         return Row("kappa_difference", missing("many_values"), counts={"n": single.items})
     at = stats.COEFFICIENTS.index("kappa_quadratic")
     one, other = (_coefficients(side.table, side.names)[at] for side in (single, among) if side.table)
-    return Row("kappa_difference", one - other, counts={"n": single.items})
+    return Row("kappa_difference", replace(one - other, rule=Student(heavy=True)), counts={"n": single.items})
 
 
 def confusion(single: Side) -> Iterator[Row]:

@@ -35,7 +35,9 @@ def alt_test(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Row | Cau
         tests = [stats.against(won, arm.unit, epsilon) for won in every]
         tested = [won for won, test in zip(every, tests, strict=True) if np.isfinite(test.p)]
         of, counts = {"protocol": protocol}, {"n": len(tested), "epsilon": epsilon}
-        yield Row("alt_advantage", advantage(given, tested), of, counts={"n": int(rateable.sum())})
+        near = advantage(given, tested)
+        near = near if protocol != CONSTANT or near.why else plain(near.value, "learnt")
+        yield Row("alt_advantage", near, of, counts={"n": int(rateable.sum())})
         adjusted, paper = (
             stats.benjamini_yekutieli(np.array(p)) for p in zip(*[(t.p, t.paper) for t in tests], strict=True)
         )

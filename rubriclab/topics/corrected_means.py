@@ -36,12 +36,12 @@ def corrected_means(arm: Arm, reading: ReadingPart | None = None) -> Iterator[Ro
         yield from (Row(measure, missing("other_scale")) for measure in MEASURES)
         return
     cut = (reading or ReadingPart()).cut
-    cut = float(arm.scores[[0, -1]].mean()) if cut is None else cut
+    cut = float(arm.scores[[0, -1]].mean() if cut is None else cut)
     people, judge = (np.where(np.isfinite(side), side >= cut, np.nan) for side in (given.human, given.mean))
     for of, at in systems(given):
         yield from means(given, MEASURES, given.human, given.mean, of, at)
     whole = np.flatnonzero(np.isfinite(given.mean))
-    yield from means(given, PASSES, people, judge, {"cut": cut}, whole)
+    yield from means(given, PASSES, people, judge, {"cut": int(cut) if cut.is_integer() else cut}, whole)
     gap, p = stats.unlike(given.human[whole], given.mean[whole], *_units(given, whole))
     if p < stats.SIGNIFICANT:
         yield Caution("rated_unlike", of={"gap": abs(gap), "direction": "higher" if gap > 0 else "lower"})

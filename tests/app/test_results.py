@@ -209,3 +209,19 @@ def test_export_previews_and_downloads(lab: Lab) -> None:
     labels = [button.label for button in data.get("download_button")]
     assert labels == ["Judgments (CSV)", "Numbers (CSV)", "Run (ZIP)"]
     assert len(data.dataframe[0].value) == 12
+
+
+def test_people_have_a_tab_where_they_rated_and_else_the_way_to_add_them(lab: Lab) -> None:
+    table = made.options_table({"judge-7b": made.by_quality}, items=20)
+    alone = kept(table)
+    ratings = [{name: float(1 + (i + k) % 3) for k, name in enumerate((HOSTILE, "b", "c"))} for i in range(20)]
+    rated = kept(replace(table, items=table.items.assign(ratings=ratings)))
+    app = healthy(lab("results", run=rated, tab="With people"))
+    assert [tab.label for tab in app.tabs] == ["Bias", "With people", "Judgments"]
+    said = texts(app)
+    assert "compares with another person" in said or "another person would" in said
+    assert "May it replace a rater?" in said
+    assert "No human scores" not in said
+    without = healthy(lab("results", run=alone, tab="With people"))
+    assert [tab.label for tab in without.tabs] == ["Bias", "Judgments"]
+    assert "No human scores" in texts(without)

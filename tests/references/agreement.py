@@ -14,8 +14,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from scipy.stats import kendalltau
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared" / "data"
@@ -32,7 +30,7 @@ def seeded(n: int, raters: int, seed: int, *, missing: float = 0.0, top: float =
 
 
 def tables() -> dict[str, np.ndarray]:
-    """The tables by name: some of them awkward."""
+    """The tables by name: some of them awkward, some of people (None where they are not on this machine)."""
     found = {
         "plain": seeded(60, 2, 1),
         "three": seeded(40, 3, 2),
@@ -42,25 +40,31 @@ def tables() -> dict[str, np.ndarray]:
         "two items": np.array([[1, 2], [4, 4.0]]),
         "one category": np.full((6, 2), 3.0),
     }
-    lines = (SHARED / "hanna" / "human96.jsonl").read_text("utf-8").splitlines()
-    found["hanna"] = np.array([r for line in lines for r in json.loads(line)["ratings"].values()], dtype=np.float64)
-    with gzip.open(SHARED / "summeval" / "summac_summeval.json.gz", "rt", encoding="utf-8") as file:
-        found["summeval"] = np.array([one["annotations"] for one in json.load(file).values()], dtype=np.float64)
+    if SHARED.is_dir():
+        lines = (SHARED / "hanna" / "human96.jsonl").read_text("utf-8").splitlines()
+        found["hanna"] = np.array([r for line in lines for r in json.loads(line)["ratings"].values()], dtype=np.float64)
+        with gzip.open(SHARED / "summeval" / "summac_summeval.json.gz", "rt", encoding="utf-8") as file:
+            found["summeval"] = np.array([one["annotations"] for one in json.load(file).values()], dtype=np.float64)
     return found
 
 
 def of_two(one: np.ndarray, other: np.ndarray) -> dict[str, float | None]:
     """Two raters without gaps."""
-    frame = pd.DataFrame({"a": one, "b": other})
     answers: dict[str, float | None] = {}
     for name, weights in (("kappa", None), ("kappa_linear", "linear"), ("kappa_quadratic", "quadratic")):
         value = cohen_kappa_score(one.astype(int), other.astype(int), labels=[1, 2, 3, 4, 5], weights=weights)
         answers[name] = None if np.isnan(value) else float(value)
-    for name, weights in (("ac1", "identity"), ("ac2", "quadratic")):
-        found = CAC(frame, weights=weights, categories=SCALE, digits=15).gwet()
-        answers[name] = float(found["est"]["coefficient_value"])
     answers["tau_b"] = float(kendalltau(one, other)[0]) if np.ptp(one) and np.ptp(other) else None
-    return answers | alphas(np.column_stack([one, other]))
+    both = np.column_stack([one, other])
+    return answers | gwet(both) | alphas(both)
+
+
+def gwet(ratings: np.ndarray, kind: str = "gwet", names: tuple[str, ...] = ("ac1", "ac2")) -> dict[str, float | None]:
+    weights = ("identity", "quadratic") if len(names) == 2 else ("identity", "linear", "quadratic")
+    made = (CAC(pd.DataFrame(ratings), weights=each, categories=SCALE, digits=15) for each in weights)
+    return {
+        name: float(getattr(one, kind)()["est"]["coefficient_value"]) for name, one in zip(names, made, strict=True)
+    }
 
 
 def alphas(ratings: np.ndarray) -> dict[str, float | None]:
@@ -77,40 +81,28 @@ def alphas(ratings: np.ndarray) -> dict[str, float | None]:
 def of_panel(ratings: np.ndarray) -> dict[str, float | None]:
     """Several raters: Gwet's and Krippendorff's; Fleiss' and intraclass ones where none is missing."""
     several = ratings[np.isfinite(ratings).sum(axis=1) > 1]
-    frame = pd.DataFrame(several)
-    answers: dict[str, float | None] = alphas(several)
-    for name, weights in (("ac1", "identity"), ("ac2", "quadratic")):
-        found = CAC(frame, weights=weights, categories=SCALE, digits=15).gwet()
-        answers[name] = float(found["est"]["coefficient_value"])
+    answers = alphas(several) | gwet(several)
     if np.nanmax(several) > np.nanmin(several):
-        for name, weights in (("kappa", "identity"), ("kappa_linear", "linear"), ("kappa_quadratic", "quadratic")):
-            found = CAC(frame, weights=weights, categories=SCALE, digits=15).fleiss()
-            answers[name] = float(found["est"]["coefficient_value"])
+        answers |= gwet(several, "fleiss", ("kappa", "kappa_linear", "kappa_quadratic"))
     if np.isfinite(several).all() and len(several) > 4 and np.ptp(several):
         n, k = several.shape
-        long = pd.DataFrame(
-            {"item": np.repeat(np.arange(n), k), "rater": np.tile(np.arange(k), n), "score": several.ravel()}
-        )
-        table = pingouin.intraclass_corr(long, targets="item", raters="rater", ratings="score")
+        index = {"item": np.repeat(np.arange(n), k), "rater": np.tile(np.arange(k), n), "score": several.ravel()}
+        table = pingouin.intraclass_corr(pd.DataFrame(index), targets="item", raters="rater", ratings="score")
         values = dict(zip(table["Type"].str.replace(" ", ""), table["ICC"], strict=True))
-        names = {"icc2_1": ("ICC2", "ICC(A,1)"), "icc2_k": ("ICC2k", "ICC(A,k)"), "icc3_1": ("ICC3", "ICC(C,1)")}
-        for name, keys in names.items():
-            answers[name] = float(next(values[key] for key in keys if key in values))
+        answers |= {"icc2_1": values["ICC(A,1)"], "icc2_k": values["ICC(A,k)"], "icc3_1": values["ICC(C,1)"]}
     return answers
-
-
-def main() -> None:
-    found = {}
-    for name, ratings in tables().items():
-        whole = ratings[np.isfinite(ratings[:, :2]).all(axis=1)]
-        found[name] = {"two": of_two(whole[:, 0], whole[:, 1]), "panel": of_panel(ratings)}
-    (HERE / "agreement.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
     import krippendorff
+    import pandas as pd
     import pingouin
     from irrCAC.raw import CAC
+    from scipy.stats import kendalltau
     from sklearn.metrics import cohen_kappa_score
 
-    main()
+    answers = {}
+    for name, ratings in tables().items():
+        whole = ratings[np.isfinite(ratings[:, :2]).all(axis=1)]
+        answers[name] = {"two": of_two(whole[:, 0], whole[:, 1]), "panel": of_panel(ratings)}
+    (HERE / "agreement.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -10,13 +9,12 @@ import numpy as np
 import pytest
 
 from rubriclab.stats import agreement as stats
-from rubriclab.stats.agreement import COEFFICIENTS, PairTable, across, coefficients, disagreements, within
+from rubriclab.stats.agreement import COEFFICIENTS, PairTable, across, coefficients, within
 from rubriclab.stats.correlation import kendall
 from rubriclab.stats.resample import Floats
-from tests.references.agreement import seeded
+from tests.references.agreement import SHARED, seeded, tables
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "data"
 ANSWERS = json.loads((ROOT / "tests" / "references" / "agreement.json").read_text("utf-8"))
 SCALE = np.arange(1.0, 6.0)
 ICC = ("icc2_1", "icc2_k", "icc3_1")
@@ -49,24 +47,13 @@ def intraclass(rows: Floats) -> Floats:
     return stats.intraclass(stats.intraclass_sums(rows, np.arange(n), n).sum(axis=0), rows.shape[1])
 
 
+TABLES = tables()
+
+
 def table_of(name: str) -> Floats:
-    if name in ("hanna", "summeval"):
-        if not SHARED.is_dir():
-            pytest.skip(f"{SHARED} is not on this machine: these data are not shipped")
-        if name == "hanna":
-            lines = (SHARED / "hanna" / "human96.jsonl").read_text("utf-8").splitlines()
-            return np.array([r for line in lines for r in json.loads(line)["ratings"].values()], dtype=np.float64)
-        with gzip.open(SHARED / "summeval" / "summac_summeval.json.gz", "rt", encoding="utf-8") as file:
-            return np.array([one["annotations"] for one in json.load(file).values()], dtype=np.float64)
-    return {
-        "plain": seeded(60, 2, 1),
-        "three": seeded(40, 3, 2),
-        "missing": seeded(50, 4, 3, missing=0.3),
-        "skewed": seeded(40, 2, 4, top=2.0),
-        "empty cells": np.array([[1, 1], [5, 5], [1, 5], [5, 5], [1, 1], [5, 1], [5, 5.0]]),
-        "two items": np.array([[1, 2], [4, 4.0]]),
-        "one category": np.full((6, 2), 3.0),
-    }[name]
+    if name not in TABLES:
+        pytest.skip(f"{SHARED} is not on this machine: these data are not shipped")
+    return TABLES[name]
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -134,27 +121,6 @@ def test_agreement_by_hand() -> None:
     assert found["kappa"] == pytest.approx(0.4)
     # Both sides together 11 of 20 and 9 of 20: chance 2 x 0.55 x 0.45 = 0.495.
     assert found["ac1"] == pytest.approx((0.7 - 0.495) / (1 - 0.495))
-
-
-def test_weights_go_by_values_not_by_ranks() -> None:
-    np.testing.assert_allclose(disagreements(np.array([1.0, 2.0, 5.0]))[1, 0], [0.0, 0.25, 1.0])
-
-
-def test_without_each_unit_is_what_the_others_give() -> None:
-    ratings, unit = seeded(20, 2, 8), np.repeat(np.arange(5), 4)
-    table = across(counts(ratings[:, :1]), counts(ratings[:, 1:]), SCALE, 1.0, unit, 5)
-    sums = stats.intraclass_sums(ratings, unit, 5), table.pairs, table.coincidences
-    apart = ratings[:, 0] - ratings[:, 1]
-    ends = stats.difference_sums(apart, None, unit, 5)
-    for gone in range(5):
-        kept = unit != gone
-        icc, pairs, both = (part.sum(axis=0) - part[gone] for part in sums)
-        assert coefficients(pairs, both, SCALE) == pytest.approx(
-            [value for key, value in named(two(ratings[kept, :1], ratings[kept, 1:])).items() if key in COEFFICIENTS]
-        )
-        assert stats.intraclass(icc, 2) == pytest.approx(intraclass(ratings[kept]))
-        mean, half = apart[kept].mean(), 1.959964 * apart[kept].std(ddof=1)
-        assert stats.limits(ends.sum(axis=0) - ends[gone], centred=False) == pytest.approx([mean - half, mean + half])
 
 
 def test_a_group_of_one_has_no_pair_and_groups_of_an_item_count_it_once() -> None:

@@ -78,15 +78,6 @@ def test_at_its_border_it_is_wrong_in_few_studies(units: int, size: int, ties: f
     assert np.mean(np.array(found) < 0.05) <= 0.06 + 2 * np.sqrt(0.05 * 0.95 / studies)
 
 
-def test_the_papers_own_tests_are_wrong_far_more_often_where_ties_are_common() -> None:
-    rng = np.random.default_rng(1)
-    few = [against(border(rng, units=20, size=1, ties=0.84), np.arange(20), 0.15).paper for _ in range(60)]
-    unit = np.repeat(np.arange(30), 6)
-    many = [against(border(rng, units=30, size=6, ties=0.84), unit, 0.15).paper for _ in range(200)]
-    assert np.mean(np.array(few) < 0.05) > 0.3  # Wilcoxon's signed ranks
-    assert np.mean(np.array(many) < 0.05) > 0.12  # Student's t that takes items for independent
-
-
 def test_a_judge_that_is_better_is_seen() -> None:
     d = np.random.default_rng(3).choice([1.0, 0.0, -1.0], p=[0.15, 0.6, 0.25], size=(300, 60))
     found = [against(Wins(1.0 - (row == 1), 1.0 - (row == -1)), np.arange(60), 0.15).p for row in d]

@@ -1,0 +1,96 @@
+"""Sentences about people: the words that intervals allow, the reasons where there are none, the same on every way out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rubriclab.core.topic import Findings
+from rubriclab.model.study import ReadingPart
+from rubriclab.sinks.answer import Answer
+from rubriclab.sinks.facts import facts_of
+from rubriclab.sinks.people import has_people, people_answer, people_answers, reach_forest
+from rubriclab.sinks.text import findings_text
+from tests.tables import findings
+from tests.topics.people_kit import study
+
+
+def found(seed: int, items: int = 60, **how: Any) -> Findings:
+    return findings(study(np.random.default_rng(seed), items, **how))
+
+
+def said(table: Findings) -> Answer:
+    return people_answer(table, facts_of(table))
+
+
+def words(answer: Answer) -> list[str]:
+    return [f"{asked.badge} {asked.verdict}" for asked in answer.questions]
+
+
+def test_a_judge_that_reads_what_people_read_and_one_that_does_not() -> None:
+    good, poor = said(found(3, noise=0.2)), said(found(4, 80, link=0.0))
+    assert words(good) == ["Yes good", "No good", "Yes good"]
+    assert good.strong.replace("\u00a0", " ") == "r = 0.92"
+    assert "One person's scores do at 0.81." in good.line
+    assert "It wins against 3 of 3 raters" in good.questions[2].sentence
+    assert poor.headline == "judge agrees with people less than another person would"
+    assert poor.questions[0].badge != "Yes"
+    assert poor.questions[2].badge != "Yes"
+
+
+def test_no_rater_is_replaced_by_a_judge_that_is_surely_farther_away() -> None:
+    """The judge says 1 where people say 5 and the other way round: near on hardly any answer."""
+    table = study(np.random.default_rng(5), 80, noise=0.1)
+    far = replace(table, rows=table.rows.assign(score=6.0 - table.rows["score"]))
+    answer = said(findings(far))
+    assert words(answer)[::2] == ["No poor", "No poor"]
+    milder = replace(table, rows=table.rows.assign(score=np.clip(table.rows["score"] + 1.0, 1.0, 5.0)))
+    assert "points higher" in said(findings(milder)).questions[1].sentence
+
+
+def test_the_smallest_r_decides_how_near_is_as_near() -> None:
+    table = study(np.random.default_rng(3), 60, noise=0.2)
+    wide = findings(table, reading=ReadingPart.model_validate({"smallest": {"r": 0.3}}))
+    assert said(wide).headline == "judge agrees with people as well as another person, within 0.3"
+
+
+@pytest.mark.parametrize(("how", "line"), [({"raters": 1}, "Only one rating per answer"), ({"items": 6}, "too few")])
+def test_too_little_is_undecided_and_says_why(how: dict[str, Any], line: str) -> None:
+    answer = said(found(2, **how))
+    assert line.lower() in " ".join((answer.line, *(asked.sentence for asked in answer.questions))).lower()
+    assert answer.headline == "Undecided how judge compares with another person"
+    assert answer.questions[2].badge == "Undecided"
+
+
+def test_a_number_for_all_answers_that_would_pass_is_no_yes() -> None:
+    table = study(np.random.default_rng(18), 80, link=0.0)
+    guesses = np.random.default_rng(19).integers(1, 6, (80, 3)).astype(float)
+    ratings = [{f"rater {k}": x for k, x in enumerate(row)} for row in guesses.tolist()]
+    asked = said(findings(replace(table, items=table.items.assign(ratings=ratings)))).questions[2]
+    assert (asked.badge, "One number for all answers would, too." in asked.sentence) == ("Undecided", True)
+
+
+def test_an_unfinished_run_has_numbers_and_no_words_and_one_without_ratings_nothing() -> None:
+    table = study(np.random.default_rng(3), 60)
+    early = said(findings(replace(table, state="running")))
+    assert (early.questions, early.strong[:1]) == ((), "r")
+    alone = findings(replace(table, items=table.items.assign(ratings=[{}] * 60)))
+    assert not has_people(alone, 0)
+    assert people_answers(alone) == []
+    assert "another person" not in findings_text(alone)
+
+
+def test_the_picture_and_the_terminal_say_the_rows() -> None:
+    table = found(6, fixed=4)
+    forest = reach_forest(table, facts_of(table))
+    assert forest is not None
+    assert [point.label for point in forest.points] == [
+        "balanced, 1 call", "balanced, 10 calls", "fixed, 1 call", "fixed, 4 calls", "one person",
+    ]  # fmt: skip
+    assert forest.points[1].value == table.select("pearson", condition=0)[0].value
+    text = findings_text(table)
+    assert said(table).line in text
+    assert said(table).questions[0].sentence in text
