@@ -142,7 +142,7 @@ def _header(info: RunInfo) -> Chosen:
             reading = _reading(info, conditions[next(iter(named.values()))].scores)
             strategy = st.container()
             if not state.table(info.id).items["ratings"].map(bool).any():
-                st.caption(people.MISSING)
+                st.info(people.MISSING, icon=":material/group_add:")
         with st.spinner("Computing …", show_time=True, width="content"):
             findings = state.findings(info.id, reading)
         every = _settings(findings, named)
