@@ -189,10 +189,10 @@ class Fisher:
     """Of correlations and coefficients of at most 1, whose influence comes from leaving out units: t on Fisher's z.
 
     Fewer degrees of freedom where few units make the error. Where no unit bears on it, as in full agreement: Wilson's
-    interval of (1 + c) / 2 with each unit as one trial. Held in 0.92 to 0.98 of 500 simulated studies each of 30 and 100
-    units (``benchmarks/people.py``: even and skewed scores, single or four to a prompt, ratings missing); the lowest of
-    skewed ones at 30 units: ICC(3,1) among three people 0.92. ``lengthened``: by Hall's ends where units scatter to one
-    side, as those of squared distances do: 0.93 to 0.98, where it was 0.91 of skewed ones (30 units: width 0.60, not 0.49).
+    interval of (1 + c) / 2 with each unit as one trial. Held in 0.92 to 0.98 of 500 simulated studies each of 30, 60 and
+    100 units (``benchmarks/people.py``: even and skewed scores, single or four to a prompt, ratings missing).
+    ``lengthened``: by Hall's ends where units scatter to one side, as those of squared distances do: 0.93 to 0.98, where it
+    was 0.91 of skewed ones (30 units: width 0.58, not 0.48).
     """
 
     fewest: int = 8
@@ -218,7 +218,7 @@ class Fisher:
 class FewRated:
     """Of a mean whose error ``own`` (rated units,) tell, each what it adds, after ``fitted`` numbers were learnt; on t.
 
-    Held in 0.94 to 0.97 of the studies of Fisher's rule; of a share near 1, at 30 units, in 0.99.
+    Held in 0.92 to 0.97 of the studies of Fisher's rule; of a share near 1, at 30 units, in 0.99.
     """
 
     own: Floats = field(repr=False)
