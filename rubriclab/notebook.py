@@ -290,17 +290,19 @@ def write_references(
     counts: wanted, accepted, failed, attempts, by_score, state, reason, notes. Raises LabError for what cannot work.
     """
     from rubriclab.data.outfiles import csv_text, write_atomically
-    from rubriclab.runs.loading import plan_of_file
+    from rubriclab.runs.loading import read_sources
     from rubriclab.runs.references import ReferenceJob, references_table
     from rubriclab.store.store import Store
 
     if Path(out).suffix != ".csv":
         raise LabError(f"{Path(out).name} is no name for the answers; expected one that ends in .csv.")
-    plan = plan_of_file(study, items=items, drop=drop)
-    if any(part.file and (Path(study).parent / part.file).resolve() == Path(out).resolve() for part in plan.study.data):
+    asked, sources, folder = read_sources(study, items=items, drop=drop)
+    if len(sources) > 1:
+        raise LabError(f"The study has {len(sources)} data sets; write reference answers for one of them at a time.")
+    if any(part.file and (folder / part.file).resolve() == Path(out).resolve() for part in asked.data):
         raise LabError(f"{out} is the study's own data, which is never written over. Choose another name.")
     with Store.open(Path(store)) as opened:
-        job = ReferenceJob(opened, plan.study, plan.dataset, plan.rubric, secrets=secrets).start()
+        job = ReferenceJob(opened, asked, *sources[0], secrets=secrets).start()
         _waited(job, progress)
         said = job.document()
     if said["accepted"]:

@@ -18,7 +18,7 @@ BUDGETS = {
     "core": 2_350,
     "topics": 2_000,
     "sinks": 2_600,
-    "study": 2_100,
+    "study": 2_450,
     "judges": 2_700,
     "runs": 1_500,
     "store": 1_650,

@@ -125,7 +125,7 @@ def _call(info: RunInfo, arm: Arm, call: int) -> None:
     elif view == "Probabilities":
         _probabilities(facts)
     else:
-        cards = pair_of(arm, call, descriptions(info, facts["item"].get("criterion")))
+        cards = pair_of(arm, call, descriptions(info, facts["item"].get("criterion"), facts["condition"]))
         show_cards(cards)
         if len(cards) == 1:
             st.caption("This answer was not judged in another order.")
@@ -170,15 +170,16 @@ def plan_of(info: RunInfo) -> Plan | None:
         return None
 
 
-def descriptions(info: RunInfo, criterion: str | None = None) -> dict[Any, str]:
-    """What each score stands for in the run's rubric; empty where that is not known."""
+def descriptions(info: RunInfo, criterion: str | None = None, condition: int | None = None) -> dict[Any, str]:
+    """What each score stands for in the run's rubric (that of a condition, by its code); empty where that is not known."""
     plan = plan_of(info)
-    several = plan is not None and len(plan.rubric.criteria) > 1
-    if plan is None or (several and criterion is None):
+    if plan is None or (condition is None and len({part.rubric.id for part in plan.parts}) > 1):
         return {}
-    return {
-        option.score: option.description for option in plan.rubric.criterion(criterion if several else None).options
-    }
+    rubric = plan.parts[plan.part_of[condition or 0]].rubric
+    several = len(rubric.criteria) > 1
+    if several and criterion is None:
+        return {}
+    return {option.score: option.description for option in rubric.criterion(criterion if several else None).options}
 
 
 def _prompt(info: RunInfo, facts: dict[str, Any]) -> None:

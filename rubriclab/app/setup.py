@@ -161,11 +161,11 @@ def _study_file(held: Draft) -> None:
 def load(study: Study) -> None:
     """Let a study file fill the steps. Its data and rubric files are not read: they are on the user's machine."""
     from rubriclab.data.sample import sample
-    from rubriclab.runs.loading import rubric_of_study
+    from rubriclab.runs.loading import rubric_of_part
 
     held = draft()
     if study.rubric is not None and study.rubric.criteria:
-        held.rubric = rubric_of_study(study, Path())
+        held.rubric = rubric_of_part(study, 0, Path())
         setup_rubric.fill(held.rubric)
     setup_judge.fill(study.judges)
     setup_orders.fill(study.design)

@@ -60,25 +60,32 @@ def plan(
     from rubriclab.runs.loading import plan_of_file
 
     planned = plan_of_file(study)
-    shown: list[dict[str, Any]] = [
-        {"order": list(call.ordering.labels), "messages": [dict(message) for message in call.messages]}
-        for call in planned.orders_of_first_item()[:show]
-    ]
+    shown: list[dict[str, Any]] = []
+    for call in planned.orders_of_first_item()[:show]:
+        about_it = planned.conditions[call.condition]
+        facts = {"dataset": about_it.dataset, "reorder": about_it.reorder, "variant": dict(about_it.variant)}
+        messages = [dict(message) for message in call.messages]
+        shown.append({"order": list(call.ordering.labels), **facts, "messages": messages})
     about = estimate(planned)
     if json:
         conditions = [
-            {"judge": c.judge, "strategy": c.strategy, "reorder": c.reorder, "calls": calls}
+            {"judge": c.judge, "dataset": c.dataset, "strategy": c.strategy, "reorder": c.reorder,
+             "variant": dict(c.variant), "calls": calls}
             for c, calls in zip(planned.conditions, planned.planned, strict=True)
-        ]
+        ]  # fmt: skip
         document: dict[str, Any] = about.document() | {
             "name": planned.study.name,
             "conditions": conditions,
             "notes": list(planned.notes),
         }
         return Outcome(document | ({"shown": shown} if show else {}))
+    axes = planned.study.design.axes
     lines = [planned.study.name, *about.sentences(), *planned.notes]
     for number, prompt in enumerate(shown, 1):
-        lines += ["", f"Order {number}: {' · '.join(prompt['order'])}"]
+        base = shown[0]["variant"]
+        levels = [f"{name} = {level}" for name, level in prompt["variant"].items() if level != base[name]]
+        named = [prompt["dataset"]] * (len(planned.sources) > 1) + [prompt["reorder"]] * (len(axes) > 1) + levels
+        lines += ["", f"Order {number}: {' · '.join(prompt['order'])}{''.join(f', {word}' for word in named)}"]
         lines += [f"[{message['role']}]\n{message['content']}" for message in prompt["messages"]]
     return Outcome("\n".join(lines))
 

@@ -20,7 +20,7 @@ from rubriclab.judges.keys import mask_reply, read_key
 from rubriclab.judges.reply import read_completion
 from rubriclab.judges.served import served
 from rubriclab.judges.transport import Transport
-from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judge import RESERVED, JudgeSettings
 from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.text import LabError, shorten
 
@@ -30,8 +30,6 @@ TOP_LOGPROBS = 20
 """The most alternatives that OpenAI and vLLM give."""
 FEW_LOGPROBS = 5
 """What is asked for where a server refuses more."""
-RESERVED = frozenset({"model", "messages", "stream", "n"})
-"""Fields of a request that ``extra`` may not replace: they would make another study of it."""
 DOWN = frozenset({"connect", "bad_gateway", "unavailable", "timeout"})
 REASONING_MODEL = re.compile(r"^(o[1-9]|gpt-[5-9])(\b|[-.])", re.I)
 DATED = re.compile(r"[-@:]v?(\d{3,}[\d.-]*|\d\d-\d{4})")
@@ -211,7 +209,7 @@ def request_body(
             body.update(continue_final_message=True, add_generation_prompt=False)
         if settings.options.get("constrain") and call.template.startswith("score."):
             body["structured_outputs"] = {"choice": list(call.ordering.labels)}
-    return {**body, **settings.extra}
+    return {**body, **(call.extra or settings.extra)}
 
 
 def wants_probabilities(call: Call) -> bool:

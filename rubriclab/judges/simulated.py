@@ -141,7 +141,9 @@ class SimulatedJudge:
         scores = [float(score) for score in call.scores]
         low, high = min(scores), max(scores)
         step = (high - low) / (len(scores) - 1)
-        names = self._criteria_names or sorted(map(str, call.ordering.shown))
+        names = self._criteria_names
+        if not {*map(str, call.ordering.shown)} <= {*names}:  # of a data set with a rubric of its own
+            names = sorted(map(str, call.ordering.shown))
         lines, before = [], 0.0
         for p, name in enumerate(call.ordering.shown):
             # An item a criterion, in canonical order, so that an item keeps its quality in every order.

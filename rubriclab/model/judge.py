@@ -15,6 +15,9 @@ FOREIGN_KEYS = re.compile(
     r"AWS_|AZURE_CLIENT|GOOGLE_APPLICATION|GITHUB|GITLAB|SSH|DATABASE|POSTGRES|MYSQL|STRIPE|NPM_|PYPI"
 )
 
+RESERVED = frozenset({"model", "messages", "stream", "n"})
+"""Fields of a request that ``extra`` may not replace: they would make another study of it."""
+
 
 class JudgeSettings(BaseModel):
     """One judge. ``name`` stands in results; all but pace and prices is part of a call's identity.

@@ -94,7 +94,8 @@ class Call:
     """One question to a judge.
 
     ``items``: codes into the run's items: one, or one a criterion in canonical order. ``scores``: the scale.
-    ``key``: sha256 over judge identity, sampling, template, messages, seed and repeat.
+    ``key``: sha256 over judge identity, sampling, template, messages, seed and repeat. ``extra``: further fields of the
+    request, where the judge's own are varied.
     """
 
     key: str
@@ -109,6 +110,7 @@ class Call:
     temperature: float | None = 0.0
     reasoning_effort: str | None = None
     seed: int | None = None
+    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,59 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_serializer, model_validator
 
-from rubriclab.model.judge import JudgeSettings, Seed
+from rubriclab.model.judge import RESERVED, JudgeSettings, Seed
 from rubriclab.model.judgment import Reorder
 from rubriclab.model.orders import MAX_CALLS, Strategy, StrategyKind
-from rubriclab.model.text import LabError, digest, shorten
+from rubriclab.model.text import LabError, digest, look_alike, shorten
 
 MAX_STUDY = 1_000_000
+
+
+MOST_DATASETS = 50
+FIRST_FIELDS = ("reorder", "strategies", "repeats", "answer", "seed")
+"""Of the design: what the first version knew."""
 
 
 class Part(BaseModel):
     """A table of the study file. Unknown keys are refused, so that a typing error is never silently left out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-PublishedName = Literal[
-    "hanna", "summeval", "mt_bench", "mt_bench_turns", "vicuna", "topical_chat", "llmbar", "llm_rubric"
-]
-
-
-class DataPart(Part):
-    """``[[data]]``. ``take``: items at most; those of one prompt stay together.
-
-    ``published``: a data set as it was published, fetched or read from the user's own ``files``; ``candidates``: only
-    their answers.
-    """
-
-    file: str = Field("", max_length=1_000)
-    published: PublishedName | None = None
-    files: tuple[str, ...] = ()
-    candidates: tuple[str, ...] = ()
-    name: str = Field("", max_length=200)
-    sample: bool = False
-    take: int | None = Field(None, ge=1)
-    seed: Seed = 0
-    columns: dict[str, str | list[str]] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _source(self) -> DataPart:
-        if [bool(self.file), self.sample, self.published is not None].count(True) != 1:
-            raise ValueError(
-                'give file = "answers.csv", sample = true for the answers that come with the lab, or published = "hanna"'
-            )
-        if self.files and self.published is None:
-            raise ValueError("files are the user's own copies of a published data set; name that, as published")
-        return self
 
 
 class RubricPart(Part):
@@ -71,6 +44,40 @@ class RubricPart(Part):
         return self
 
 
+PublishedName = Literal[
+    "hanna", "summeval", "mt_bench", "mt_bench_turns", "vicuna", "topical_chat", "llmbar", "llm_rubric"
+]
+
+
+class DataPart(Part):
+    """``[[data]]``. ``take``: items at most; those of one prompt stay together.
+
+    ``published``: a data set as it was published, fetched or read from the user's own ``files``; ``candidates``: only
+    their answers. ``rubric``: its own, in place of the study's.
+    """
+
+    file: str = Field("", max_length=1_000)
+    published: PublishedName | None = None
+    files: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    name: str = Field("", max_length=200)
+    sample: bool = False
+    take: int | None = Field(None, ge=1)
+    seed: Seed = 0
+    columns: dict[str, str | list[str]] = Field(default_factory=dict)
+    rubric: RubricPart | None = None
+
+    @model_validator(mode="after")
+    def _source(self) -> DataPart:
+        if [bool(self.file), self.sample, self.published is not None].count(True) != 1:
+            raise ValueError(
+                'give file = "answers.csv", sample = true for the answers that come with the lab, or published = "hanna"'
+            )
+        if self.files and self.published is None:
+            raise ValueError("files are the user's own copies of a published data set; name that, as published")
+        return self
+
+
 class StrategyPart(Part):
     """One of ``strategies``: a kind's name, or a table."""
 
@@ -80,22 +87,114 @@ class StrategyPart(Part):
     orders: tuple[tuple[int | str, ...], ...] = ()
 
 
+IdStyle = Literal["arabic", "letters", "roman", "shuffled"]
+Level = str | bool | int | Annotated[float, Field(allow_inf_nan=False)]
+MOST_LEVELS, MOST_VARIANTS = 20, 200
+Levels = Field(min_length=2, max_length=MOST_LEVELS)
+
+
+class VaryPart(Part):
+    """``[design.vary]``: factors by name, the levels of each; the first is the baseline.
+
+    Each other level is asked with every other factor at its baseline; ``crossed``: all combinations. ``ids``: what stands
+    for the scores; ``reference``: the score of the reference answer shown, 0 for none; ``scale``: the number of options;
+    ``wording``: names of further rubrics, the first in place of the study's; ``extra``: fields of the request, dotted.
+    """
+
+    crossed: bool = False
+    ids: Annotated[tuple[IdStyle, ...], Levels] = ()
+    reference: Annotated[tuple[Annotated[int, Field(strict=True, ge=0, le=1_000)], ...], Levels] = ()
+    scale: Annotated[tuple[Annotated[int, Field(strict=True, ge=2, le=10)], ...], Levels] = ()
+    wording: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Levels] = ()
+    temperature: Annotated[tuple[Annotated[float, Field(strict=True, ge=0, le=2)], ...], Levels] = ()
+    reasoning_effort: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=40)], ...], Levels] = ()
+    extra: dict[str, Annotated[tuple[Level, ...], Levels]] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dotted(cls, value: Any) -> Any:
+        """``extra`` as one table, whether it is written ``"extra.a.b"``, ``extra.a.b`` or ``[design.vary.extra.a]``."""
+        if not isinstance(value, dict):
+            return value
+        kept = {name: levels for name, levels in value.items() if not str(name).startswith("extra.")}
+        dotted = {name.removeprefix("extra."): levels for name, levels in value.items() if name not in kept}
+        fields = flat(kept.get("extra", {}) | dotted) if isinstance(kept.get("extra", {}), dict) else kept["extra"]
+        return kept | ({"extra": fields} if fields else {})
+
+    @model_validator(mode="after")
+    def _levels(self) -> VaryPart:
+        for name, levels in self.factors().items():
+            seen = [look_alike(level) if isinstance(level, str) else repr(level) for level in levels]
+            if len(set(seen)) < len(seen):
+                raise ValueError(f"{name} has a level twice, or two that look alike: {shorten(str(list(levels)), 100)}")
+            if name.removeprefix("extra.").split(".")[0] in RESERVED and name.startswith("extra."):
+                raise ValueError(f"{name} is a field that the lab fills in itself; vary another one")
+        sizes = [len(levels) for levels in self.factors().values()]
+        if self.crossed and math.prod(sizes) > MOST_VARIANTS:
+            raise ValueError(
+                f"the factors make {math.prod(sizes):,} combinations; at most {MOST_VARIANTS} can be told apart: take "
+                "fewer levels, or crossed = false"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _given(self, handler: Any) -> dict[str, Any]:
+        return {name: value for name, value in handler(self).items() if value}
+
+    def factors(self) -> dict[str, tuple[Level, ...]]:
+        """The levels of each factor that is varied; a field of the request is called ``extra.FIELD``."""
+        names = [name for name in VaryPart.model_fields if name not in ("crossed", "extra")]
+        varied = {name: getattr(self, name) for name in names if getattr(self, name)}
+        return varied | {f"extra.{name}": levels for name, levels in self.extra.items()}
+
+
+def flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Tables within tables as one with dotted names."""
+    out: dict[str, Any] = {}
+    for name, value in table.items():
+        out |= flat(value, f"{before}{name}.") if isinstance(value, dict) else {f"{before}{name}": value}
+    return out
+
+
 class DesignPart(Part):
     """``[design]``: what is reordered, how often, and in which form the answer is asked for.
+
+    ``reorder``: one axis, or several on the same answers. ``repeats_on``: repeats only on a sample of questions, a share
+    of them or so many of each task; the others are asked once in each order.
 
     ``k``: candidates of a list, or answers that one call scores. Of pairs and lists: ``tie``, may a tie be answered;
     ``baseline``: only comparisons with this candidate; ``template``: the papers' prompts instead of the letter alone.
     """
 
-    reorder: Reorder = "options"
+    reorder: Reorder | tuple[Reorder, ...] = "options"
     strategies: tuple[StrategyPart, ...] = (StrategyPart(kind="balanced"),)
     repeats: int = Field(2, ge=1, le=100)
+    repeats_on: float | None = Field(None, gt=0, le=1_000_000)
     answer: Literal["score", "feedback"] = "score"
     k: int = Field(4, ge=2, le=20)
     tie: bool = True
     baseline: str = Field("", max_length=1_000)
     template: Literal["", "brief", "mtbench", "devbench"] = ""
     seed: Seed = 0
+    vary: VaryPart = VaryPart()
+
+    @field_validator("reorder", mode="before")
+    @classmethod
+    def _axes(cls, value: Any) -> Any:
+        axes = [value] if isinstance(value, str) else value
+        known = get_args(Reorder)
+        if not isinstance(axes, list | tuple) or not axes or any(axis not in known for axis in axes):
+            raise ValueError(f"expected one of {', '.join(known)}, or a list of them")
+        if len(set(axes)) < len(axes):
+            raise ValueError("an axis stands twice; name each of them once")
+        return axes[0] if len(axes) == 1 else axes
+
+    @field_validator("repeats_on")
+    @classmethod
+    def _sample(cls, value: float | None) -> float | None:
+        if value is not None and value >= 1 and value != int(value):
+            raise ValueError("expected a share below 1, or a whole number of questions of each task")
+        return value
 
     @field_validator("strategies", mode="before")
     @classmethod
@@ -114,6 +213,11 @@ class DesignPart(Part):
         if len(set(names)) < len(names):
             raise ValueError("two strategies have the same name; give each its own name")
         return self
+
+    @property
+    def axes(self) -> tuple[Reorder, ...]:
+        """What is reordered: of a study with several axes each of them, asked one after the other."""
+        return (self.reorder,) if isinstance(self.reorder, str) else self.reorder
 
     def plans(self) -> list[Strategy]:
         return [
@@ -173,11 +277,12 @@ class PaperPart(Part):
 
 
 class Study(Part):
-    """A whole study. ``id`` names it by what decides its calls (with the data's own hash beside it)."""
+    """A whole study. ``identity`` names it by what decides its calls; ``rubrics``: by name, for the factor ``wording``."""
 
     name: str = Field("Study", min_length=1, max_length=200)
     data: tuple[DataPart, ...] = Field(min_length=1)
     rubric: RubricPart | None = None
+    rubrics: dict[str, RubricPart] = Field(default_factory=dict)
     design: DesignPart = DesignPart()
     reading: ReadingPart = ReadingPart()
     references: ReferencesPart = ReferencesPart()
@@ -194,16 +299,24 @@ class Study(Part):
         names = [judge.name for judge in self.judges]
         if not names or len(set(names)) < len(names):
             raise ValueError("judges need names, each its own: two have the same, or there is none")
-        if len(self.data) > 1:
-            raise ValueError("[[data]] stands more than once; this version judges one data set a study")
+        if len(self.data) > MOST_DATASETS:
+            raise ValueError(
+                f"[[data]] stands {len(self.data)} times; at most {MOST_DATASETS} can be judged in a study"
+            )
+        if self.design.vary.wording and any(part.rubric for part in self.data):
+            raise ValueError("wording names rubrics for all data; leave out the rubrics that single [[data]] have")
         return self
 
     def identity(self, data_id: str, rubric_id: str) -> str:
         """A hash over all that decides which calls are made."""
+        design = self.design.model_dump(mode="json")
+        later = {name for name, field in DesignPart.model_fields.items() if name not in FIRST_FIELDS}
+        unchanged = DesignPart().model_dump(mode="json")
         return digest(
             data_id,
             rubric_id,
-            self.design.model_dump(mode="json"),
+            # What later versions added counts where it is used: older runs go on as the runs they are.
+            {name: value for name, value in design.items() if name not in later or value != unchanged[name]},
             [judge.identity() | {"name": judge.name} for judge in self.judges],
         )[:32]
 

@@ -20,7 +20,7 @@ from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Ordering, step_of
 from rubriclab.model.study import Smallest
 from rubriclab.model.text import count, duration
-from rubriclab.study.plan import Plan, asked_as
+from rubriclab.study.plan import Plan, PlanPart, asked_as
 from rubriclab.study.protocols import Shape, Subject
 
 SIGNS_PER_TOKEN = 4.0
@@ -37,6 +37,7 @@ POWER = 0.8
 NOISE_STEPS, EFFECT_STEPS = 0.8, 0.5
 """Assumed, in steps of the scale: standard deviation of one answer's scores between calls, and over answers of the
 order's effect. Two small models on 24 answers had 0.7 and 1.2, and 0 and 0.7."""
+CHOICES = ("pairs", "lists")
 DISCORDANT = 0.3
 """Assumed share of comparisons whose winner changes with the order."""
 
@@ -45,9 +46,10 @@ DISCORDANT = 0.3
 class Estimate:
     """``price``: None where no judge has one. ``seconds``: judges work side by side, so the slowest judge's.
 
-    ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage points), that the run finds with a chance of 0.8; None where it shows one
-    order or has too few groups. ``groups_for_no``: from how many groups on the answer No is within reach for all
-    questions.
+    ``smallest``: the change of the mean, in points (of choices: a position's share, in percentage points), that the run
+    finds with a chance of 0.8; None where it shows one order or has too few groups. ``groups_for_no``: from how many
+    groups on the answer No is within reach for all questions. Both, ``answers``, ``groups`` and ``sentence`` are of the
+    first data set and axis; ``others``: the sentences of the further ones; ``shares``: calls by data set, axis and level.
     """
 
     calls: int
@@ -60,13 +62,16 @@ class Estimate:
     smallest: float | None
     groups_for_no: int
     sentence: str
+    others: tuple[str, ...] = ()
+    shares: tuple[tuple[str, int], ...] = ()
 
     def sentences(self) -> list[str]:
         """The estimate in lines of text."""
         lines = [f"{count(self.calls, 'call')}, about {duration(self.seconds)} (assumed, not measured)."]
         tokens = f"About {self.tokens_in:,} tokens in and {self.tokens_out:,} out, guessed from the signs"
         lines.append(f"{tokens}: {self.price:,.2f} at your prices." if self.price is not None else f"{tokens}.")
-        return [*lines, self.sentence]
+        lines += [f"{name}: {count(calls, 'call')}." for name, calls in self.shares]
+        return [*lines, self.sentence, *self.others]
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
@@ -75,41 +80,76 @@ class Estimate:
 
 def estimate(plan: Plan) -> Estimate:
     """What ``plan`` takes and can find."""
-    seconds, tokens_in, tokens_out, prices = [], 0.0, 0.0, []
+    baselines = list({part.scope: part for part in reversed(plan.parts)}.values())[::-1]
+    tokens_in, tokens_out, prices = 0.0, 0.0, []
+    seconds = dict.fromkeys((judge.name for judge in plan.study.judges), 0.0)
     for judge in plan.study.judges:
-        calls = sum(n for c, n in zip(plan.conditions, plan.planned, strict=True) if c.judge == judge.name)
-        signs, answer = _prompt_signs(plan, judge), _answer_tokens(plan)
-        tokens_in += calls * signs / SIGNS_PER_TOKEN
-        tokens_out += calls * answer
-        seconds.append(calls / calls_per_second(judge, long_answer=answer > 30))
-        if judge.price_input is not None or judge.price_output is not None:
+        priced = judge.price_input is not None or judge.price_output is not None
+        for part in baselines:
+            calls, signs, answer = _calls(plan, part, judge), _prompt_signs(plan, part, judge), _answer_tokens(part)
+            tokens_in += calls * signs / SIGNS_PER_TOKEN
+            tokens_out += calls * answer
+            seconds[judge.name] += calls / calls_per_second(judge, long_answer=answer > 30)
             paid = signs / SIGNS_PER_TOKEN * (judge.price_input or 0) + answer * (judge.price_output or 0)
-            prices.append(calls * paid / 1e6)
-    groups, answers, limits = _groups(plan), len(plan.dataset.items), plan.study.reading.smallest
-    shapes = {subject.shape for subject in plan.subjects if subject.shape.positions > 1}
-    if plan.study.design.reorder in ("pairs", "lists"):
-        smallest = _smallest_share(plan, groups)
-        shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in shapes]
-        needed = max(*shares, units_needed(limits.single, 1.0))
-        answers = len(plan.subjects)
-    else:
-        shapes = set() if plan.study.design.reorder == "bare" else shapes
-        lines = {shape: _contrasts(plan, plan.study.judges[0], shape) for shape in shapes}
-        changes = [_smallest_change(shape, line, groups, len(plan.subjects) / groups) for shape, line in lines.items()]
-        smallest = min((change for change in changes if change is not None), default=None)
-        needed = max((_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0)
+            prices += [calls * paid / 1e6] * priced
+    powers = [_power(plan, part) for part in baselines]
+    names = [_name_of(plan, part, variant=False) for part in baselines]
+    first = powers[0]
+    by_part: dict[str, int] = {}
+    for code, calls in zip(plan.part_of, plan.planned, strict=True):
+        name = _name_of(plan, plan.parts[code])
+        by_part[name] = by_part.get(name, 0) + calls
     return Estimate(
         calls=len(plan),
-        seconds=max(seconds),
+        seconds=max(seconds.values()),
         tokens_in=round(tokens_in),
         tokens_out=round(tokens_out),
         price=sum(prices) if prices else None,
-        answers=answers,
-        groups=groups,
-        smallest=smallest,
-        groups_for_no=needed,
-        sentence=_sentence(plan, answers, groups, smallest, needed),
+        answers=first.answers,
+        groups=first.groups,
+        smallest=first.smallest,
+        groups_for_no=first.needed,
+        sentence=f"{names[0]}: {first.sentence}" if len(powers) > 1 else first.sentence,
+        others=tuple(f"{name}: {power.sentence}" for name, power in zip(names[1:], powers[1:], strict=True)),
+        shares=tuple(by_part.items()) if len(by_part) > 1 else (),
     )
+
+
+def _name_of(plan: Plan, part: PlanPart, *, variant: bool = True) -> str:
+    """A part by what tells it from the others: data set, axis, the levels that are not the baseline's."""
+    words = [part.dataset.name] * (len(plan.sources) > 1) + [part.axis] * (len(plan.study.design.axes) > 1)
+    if variant and part.variant:
+        base = {name: levels[0] for name, levels in plan.study.design.vary.factors().items()}
+        words += [f"{name} = {part.variant[name]}" for name in base if part.variant[name] != base[name]] or ["baseline"]
+    return " · ".join(words)
+
+
+@dataclass(frozen=True)
+class _Power:
+    answers: int
+    groups: int
+    smallest: float | None
+    needed: int
+    sentence: str
+
+
+def _power(plan: Plan, part: PlanPart) -> _Power:
+    """What the first judge's calls about a part can find: as the fields of ``Estimate``."""
+    groups, limits = _groups(plan, part), plan.study.reading.smallest
+    shapes = {subject.shape for subject in part.subjects if subject.shape.positions > 1}
+    answers = len(part.dataset.items)
+    if part.axis in CHOICES:
+        smallest = _smallest_share(part, groups)
+        shares = [units_needed(limits.share, 1 - 1 / shape.positions) for shape in shapes]
+        needed = max(*shares, units_needed(limits.single, 1.0))
+        answers = len(part.subjects)
+    else:
+        shapes = set() if part.axis == "bare" else shapes
+        lines = {shape: _contrasts(part, plan.study.judges[0], shape) for shape in shapes}
+        changes = [_smallest_change(shape, line, groups, len(part.subjects) / groups) for shape, line in lines.items()]
+        smallest = min((change for change in changes if change is not None), default=None)
+        needed = max((_groups_for_no(shape, line, limits) for shape, line in lines.items()), default=0)
+    return _Power(answers, groups, smallest, needed, _sentence(part, answers, groups, smallest, needed))
 
 
 # ---------------------------------------------------------------- what it takes
@@ -126,43 +166,52 @@ def calls_per_second(judge: JudgeSettings, *, long_answer: bool) -> float:
     return min(rate, judge.rpm / 60) if judge.rpm else rate
 
 
-def _prompt_signs(plan: Plan, judge: JudgeSettings) -> float:
+def _calls(plan: Plan, part: PlanPart, judge: JudgeSettings) -> int:
+    """Calls of a judge about the data set and axis of a part, in all settings of the factors."""
+    asked = zip(plan.conditions, plan.part_of, plan.planned, strict=True)
+    return sum(
+        n for condition, code, n in asked if (condition.judge, plan.parts[code].scope) == (judge.name, part.scope)
+    )
+
+
+def _prompt_signs(plan: Plan, part: PlanPart, judge: JudgeSettings) -> float:
     """Mean signs of a prompt: the frame as in the first calls, around the texts of all items."""
-    texts = [len(item.instruction) + len(item.response) + len(item.reference) for item in plan.items]
-    calls = list(islice(plan.calls(judge.name), SAMPLED_CALLS))
-    frames = [sum(len(message["content"]) for message in call.messages) - texts[call.items[0]] for call in calls]
-    return sum(frames) / max(len(frames), 1) + sum(texts) / len(texts)
+    items = {code: plan.items[code] for code in part.of_item}
+    texts = {code: len(item.instruction) + len(item.response) + len(item.reference) for code, item in items.items()}
+    calls = islice(plan.calls(judge.name, part.scope), SAMPLED_CALLS)
+    frames = [sum(len(message["content"]) for message in call.messages) - texts.get(call.items[0], 0) for call in calls]
+    return sum(frames) / max(len(frames), 1) + sum(texts.values()) / len(texts)
 
 
-def _answer_tokens(plan: Plan) -> float:
-    design = plan.study.design
-    if design.reorder in ("criteria", "responses"):
-        return TOKENS_A_CRITERION * max(condition.positions for condition in plan.conditions)
-    if design.template in ("mtbench", "devbench"):
+def _answer_tokens(part: PlanPart) -> float:
+    if part.axis in ("criteria", "responses"):
+        return TOKENS_A_CRITERION * max(subject.shape.positions for subject in part.subjects)
+    if part.axis in CHOICES and part.design.template in ("mtbench", "devbench"):
         return TOKENS_OUT["feedback"]
-    return TOKENS_OUT[design.answer]
+    return TOKENS_OUT[part.design.answer]
 
 
 # ---------------------------------------------------------------- what it can find
 
 
-def _groups(plan: Plan) -> int:
+def _groups(plan: Plan, part: PlanPart) -> int:
     """Independent groups as results take them: prompts, else blocks, where every item has one; else items."""
+    items = [plan.items[code] for code in part.of_item]
     for name in ("prompt", "block"):
-        values = [getattr(item, name) for item in plan.items]
+        values = [getattr(item, name) for item in items]
         if all(values) and len(set(values)) < len(values):
             return len(set(values))
-    return len(plan.items)
+    return len(items)
 
 
-def _contrasts(plan: Plan, judge: JudgeSettings, shape: Shape) -> np.ndarray:
+def _contrasts(part: PlanPart, judge: JudgeSettings, shape: Shape) -> np.ndarray:
     """(targets, calls of one item over all strategies): what the line of score on position gives a call, from 1 to -1.
 
     Options: the correlation of score with position, so 1 for ascending. Criteria and answers: 1 where one stands first.
     Centred over the calls; all 0 where one order is shown.
     """
-    subject = next(subject for subject in plan.subjects if subject.shape == shape)
-    orders = [ordering.shown for ordering in _orders(plan, subject, judge)]
+    subject = next(subject for subject in part.subjects if subject.shape == shape)
+    orders = [ordering.shown for ordering in _orders(part, subject, judge)]
     if isinstance(subject.options[0], str):
         where = np.array([[order.index(name) for order in orders] for name in subject.options], dtype=float)
         lines = 1.0 - 2.0 * where / (shape.positions - 1)
@@ -173,11 +222,11 @@ def _contrasts(plan: Plan, judge: JudgeSettings, shape: Shape) -> np.ndarray:
     return np.asarray(lines - lines.mean(axis=1, keepdims=True))
 
 
-def _orders(plan: Plan, subject: Subject, judge: JudgeSettings | None = None) -> Iterator[Ordering]:
+def _orders(part: PlanPart, subject: Subject, judge: JudgeSettings | None = None) -> Iterator[Ordering]:
     """The ordering of every call about a subject, over all strategies; ``judge``: as that one is asked."""
-    for strategy in plan.protocol.strategies(subject.shape, plan.study.design.plans()):
-        asked = strategy if judge is None else asked_as(strategy, judge, len(plan.subjects))
-        yield from plan.protocol.orders(subject, asked, plan.study.design.seed)
+    for strategy in part.asked(subject.shape):
+        asked = strategy if judge is None else asked_as(strategy, judge, len(part.subjects), part.sample)
+        yield from part.orders(subject, asked)
 
 
 def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: float) -> float | None:
@@ -194,12 +243,12 @@ def _smallest_change(shape: Shape, lines: np.ndarray, groups: int, per_group: fl
     return float(step_of(shape.scores) * reach * math.sqrt((noise / max(per_group, 1.0) + EFFECT_STEPS**2) / groups))
 
 
-def _smallest_share(plan: Plan, groups: int) -> float | None:
+def _smallest_share(part: PlanPart, groups: int) -> float | None:
     """As ``_smallest_change``, the share that a position gains, percentage points; assumed: DISCORDANT choices change."""
-    if groups < MIN_UNITS or len({ordering.shown for ordering in _orders(plan, plan.subjects[0])}) < 2:
+    if groups < MIN_UNITS or len({ordering.shown for ordering in _orders(part, part.subjects[0])}) < 2:
         return None
     reach = student.ppf(1 - ALPHA / 2, groups - 1) + student.ppf(POWER, groups - 1)
-    return float(100 * reach * math.sqrt(DISCORDANT / 4 / len(plan.subjects)))
+    return float(100 * reach * math.sqrt(DISCORDANT / 4 / len(part.subjects)))
 
 
 def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
@@ -212,8 +261,8 @@ def _groups_for_no(shape: Shape, lines: np.ndarray, smallest: Smallest) -> int:
     return max(positions, units_needed(smallest.mean, reach), units_needed(smallest.single, 1.0))
 
 
-def _sentence(plan: Plan, answers: int, groups: int, smallest: float | None, needed: int) -> str:
-    if plan.study.design.reorder == "bare":
+def _sentence(part: PlanPart, answers: int, groups: int, smallest: float | None, needed: int) -> str:
+    if part.axis == "bare":
         return "Nothing is listed, so nothing is reordered: ask the same answers with a rubric beside it."
     if groups < MIN_UNITS:
         more = MIN_UNITS - groups
@@ -225,7 +274,7 @@ def _sentence(plan: Plan, answers: int, groups: int, smallest: float | None, nee
         return "Every answer is shown in one order only, so no order effect can be found: add another strategy."
     size = f"a change of the mean of {smallest:.2g} points or more"
     asked = count(answers, "answer")
-    if plan.study.design.reorder in ("pairs", "lists"):
+    if part.axis in CHOICES:
         size = f"a position that wins {smallest:.2g} percentage points more than its share"
         asked = count(answers, "comparison")
     return f"With {asked} in {count(groups, 'group')}, this run can find {size}. No can be answered from {needed} groups on."

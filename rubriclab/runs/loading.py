@@ -11,7 +11,7 @@ from rubriclab.data.sample import presets, sample, sample_rubric
 from rubriclab.data.tables import read_table
 from rubriclab.model.data import Criterion, DataSet, Option, Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.study import DataPart, DesignPart, Study, read_study
+from rubriclab.model.study import DataPart, DesignPart, RubricPart, Study, read_study
 from rubriclab.model.text import LabError, shorten
 from rubriclab.study.plan import Plan, plan
 
@@ -19,8 +19,19 @@ SEVERAL = ("responses", "pairs", "lists")
 """Axes that want several answers to a prompt."""
 
 
+Sources = list[tuple[DataSet, Rubric]]
+
+
 def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()) -> Plan:
-    """The plan of a study file, of a preset by its name, or of the lab's own sample for ``demo``.
+    """The plan of a study file, of a preset or of the lab's own sample: see ``read_sources``."""
+    study, (first, *more), folder = read_sources(path, items=items, drop=drop)
+    return plan(study, *first, more, wordings_of(study, folder))
+
+
+def read_sources(
+    path: str | Path, *, items: int | None = None, drop: tuple[str, ...] = ()
+) -> tuple[Study, Sources, Path]:
+    """(study, each data set with its rubric, folder) of a study file, of a preset by its name, or of ``demo``.
 
     ``items``: only the first so many items; ``drop``: judges that are left out. Raises LabError for whatever the file,
     its data or its rubric cannot be.
@@ -39,11 +50,16 @@ def plan_of_file(path: str | Path, *, items: int | None = None, drop: tuple[str,
     if not judges:
         raise LabError("--drop leaves no judge: keep at least one.")
     study = study.model_copy(update={"judges": judges})
-    rubric = rubric_of_study(study, folder)
-    dataset = dataset_of(study.data[0], folder, rubric, drafts=study.design.reorder in SEVERAL)
+    return study, [_source(study, number, folder, items) for number in range(len(study.data))], folder
+
+
+def _source(study: Study, number: int, folder: Path, items: int | None) -> tuple[DataSet, Rubric]:
+    """A data set of a study (by its number) and its rubric; ``items``: only the first so many."""
+    rubric = rubric_of_part(study, number, folder)
+    dataset = dataset_of(study.data[number], folder, rubric, drafts=not {*SEVERAL}.isdisjoint(study.design.axes))
     if items is not None:
         dataset = DataSet(dataset.name, dataset.items[: max(items, 1)], dataset.origin)
-    return plan(study, dataset, rubric)
+    return dataset, rubric
 
 
 def demo_study(items: int | None = None) -> Study:
@@ -72,6 +88,8 @@ def dataset_of(part: DataPart, folder: Path, rubric: Rubric, *, drafts: bool = F
         table = read_table(path, path.name)
         columns = guess_columns(table, rubric).columns | part.columns
         dataset = items_of(table, columns, name=part.name or path.stem)
+    if part.name and part.name != dataset.name:
+        dataset = DataSet(part.name, dataset.items, dataset.origin)
     if part.candidates:
         chosen = tuple(item for item in dataset.items if item.candidate in part.candidates)
         missing = {*part.candidates} - {item.candidate for item in chosen}
@@ -102,18 +120,40 @@ def drawn_items(dataset: DataSet, take: int, seed: int) -> DataSet:
     return DataSet(dataset.name, tuple(dataset.items[code] for code in sorted(kept[:take])), dataset.origin)
 
 
-def rubric_of_study(study: Study, folder: Path) -> Rubric:
-    """The rubric of ``[rubric]``; the lab's own for the sample where the study names none, none for a preference."""
-    part = study.rubric
-    if part is None and study.data[0].published:
-        return _published(study.data[0], folder)[1]
+def rubric_of_part(study: Study, number: int, folder: Path) -> Rubric:
+    """The rubric of a data set of the study: its own, else the first wording, else that of ``[rubric]``.
+
+    Where the study names none: the lab's own for the sample, that of published data, none for a preference.
+    """
+    data, axes = study.data[number], study.design.axes
+    part = data.rubric or study.rubric
+    if study.design.vary.wording and data.rubric is None:
+        name = study.design.vary.wording[0]
+        if part is not None and part.file and part.file != name:
+            raise LabError(
+                f"[design.vary] wording begins with “{shorten(name)}”, but [rubric] file is “{shorten(part.file)}”. The "
+                "first wording is the study's own: name it first, or leave [rubric] out."
+            )
+        return wordings_of(study, folder)[name]
+    if part is None and data.published:
+        return _published(data, folder)[1]
     if part is None:
-        if study.design.reorder in ("pairs", "lists"):
+        if {*axes} <= {"pairs", "lists"}:
             return Rubric("Preference", (Criterion("Preference", (Option(1), Option(2))),))
-        if not study.data[0].sample:
+        if not data.sample:
             raise LabError('The study has no [rubric]; give one, as file = "rubric.yaml".')
-        return sample_rubric("writing" if study.design.reorder == "criteria" else "helpfulness")
+        return sample_rubric("writing" if "criteria" in axes else "helpfulness")
+    return _written(part, study.name, folder)
+
+
+def wordings_of(study: Study, folder: Path) -> dict[str, Rubric]:
+    """The rubrics that the factor ``wording`` names: those under ``[rubrics]``, else files."""
+    named = {name: study.rubrics.get(name) or RubricPart(file=name) for name in study.design.vary.wording}
+    return {name: _written(part, name, folder) for name, part in named.items()}
+
+
+def _written(part: RubricPart, name: str, folder: Path) -> Rubric:
     if part.file:
         path = folder / part.file
         return read_rubric(path, path.name)
-    return rubric_of({"name": part.name or study.name, "criteria": part.criteria})
+    return rubric_of({"name": part.name or name, "criteria": part.criteria})

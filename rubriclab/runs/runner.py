@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from rubriclab.judges.kinds import Asker, in_thread, open_judge
+from rubriclab.model.data import Rubric
 from rubriclab.model.judge import JudgeSettings
 from rubriclab.model.judgment import Call, Judgment, Reply, Status
 from rubriclab.model.text import LabError, count
@@ -98,7 +99,7 @@ class Run:
         self.store, self.plan = store, plan
         self._secrets, self._max_calls, self._max_money = secrets, max_calls, max_money
         self._retry_failed = retry_failed
-        dataset_id = store.save_dataset(plan.dataset)
+        dataset_id = " ".join(store.save_dataset(dataset) for dataset, _ in plan.sources)
         self.id = store.create_run(
             name=plan.study.name,
             study=study_body(plan),
@@ -382,10 +383,18 @@ def price_of(settings: JudgeSettings, tokens_in: float, tokens_out: float) -> fl
 
 
 def study_body(plan: Plan) -> dict[str, Any]:
-    """The study as the store keeps it: JSON values, its rubric written out, so that the run can be planned again."""
+    """The study as the store keeps it: JSON values, its rubrics written out, so that the run can be planned again."""
     body = plan.study.model_dump(mode="json")
-    body["rubric"] = {"name": plan.rubric.name[:200], "criteria": plan.rubric.criteria_document()}
+    written = [_written(rubric) for _, rubric in plan.sources]
+    body["rubric"] = written[0]
+    for part, rubric in zip(body["data"], written, strict=True):
+        part["rubric"] = None if rubric == written[0] else rubric
+    body["rubrics"] = {name: _written(rubric) for name, rubric in plan.wordings.items()}
     return body
+
+
+def _written(rubric: Rubric) -> dict[str, Any]:
+    return {"name": rubric.name[:200], "criteria": rubric.criteria_document()}
 
 
 def made_with() -> dict[str, str]:

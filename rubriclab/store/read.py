@@ -31,6 +31,12 @@ CALL_COLUMNS = (
 )  # fmt: skip
 WHOLE = ("condition", "item", "ordering", "slot", "repeat", "call", "status", "position")
 FRACTIONS = ("score", "expected", "mass")
+# A run's items with what its data sets keep of their texts. ``runs.dataset`` names one data set, or several with blanks
+# between them, whose items are told apart by their names.
+ITEMS = """(SELECT i.*, t.texts FROM run_items i JOIN runs r ON r.run = i.run
+    LEFT JOIN datasets d ON list_contains(string_split(r.dataset, ' '), d.dataset)
+        AND (d.dataset = r.dataset OR d.name = i.dataset)
+    LEFT JOIN items t ON t.dataset = d.dataset AND t.item = i.source WHERE i.run = ?)"""
 # A call that was asked again has an earlier, no longer final answer, whose judgments do not count.
 FINAL = "NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = j.run AND c.call = j.call AND NOT c.final)"
 
@@ -125,11 +131,7 @@ def _items(database: Database, run: int) -> pd.DataFrame:
 
 def texts(database: Database, run: RunInfo, names: Sequence[str]) -> pd.DataFrame:
     """The named texts of a run's items in their order, empty where none is kept."""
-    rows = database.rows(
-        "SELECT t.texts FROM run_items i LEFT JOIN items t ON t.dataset = ? AND t.item = i.source WHERE i.run = ? "
-        "ORDER BY i.item",
-        [run.dataset, run.number],
-    )
+    rows = database.rows(f"SELECT texts FROM {ITEMS} ORDER BY item", [run.number])
     kept = [json.loads(text or "{}") for (text,) in rows]
     return pd.DataFrame({name: [body.get(name, "") for body in kept] for name in names}, dtype=object)
 
@@ -188,7 +190,7 @@ def judgments(
     if text:
         parts.append(
             "(contains(lower(i.item_id), lower(?)) OR contains(lower(c.text), lower(?)) "
-            "OR contains(lower(t.texts ->> 'response'), lower(?)))"
+            "OR contains(lower(i.texts ->> 'response'), lower(?)))"
         )
         values += [text] * 3
     frame = database.frame(
@@ -196,13 +198,12 @@ def judgments(
         SELECT j.call, j.condition, j.item, i.item_id, i.criterion, o.shown AS ordering, o.labels, j.slot, j.repeat,
                j.status, j.score, j.position, j.expected, j.mass, c.text AS reply, c.error, c.kind, c.note
         FROM judgments j
-        JOIN run_items i ON i.run = j.run AND i.item = j.item
+        JOIN {ITEMS} i ON i.item = j.item
         JOIN orderings o ON o.run = j.run AND o.ordering = j.ordering
         LEFT JOIN calls c ON c.run = j.run AND c.call = j.call
-        LEFT JOIN items t ON t.dataset = (SELECT dataset FROM runs WHERE run = j.run) AND t.item = i.source
         WHERE {" AND ".join(parts)} ORDER BY j.call, j.slot LIMIT ? OFFSET ?
         """,
-        [*values, 2**62 if limit is None else limit, offset],
+        [run, *values, 2**62 if limit is None else limit, offset],
     )
     frame["ordering"] = [order_text(json.loads(shown)) for shown in frame["ordering"]]
     frame["labels"] = [json.loads(labels) for labels in frame["labels"]]
@@ -250,11 +251,7 @@ def call(database: Database, run: RunInfo, call: int) -> dict[str, Any]:
 def item(database: Database, run: RunInfo, item: int) -> dict[str, Any]:
     """Names, ratings and texts (response, instruction, reference, columns) of an item; texts are empty if not kept."""
     frame = _first_row(
-        database.frame(
-            f"SELECT i.item, {', '.join('i.' + name for name in ITEM_COLUMNS)}, t.texts FROM run_items i "
-            "LEFT JOIN items t ON t.dataset = ? AND t.item = i.source WHERE i.run = ? AND i.item = ?",
-            [run.dataset, run.number, item],
-        )
+        database.frame(f"SELECT item, {', '.join(ITEM_COLUMNS)}, texts FROM {ITEMS} WHERE item = ?", [run.number, item])
     )
     if frame is None:
         raise LabError(f"“{run.name}” has no item {item}.")

@@ -35,7 +35,7 @@ class RunInfo:
     """What lists say of a run. ``done``: calls that have a final answer, ``failed`` of them without a score.
 
     ``revision`` changes with each commit and each renaming: caches over a run are kept by it. ``dataset``: id of its
-    data set, empty where an import had no texts.
+    data set, of several with blanks between them; empty where an import had no texts.
     """
 
     id: str
@@ -304,9 +304,10 @@ class Store:
         with self._db.transaction() as cursor:
             for table in ("judgments", "calls", "orderings", "run_items", "conditions", "runs"):
                 cursor.execute(f"DELETE FROM {table} WHERE run = ?", [info.number])
-            for table in ("items", "datasets"):
-                kept = "AND dataset NOT IN (SELECT dataset FROM runs)"
-                cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [info.dataset])
+            for key in info.dataset.split():
+                for table in ("items", "datasets"):
+                    kept = "AND NOT EXISTS (SELECT 1 FROM runs r WHERE list_contains(string_split(r.dataset, ' '), ?))"
+                    cursor.execute(f"DELETE FROM {table} WHERE dataset = ? {kept}", [key, key])
         self.checkpoint()
 
     # ---- judgments

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,11 +20,12 @@ import pandas as pd
 
 from rubriclab.model.data import DataSet, Item, Rubric
 from rubriclab.model.judge import JudgeSettings
-from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Outcome, Reply
+from rubriclab.model.judgment import ITEM_COLUMNS, Call, Condition, Ordering, Outcome, Reorder, Reply
 from rubriclab.model.orders import Strategy
-from rubriclab.model.study import Study
-from rubriclab.model.text import LabError, count, digest
+from rubriclab.model.study import DesignPart, Study
+from rubriclab.model.text import LabError, count, digest, look_alike, shorten
 from rubriclab.study.axes import PROTOCOLS
+from rubriclab.study.options import Variant, check_factors, dealt, judge_at, rubric_at, variants, with_reference
 from rubriclab.study.prompts import Messages
 from rubriclab.study.protocols import Protocol, Shape, Subject
 
@@ -33,216 +35,420 @@ LABEL_TOKENS, FEEDBACK_TOKENS, REASONING_TOKENS = 16, 1_024, 16_384
 EMBEDDED_TOKENS_BEHIND_LABEL, EMBEDDED_TOKENS_A_LINE, EMBEDDED_FEEDBACK_TOKENS = 2, 8, 320
 """Tokens that an answer may have where the judge names no number. An embedded model seldom ends by itself, so it is cut
 behind its label or its lines (their names apart)."""
+MAX_CONDITIONS = 2_000
 MAX_REPEAT = 2**15 - 1
 """The store counts repeats in 16 bits."""
+
+
+@dataclass(frozen=True)
+class PlanPart:
+    """What is asked alike: a data set under a rubric, an axis and a setting of the factors.
+
+    ``subjects``: what one order is about, in the order in which they are asked about; ``sample``: numbers of those whose
+    orders are asked again, None for all; ``scope``: what tells its calls from the same words in another data set or axis.
+    """
+
+    dataset: DataSet
+    rubric: Rubric
+    design: DesignPart
+    variant: Variant
+    subjects: tuple[Subject, ...]
+    strategies: tuple[Strategy, ...]
+    sample: frozenset[int] | None = None
+    scope: tuple[str, ...] = ()
+
+    @property
+    def axis(self) -> Reorder:
+        return self.design.axes[0]
+
+    @property
+    def protocol(self) -> Protocol:
+        """What one call asks about."""
+        return PROTOCOLS[self.axis]
+
+    @cached_property
+    def of_item(self) -> Mapping[int, Subject]:
+        """The subject that an item (by its code) is asked about in."""
+        return {code: subject for subject in self.subjects for code in subject.items}
+
+    def asked(self, shape: Shape) -> list[Strategy]:
+        """The strategies under which subjects of a shape are asked."""
+        return self.protocol.strategies(shape, self.strategies)
+
+    def orders(self, subject: Subject, strategy: Strategy) -> Iterator[Ordering]:
+        """The ordering of every call about a subject under a strategy, repeats in."""
+        seed = self.design.seed
+        for ordering in self.protocol.orders(subject, strategy, seed):
+            yield dealt(ordering, subject.id, seed) if self.variant.get("ids") == "shuffled" else ordering
 
 
 @dataclass(frozen=True)
 class Plan:
     """Every call of a study. ``conditions[c]`` has ``planned[c]`` calls; ``notes`` say what was left out or changed.
 
-    ``subjects``: what one order is about, in the order in which they are asked about.
+    ``sources``: each data set with its rubric; ``wordings``: the rubrics that the factor of that name has; ``parts``: by
+    data set, then axis, then setting of the factors; ``part_of[c]``: that of condition c.
     """
 
     study: Study
-    dataset: DataSet
-    rubric: Rubric
+    sources: tuple[tuple[DataSet, Rubric], ...]
+    wordings: Mapping[str, Rubric]
+    parts: tuple[PlanPart, ...]
+    part_of: tuple[int, ...]
     items: tuple[Item, ...]
     conditions: tuple[Condition, ...]
     planned: tuple[int, ...]
     notes: tuple[str, ...]
     identity: str
-    subjects: tuple[Subject, ...]
-    _sources: tuple[int, ...]
+    _origins: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
         return sum(self.planned)
 
     @property
-    def protocol(self) -> Protocol:
-        """What one call asks about."""
-        return PROTOCOLS[self.study.design.reorder]
+    def dataset(self) -> DataSet:
+        """The first data set."""
+        return self.sources[0][0]
 
-    def calls(self, judge: str | None = None) -> Iterator[Call]:
-        """All calls, or those of one judge by its name: by judge, then by item; never more than one item's at once."""
+    @property
+    def rubric(self) -> Rubric:
+        """The rubric of the first data set."""
+        return self.sources[0][1]
+
+    def calls(self, judge: str | None = None, scope: tuple[str, ...] | None = None) -> Iterator[Call]:
+        """All calls, or those of one judge by its name, or of one scope (a data set and axis).
+
+        By judge, then by item; never more than one item's at once.
+        """
         for settings in self.study.judges:
             if judge in (None, settings.name):
-                for number, subject in enumerate(self.subjects):
-                    yield from self._subject_calls(settings, number, subject)
+                for group in self._groups:
+                    if scope not in (None, self.parts[group[0]].scope):
+                        continue
+                    for asked in _together([self.parts[code] for code in group]):
+                        yield from self._subject_calls(settings, [(group[k], n, subject) for k, n, subject in asked])
 
     def items_frame(self) -> pd.DataFrame:
         """The run's items, one row each, its index the item's code.
 
         ITEM_COLUMNS, ``unit_text`` (a hash of the texts that names the item in other runs) and ``source`` (which of
-        the data set's items it comes from).
+        its data set's items it comes from).
         """
+        names = [dataset.name for dataset, _ in self.sources]
+        several = [len(rubric.criteria) > 1 for _, rubric in self.sources]
         rows = [
-            (item.item_id, self.dataset.name, item.criterion, item.block, item.prompt, item.candidate, item.task,
-             dict(item.ratings), unit_text(item, several=len(self.rubric.criteria) > 1), source)
-            for item, source in zip(self.items, self._sources, strict=True)
+            (item.item_id, names[data], item.criterion, item.block, item.prompt, item.candidate, item.task,
+             dict(item.ratings), unit_text(item, several=several[data]), source)
+            for item, (data, source) in zip(self.items, self._origins, strict=True)
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=[*ITEM_COLUMNS, "unit_text", "source"])
 
     def parse(self, call: Call, reply: Reply) -> tuple[Outcome, ...]:
         """What a reply says about each item of its call; never raises for what a judge wrote."""
-        return self.protocol.parse(call, reply, self.conditions[call.condition].targets, self.study.design)
+        part = self.parts[self.part_of[call.condition]]
+        return part.protocol.parse(call, reply, self.conditions[call.condition].targets, part.design)
 
     def previews(self, item: int = 0) -> list[Call]:
         """The first judge's call about an item (by its code) in each order that it is shown in, the default one first.
 
-        Raises LabError for an item that is not asked about.
+        Where factors are varied, every setting of them in the default order comes before other orders. Raises LabError
+        for an item that is not asked about.
         """
-        subject = self._subject_of(item)
-        asked = {call.ordering: call for call in self._subject_calls(self.study.judges[0], 0, subject)}
-        orders = dict.fromkeys(
-            order
-            for strategy in self.protocol.strategies(subject.shape, self.study.design.plans())
-            for order in self.protocol.orders(subject, strategy, self.study.design.seed)
-        )
-        return [asked[order] for order in sorted(orders, key=lambda order: order.shown != subject.options)]
+        judge = self.study.judges[0]
+        ranked: list[tuple[bool, Call]] = []
+        for code, part in enumerate(self.parts):
+            if item in part.of_item:
+                subject = part.of_item[item]
+                asked = {call.ordering: call for call in self._subject_calls(judge, [(code, 0, subject)])}
+                orders = dict.fromkeys(
+                    order for strategy in part.asked(subject.shape) for order in part.orders(subject, strategy)
+                )
+                ranked += [(order.shown != subject.options, asked[order]) for order in orders]
+        if not ranked:
+            raise LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
+        return [call for _, call in sorted(ranked, key=lambda pair: pair[0])]
 
     def orders_of_first_item(self) -> list[Call]:
-        """As ``previews`` for the first item that is asked about."""
-        return self.previews(self.subjects[0].items[0])
+        """As ``previews`` for the first item of each data set and axis that is asked about, the default orders first."""
+        firsts = dict.fromkeys(self.parts[group[0]].subjects[0].items[0] for group in self._groups)
+        default = [part.subjects[0].options for part in self.parts]
+        calls = [call for item in firsts for call in self.previews(item)]
+        return sorted(calls, key=lambda call: call.ordering.shown != default[self.part_of[call.condition]])
 
     def messages(self, condition: int, item: int, ordering: Ordering) -> Messages:
         """What was sent about an item (by its code) in an order under a condition (by its code)."""
         name = self.conditions[condition].judge
         judge = next(judge for judge in self.study.judges if judge.name == name)
-        return self._rendered(judge, self._subject_of(item), ordering)
+        part = self.parts[self.part_of[condition]]
+        if item not in part.of_item:
+            raise LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
+        return _rendered(part, judge, part.of_item[item], ordering)
 
     # ------------------------------------------------------------ how calls are made
 
     @cached_property
-    def _of_item(self) -> dict[int, Subject]:
-        return {code: subject for subject in self.subjects for code in subject.items}
+    def _groups(self) -> list[list[int]]:
+        """Parts (by their numbers) of one data set and axis, which differ in the factors' levels."""
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for code, part in enumerate(self.parts):
+            groups.setdefault(part.scope, []).append(code)
+        return list(groups.values())
 
-    def _subject_of(self, item: int) -> Subject:
-        if item not in self._of_item:
-            raise LabError(f"Item {item} is not asked about; choose another one of {len(self.items):,}.")
-        return self._of_item[item]
+    def _subject_calls(self, judge: JudgeSettings, asked: list[tuple[int, int, Subject]]) -> list[Call]:
+        """The calls of one judge about one subject in all settings of the factors, in their random order.
 
-    def _rendered(self, judge: JudgeSettings, subject: Subject, ordering: Ordering) -> Messages:
-        messages = self.protocol.messages(subject, ordering, self.study.design)
-        begun = self.protocol.begins(subject, ordering, self.study.design) if answer_is_begun(judge) else ""
-        return (*messages, {"role": "assistant", "content": begun}) if begun else messages
-
-    def _subject_calls(self, judge: JudgeSettings, number: int, subject: Subject) -> list[Call]:
-        """The calls of one judge about one subject, in their random order."""
-        design = self.study.design
-        template = self.protocol.template(subject, design)
-        tokens = answer_tokens(judge, subject, brief=self.protocol.brief(subject, design))
-        rendered: dict[Ordering, tuple[Messages, Any]] = {}
-        times: dict[Ordering, int] = {}  # the same words again, whichever strategy asks, are another call
+        ``asked``: (part, number of the subject in it, the subject).
+        """
+        times: dict[str, int] = {}  # the same words again, whichever strategy or setting asks, are another call
         calls = []
-        for code, strategy in self._strategies[judge.name, subject.shape]:
-            repeats: dict[Ordering, int] = {}
-            for ordering in self.protocol.orders(subject, asked_as(strategy, judge, number), design.seed):
-                if ordering not in rendered:
-                    messages = self._rendered(judge, subject, ordering)
-                    rendered[ordering] = messages, self._hash(judge, template, subject, messages)
-                messages, begun = rendered[ordering]
-                key = begun.copy()
-                key.update(f"{times.get(ordering, 0)}}}".encode())
-                calls.append(
-                    Call(
-                        key.hexdigest()[:32], code, subject.items, ordering, repeats.get(ordering, 0), messages, template,
-                        subject.shape.scores, tokens, judge.temperature, judge.reasoning_effort, judge.seed,
-                    )
-                )  # fmt: skip
-                times[ordering] = times.get(ordering, 0) + 1
-                repeats[ordering] = repeats.get(ordering, 0) + 1
-        seeded = hashlib.sha256(f"{design.seed}|calls|{subject.id}".encode("utf-8", "surrogatepass")).digest()
-        random.Random(int.from_bytes(seeded[:8], "big")).shuffle(calls)
+        for code, number, subject in asked:
+            part = self.parts[code]
+            settings = judge_at(judge, part.variant)
+            template = part.protocol.template(subject, part.design)
+            tokens = answer_tokens(settings, subject, brief=part.protocol.brief(subject, part.design))
+            if settings.extra != judge.extra and judge.max_tokens is None:
+                tokens = REASONING_TOKENS  # the field may switch reasoning on
+            rendered: dict[Ordering, tuple[Messages, Any, str]] = {}
+            for condition, strategy in self._asked[judge.name, code, subject.shape]:
+                repeats: dict[Ordering, int] = {}
+                for ordering in part.orders(subject, asked_as(strategy, settings, number, part.sample)):
+                    if ordering not in rendered:
+                        messages = _rendered(part, settings, subject, ordering)
+                        begun = self._hash(judge, code, template, subject, messages)
+                        rendered[ordering] = messages, begun, begun.hexdigest()
+                    messages, begun, same = rendered[ordering]
+                    key = begun.copy()
+                    key.update(f"{times.get(same, 0)}}}".encode())
+                    calls.append(
+                        Call(
+                            key.hexdigest()[:32], condition, subject.items, ordering, repeats.get(ordering, 0), messages,
+                            template, subject.shape.scores, tokens, settings.temperature, settings.reasoning_effort,
+                            settings.seed, settings.extra if settings.extra != judge.extra else None,
+                        )
+                    )  # fmt: skip
+                    times[same] = times.get(same, 0) + 1
+                    repeats[ordering] = repeats.get(ordering, 0) + 1
+        seeded = hashlib.sha256(f"{self.study.design.seed}|calls|{asked[0][2].id}".encode("utf-8", "surrogatepass"))
+        random.Random(int.from_bytes(seeded.digest()[:8], "big")).shuffle(calls)
         return calls
 
     @cached_property
-    def _strategies(self) -> Mapping[tuple[str, Shape], list[tuple[int, Strategy]]]:
-        """(condition, strategy) of each judge and shape."""
-        out: dict[tuple[str, Shape], list[tuple[int, Strategy]]] = {}
-        for code, condition in enumerate(self.conditions):
+    def _asked(self) -> Mapping[tuple[str, int, Shape], list[tuple[int, Strategy]]]:
+        """(condition, strategy) of each judge, part and shape."""
+        out: dict[tuple[str, int, Shape], list[tuple[int, Strategy]]] = {}
+        for code, (condition, part) in enumerate(zip(self.conditions, self.part_of, strict=True)):
             shape = Shape(tuple(map(int, condition.scores)), condition.targets, condition.positions)
-            asked = self.protocol.strategies(shape, self.study.design.plans())
-            strategy = next(strategy for strategy in asked if strategy.name == condition.strategy)
-            out.setdefault((condition.judge, shape), []).append((code, strategy))
+            strategy = next(known for known in self.parts[part].asked(shape) if known.name == condition.strategy)
+            out.setdefault((condition.judge, part, shape), []).append((code, strategy))
         return out
 
     @cached_property
-    def _identities(self) -> Mapping[str, str]:
-        """Each judge as its calls' keys have it; ``twin`` tells judges apart that differ in their names alone."""
-        out: dict[str, str] = {}
+    def _identities(self) -> Mapping[tuple[str, int], str]:
+        """Each judge under each part as its calls' keys have it; ``twin`` tells judges apart that answer as one."""
+        out: dict[tuple[str, int], str] = {}
+        seen: dict[str, dict[str, int]] = {}
         for judge in self.study.judges:
-            identity = _canonical(judge.identity())
-            twins = sum(text.startswith(f'"judge":{identity},') for text in out.values())
-            out[judge.name] = f'"judge":{identity},"twin":{twins}'
+            for code, part in enumerate(self.parts):
+                identity = _canonical(judge_at(judge, part.variant).identity())
+                twins = seen.setdefault(identity, {})
+                out[judge.name, code] = f'"judge":{identity},"twin":{twins.setdefault(judge.name, len(twins))}'
         return out
 
-    def _hash(self, judge: JudgeSettings, template: str, subject: Subject, messages: Messages) -> Any:
+    def _hash(self, judge: JudgeSettings, part: int, template: str, subject: Subject, messages: Messages) -> Any:
         """The hash of all that decides a call's answer but its repeat, which comes last."""
+        scope = self.parts[part].scope
         text = (
-            f'{{{self._identities[judge.name]},"item":{_canonical(subject.id)},"template":{_canonical(template)},'
-            f'"messages":{_canonical(messages)},"repeat":'
+            f'{{{self._identities[judge.name, part]},"item":{_canonical([*scope, subject.id] if scope else subject.id)},'
+            f'"template":{_canonical(template)},"messages":{_canonical(messages)},"repeat":'
         )
         return hashlib.sha256(text.encode("utf-8", "surrogatepass"))
 
 
-def plan(study: Study, dataset: DataSet, rubric: Rubric) -> Plan:
+def _together(parts: Sequence[PlanPart]) -> Iterator[list[tuple[int, int, Subject]]]:
+    """(part, number, subject) of each subject in all parts that ask about it, subject by subject."""
+    if len(parts) == 1:
+        for number, subject in enumerate(parts[0].subjects):
+            yield [(0, number, subject)]
+        return
+    by_id: dict[str, list[tuple[int, int, Subject]]] = {}
+    for code, part in enumerate(parts):
+        for number, subject in enumerate(part.subjects):
+            by_id.setdefault(subject.id, []).append((code, number, subject))
+    yield from by_id.values()
+
+
+def _rendered(part: PlanPart, judge: JudgeSettings, subject: Subject, ordering: Ordering) -> Messages:
+    messages = part.protocol.messages(subject, ordering, part.design)
+    begun = part.protocol.begins(subject, ordering, part.design) if answer_is_begun(judge) else ""
+    return (*messages, {"role": "assistant", "content": begun}) if begun else messages
+
+
+def plan(
+    study: Study,
+    dataset: DataSet,
+    rubric: Rubric,
+    more: Sequence[tuple[DataSet, Rubric]] = (),
+    wordings: Mapping[str, Rubric] | None = None,
+) -> Plan:
     """All calls of ``study``; they are counted here and made when they are asked for.
 
-    Raises LabError, before any call, for data, rubric, orders or numbers of calls that do not fit together.
+    ``more``: its further data sets with their rubrics; ``wordings``: the rubrics that the factor ``wording`` names.
+    Raises LabError, before any call, for data, rubric, orders, levels or numbers of calls that do not fit together.
     """
-    protocol = PROTOCOLS[study.design.reorder]
-    items, sources, left_out = protocol.items(dataset, rubric, study.design)
-    subjects, notes = protocol.subjects(items, rubric, study.design)
-    notes = [*left_out, *notes]
-    strategies = study.design.plans()
-    by_shape: dict[Shape, list[int]] = {}
-    for number, subject in enumerate(subjects):
-        by_shape.setdefault(subject.shape, []).append(number)
-    for subject in (subjects[numbers[0]] for numbers in by_shape.values()):
-        for strategy in protocol.strategies(subject.shape, strategies):  # refused before the first call
-            orders = list(protocol.orders(subject, strategy, study.design.seed))
-            protocol.messages(subject, orders[0], study.design)
-            if len(orders) > MAX_REPEAT:
-                raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
-    conditions, planned = [], []
+    design, wordings = study.design, wordings or {}
+    check_factors(design.vary, design.axes, study.judges)
+    sources = [(dataset, rubric), *more]
+    names = [look_alike(known.name) for known, _ in sources]
+    for (known, _), name in zip(sources, names, strict=True):
+        if names.count(name) > 1:
+            raise LabError(f"Two data sets are called “{shorten(known.name)}”: give each [[data]] a name of its own.")
+    items: list[Item] = []
+    origins: list[tuple[int, int]] = []
+    parts: list[PlanPart] = []
+    notes: list[str] = []
+    for number, (data, base) in enumerate(sources):
+        shared: dict[tuple[Any, ...], int] = {}
+        for axis in design.axes:
+            scope = (*([f"data {data.name}"] if number else []), *([f"axis {axis}"] if axis != design.axes[0] else []))
+            protocol, own = PROTOCOLS[axis], design.model_copy(update={"reorder": axis})
+            made, rows, said = protocol.items(data, base, own)
+            codes = _coded(made, rows, shared, len(items))
+            fresh = [k for k, code in enumerate(codes) if code >= len(items)]
+            items += [made[k] for k in fresh]
+            origins += [(number, rows[k]) for k in fresh]
+            notes += said
+            for variant in variants(design.vary, axis):
+                part, said = _part(data, rubric_at(base, variant, wordings), own, variant, made, codes, scope)
+                parts.append(part)
+                notes += said
+    conditions, planned, part_of = [], [], []
     for judge in study.judges:
-        for shape, numbers in by_shape.items():
-            for strategy in protocol.strategies(shape, strategies):
-                conditions.append(
-                    Condition(
-                        judge.name, dataset.name, strategy.name, study.design.reorder, shape.scores, shape.targets,
-                        shape.positions, drawn=strategy.drawn, simulated=judge.simulated,
-                    )
-                )  # fmt: skip
-                planned.append(_calls_of(protocol, judge, strategy, subjects, numbers, study.design.seed))
-    notes += [note for judge in study.judges for note in _repeat_notes(judge, strategies, len(subjects))]
+        for code, part in enumerate(parts):
+            shapes: dict[Shape, list[int]] = {}
+            for position, subject in enumerate(part.subjects):
+                shapes.setdefault(subject.shape, []).append(position)
+            for shape, numbers in shapes.items():
+                for strategy in part.asked(shape):
+                    conditions.append(
+                        Condition(
+                            judge.name, part.dataset.name, strategy.name, part.axis, shape.scores, shape.targets,
+                            shape.positions, variant=part.variant, drawn=strategy.drawn, simulated=judge.simulated,
+                        )
+                    )  # fmt: skip
+                    planned.append(_calls_of(part, judge_at(judge, part.variant), strategy, numbers))
+                    part_of.append(code)
+    if len(conditions) > MAX_CONDITIONS:
+        raise LabError(
+            f"Judges, data sets, strategies and factors make {len(conditions):,} conditions; at most {MAX_CONDITIONS:,} "
+            "can be told apart. Take fewer levels, or crossed = false."
+        )
+    notes += [note for judge in study.judges for part in parts for note in _repeat_notes(judge, part)]
+    ids = [[data.id for data, _ in sources], [base.id for _, base in sources]]
+    ids[1] += [wordings[name].id for name in design.vary.wording]
     return Plan(
-        study, dataset, rubric, items, tuple(conditions), tuple(planned), tuple(notes),
-        study.identity(dataset.id, rubric.id), tuple(subjects), sources,
+        study, tuple(sources), wordings, tuple(parts), tuple(part_of), tuple(items), tuple(conditions), tuple(planned),
+        tuple(dict.fromkeys(notes)), study.identity(*(known[0] if len(known) == 1 else digest(known) for known in ids)),
+        tuple(origins),
     )  # fmt: skip
 
 
-def _calls_of(
-    protocol: Protocol, judge: JudgeSettings, strategy: Strategy, subjects: list[Subject], numbers: list[int], seed: int
-) -> int:
+def _coded(items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, ...], int], first: int) -> list[int]:
+    """The code of each item in the run: that of the same item under another axis, else the next from ``first`` on."""
+    keys = [
+        (row, item.item_id, item.criterion, item.block, item.candidate) for item, row in zip(items, rows, strict=True)
+    ]
+    earlier, codes = dict(shared), []
+    for key in keys:
+        codes.append(earlier.get(key, first))
+        first += key not in earlier
+        shared.setdefault(key, codes[-1])
+    return codes
+
+
+def _part(
+    dataset: DataSet,
+    rubric: Rubric,
+    design: DesignPart,
+    variant: Variant,
+    items: Sequence[Item],
+    codes: Sequence[int],
+    scope: tuple[str, ...],
+) -> tuple[PlanPart, list[str]]:
+    """(part, notes). ``codes``: those of ``items`` in the run. What cannot be asked or shown is refused here."""
+    protocol, vary = PROTOCOLS[design.axes[0]], design.vary
+    subjects, notes = protocol.subjects(items, rubric, design)
+    if list(codes) != list(range(len(codes))):
+        subjects = [replace(one, items=tuple(codes[code] for code in one.items)) for one in subjects]
+    if "reference" in variant:
+        score = variant["reference"]
+        able = [shown for one in subjects if (shown := with_reference(one, score)) is not None]
+        if not able:
+            raise LabError(
+                f"[design.vary] reference: no answer of “{shorten(dataset.name)}” has a reference answer of score {score}. "
+                f"Give the data a column reference_{score}, or leave the level out."
+            )
+        if len(able) < len(subjects):
+            missing = count(len(subjects) - len(able), "answer")
+            notes = [*notes, f"reference = {score}: {missing} left out, without a reference answer of that score."]
+        subjects = able
+    base = all(variant[name] == levels[0] for name, levels in vary.factors().items())
+    strategies = design.plans()
+    sample = None if design.repeats_on is None else _repeated(subjects, design.repeats_on, design.seed)
+    part = PlanPart(
+        dataset, rubric, design, variant, tuple(subjects), tuple(strategies if base or vary.crossed else strategies[:1]),
+        sample, scope,
+    )  # fmt: skip
+    for subject in {subject.shape: subject for subject in reversed(subjects)}.values():
+        for strategy in part.asked(subject.shape):
+            orders = list(part.orders(subject, strategy))
+            protocol.messages(subject, orders[0], design)
+            if len(orders) > MAX_REPEAT:
+                raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
+    if sample is not None:
+        notes = [*notes, f"Each order is asked again on {len(sample):,} of {count(len(subjects), 'subject')} alone."]
+    return part, notes
+
+
+def _repeated(subjects: Sequence[Subject], wanted: float, seed: int) -> frozenset[int]:
+    """Numbers of the subjects whose orders are asked again: all of a share of each task's questions, or of so many."""
+    tasks: dict[str, dict[str, list[int]]] = {}
+    for number, subject in enumerate(subjects):
+        questions = tasks.setdefault(subject.text.task or "", {})
+        questions.setdefault(subject.text.prompt or subject.id, []).append(number)
+    rng = random.Random(f"{seed}|repeats")
+    chosen: list[int] = []
+    for questions in tasks.values():
+        number = int(wanted) if wanted >= 1 else math.ceil(wanted * len(questions))
+        for question in rng.sample(sorted(questions), min(number, len(questions))):
+            chosen += questions[question]
+    return frozenset(chosen)
+
+
+def _calls_of(part: PlanPart, judge: JudgeSettings, strategy: Strategy, numbers: Sequence[int]) -> int:
     """Calls of a condition: the subjects of one shape have the same number, but for those that are repeated."""
-    first = subjects[numbers[0]]
-    repeated = sum(number < REPEATED_SUBJECTS for number in numbers)
-    often = sum(1 for _ in protocol.orders(first, asked_as(strategy, judge, 0), seed))
-    once = sum(1 for _ in protocol.orders(first, asked_as(strategy, judge, REPEATED_SUBJECTS), seed))
-    return repeated * often + (len(numbers) - repeated) * once
+    first = part.subjects[numbers[0]]
+    again = [number for number in numbers if asked_again(judge, number, part.sample)]
+    often = sum(1 for _ in part.orders(first, strategy))
+    once = often if strategy.calls is not None else sum(1 for _ in part.orders(first, replace(strategy, repeats=1)))
+    return len(again) * often + (len(numbers) - len(again)) * once
 
 
-def asked_as(strategy: Strategy, judge: JudgeSettings, number: int) -> Strategy:
-    """The strategy as a judge is asked it about the subject of that number.
-
-    An embedded model at temperature 0 gives one and the same answer to one prompt, so beyond the first subjects each
-    order is asked once; where the study names a number of calls, it is asked so often.
-    """
-    if not deterministic(judge) or strategy.calls is not None or number < REPEATED_SUBJECTS:
+def asked_as(strategy: Strategy, judge: JudgeSettings, number: int, sample: frozenset[int] | None = None) -> Strategy:
+    """The strategy as a judge is asked it about the subject of that number; a number of calls that is named stands."""
+    if strategy.calls is not None or asked_again(judge, number, sample):
         return strategy
     return replace(strategy, repeats=1)
+
+
+def asked_again(judge: JudgeSettings, number: int, sample: frozenset[int] | None) -> bool:
+    """Whether a judge is asked each order of a subject again: those of ``sample`` where the study names one.
+
+    An embedded model at temperature 0 gives one and the same answer to one prompt, so beyond the first subjects each
+    order is asked once.
+    """
+    if sample is not None:
+        return number in sample
+    return not deterministic(judge) or number < REPEATED_SUBJECTS
 
 
 def deterministic(judge: JudgeSettings) -> bool:
@@ -250,9 +456,10 @@ def deterministic(judge: JudgeSettings) -> bool:
     return judge.kind == "embedded" and judge.temperature == 0
 
 
-def _repeat_notes(judge: JudgeSettings, strategies: list[Strategy], subjects: int) -> Iterator[str]:
-    repeated = [part for part in strategies if part.repeats > 1 and part.calls is None and not part.drawn]
-    if deterministic(judge) and repeated and subjects > REPEATED_SUBJECTS:
+def _repeat_notes(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
+    repeated = [one for one in part.strategies if one.repeats > 1 and one.calls is None and not one.drawn]
+    sure = part.sample is None and deterministic(judge_at(judge, part.variant))
+    if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:
         yield (
             f"{judge.name} answers the same prompt in the same way, so each order is asked once, and again only on "
             f"the first {count(REPEATED_SUBJECTS, 'answer')}, to show that. Set calls to have every order asked again."

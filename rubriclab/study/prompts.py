@@ -45,17 +45,19 @@ def fold(label: str) -> str:
 # ---------------------------------------------------------------- one response under one criterion
 
 
-def score_prompt(item: Item, criterion: Criterion, ordering: Ordering, *, answer: Answer = "score") -> Messages:
+def score_prompt(
+    item: Item, criterion: Criterion, ordering: Ordering, *, answer: Answer = "score", reference: int | None = None
+) -> Messages:
     """The one user message that asks for ``item``'s score under ``criterion``.
 
     ``ordering.shown[p]`` is the score at position p + 1, ``ordering.labels[p]`` what stands for it. The item's
-    reference answer, if it has one, is shown as one of the highest score. The task names the labels in an order of
-    their own (``natural_order``), so that it does not change with the ordering.
+    reference answer, if it has one, is shown as one of the score ``reference``, None for the highest. The task names the
+    labels in an order of their own (``natural_order``), so that it does not change with the ordering.
 
     Raises LabError where ordering and criterion do not fit.
     """
     label_of, options = _options(criterion, ordering)
-    best = label_of[max(label_of)]
+    best = label_of[max(label_of) if reference is None else reference]
     allowed = _allowed(ordering.labels)
     task = _feedback_task(allowed) if answer == "feedback" else _score_task(allowed)
     parts = [

@@ -43,6 +43,7 @@ class Subject:
     """What one order is about. ``items``: codes into the run's items; ``criteria``: theirs; ``id`` seeds its draws.
 
     ``options``: what is ordered, in the default order: scores, names of criteria or candidates, ids of items.
+    ``reference``: the score of the reference answer that is shown; None for the highest.
     """
 
     items: tuple[int, ...]
@@ -52,6 +53,7 @@ class Subject:
     shape: Shape
     options: tuple[int, ...] | tuple[str, ...]
     answers: tuple[Item, ...] = ()
+    reference: int | None = None
 
 
 class Protocol(Interface):
@@ -142,7 +144,9 @@ class OptionsProtocol(Protocol):
         return FEEDBACK_TEMPLATE if design.answer == "feedback" else SCORE_TEMPLATE
 
     def messages(self, subject: Subject, ordering: Ordering, design: DesignPart) -> Messages:
-        return score_prompt(subject.text, subject.criteria[0], ordering, answer=design.answer)
+        return score_prompt(
+            subject.text, subject.criteria[0], ordering, answer=design.answer, reference=subject.reference
+        )
 
     def parse(self, call: Call, reply: Reply, targets: Sequence[str], design: DesignPart) -> tuple[Outcome, ...]:
         return option_outcomes(call, reply)

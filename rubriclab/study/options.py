@@ -1,0 +1,160 @@
+"""Factors and their levels in; what each setting of them changes out: rubric, reference answer, labels, judge.
+
+A new factor is a branch here and its line in ``FACTORS``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rubriclab.model.data import Criterion, Option, Rubric
+from rubriclab.model.judge import JudgeSettings
+from rubriclab.model.judgment import Ordering, Reorder
+from rubriclab.model.study import VaryPart
+from rubriclab.model.text import LabError, look_alike, shorten
+from rubriclab.study.protocols import Subject
+
+Variant = Mapping[str, Any]
+
+RUBRIC_AXES: tuple[Reorder, ...] = ("options", "criteria", "responses", "bare")
+FACTORS: dict[str, tuple[Reorder, ...]] = {
+    "ids": ("options",),
+    "reference": ("options",),
+    "scale": RUBRIC_AXES,
+    "wording": RUBRIC_AXES,
+}
+"""The axes whose prompts each factor changes; the others (temperature, effort, fields of the request) change any call."""
+ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+
+
+def variants(vary: VaryPart, axis: Reorder) -> list[dict[str, Any]]:
+    """The settings of the factors under an axis, the baseline first; one without levels where nothing is varied.
+
+    A setting that differs from the baseline in a factor that is nothing to this axis is left out.
+    """
+    factors = vary.factors()
+    base = {name: levels[0] for name, levels in factors.items()}
+    if vary.crossed:
+        rows = [dict(zip(factors, row, strict=True)) for row in itertools.product(*factors.values())]
+    else:
+        rows = [base, *(base | {name: level} for name, levels in factors.items() for level in levels[1:])]
+    idle = [name for name in factors if axis not in FACTORS.get(name, (axis,))]
+    return [row for row in rows if all(row[name] == base[name] for name in idle)]
+
+
+def check_factors(vary: VaryPart, axes: Sequence[Reorder], judges: Sequence[JudgeSettings]) -> None:
+    """Raises LabError for a factor that would change no call of a study."""
+    for name in vary.factors():
+        allowed = FACTORS.get(name, axes)
+        if not set(allowed) & set(axes):
+            raise LabError(
+                f"[design.vary] {name} changes nothing where {' and '.join(axes)} are reordered; it is for "
+                f"reorder = {', '.join(allowed)}. Leave it out, or add such an axis."
+            )
+        deaf = [judge.name for judge in judges if judge.kind == "embedded"]
+        if deaf and (name == "reasoning_effort" or name.startswith("extra.")):
+            raise LabError(
+                f"[design.vary] {name} is nothing to the embedded judge “{shorten(deaf[0])}”; leave the factor or the "
+                "judge out."
+            )
+
+
+def judge_at(judge: JudgeSettings, variant: Variant) -> JudgeSettings:
+    """The judge with the levels that a variant sets of its sampling and its request."""
+    own = {name: variant[name] for name in ("temperature", "reasoning_effort") if name in variant}
+    extra: dict[str, Any] = judge.extra
+    for name, level in variant.items():
+        if name.startswith("extra."):
+            extra = _with(extra, name.removeprefix("extra.").split("."), level)
+    return judge.model_copy(update=own | {"extra": extra})
+
+
+def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    if len(path) == 1:
+        return {**table, path[0]: value}
+    inner = table.get(path[0])
+    return {**table, path[0]: _with(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
+
+
+def rubric_at(rubric: Rubric, variant: Variant, wordings: Mapping[str, Rubric]) -> Rubric:
+    """The rubric in the wording, on the scale and with the score IDs of a variant.
+
+    Raises LabError for a wording whose criteria have other names: the same items are judged under it.
+    """
+    if "wording" in variant:
+        other = wordings[variant["wording"]]
+        names = [sorted(look_alike(criterion.name) for criterion in part.criteria) for part in (rubric, other)]
+        if names[0] != names[1]:
+            raise LabError(
+                f"[design.vary] wording: “{shorten(variant['wording'])}” has other criteria than the study's rubric "
+                f"({', '.join(shorten(criterion.name, 30) for criterion in rubric.criteria)}). A wording may change "
+                "descriptions and scores; give its criteria the same names."
+            )
+        rubric = other
+    criteria = rubric.criteria
+    if "scale" in variant:
+        criteria = tuple(rescaled(criterion, variant["scale"]) for criterion in criteria)
+    if "ids" in variant:
+        criteria = tuple(_labelled(criterion, variant["ids"]) for criterion in criteria)
+    return Rubric(rubric.name, criteria)
+
+
+def rescaled(criterion: Criterion, n: int) -> Criterion:
+    """The criterion with the scores 1 to n (Xu et al. v2, section 5.4).
+
+    Score i has the description that stands as far up the old scale: of five, n = 3 keeps the 1st, 3rd and 5th, n = 9
+    puts the five on the odd scores and leaves the even ones without. Where a shorter scale falls between two, the
+    nearest. The same number of options comes back unchanged.
+    """
+    old = criterion.options
+    if n == len(old):
+        return criterion
+    sources: list[int | None] = []
+    for rank in range(n):
+        steps, rest = divmod(rank * (len(old) - 1), n - 1)
+        sources.append(steps if rest == 0 else round(rank * (len(old) - 1) / (n - 1)) if n < len(old) else None)
+    labelled = None not in sources  # labels go along where every score has one: half a scale of words is none
+    options = (
+        Option(rank + 1, *(("", "") if source is None else (old[source].description, old[source].label * labelled)))
+        for rank, source in enumerate(sources)
+    )
+    return Criterion(criterion.name, tuple(options), criterion.description)
+
+
+def _labelled(criterion: Criterion, style: str) -> Criterion:
+    """``letters`` are those of school, A for the highest score (Li et al., section 3); shuffled ones are numbers."""
+    n = len(criterion.options)
+    labels = [str(score) for score in criterion.scores]
+    if style == "letters":
+        labels = [chr(ord("A") + n - 1 - rank) for rank in range(n)]
+    elif style == "roman":
+        labels = list(ROMAN[:n])
+    options = (replace(option, label=label) for option, label in zip(criterion.options, labels, strict=True))
+    return Criterion(criterion.name, tuple(options), criterion.description)
+
+
+def dealt(ordering: Ordering, subject: str, seed: int) -> Ordering:
+    """The labels of an ordering dealt anew for the subject, so that a label stands for every score; repeats keep them."""
+    rng = random.Random(f"{seed}|ids|{subject}|{ordering.shown}")
+    return Ordering(ordering.shown, tuple(rng.sample(ordering.labels, len(ordering.labels))))
+
+
+def with_reference(subject: Subject, score: int) -> Subject | None:
+    """The subject with the reference answer of a score, 0 for none; None where its item has no such reference.
+
+    It is the item's column ``reference_SCORE``; its plain reference is one of the highest score. Raises LabError for a score that is not on the scale.
+    """
+    if score == 0:
+        return replace(subject, text=replace(subject.text, reference=""))
+    scores = subject.shape.scores
+    if score not in scores:
+        raise LabError(
+            f"[design.vary] reference: {score} is no score of “{shorten(subject.criteria[0].name)}”; expected 0 for none, or "
+            f"one of {', '.join(f'{part:g}' for part in scores)}."
+        )
+    text = subject.text.columns.get(f"reference_{score}", subject.text.reference if score == scores[-1] else "")
+    return replace(subject, text=replace(subject.text, reference=text), reference=score) if text.strip() else None

@@ -1,0 +1,183 @@
+"""Several data sets and axes in one study: planned, run, resumed, kept with their texts, told apart in results."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from rubriclab.cli.studies import plan as plan_command
+from rubriclab.core.judgments import Judgments
+from rubriclab.model.data import DataSet, Item, Rubric
+from rubriclab.model.text import LabError
+from rubriclab.runs.estimate import estimate
+from rubriclab.runs.loading import plan_of_file
+from rubriclab.runs.manager import RunManager, plan_of_run
+from rubriclab.runs.runner import Run
+from rubriclab.store.bundle import bundle_bytes, read_bundle
+from rubriclab.store.store import Store
+from rubriclab.study.plan import plan
+from tests.runs.kit import WAIT, Scripted, ended
+from tests.study.kit import criterion, data, small_plan
+
+RUBRIC = "name: {name}\ncriteria:\n  - name: {name}\n    options:\n{options}"
+STUDY = """
+name = "both"
+[[data]]
+name = "first"
+file = "a.csv"
+[[data]]
+name = "second"
+file = "b.csv"
+rubric = {{ file = "three.yaml" }}
+[rubric]
+file = "five.yaml"
+{more}
+[[judges]]
+name = "judge"
+kind = "simulated"
+[[judges]]
+name = "other"
+kind = "simulated"
+"""
+
+
+def study_file(folder: Path, more: str = "") -> Path:
+    """Two data sets with the same ids, one with a rubric of its own; ``more``: further tables."""
+    (folder / "a.csv").write_text("id,instruction,response\n1,ask,the first text\n2,ask,the second text\n")
+    (folder / "b.csv").write_text("id,instruction,response\n1,ask,the first text\n2,ask,quite another text\n")
+    for name, n in (("five", 5), ("three", 3)):
+        options = "".join(f"      - {{score: {k}, description: {name} {k}}}\n" for k in range(1, n + 1))
+        (folder / f"{name}.yaml").write_text(RUBRIC.format(name=name, options=options))
+    path = folder / "study.toml"
+    path.write_text(STUDY.format(more=more))
+    return path
+
+
+@pytest.mark.papers(8)
+def test_every_data_set_is_asked_with_its_own_rubric(tmp_path: Path) -> None:
+    made = plan_of_file(study_file(tmp_path))
+    assert [(c.judge, c.dataset, c.scores, n) for c, n in zip(made.conditions, made.planned, strict=True)] == [
+        ("judge", "first", (1, 2, 3, 4, 5), 40), ("judge", "second", (1, 2, 3), 24),
+        ("other", "first", (1, 2, 3, 4, 5), 40), ("other", "second", (1, 2, 3), 24),
+    ]  # fmt: skip
+    assert len({call.key for call in made.calls()}) == len(made) == 128, "the same text twice is asked twice"
+    frame = made.items_frame()
+    assert frame[["dataset", "item_id", "source"]].values.tolist() == [
+        ["first", "1", 0], ["first", "2", 1], ["second", "1", 0], ["second", "2", 1],
+    ]  # fmt: skip
+    prompts = {
+        c.dataset: call.messages[0]["content"] for call in made.calls() for c in [made.conditions[call.condition]]
+    }
+    assert "Score 5: five 5" in prompts["first"]
+    assert "Score 3: three 3" in prompts["second"]
+    assert "five" not in prompts["second"]
+    about = estimate(made)
+    assert about.shares == (("first", 80), ("second", 48))
+    assert len(about.others) == 1
+    said = plan_command(str(tmp_path / "study.toml"), show=2).said
+    assert "first: 80 calls." in said
+    assert "Order 2: 1 · 2 · 3, second" in said
+
+
+def test_names_of_data_sets_differ(tmp_path: Path) -> None:
+    path = study_file(tmp_path)
+    path.write_text(path.read_text().replace('"second"', '"First\u200b "'))
+    with pytest.raises(LabError, match=r"Two data sets are called “first”: give each \[\[data\]\] a name"):
+        plan_of_file(path)
+    path.write_text("[[data]]\nsample = true\n" * 51)
+    with pytest.raises(LabError, match=r"stands 51 times; at most 50"):
+        plan_of_file(path)
+
+
+@pytest.mark.papers(8)
+def test_resumed_after_an_end_with_texts_of_both(tmp_path: Path, scripted: Scripted) -> None:
+    judge = scripted(latency=0.02)
+    path = tmp_path / "lab.duckdb"
+    more = '[design]\nreorder = ["options", "bare"]\n[design.vary]\nwording = ["five.yaml", "other.yaml"]'
+    study = study_file(tmp_path, more)
+    study.write_text(study.read_text().replace('rubric = { file = "three.yaml" }\n', ""))
+    (tmp_path / "other.yaml").write_text((tmp_path / "five.yaml").read_text().replace("five 1", "none at all"))
+    with Store.open(path) as store:
+        run = RunManager(store).start(plan_of_file(study))
+        while run.snapshot().asked < 20:
+            time.sleep(0.005)
+        run.pause()
+        assert run.wait(WAIT).state == "paused"
+    for file in tmp_path.glob("*.[cy]*"):
+        file.unlink()  # all that resuming needs is in the store
+    judge.latency = 0.0
+    with Store.open(path) as store:
+        again = RunManager(store)
+        assert again.resume(run.id).wait(WAIT).state == "finished"
+        assert set(judge.asked.values()) == {1}
+        assert len(judge.asked) == len(plan_of_run(store, run.id)) == 2 * 2 * 2 * 2 * (20 + 2)
+        texts = store.texts(run.id)["response"].tolist()
+        assert texts == ["the first text", "the second text", "the first text", "quite another text"]
+        assert store.judgments(run.id, text="quite another")["item"].unique().tolist() == [3]
+        shown = store.judgments(run.id, item=3, limit=1)
+        call = store.call(run.id, int(shown["call"].iloc[0]))
+        assert (call["item"]["dataset"], call["item"]["response"]) == ("second", "quite another text")
+        planned = plan_of_run(store, run.id)
+        sent = {c.key: dict(c.messages[0]) for c in planned.calls()}
+        assert all(sent[c.key] == dict(c.messages[0]) for c in judge.calls)
+        arms = Judgments(store.table(run.id)).arms
+        assert Counter((arm.condition.dataset, arm.condition.reorder) for arm in arms) == {
+            (name, axis): 4 for name in ("first", "second") for axis in ("options", "bare")
+        }
+        assert [arm.condition.variant["wording"] for arm in arms[:2]] == ["five.yaml", "other.yaml"]
+        (tmp_path / "run.zip").write_bytes(bundle_bytes(store.table(run.id), store, run.id))
+        assert read_bundle(tmp_path / "run.zip").items["response"].tolist() == texts
+        store.delete(run.id)
+        assert not store._db.rows("SELECT 1 FROM datasets UNION ALL SELECT 1 FROM items")
+
+
+def test_a_data_set_that_another_run_has_stays(store: Store, scripted: Scripted) -> None:
+    scripted()
+    first, second = data(1), DataSet("e", (Item("i", "other"),))
+    rubric = Rubric("r", (criterion(),))
+    two = small_plan(1).study
+    two = two.model_copy(update={"data": two.data * 2})
+    both = Run(store, plan(two, first, rubric, [(second, rubric)]))
+    alone = Run(store, small_plan(1, name="alone"))
+    assert [ended(run).state for run in (both, alone)] == ["finished", "finished"]
+    store.delete(both.id)
+    assert store.texts(alone.id)["response"].tolist() == ["response 0"]
+    assert store._db.rows("SELECT name FROM datasets") == [("d",)]
+
+
+@pytest.mark.papers(1, 35)
+def test_axes_share_their_items(tmp_path: Path) -> None:
+    names = ("clear", "deep", "short")
+    made = small_plan(
+        2, criteria=tuple(criterion(name) for name in names), reorder=["options", "criteria", "bare", "responses"], k=2
+    )
+    assert len(made.items) == 6
+    asked = {
+        axis: {code for part in made.parts if part.axis == axis for code in part.of_item}
+        for axis in made.study.design.axes
+    }
+    assert all(codes == {*range(6)} for codes in asked.values())
+    assert len({call.key for call in made.calls()}) == len(made)
+    by_axis = Counter(made.conditions[call.condition].reorder for call in made.calls())
+    # 6 items x 10 orders twice; 2 texts x 6 orders twice; 6 items twice; 3 batches of 2 orders twice and 6 alone twice.
+    assert by_axis == {"options": 120, "criteria": 24, "bare": 12, "responses": 12 + 12}
+    call = next(call for call in made.calls() if made.conditions[call.condition].reorder == "criteria")
+    assert [made.items[code].criterion for code in call.items] == [*names]
+    assert made.messages(call.condition, call.items[0], call.ordering) == call.messages
+    for wrong, said in {"[]": "expected one of options", '["options", "options"]': "an axis stands twice",
+                        '["options", "upside"]': "expected one of options"}.items():  # fmt: skip
+        with pytest.raises(LabError, match=said):
+            plan_of_file(study_file(tmp_path, f"[design]\nreorder = {wrong}"))
+
+
+def test_wordings_of_a_study_file(tmp_path: Path) -> None:
+    vary = '[design.vary]\nwording = ["three.yaml", "five.yaml"]'
+    with pytest.raises(LabError, match="leave out the rubrics that single"):
+        plan_of_file(study_file(tmp_path, vary))
+    path = study_file(tmp_path, vary)
+    path.write_text(path.read_text().replace('rubric = { file = "three.yaml" }\n', ""))
+    with pytest.raises(LabError, match=r"begins with “three.yaml”, but \[rubric\] file is “five.yaml”"):
+        plan_of_file(path)
