@@ -4,3 +4,4 @@
 from rubriclab.topics import failures, joint, position, shift, pairs, judges  # noqa: F401
 from rubriclab.topics import people, agreement, alt_test, corrected_means  # noqa: F401
 from rubriclab.topics import directions  # noqa: F401
+from rubriclab.topics import reliability  # noqa: F401

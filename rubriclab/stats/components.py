@@ -1,0 +1,165 @@
+"""Scores by item and order in; the variance that is the items', the orders', both together's and the noise's, out.
+
+Half the squared difference of two scores has as its mean the sum of the components in which they differ, so the kinds of
+pairs (same item, same order, neither) give the components, without bias for any pattern of missing scores (Koch 1967, A
+General Approach to the Estimation of Variance Components); on complete data they are those of the analysis of variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from rubriclab.stats.resample import (
+    DIRECT_LIMIT,
+    GROUPS,
+    Floats,
+    Ints,
+    by_content,
+    crossed,
+    degrees_of_freedom,
+    distinct,
+    sum_by,
+)
+
+PARTS = ("item", "order", "item x order", "noise")
+SHARED = 5.0
+"""An order shared by fewer items on average is one of its own for every item: its part is then that of item x order."""
+_NOTHING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """``variances``: (1 + units, 4) in squared points, of all units and then without each (of very many: groups of them).
+
+    NaN for a part that is not told apart: of noise, where no order was asked twice, it is in item x order; of orders of
+    their own for every item, in that too. ``repeats``: second calls of an item in an order.
+    """
+
+    variances: Floats
+    repeats: int
+
+    @property
+    def shares(self) -> Floats:
+        """(4,): of the total variance. A part below 0 counts as 0, in the total too, so they add up to 1 (Brennan 2001,
+        Generalizability Theory, section 3.4)."""
+        known = np.maximum(self.variances[0], 0.0)
+        total = float(np.nansum(known))
+        return np.asarray(known / total if total > _NOTHING else np.full(4, np.nan))
+
+    def share_ends(self, level: float) -> tuple[Floats, Floats]:
+        """Of each share: t about the share with parts below 0 left as they are, which is unbiased; within 0 and 1."""
+        total = np.nansum(self.variances, axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            low, high = _ends(np.where(total > _NOTHING, self.variances / total, np.nan), level)
+        return np.minimum(np.clip(low, 0, 1), self.shares), np.maximum(np.clip(high, 0, 1), self.shares)
+
+    def _parts(self, calls: Ints, one_order: bool, raw: bool) -> tuple[Floats, Floats]:
+        """(1 + units, 1), (1 + units, calls): variance of items, and of what makes the mean of so many calls err."""
+        known = self.variances if raw else np.maximum(self.variances[:1], 0.0)
+        stays = np.nansum(known[:, 1:3], axis=1)[:, None]
+        noise = known[:, 3:] if one_order else np.nan_to_num(known[:, 3:])
+        return known[:, :1], stays + noise / calls if one_order else (stays + noise) / calls
+
+    def dependability(self, calls: Ints, *, one_order: bool = False) -> Floats:
+        """(calls,): item / (item + error): the share of the variance of a mean of so many calls that is the items'.
+
+        Of calls in different orders, or all in one: what an order does to all items errs too, since the score itself
+        counts (index of dependability: Brennan and Kane 1977, An Index of Dependability for Mastery Tests).
+        """
+        item, error = self._parts(calls, one_order, raw=False)
+        both = item + error
+        return np.asarray(np.where(both > _NOTHING, item / np.maximum(both, _NOTHING), np.nan)[0])
+
+    def ends(self, calls: Ints, level: float, *, one_order: bool = False) -> tuple[Floats, Floats]:
+        """Of each dependability d: t on log(1 / (1 - d)), an F ratio, by leaving out units (Arvesen and Schmitz 1970)."""
+        item, error = self._parts(calls, one_order, raw=True)
+        fine = (error > _NOTHING) & (item + error > _NOTHING)
+        ratio = np.where(fine, item + error, 1.0) / np.where(fine, error, 1.0)
+        low, high = (1 - np.exp(-np.maximum(end, 0)) for end in _ends(np.where(fine, np.log(ratio), np.nan), level))
+        value = self.dependability(calls, one_order=one_order)
+        return np.minimum(low, value), np.maximum(high, value)
+
+
+def _ends(values: Floats, level: float) -> tuple[Floats, Floats]:
+    """From (1 + units, k), of all units and without each: t about pseudo-values on their degrees of freedom."""
+    units = len(values) - 1
+    pseudo = units * values[0] - (units - 1) * values[1:]
+    away = pseudo - pseudo.mean(axis=0)
+    error = np.sqrt(np.square(pseudo - values[0]).sum(axis=0) / (units * max(units - 1, 1)))
+    freedom = [degrees_of_freedom(column) if np.isfinite(column).all() else 1.0 for column in away.T]
+    reach = special.stdtrit(np.array(freedom), 0.5 + level / 2) * error
+    return values[0] - reach, values[0] + reach
+
+
+def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints) -> Components | None:
+    """``item``, ``order``, ``score``: (calls,); ``unit``, ``stratum`` (its criterion, within which scores are compared):
+    (items,). None where no two items can be compared, or no item has two scores."""
+    orders = int(order.max(initial=-1)) + 1
+    present, cell = np.unique(item * orders + order, return_inverse=True)
+    if not len(present):
+        return None
+    item, order = present // orders, present % orders
+    # Centred: keeps the sums of squares from cancelling.
+    moments = sum_by(cell, np.stack([np.ones(len(cell)), score, score**2], axis=1), len(present))
+    centre = float((moments[:, 1] / moments[:, 0]).mean())
+    count, mean = moments[:, 0], moments[:, 1] / moments[:, 0] - centre
+    square = moments[:, 2] / count - 2 * centre * (mean + centre) + centre**2
+    unit, units = _grouped(unit, np.stack([np.ones(len(mean)), mean, square], axis=1), item)
+    parts, own, items = np.stack([np.ones(len(mean)), square, mean, mean**2], axis=1), unit[item], len(unit)
+    several, stratum = len(np.unique(order)) > 1, stratum[item]
+    per_item = sum_by(unit, _pairs(sum_by(item, parts, items)), units)
+    repeats = sum_by(own, np.stack([np.maximum(count * (square - mean**2), 0.0), count - 1], axis=1), units)
+    together = np.stack([_left_out(per_item), _left_out(repeats), _apart(parts, own, units, stratum)], axis=1)
+    shown = np.bincount(order)
+    nested = (shown * (shown - 1.0)).sum() < SHARED * len(present)
+    if several and not nested:
+        alike = _apart(parts, own, units, stratum * orders + order)
+        together = np.concatenate([together, alike[:, None]], axis=1)
+        together[:, 2] -= together[:, 3]
+    together[:, 2] -= together[:, 0]
+    known = (together[..., 1] > 0.5).all(axis=0) if units > 2 else together[0, :, 1] > 0.5
+    fine = known & (together[..., 1] > 0.5)
+    apart = np.where(fine, together[..., 0] / np.where(fine, together[..., 1], 1.0), np.nan)
+    within, noise, between = apart[:, 0], apart[:, 1], apart[:, 2]
+    nothing = np.full(len(apart), np.nan)
+    if not several:
+        made = [between - noise, nothing, nothing, noise]
+    elif nested:
+        made = [between - within, nothing, within - np.nan_to_num(noise), noise]
+    else:
+        same = apart[:, 3]
+        made = [between - within, between - same, within + same - between - np.nan_to_num(noise), noise]
+    variances = np.stack(made, axis=1)
+    return Components(variances, int((count - 1).sum())) if np.isfinite(variances[0, 0]) else None
+
+
+def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
+    """(unit of each item from 0 without gaps, how many): very many are put into groups, by their content alone."""
+    present, unit = distinct(unit, int(unit.max(initial=-1)) + 1)
+    if len(present) <= DIRECT_LIMIT:
+        return unit, len(present)
+    ranked = np.argsort(by_content(sum_by(unit[item], parts, len(present))))
+    return ranked[unit] % GROUPS, GROUPS
+
+
+def _pairs(sums: Floats) -> Floats:
+    """(..., 2) from sums (..., 4) of 1, square, mean, mean^2: half the squared differences of all pairs, and the pairs."""
+    count, square, mean, squared = np.moveaxis(sums, -1, 0)
+    return np.stack([((count - 1) * square - (mean**2 - squared)) / 2, count * (count - 1) / 2], axis=-1)
+
+
+def _apart(parts: Floats, unit: Ints, units: int, group: Ints) -> Floats:
+    """(1 + units, 2): pairs of cells within each group, in all and without each unit."""
+    present, group = np.unique(group, return_inverse=True)
+    sums = np.stack([crossed(unit, units, group, len(present), weights=column) for column in parts.T], axis=-1)
+    whole = sums.sum(axis=0)
+    return np.concatenate([_pairs(whole).sum(axis=0)[None], _pairs(whole - sums).sum(axis=1)])
+
+
+def _left_out(sums: Floats) -> Floats:
+    """The total over the first axis, then the total without each of its rows."""
+    total = sums.sum(axis=0, keepdims=True)
+    return np.concatenate([total, total - sums])

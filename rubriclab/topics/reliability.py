@@ -1,0 +1,151 @@
+"""Arms of one judge in; how far the mean of so many calls can be relied on, in different orders and in one, out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.core.arm import Arm, Names
+from rubriclab.core.estimate import Estimate, missing
+from rubriclab.core.intervals import Opaque
+from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.stats.components import PARTS, Components, components
+from rubriclab.stats.resample import Floats, Ints, distinct
+
+TARGET = 0.9
+"""What is called dependable enough for decisions about single items (Nunnally 1978, Psychometric Theory, page 245)."""
+CALLS = np.array((1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20))
+MOST_CALLS = 200
+"""More calls an item than these are no advice."""
+ONE_ORDER = "one order"
+FEWEST, FEWEST_AGAIN = 20, 100
+"""Units, and second calls of an item in an order, from which on intervals are given (of what hangs on noise: both): with
+15 units they held in as few as 0.82 of studies; many repeats agree to the point, so few of them make all of the noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """All parsed calls of arms that differ in their orders alone.
+
+    Of each call: ``item`` 0..n-1, ``order`` a row of ``shown``, ``value``, ``call``, and its index in the arms' own rows
+    joined (``kept``). Of each item: its code in the run, ``unit``, an index into ``names``. ``widest``: the arm with most
+    orders, which rows are about.
+    """
+
+    widest: Arm
+    item: Ints
+    order: Ints
+    value: Floats
+    call: Floats
+    kept: Ints
+    item_code: Ints
+    unit: Ints
+    names: Names
+    shown: Ints
+
+    @property
+    def items(self) -> int:
+        return len(self.item_code)
+
+
+def pooled(arms: Sequence[Arm]) -> Pooled:
+    """Arms of one setting together."""
+    run, parsed = arms[0].run, np.flatnonzero(np.concatenate([arm.ok for arm in arms]))
+    item_code = np.concatenate([arm.item_code[arm.item] for arm in arms])[parsed]
+    starts = np.cumsum([0, *(len(arm.shown) for arm in arms[:-1])])
+    shown, alike = np.unique(np.concatenate([arm.shown for arm in arms]), axis=0, return_inverse=True)
+    order = np.concatenate([arm.order + start for arm, start in zip(arms, starts, strict=True)])[parsed]
+    items, item = distinct(item_code, len(run.items))
+    units, unit = distinct(run.unit_of_item[items], len(run.unit_names))
+    value, call = (np.concatenate([part[k] for part in [(a.value, a.call) for a in arms]])[parsed] for k in (0, 1))
+    widest = max(arms, key=lambda arm: (len(arm.shown), -arm.code))
+    return Pooled(
+        widest, item, alike.ravel()[order], value, call, parsed, items, unit, run.unit_names[units], shown
+    )  # fmt: skip
+
+
+def settings(arms: Sequence[Arm]) -> list[list[Arm]]:
+    """Arms that differ in their orders alone, together."""
+    together: dict[tuple[Any, ...], list[Arm]] = {}
+    for arm in arms:
+        together.setdefault(arm.condition.setting, []).append(arm)
+    return list(together.values())
+
+
+@topic(
+    "reliability",
+    axes={"options", "criteria"},
+    charts=(Chart("curve", "dependability", "calls", "protocol"),),
+    per="setting",
+)
+def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
+    for group in settings(arms):
+        calls = pooled(group)
+        criterion = pd.factorize(calls.widest.run.items["criterion"].iloc[calls.item_code])[0].astype(np.int64) + 1
+        made = components(calls.item, calls.order, calls.value, calls.unit, criterion)
+        yield from _rows(calls, made, "no_repeats" if len(calls.value) else "nothing_parsed")
+
+
+def _rows(calls: Pooled, made: Components | None, nothing: str) -> Iterator[Row]:
+    about: dict[str, Any] = {
+        "condition": calls.widest.code, "counts": {"n": len(calls.value), "items": calls.items},
+    }  # fmt: skip
+    if made is None or not np.isfinite(made.shares).any():
+        why = nothing if made is None else "constant_scores"
+        yield Row("dependability", missing(why), {"calls": 1}, **about)
+        yield Row("calls_needed", missing(why), **about)
+        return
+    noise_why = "" if made.repeats >= FEWEST_AGAIN else "few_repeats"
+
+    def estimate(k: int, value: Floats, ends: Callable[[float], tuple[Floats, Floats]], why: str) -> Estimate:
+        """The k-th of several numbers that have their ends together."""
+        if not np.isfinite(value[k]):
+            return missing("no_repeats")
+        rule = Opaque(lambda level: (float(ends(level)[0][k]), float(ends(level)[1][k])), fewest=FEWEST)
+        return Estimate(float(value[k]), np.broadcast_to(0.0, len(calls.names)), calls.names, rule, why)
+
+    for k, part in enumerate(PARTS):
+        if np.isfinite(made.shares[k]):
+            why = noise_why if part == "noise" else ""
+            yield Row("variance_share", estimate(k, made.shares, made.share_ends, why), {"term": part}, **about)
+    orders = bool(np.isfinite(made.variances[0, 1:3]).any())
+    for protocol in ((), (ONE_ORDER,)) if orders else ((ONE_ORDER,),):
+        same = bool(protocol)
+        of = {"protocol": ONE_ORDER} if same else {}
+        if same and orders and not np.isfinite(made.variances[0, 3]):
+            yield Row("calls_needed", missing("no_repeats"), of, **about)
+            continue
+        value = made.dependability(CALLS, one_order=same)
+        why = noise_why if same else ""
+        for k, number in enumerate(CALLS.tolist()):
+            ends = lambda level, same=same: made.ends(CALLS, level, one_order=same)  # noqa: E731
+            yield Row("dependability", estimate(k, value, ends, why), {"calls": number} | of, **about)
+        yield Row("calls_needed", calls_needed(calls, made, same, why), of, **about)
+    if not orders:
+        yield Row("calls_needed", missing("single_order"), **about)
+
+
+def calls_needed(calls: Pooled, made: Components, one_order: bool, why: str) -> Estimate:
+    """The fewest calls whose mean reaches TARGET; from where the upper end of dependability does to where the lower one
+    does: MOST_CALLS where that is nowhere up to there."""
+    every = np.arange(1, MOST_CALLS + 1)
+
+    def fewest(values: Floats) -> float:
+        reached = np.flatnonzero(values >= TARGET - 1e-9)
+        return float(every[reached[0]]) if len(reached) else float("inf")
+
+    value = fewest(made.dependability(every, one_order=one_order))
+    if not np.isfinite(value):
+        return missing("not_reached")
+
+    def ends(level: float) -> tuple[float, float]:
+        low, high = made.ends(every, level, one_order=one_order)
+        if not np.isfinite(low).any():
+            return float("nan"), float("nan")
+        return fewest(high), min(fewest(low), float(MOST_CALLS))
+
+    return Estimate(value, np.broadcast_to(0.0, len(calls.names)), calls.names, Opaque(ends, fewest=FEWEST), why)
