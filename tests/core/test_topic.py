@@ -76,9 +76,9 @@ def test_rows_know_their_topic_condition_unit_and_label() -> None:
     assert (row.topic, row.condition, row.unit, row.label) == ("position", 0, "item", "Position 2")
     assert row.key == ("position", "position_share", (("position", "2"),))
     assert {r.topic for r in found.rows} >= {"verdict", "position", "shift", "failures"}
-    assert {r.topic for r in findings(criteria(np.full((9, 2, 2), 4.0), [[0, 1], [1, 0]])).rows} == {
-        "verdict", "joint", "failures",
-    }  # fmt: skip
+    others = {r.topic for r in findings(criteria(np.full((9, 2, 2), 4.0), [[0, 1], [1, 0]])).rows}
+    assert others >= {"verdict", "joint", "failures"}
+    assert not others & {"position", "shift"}
 
 
 def test_verdict_rows_are_those_of_the_verdict_and_no_other_row_has_one() -> None:
