@@ -1,6 +1,6 @@
 """Verdicts under judges that are not the lab's own: how often an unbiased one is accused, how often a bias is found.
 
-    python -m benchmarks verdicts null power cached criteria unparsed accuracy [--studies 300] [--deals 499]
+    python -m benchmarks verdicts null power cached criteria unparsed variants accuracy [--studies 300] [--deals 499]
 
 Prints a row a cell as soon as it is done; stop it whenever enough has been seen. A judge is a table
 of probabilities P(score | item, order); calls are drawn from it. What was seen so far stands in ``MEASURED``.
@@ -20,7 +20,8 @@ from scipy import special, stats
 
 from rubriclab.core import gate as gates
 from rubriclab.core.answers import Answers, cells
-from rubriclab.core.verdict import decide
+from rubriclab.core.variants import by_holm, form_gate
+from rubriclab.core.verdict import Verdicts, decide
 from rubriclab.model.study import Smallest
 from tests.tables import choices
 
@@ -112,13 +113,38 @@ def criteria_study(rng: np.random.Generator, size: float, texts: int) -> Answers
     return choices(np.rint(score).clip(1, 5) - 1, slots, orders, points=np.arange(1.0, 6.0))
 
 
+# ------------------------------------------------------------------------------------------------------ forms of a prompt
+def forms_study(
+    rng: np.random.Generator, kind: str, size: float, items: int, forms: int, calls_of_each: int
+) -> Verdicts:
+    """``forms`` of a prompt beside the default one, that many calls each; "shift": every form but the last moves the trait
+    by ``size``; "cancel": each item's by as much on average, up or down. Of several forms what is said of any."""
+    moved = np.zeros((items, forms + 1))
+    if kind == "shift":
+        moved[:, 1 : max(forms, 2)] = size
+    if kind == "cancel":
+        moved[:, 1:] = rng.normal(0, size, (items, forms))
+    drawn = calls(
+        rng,
+        special.softmax(utilities(rng, "latent", items, moved), axis=2),
+        np.repeat(np.arange(forms + 1), calls_of_each),
+    )
+    score, order = drawn.reshape(items, forms + 1, calls_of_each), np.repeat([0, 1], calls_of_each)
+    orders = np.array([np.arange(FIVE)[::-1], np.arange(FIVE)])
+    family = [choices(np.hstack([score[:, 0], score[:, k + 1]]), order, orders) for k in range(forms)]
+    found = by_holm([(answers, form_gate(answers, np.arange(items))) for answers in family], SMALLEST)
+    if kind == "shift" and forms > 1:
+        return found[-1]  # the form that moves nothing
+    return min(found, key=lambda one: one.gate.p)
+
+
 # -------------------------------------------------------------------------------------------------------------- the cells
 def options_cell(family: str, kind: str, size: float, items: int, design: str) -> tuple[str, Callable[..., Answers]]:
     name = f"{family}, {kind} {size}, {items} items, {design}"
     return name, lambda rng: study(rng, family, kind, size, items, design)
 
 
-CELLS: dict[str, list[tuple[str, Callable[..., Answers]]]] = {
+CELLS: dict[str, list[tuple[str, Callable[..., Answers | Verdicts]]]] = {
     "null": [
         *(
             options_cell(family, "nothing planted", 0, 40, "twice")
@@ -149,16 +175,28 @@ CELLS: dict[str, list[tuple[str, Callable[..., Answers]]]] = {
         ),
         options_cell("latent", "first", 0.5, 40, "twice"),
     ],
+    "variants": [
+        (
+            f"forms: {kind} {size}, {items} items, {forms} x {calls_of_each} calls",
+            partial(forms_study, kind=kind, size=size, items=items, forms=forms, calls_of_each=calls_of_each),
+        )
+        for items in (20, 60)
+        for kind, size, forms, calls_of_each in (
+            ("nothing", 0, 1, 4), ("nothing", 0, 1, 1), ("shift", 0.3, 1, 4), ("cancel", 0.5, 1, 4), ("nothing", 0, 4, 4),
+            ("shift", 0.3, 4, 4),
+        )
+    ],
 }  # fmt: skip
 
 
-def run_cell(name: str, make: Callable[..., Answers], studies: int, seed: int) -> None:
+def run_cell(name: str, make: Callable[..., Answers | Verdicts], studies: int, seed: int) -> None:
     """Shares of studies: told anything ("a lean is there, smaller than matters" with it), any effect, the gate open, the
     unparsed test rejecting; each question an effect (E) or equivalent (=)."""
     count: Counter[str] = Counter()
     start = time.time()
     for k in range(studies):
-        found = decide(make(np.random.default_rng([seed, k])), SMALLEST)
+        made = make(np.random.default_rng([seed, k]))
+        found = made if isinstance(made, Verdicts) else decide(made, SMALLEST)
         count["told"] += any(answer.verdict == "effect" or answer.above_zero for answer in found.questions.values())
         count["effect"] += any(answer.verdict == "effect" for answer in found.questions.values())
         count["gate"] += found.gate.p <= 0.05

@@ -209,3 +209,19 @@ def responses(score: Any, orders: Any, alone: Any = None, **items: Sequence[Any]
     table = pd.concat(frames, ignore_index=True)
     orderings = tuple(Ordering(tuple(map(str, row)), tuple(map(str, range(1, len(row) + 1)))) for row in shown)
     return JudgmentTable("run", "Run", tuple(conditions), items_frame(batches * k, **items), orderings, table)
+
+
+def in_forms(forms: dict[Any, JudgmentTable], factor: str = "ids") -> JudgmentTable:
+    """Tables of the same items as one run: conditions of a judge that differ in a level of a factor, the first the default."""
+    conditions, orderings, frames = [], [], []
+    for level, table in forms.items():
+        rows = table.rows.assign(
+            condition=table.rows["condition"] + len(conditions), ordering=table.rows["ordering"] + len(orderings),
+            call=table.rows["call"] + sum(map(len, frames)),
+        )  # fmt: skip
+        conditions += [replace(part, variant={factor: level}) for part in table.conditions]
+        orderings += table.orderings
+        frames.append(rows)
+    first = next(iter(forms.values()))
+    rows = pd.concat(frames, ignore_index=True)
+    return replace(first, conditions=tuple(conditions), orderings=tuple(orderings), rows=rows)

@@ -57,7 +57,7 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
     fixed = [arm for arm in arms if not arm.condition.drawn]
     drawn = [arm for arm in arms if arm.condition.drawn]
     chosen = drawn if drawn and len(_orders_of(fixed)) < 2 else fixed
-    calls = [_calls_of_criteria(arm) if arm.condition.joint else _calls_of_options(arm) for arm in chosen]
+    calls = [calls_of(arm) for arm in chosen]
     starts = np.cumsum([0, *(len(arm.shown) for arm in chosen[:-1])])
     item = np.concatenate([part[0] for part in calls])
     order = np.concatenate([part[1] + start for part, start in zip(calls, starts, strict=True)])
@@ -80,6 +80,11 @@ def from_arms(arms: Sequence[Arm]) -> Answers:
 
 def _orders_of(arms: Sequence[Arm]) -> set[tuple[int, ...]]:
     return {tuple(row) for arm in arms for row in arm.shown.tolist()}
+
+
+def calls_of(arm: Arm) -> tuple[Ints, Ints, Ints]:
+    """(item of the run, order, code (calls, k)) of each call; of several items scored in one: the first of them."""
+    return _calls_of_criteria(arm) if arm.condition.joint else _calls_of_options(arm)
 
 
 def _calls_of_options(arm: Arm) -> tuple[Ints, Ints, Ints]:

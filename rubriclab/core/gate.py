@@ -65,13 +65,19 @@ def gate(cells: Cells, progress: Progress | None = None) -> Gate:
     positions = np.square(sums[:, : cells.n] + cards.constant).sum(axis=1)
     mean = np.abs(standardised(sums[:, cells.n : -1])).max(axis=1, initial=0.0)
     single = np.zeros(len(sums)) if cells.one_order_an_item else sums[:, -1]
-    parts = dict(zip(WEIGHTS, np.round([positions, mean, single], 7), strict=True))
-    p = {name: upper_p(values) for name, values in parts.items() if np.ptp(values) > 0}
+    return together({"positions": positions, "mean": mean, "single": single}, WEIGHTS, exact)
+
+
+def together(parts: dict[str, Floats], weights: dict[str, float], exact: bool) -> Gate:
+    """The gate of several directions, (deals,) each with what was seen first; what never varies is left out."""
+    rounded = {name: np.round(values, 7) for name, values in parts.items()}
+    p = {name: upper_p(values) for name, values in rounded.items() if np.ptp(values) > 0}
+    deals = len(next(iter(parts.values())))
     if not p:
-        return Gate(deals=len(sums), exact=exact)
-    together = upper_p(-np.round(np.min([p[name] / WEIGHTS[name] for name in p], axis=0), 9))
-    by_part = {name: float(p[name][0]) if name in p else 1.0 for name in WEIGHTS}
-    return Gate(float(together[0]), by_part, len(sums), exact, float(together.min()))
+        return Gate(1.0, dict.fromkeys(weights, 1.0), deals, exact)
+    least = upper_p(-np.round(np.min([p[name] / weights[name] for name in p], axis=0), 9))
+    by_part = {name: float(p[name][0]) if name in p else 1.0 for name in weights}
+    return Gate(float(least[0]), by_part, deals, exact, float(least.min()))
 
 
 def unparsed(answers: Answers) -> float:
@@ -116,6 +122,13 @@ class Cards:
     contrast: Floats
     constant: Floats | float = 0.0
     stretch: float = 1.0
+    stratum: Ints | None = None
+    """(cards,): a card is dealt within its stratum of the group alone; cards of a group are sorted by it."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers ``sums`` gives."""
+        return int(self.value.shape[1] + self.contrast.shape[1] + 1)
 
     @cached_property
     def _padded(self) -> tuple[Floats, Ints, Floats, Floats]:
@@ -203,7 +216,7 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
     starts = np.cumsum(sizes) - sizes
     rng = np.random.default_rng([SEED, 0])
     few = len(sizes) <= MOST_GROUPS and empty <= MOST_CARDS
-    if special.gammaln(sizes + 1.0).sum() <= math.log(ENUMERATED) + FLAT:
+    if cards.stratum is None and special.gammaln(sizes + 1.0).sum() <= math.log(ENUMERATED) + FLAT:
         seats = _seats(starts, sizes, empty)
         return np.asarray(np.round(cards.sums(seats, _every_deal(seats, sizes)).sum(axis=1), 9)), True
     if few:
@@ -213,7 +226,7 @@ def deal(cards: Cards, progress: Progress | None = None) -> tuple[Floats, bool]:
         return np.round(sums, 9), False
     block = rng.integers(0, BLOCKS, len(sizes)) if len(sizes) > BLOCKS else np.arange(len(sizes))
     number = int(np.clip(CARDS_DEALT // empty, 25, 200))
-    sums = np.zeros((1 + PICKS, cards.value.shape[1] + cards.contrast.shape[1] + 1))
+    sums = np.zeros((1 + PICKS, cards.width))
     for k in range(BLOCKS):
         members = np.flatnonzero(block == k)
         if not len(members):
@@ -242,10 +255,11 @@ def _random_deals(
     """(deals, n + k + 1): sums over the groups of random deals."""
     sums = []
     absent = seats == len(cards.group)
+    first = 0 if cards.stratum is None else np.append(cards.stratum, 0)[seats]
     chunk = max(1, CHUNK // (seats.size * (cards.value.shape[1] + 2)))
     for start in range(0, deals, chunk):
-        keys = rng.random((min(chunk, deals - start), *seats.shape))
-        keys[:, absent] = 2.0
+        keys = rng.random((min(chunk, deals - start), *seats.shape)) + first
+        keys[:, absent] = np.inf
         dealt = np.take_along_axis(seats[None], np.argsort(keys, axis=-1, kind="stable"), axis=-1)
         sums.append(cards.sums(seats, dealt).sum(axis=1))
         if progress is not None:

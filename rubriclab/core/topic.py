@@ -19,7 +19,8 @@ import numpy as np
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.judgments import Judgments
-from rubriclab.core.verdict import verdicts
+from rubriclab.core.variants import form_verdicts, forms
+from rubriclab.core.verdict import Verdicts, verdicts
 from rubriclab.model.judgment import Condition, Reorder
 from rubriclab.model.study import ReadingPart
 
@@ -229,11 +230,16 @@ class Findings:
         subjects = [(spoken, subject) for arm in arms for spoken in alone for subject in spoken.subjects([arm])]
         several = [spoken for spoken in TOPICS.values() if spoken.per != "arm"]
         subjects += [(spoken, subject) for spoken in several for subject in spoken.subjects(arms)]
-        steps = len(subjects) + len(settings)
+        of_forms = any(not form.strategy for form in forms(arms))
+        steps = len(subjects) + len(settings) + of_forms
         done = 0
         for setting in settings:
             self._tell(done, steps, "verdict")
             rows += self._verdict_rows([arms[code] for code in setting], done, steps)
+            done += 1
+        if of_forms:
+            self._tell(done, steps, "verdict")
+            rows += self._form_rows(arms)
             done += 1
         for spoken, subject in subjects:
             self._tell(done, steps, spoken.key)
@@ -275,8 +281,31 @@ class Findings:
         def progress(share: float) -> None:
             self._tell(done, steps, f"verdict {share:.0%}")
 
-        given = verdicts(arms, self.reading.smallest, progress=progress)
-        common: dict[str, Any] = {"topic": "verdict", "condition": given.condition, "unit": given.unit_kind}
+        yield from self._rows_of(verdicts(arms, self.reading.smallest, progress=progress), asked, chosen.unit_kind)
+
+    def _form_rows(self, arms: Sequence[Arm]) -> Iterator[Row]:
+        """The gate and two questions of each variant held against the default; its name stands in ``of.variant``."""
+        if self.judgments.finished:
+            made = form_verdicts(arms, self.reading.smallest)
+        else:
+            made = [(form, None) for form in forms(arms) if not form.strategy]
+        for form, given in made:
+            about, of = form.arms[0], {"variant": form.name}
+            asked = {key: name for key, name in QUESTIONS.items() if name != "positions"}
+            if about.condition.chooses:
+                del asked["moves_mean"]
+            if given is None:
+                why = missing("other_scores" if self.judgments.finished else "unfinished")
+                for measure in (*asked, "gate"):
+                    yield Row(measure, why, of, topic="verdict", condition=about.code, unit=about.unit_kind)
+            else:
+                yield from self._rows_of(given, asked, about.unit_kind, of)
+
+    def _rows_of(
+        self, given: Verdicts, asked: Mapping[str, str], unit: str, of: Mapping[str, Any] | None = None
+    ) -> Iterator[Row]:
+        """One row a question, and one of the gate."""
+        common: dict[str, Any] = {"topic": "verdict", "condition": given.condition, "unit": unit, "of": of or {}}
         for measure, question in asked.items():
             answer = given.questions[question]
             yield Row(
@@ -292,13 +321,8 @@ class Findings:
         gate = given.gate
         counts: dict[str, Any] = {"n": given.items, "units": given.units, "deals": gate.deals, "exact": gate.exact}
         counts |= {"parts": dict(gate.parts), "least": gate.least, "unparsed_p": given.unparsed_p}
-        yield Row(
-            "gate",
-            Estimate(float("nan"), np.zeros(0), np.zeros(0)),
-            test=("permutation of calls over orders", gate.p),
-            counts=counts,
-            **common,
-        )
+        test = ("permutation of calls over " + ("forms" if of else "orders"), gate.p)
+        yield Row("gate", Estimate(float("nan"), np.zeros(0), np.zeros(0)), test=test, counts=counts, **common)
 
     def select(
         self, measure: str | None = None, *, topic: str | None = None, condition: int | None = None, **of: Any

@@ -92,10 +92,18 @@ def verdicts(arms: Sequence[Arm], smallest: Smallest, *, progress: Callable[[flo
     return decide(from_arms(arms), smallest, progress=progress)
 
 
-def decide(answers: Answers, smallest: Smallest, *, progress: Callable[[float], None] | None = None) -> Verdicts:
-    """As ``verdicts``, of calls as arrays."""
+def decide(
+    answers: Answers, smallest: Smallest, *, progress: Callable[[float], None] | None = None, passed: Gate | None = None,
+    tested: int = 1,
+) -> Verdicts:  # fmt: skip
+    """As ``verdicts``, of calls as arrays.
+
+    ``passed``: the gate of a form of the prompt, which stands as the second of two orders (``core/variants.py``): it has
+    no positions. ``tested``: how many gates it shares its 5 % with, by Holm's rule (the p of ``passed`` says so already).
+    """
     table = cells(answers)
-    passed = gate(table, progress)
+    of_form = passed is not None
+    passed = gate(table, progress) if passed is None else passed
     unparsed_p = unparsed(answers)
     usable = np.ones(table.items, dtype=bool) if table.one_order_an_item else table.orders > 1
     units = len(np.unique(table.unit[usable]))
@@ -103,11 +111,12 @@ def decide(answers: Answers, smallest: Smallest, *, progress: Callable[[float], 
     span = float(np.ptp(answers.points))
 
     lack = _lack(table, usable)
-    means = ("positions",) if answers.choices else ("positions", "mean")
+    means = ("positions",) * (not of_form) + ("mean",) * (not answers.choices)
     sizes = {name: Size(why=lack) for name in (*means, "single")}
     if not lack:
-        sizes["positions"] = _positions(table, usable, span)
-        if not answers.choices:
+        if "positions" in means:
+            sizes["positions"] = _positions(table, usable, span)
+        if "mean" in means:
             sizes["mean"] = _mean(table, span)
         one_each = Size(p=passed.p, why="one_order_an_item")
         sizes["single"] = one_each if table.one_order_an_item else _single(table, passed.p)
@@ -116,11 +125,13 @@ def decide(answers: Answers, smallest: Smallest, *, progress: Callable[[float], 
     blocked = "unparsed_by_order" if unparsed_p <= ALPHA else ""
     rejected: set[str] = set()
     if passed.p <= ALPHA and not blocked:
-        adjusted = holm(np.array([sizes[name].p for name in means]))
+        adjusted = holm(np.array([sizes[name].p for name in means])) * tested
         rejected = {"single", *(name for name, p in zip(means, adjusted, strict=True) if p <= ALPHA)}
     few_deals = passed.deals > 1 and passed.least > ALPHA
     answered = {
-        name: _answer(name, size, name in rejected, limits[name], units, blocked=blocked, few_deals=few_deals)
+        name: _answer(
+            name, size, name in rejected, limits[name], units, blocked=blocked, few_deals=few_deals, of_form=of_form
+        )
         for name, size in sizes.items()
     }
     return Verdicts(passed, answered, unparsed_p, answers.condition, units, answers.unit_kind, int(usable.sum()))
@@ -136,8 +147,9 @@ def _lack(table: Cells, usable: NDArray[np.bool_]) -> str:
 
 
 def _answer(
-    question: str, size: Size, rejected: bool, smallest: float, units: int, *, blocked: str, few_deals: bool
-) -> Answer:
+    question: str, size: Size, rejected: bool, smallest: float, units: int, *, blocked: str, few_deals: bool,
+    of_form: bool = False,
+) -> Answer:  # fmt: skip
     """One interval and one word, never against each other.
 
     The upper end is at least half of what units that were not met could carry: reach x (1 - 0.05^(1/units)) / 2. Without
@@ -158,7 +170,7 @@ def _answer(
     if question == "positions" and not rejected:
         more["outside"] = []
     noise = more.get("noise", "all")
-    any_prompt = noise == "all" and question == "single" and size.low > 0 and not rejected
+    any_prompt = noise == "all" and question == "single" and size.low > 0 and not rejected and not of_form
     lacking = (
         size.why,
         "" if np.isfinite(high) else "too_few_units",

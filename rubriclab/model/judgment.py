@@ -49,6 +49,16 @@ def step_of(scores: Sequence[float]) -> float:
     return float(median(b - a for a, b in pairwise(scores))) if len(scores) > 1 else 1.0
 
 
+def level_text(level: Any) -> str:
+    """A level of a factor, or what a row is about, as it is read: “0.5”, “letters”."""
+    return f"{level:g}" if isinstance(level, int | float) and not isinstance(level, bool) else str(level)
+
+
+def variant_text(variant: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """The factors of a variant that differ from the baseline's ``own``: “ids = letters”; empty where none does."""
+    return ", ".join(f"{key} = {level_text(level)}" for key, level in variant.items() if level != own.get(key))
+
+
 @dataclass(frozen=True)
 class Condition:
     """Judge x data set x strategy x variant: what one arm of the results is about.

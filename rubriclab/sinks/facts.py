@@ -16,8 +16,8 @@ from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import QUESTIONS as QUESTION_OF
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
-from rubriclab.model.judgment import Condition
-from rubriclab.sinks.text import level_text, order_title
+from rubriclab.model.judgment import Condition, level_text, variant_text
+from rubriclab.sinks.text import order_title
 
 AXES = {
     "options": "Score options",
@@ -178,11 +178,6 @@ def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[
         name = " · ".join(names[k] for names in telling) or AXES[every[k].reorder]
         named[name if name not in named else f"{name} ({k + 1})"] = code
     return named
-
-
-def variant_text(variant: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """The factors of a variant that differ from the baseline's ``own``: “ids = letters”; empty where none does."""
-    return ", ".join(f"{key} = {level_text(level)}" for key, level in variant.items() if level != own.get(key))
 
 
 def every_facts(findings: Findings) -> list[Facts]:

@@ -11,10 +11,11 @@ import pandas as pd
 
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
+from rubriclab.model.judgment import level_text
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.facts import variant_text
 from rubriclab.sinks.table import json_value
-from rubriclab.sinks.text import MINUS, NBSP, ends, level_text, measure_of, number, p_value, reason
+from rubriclab.sinks.text import MINUS, NBSP, ends, measure_of, number, p_value, reason
 
 OPEN, SMALL, VOID = "°", "≈", "†"
 MOST_ERROR, LEAST_STABILITY = 0.2, 0.8

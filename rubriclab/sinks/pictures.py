@@ -12,10 +12,11 @@ import numpy as np
 from rubriclab.core.answers import line, turn
 from rubriclab.core.arm import Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
+from rubriclab.model.judgment import level_text
 from rubriclab.model.text import count
 from rubriclab.sinks.facts import Facts, facts_of
 from rubriclab.sinks.marks import Bars, Cells, Curve, Curves, Forest, Picture, Point, Slopes
-from rubriclab.sinks.text import NBSP, ends, interval, level_text, name, number, order_title, reason, value_text
+from rubriclab.sinks.text import NBSP, ends, interval, name, number, order_title, reason, value_text
 
 MOST_LINES = 120
 """Lines of single answers that a slope chart shows; the mean is over all."""

@@ -56,11 +56,6 @@ def ends(low: float, high: float, form: str = ".2f", level: float = 0.95, limits
     return f"{100 * level:.4g}{NBSP}% CI {lower.removesuffix(NBSP + '%')} to {upper}"
 
 
-def level_text(level: Any) -> str:
-    """A level of a factor, or what a row is about, as it is read: “0.5”, “letters”."""
-    return f"{level:g}" if isinstance(level, int | float) and not isinstance(level, bool) else str(level)
-
-
 def axis_name(axis: str) -> str:
     """What columns or an axis are made of, as it is read: “Data set”, “Ordering strategy”, “Temperature”."""
     named = {"dataset": "Data set", "strategy": "Ordering strategy", "target": "Criterion", "ids": "Score labels"}

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORDERS = balanced_orders(5)
 OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"} | dict.fromkeys(
     ("side", "calls", "rating", "rater", "candidate", "protocol", "cut", "task", "class", "outcome", "term", "judges", "item", "families",
-     "against"), "x"
+     "against", "variant"), "x"
 )  # fmt: skip
 
 
@@ -115,7 +115,11 @@ def test_two_settings_have_a_verdict_each() -> None:
     assert len(findings(table).select(topic="verdict")) == 4  # two conditions of one setting
     other = replace(table.conditions[1], variant={"ids": "letters"})
     found = findings(replace(table, conditions=(table.conditions[0], other)))
-    assert [row.condition for row in found.select(topic="verdict")] == [0] * 4 + [1] * 4
+    orders = [row.condition for row in found.select(topic="verdict") if not row.of]
+    assert orders == [0] * 4 + [1] * 4
+    assert [(row.condition, row.of) for row in found.select(topic="verdict") if row.of] == [
+        (1, {"variant": "ids = letters"})
+    ] * 3
 
 
 def test_progress_is_told_to_the_end() -> None:

@@ -12,7 +12,17 @@ import pytest
 
 from rubriclab.core.topic import CAUTIONS, MEASURES, REASONS, Findings, Row
 from rubriclab.model.judgment import JudgmentTable, Status
-from tests.tables import balanced_orders, choose, comparisons, criteria, findings, on_two_sets, options, responses
+from tests.tables import (
+    balanced_orders,
+    choose,
+    comparisons,
+    criteria,
+    findings,
+    in_forms,
+    on_two_sets,
+    options,
+    responses,
+)  # fmt: skip
 from tests.topics.people_kit import study
 
 rng = np.random.default_rng
@@ -99,6 +109,15 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "one pair": lambda: comparisons([[1, 2]], [[0, 1], [1, 0]]),
     "three judges of pairs": lambda: three_judges(CASES["pairs"]()),
     "lists": lambda: comparisons(rng(0).choice([0, 1, 1, 2, 3], (30, 6)), [[0, 1, 2], [1, 2, 0], [2, 0, 1]]),
+    "forms": lambda: in_forms({
+        level: study(rng(k), 30, calls=20, lost=0.02, fixed=2) for k, level in enumerate((0.0, 0.5, 1.0))
+    }, "temperature"),
+    "forms, one call": lambda: in_forms({level: options(choose(rng(3), 9, ORDERS[:1]), ORDERS[:1]) for level in "ab"}),
+    "forms, nothing parsed": lambda: in_forms({level: options(np.full((9, 2), np.nan), ORDERS[:1]) for level in "ab"}),
+    "forms of criteria": lambda: in_forms({level: criteria(lost(scored(12, 8, seed=k)), WILLIAMS) for k, level in enumerate("ab")}),
+    "forms of pairs": lambda: in_forms({level: comparisons(
+        rng(k).integers(0, 3, (40, 4)), [[0, 1], [1, 0]], names=PAIRS, **ABOUT
+    ) for k, level in enumerate("ab")}),
     "answers in one call": lambda: responses(scored(12), WILLIAMS, alone=scored(12)[:, 0]),
     "answers in one call, unparsed": lambda: responses(lost(scored(12), 0.05), WILLIAMS),
 }  # fmt: skip
@@ -183,7 +202,7 @@ def test_every_row_is_a_number_with_its_interval_or_says_why_not(found: Findings
         assert 0.95 <= row.level < 1
         assert row.test is None or 0 <= row.p <= 1 or np.isnan(row.p)
         jackknifed = row.measure in ("position_given_score", "position_shift", "first_minus_last")
-        if not jackknifed and row.topic not in ("people", "agreement", "alt_test"):  # else near 0
+        if not jackknifed and row.topic not in ("people", "agreement", "alt_test", "variants"):  # else near 0
             assert abs(row.estimate.influence.sum()) < 1e-9 * max(1.0, np.abs(row.estimate.influence).sum())
         assert len(row.estimate.unit) in (0, row.estimate.units)
     for caution in found.cautions:
@@ -236,7 +255,7 @@ def test_every_measure_has_a_number_in_some_case() -> None:
     names = (
         "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "three judges of pairs",
         "two data sets",
-        "answers in one call",
+        "answers in one call", "forms",
     )  # fmt: skip
     rows = [row for name in names for row in findings(CASES[name]()).rows]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}
