@@ -11,9 +11,8 @@ import pandas as pd
 
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
-from rubriclab.model.judgment import level_text
+from rubriclab.model.judgment import level_text, variant_text
 from rubriclab.model.text import LabError, printable, shorten
-from rubriclab.sinks.facts import variant_text
 from rubriclab.sinks.table import json_value
 from rubriclab.sinks.text import MINUS, NBSP, ends, measure_of, number, p_value, reason
 

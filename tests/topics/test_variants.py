@@ -129,10 +129,10 @@ def test_shift_changed_scores_and_noise_by_hand() -> None:
 
 
 def test_one_call_a_form_has_noise_in_it() -> None:
-    found = findings(two([[1], [2], [np.nan]] * 8, [[1], [3], [3]] * 8))
+    found = findings(two([[1], [2]] * 8 + [[np.nan]] * 4, [[1], [3]] * 8 + [[3]] * 4))
     assert only(found, "variant_flips", 1).value == 0.5
     assert only(found, "variant_excess", 1).why == "no_repeats"
-    assert only(found, "form_score_share", 0, score=-1).value == pytest.approx(1 / 3)
+    assert only(found, "form_score_share", 0, score=-1).value == pytest.approx(4 / 20)
     (single,) = found.select("changes_single", topic="verdict", variant=LETTERS)
     assert (single.counts["noise"], single.why) == ("none", "noise_included")
 
