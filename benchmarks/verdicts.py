@@ -191,7 +191,7 @@ CELLS: dict[str, list[tuple[str, Callable[..., Answers | Verdicts]]]] = {
 
 def run_cell(name: str, make: Callable[..., Answers | Verdicts], studies: int, seed: int) -> None:
     """Shares of studies: told anything ("a lean is there, smaller than matters" with it), any effect, the gate open, the
-    unparsed test rejecting; each question an effect (E) or equivalent (=)."""
+    unparsed test rejecting; each question an effect (E) or equivalent (=); single scores change, but any prompt may do it."""
     count: Counter[str] = Counter()
     start = time.time()
     for k in range(studies):
@@ -204,6 +204,7 @@ def run_cell(name: str, make: Callable[..., Answers | Verdicts], studies: int, s
         for question, answer in found.questions.items():
             count[f"{question} E"] += answer.verdict == "effect"
             count[f"{question} ="] += answer.verdict == "equivalent"
+            count["any prompt"] += answer.why == "any_prompt"
     rates = "  ".join(f"{key} {count[key] / studies:.3f}" for key in sorted(count, key=lambda key: key != "told"))
     print(f"{name:<55} {rates}  ({studies} studies, {time.time() - start:.0f} s)", flush=True)
 

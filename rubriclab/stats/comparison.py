@@ -164,7 +164,8 @@ class Points(NamedTuple):
     task: Ints
 
 
-STUDIES = 500
+STUDIES, CELLS_DRAWN = 500, 5_000_000
+"""Studies in which consistency is dealt anew; fewer, at least 50, of more than 10,000 cells."""
 
 
 def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, at: Points) -> tuple[Parabola, Parabola]:
@@ -196,7 +197,7 @@ def parabolas(consistent: Floats, parsed: Floats, won: Floats, pf: Floats, at: P
 def _unrelated(
     consistent: Floats, parsed: Floats, won: Floats, pf: Floats, at: Points
 ) -> tuple[Floats, Floats, Floats]:
-    """Win rates, PC and PF of points (STUDIES, points) where consistency has nothing to do with quality.
+    """Win rates, PC and PF of points (studies, points) where consistency has nothing to do with quality.
 
     PC and PF of each cell are dealt to other cells, whole sets and whole tasks at a time where every set meets every
     task; who wins a consistent series stays with the cell, drawn anew from a Dirichlet posterior whose prior is fitted to
@@ -213,17 +214,18 @@ def _unrelated(
         between = float((np.square(share[known] - 1.0 / p) - noise).mean())
         prior = float(np.clip((1.0 - 1.0 / p) / p / max(between, 1e-9) - 1.0, 0.2, 1e3))
     worth = np.nan_to_num(share * consistent[:, None]).clip(0.0) + prior / p
+    studies = int(np.clip(CELLS_DRAWN // len(parsed), 50, STUDIES))
     cells, sets, tasks = len(parsed), int(at.set.max()) + 1, int(at.task.max()) + 1
     if cells == sets * tasks:
         table = np.empty((sets, tasks), dtype=np.int64)
         table[at.set, at.task] = np.arange(cells)
-        rows = rng.permuted(np.tile(np.arange(sets), (STUDIES, 1)), axis=1)
-        columns = rng.permuted(np.tile(np.arange(tasks), (STUDIES, 1)), axis=1)
+        rows = rng.permuted(np.tile(np.arange(sets), (studies, 1)), axis=1)
+        columns = rng.permuted(np.tile(np.arange(tasks), (studies, 1)), axis=1)
         dealt = table[rows[:, at.set], columns[:, at.task]]
     else:
-        dealt = rng.permuted(np.tile(np.arange(cells), (STUDIES, 1)), axis=1)
+        dealt = rng.permuted(np.tile(np.arange(cells), (studies, 1)), axis=1)
     count = np.rint(pc[dealt] * parsed).astype(np.int64)
-    chances = rng.gamma(worth, size=(STUDIES, *worth.shape))
+    chances = rng.gamma(worth, size=(studies, *worth.shape))
     wins = rng.multinomial(count, chances / chances.sum(axis=2, keepdims=True))
     with np.errstate(invalid="ignore", divide="ignore"):
         new = count / parsed

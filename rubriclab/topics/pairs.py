@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import multimode
 from typing import Any
 
 import numpy as np
@@ -248,7 +249,7 @@ def stability(arm: Arm) -> Iterator[Row]:
     unit = arm.unit[(query // len(arm.shown))[known]]
     top, count = sum_by(unit, again.share[known], arm.units), sum_by(unit, known[known], arm.units)
     counts = {"n": int(known.sum())}
-    yield Row("rs", share(top, count, arm.unit_names), counts=counts)
+    yield Row("rs", share(top, count, arm.unit_names, balanced=True), counts=counts)
     yield Row("rs_sd", plain(float(again.sd[known].mean()), "as_in_paper"), counts=counts)
 
 
@@ -260,14 +261,16 @@ def _won(made: Compared) -> Floats:
 
 def win_rates(made: Compared) -> Iterator[Row]:
     """Overall win rate of each candidate over its series: (wins in all orders + (ties + inconsistent) / p) / series."""
-    names = sorted({name for code in np.unique(made.set) for name in made.sets[code]})
-    if not 0 < len(names) <= MOST_CELLS:
+    code, names = pd.factorize(np.array([name for members in made.sets for name in members], dtype=object), sort=True)
+    if not len(made.item) or len(names) > MOST_CELLS:
         return
-    won = _won(made)
-    for name in names:
-        slot = np.array([members.index(name) if name in members else -1 for members in made.sets])[made.set]
-        which = (slot >= 0) & made.parsed
-        wins = np.take_along_axis(won, np.maximum(slot, 0)[:, None], axis=1)[:, 0]
+    won, members = _won(made), code.reshape(len(made.sets), -1)[made.set]
+    for k, name in enumerate(names):
+        here = members == k
+        which = here.any(axis=1) & made.parsed
+        if not which.any():
+            continue
+        wins = (won * here).sum(axis=1)
         estimate = share(*made.by_unit(which, wins, which), balanced=True)
         yield Row("win_rate", estimate, {"candidate": name}, counts={"n": int(which.sum())})
 
@@ -277,6 +280,8 @@ def cells(made: Compared) -> Iterator[Row]:
     if not made.parsed.any():
         return
     yield from _tasks(made)
+    if len(made.count) > MOST_CELLS:
+        return
     named = np.array([made.set_name(code) for code in range(len(made.sets))], dtype=object)[made.set]
     candidates = sorted(set(named))
     parts: list[tuple[dict[str, str], Bools]] = []
@@ -285,7 +290,7 @@ def cells(made: Compared) -> Iterator[Row]:
         if len(made.tasks) > 1:
             parts += [({"task": made.tasks[task], **of}, which & (made.task == task)) for of, which in parts
                       for task in np.unique(made.task[which])]  # fmt: skip
-    for of, which in parts if len(parts) <= MOST_CELLS else []:
+    for of, which in parts:
         counts = {"n": int((which & made.parsed).sum())}
         yield Row("pc_cell", made.pc(which), of, counts=counts)
         yield Row("pf_cell", made.pf(which), of, counts=counts)
@@ -349,7 +354,7 @@ def gold_winner(arm: Arm) -> Ints:
     """(items,): the winner by rank of name that most raters name; -1 without a rating, at a tie, or no single mode."""
     winner = np.full(arm.items, -1, dtype=np.int64)
     for item, ratings in enumerate(arm.run.items["ratings"].iloc[arm.item_code]):
-        votes = pd.Series([value for value in (ratings or {}).values() if pd.notna(value)], dtype=np.float64).mode()
+        votes = multimode(value for value in ratings.values() if pd.notna(value)) if ratings else []
         if len(votes) == 1 and 1 <= votes[0] <= arm.positions:
             winner[item] = int(votes[0]) - 1
     return winner
