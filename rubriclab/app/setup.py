@@ -153,9 +153,22 @@ def _study_file(held: Draft) -> None:
                 if file.size > MAX_STUDY:
                     raise LabError(f"A study file has at most {MAX_STUDY:,} bytes; this one has {file.size:,}.")
                 study = study_from_toml(file.getvalue().decode("utf-8", "replace"), "study.toml")
+                refuse_beyond_steps(study)
                 st.session_state["setup toml count"] = st.session_state.get("setup toml count", 0) + 1
                 announce("Loaded. Its data file has to be uploaded in step 1, unless it is the sample.")
                 later(load, study)
+
+
+def refuse_beyond_steps(study: Study) -> None:
+    """Raises LabError for a study that the steps would cut down: what they cannot show they would leave out."""
+    beyond = [f"{len(study.data)} data sets"] * (len(study.data) > 1)
+    beyond += [f"reorder = {', '.join(study.design.axes)}"] * (study.design.reorder not in setup_orders.REORDER)
+    beyond += [f"{name} varied" for name in study.design.vary.factors()]
+    if beyond:
+        raise LabError(
+            f"This study has {shorten('; '.join(beyond), 200)}, which the steps do not show. Start it as it is with "
+            "“rubriclab run study.toml” on this store: its run then stands under Runs."
+        )
 
 
 def load(study: Study) -> None:

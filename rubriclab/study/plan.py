@@ -317,17 +317,19 @@ def plan(
             items += [made[k] for k in fresh]
             origins += [(number, rows[k]) for k in fresh]
             notes += said
+            asked: dict[tuple[str, int | None], tuple[tuple[Subject, ...], list[str]]] = {}
             for variant in variants(design.vary, axis):
-                part, said = _part(data, rubric_at(base, variant, wordings), own, variant, made, codes, scope)
-                parts.append(part)
+                shown, score = rubric_at(base, variant, wordings), variant.get("reference")
+                if (shown.id, score) not in asked:  # sampling and request fields change no subject
+                    asked[shown.id, score] = _subjects(data, shown, own, made, codes, score)
+                subjects, said = asked[shown.id, score]
+                parts.append(_part(data, shown, own, variant, subjects, scope))
                 notes += said
     conditions, planned, part_of = [], [], []
+    by_shape = {id(subjects): _by_shape(subjects) for subjects in (part.subjects for part in parts)}
     for judge in study.judges:
         for code, part in enumerate(parts):
-            shapes: dict[Shape, list[int]] = {}
-            for position, subject in enumerate(part.subjects):
-                shapes.setdefault(subject.shape, []).append(position)
-            for shape, numbers in shapes.items():
+            for shape, numbers in by_shape[id(part.subjects)].items():
                 for strategy in part.asked(shape):
                     conditions.append(
                         Condition(
@@ -365,61 +367,69 @@ def _coded(items: Sequence[Item], rows: Sequence[int], shared: dict[tuple[Any, .
     return codes
 
 
+def _subjects(
+    dataset: DataSet, rubric: Rubric, design: DesignPart, items: Sequence[Item], codes: Sequence[int], score: int | None
+) -> tuple[tuple[Subject, ...], list[str]]:
+    """(subjects, notes). ``codes``: those of ``items`` in the run; ``score``: of the reference answer that is shown."""
+    subjects, notes = PROTOCOLS[design.axes[0]].subjects(items, rubric, design)
+    if list(codes) != list(range(len(codes))):
+        subjects = [replace(one, items=tuple(codes[code] for code in one.items)) for one in subjects]
+    if score is None:
+        return tuple(subjects), notes
+    able = tuple(shown for one in subjects if (shown := with_reference(one, score)) is not None)
+    if not able:
+        raise LabError(
+            f"[design.vary] reference: no answer of “{shorten(dataset.name)}” has a reference answer of score {score}. "
+            f"Give the data a column reference_{score}, or leave the level out."
+        )
+    if len(able) < len(subjects):
+        missing = count(len(subjects) - len(able), "answer")
+        notes = [*notes, f"reference = {score}: {missing} left out, without a reference answer of that score."]
+    return able, notes
+
+
+def _by_shape(subjects: Sequence[Subject]) -> dict[Shape, list[int]]:
+    numbers: dict[Shape, list[int]] = {}
+    for number, subject in enumerate(subjects):
+        numbers.setdefault(subject.shape, []).append(number)
+    return numbers
+
+
 def _part(
     dataset: DataSet,
     rubric: Rubric,
     design: DesignPart,
     variant: Variant,
-    items: Sequence[Item],
-    codes: Sequence[int],
+    subjects: tuple[Subject, ...],
     scope: tuple[str, ...],
-) -> tuple[PlanPart, list[str]]:
-    """(part, notes). ``codes``: those of ``items`` in the run. What cannot be asked or shown is refused here."""
-    protocol, vary = PROTOCOLS[design.axes[0]], design.vary
-    subjects, notes = protocol.subjects(items, rubric, design)
-    if list(codes) != list(range(len(codes))):
-        subjects = [replace(one, items=tuple(codes[code] for code in one.items)) for one in subjects]
-    if "reference" in variant:
-        score = variant["reference"]
-        able = [shown for one in subjects if (shown := with_reference(one, score)) is not None]
-        if not able:
-            raise LabError(
-                f"[design.vary] reference: no answer of “{shorten(dataset.name)}” has a reference answer of score {score}. "
-                f"Give the data a column reference_{score}, or leave the level out."
-            )
-        if len(able) < len(subjects):
-            missing = count(len(subjects) - len(able), "answer")
-            notes = [*notes, f"reference = {score}: {missing} left out, without a reference answer of that score."]
-        subjects = able
-    base = all(variant[name] == levels[0] for name, levels in vary.factors().items())
-    strategies = design.plans()
+) -> PlanPart:
+    """A part whose orders and prompts have been tried: what cannot be asked or shown is refused here."""
+    base = all(variant[name] == levels[0] for name, levels in design.vary.factors().items())
+    strategies = tuple(design.plans() if base or design.vary.crossed else design.plans()[:1])
     sample = None if design.repeats_on is None else _repeated(subjects, design.repeats_on, design.seed)
-    part = PlanPart(
-        dataset, rubric, design, variant, tuple(subjects), tuple(strategies if base or vary.crossed else strategies[:1]),
-        sample, scope,
-    )  # fmt: skip
+    part = PlanPart(dataset, rubric, design, variant, subjects, strategies, sample, scope)
     for subject in {subject.shape: subject for subject in reversed(subjects)}.values():
         for strategy in part.asked(subject.shape):
             orders = list(part.orders(subject, strategy))
-            protocol.messages(subject, orders[0], design)
+            part.protocol.messages(subject, orders[0], design)
             if len(orders) > MAX_REPEAT:
                 raise LabError(f"“{strategy.name}” asks {len(orders):,} times an item; at most {MAX_REPEAT:,} can be.")
-    if sample is not None:
-        notes = [*notes, f"Each order is asked again on {len(sample):,} of {count(len(subjects), 'subject')} alone."]
-    return part, notes
+    return part
 
 
 def _repeated(subjects: Sequence[Subject], wanted: float, seed: int) -> frozenset[int]:
-    """Numbers of the subjects whose orders are asked again: all of a share of each task's questions, or of so many."""
+    """Numbers of the subjects whose orders are asked again: all of a share of each task's questions, or of so many.
+
+    Each question has a rank of its own by the seed, so that every setting of the factors repeats the same ones.
+    """
     tasks: dict[str, dict[str, list[int]]] = {}
     for number, subject in enumerate(subjects):
         questions = tasks.setdefault(subject.text.task or "", {})
         questions.setdefault(subject.text.prompt or subject.id, []).append(number)
-    rng = random.Random(f"{seed}|repeats")
     chosen: list[int] = []
-    for questions in tasks.values():
+    for task, questions in tasks.items():
         number = int(wanted) if wanted >= 1 else math.ceil(wanted * len(questions))
-        for question in rng.sample(sorted(questions), min(number, len(questions))):
+        for question in sorted(questions, key=lambda name: digest(seed, "repeats", task, name))[:number]:
             chosen += questions[question]
     return frozenset(chosen)
 
@@ -457,6 +467,8 @@ def deterministic(judge: JudgeSettings) -> bool:
 
 
 def _repeat_notes(judge: JudgeSettings, part: PlanPart) -> Iterator[str]:
+    if part.sample is not None:
+        yield f"Each order is asked again on {len(part.sample):,} of {count(len(part.subjects), 'subject')} alone."
     repeated = [one for one in part.strategies if one.repeats > 1 and one.calls is None and not one.drawn]
     sure = part.sample is None and deterministic(judge_at(judge, part.variant))
     if sure and repeated and len(part.subjects) > REPEATED_SUBJECTS:

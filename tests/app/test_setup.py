@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from rubriclab.app import setup_judge, setup_orders, state
+from rubriclab.app import setup, setup_judge, setup_orders, state
 from rubriclab.app.draft import Draft, study_toml
 from rubriclab.data.sample import sample, sample_rubric
 from rubriclab.data.tables import read_table
@@ -212,3 +212,19 @@ def test_a_written_study_file_is_read_as_the_same_study(
         judges=(judge,),
     )
     assert study_from_toml(study_toml(study)) == study
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("[[data]]\nsample = true\nname = 'b'\nrubric = { criteria = [{ name = 'c', options = [{ score = 1 }] }] }", "2 data sets"),
+        ("[design]\nreorder = ['options', 'criteria']", "reorder = options, criteria"),
+        ("[design.vary]\nids = ['arabic', 'roman']\nextra.think = [false, true]", "ids varied; extra.think varied"),
+    ],
+)  # fmt: skip
+def test_a_study_that_the_steps_would_cut_down_is_refused_and_written_whole(more: str, said: str) -> None:
+    study = study_from_toml(f"[[data]]\nsample = true\n{more}")
+    with pytest.raises(LabError, match=said):
+        setup.refuse_beyond_steps(study)
+    assert study_from_toml(study_toml(study)) == study
+    setup.refuse_beyond_steps(study_from_toml("[[data]]\nsample = true"))
