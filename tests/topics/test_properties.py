@@ -112,6 +112,10 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "forms": lambda: in_forms({
         level: study(rng(k), 30, calls=20, lost=0.02, fixed=2) for k, level in enumerate((0.0, 0.5, 1.0))
     }, "temperature"),
+    "forms, by prompt": lambda: in_forms({
+        level: study(rng(k), 40, size=4, lost=0.05, unrated=0.1) for k, level in enumerate("ab")
+    }),
+    "people, by prompt, two strategies": lambda: study(rng(1), 60, size=3, fixed=10),
     "forms, one call": lambda: in_forms({level: options(choose(rng(3), 9, ORDERS[:1]), ORDERS[:1]) for level in "ab"}),
     "forms, nothing parsed": lambda: in_forms({level: options(np.full((9, 2), np.nan), ORDERS[:1]) for level in "ab"}),
     "forms of criteria": lambda: in_forms({level: criteria(lost(scored(12, 8, seed=k)), WILLIAMS) for k, level in enumerate("ab")}),
@@ -255,7 +259,7 @@ def test_every_measure_has_a_number_in_some_case() -> None:
     names = (
         "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "three judges of pairs",
         "two data sets",
-        "answers in one call", "forms",
+        "answers in one call", "forms", "people, by prompt, two strategies",
     )  # fmt: skip
     rows = [row for name in names for row in findings(CASES[name]()).rows]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}

@@ -1,0 +1,199 @@
+"""Does another order, or form, change the ranking of a prompt's answers and who comes first (Xu et al. v2, Table 7)?
+
+Answers to one prompt (under one criterion) are ranked by their mean scores. What a best of N by this judge is worth is
+told where people rated all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import Estimate, missing, ratio, share
+from rubriclab.core.intervals import Reach, Student
+from rubriclab.core.topic import Chart, Row, topic
+from rubriclab.core.variants import forms
+from rubriclab.stats.resample import Bools, Floats, Ints, distinct, sum_by
+from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
+from rubriclab.topics.rated import SCORED, call_rank, means, rated
+
+CHARTS = (Chart("forest", "kendall_tau", by="against"), Chart("forest", "top1_changed", by="against"))
+MANY_PROMPTS, MOST_PAIRS = 20, 20
+"""More pairs of conditions of a judge are not told one by one."""
+
+
+@topic("ranking", axes=SCORED, charts=CHARTS, per="run")
+def ranking(arms: Sequence[Arm]) -> Iterator[Row]:
+    """All pairs of strategies of one setting, and each form beside the default; then what each condition's picks are worth."""
+    together: dict[tuple[object, ...], list[Arm]] = {}
+    for arm in arms:
+        together.setdefault(arm.condition.setting, []).append(arm)
+    pairs = [pair for group in together.values() for pair in list(combinations(group, 2))[:MOST_PAIRS]]
+    others = [form for form in forms(arms) if not form.strategy]
+    pairs += [(arm, base) for form in others for base, arm in zip(form.base, form.arms, strict=True)]
+    for a, b in pairs:
+        made = Ranked(a, b)
+        if len(made.cell):
+            yield from changes(made)
+            yield from beyond_noise(made)
+            yield from worth(made)
+    for arm in arms:
+        yield from picks(Ranked(arm, arm))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Two arms on the prompts of which two answers or more were asked in both."""
+
+    a: Arm
+    b: Arm
+
+    @cached_property
+    def cell(self) -> Ints:
+        """(prompts, candidates): items of the run, -1 for none; prompts and candidates in an order of their content alone."""
+        run = self.a.run
+        item = np.intersect1d(self.a.item_code, self.b.item_code)
+        item = item[run.items["prompt"].notna().to_numpy()[item]]
+        if not len(item):
+            return np.zeros((0, 0), dtype=np.int64)
+        names = run.items.loc[item, ["dataset", "prompt", "criterion"]].fillna("").astype(str)
+        group = pd.factorize(names["dataset"] + "\0" + names["prompt"] + "\0" + names["criterion"])[0]
+        content = np.column_stack([part for arm in (self.a, self.b) for part in _calls(arm, item)])
+        rank = np.unique(np.nan_to_num(content, nan=-1e9), axis=0, return_inverse=True)[1].ravel()
+        row = np.lexsort((rank, group))
+        size = np.bincount(group)
+        at = np.arange(len(item)) - np.repeat(np.cumsum(size) - size, size)
+        table, ranks = (np.full((len(size), int(size.max())), -1, dtype=np.int64) for _ in range(2))
+        table[group[row], at], ranks[group[row], at] = item[row], rank[row]
+        table, ranks = table[size > 1], ranks[size > 1]
+        return np.asarray(table[np.lexsort(ranks.T[::-1])])
+
+    def of(self, values: Floats) -> Floats:
+        """``values`` (items of the run,) by prompt and candidate; NaN for none."""
+        return np.where(self.cell >= 0, values[self.cell], np.nan)
+
+    def means(self, arm: Arm) -> Floats:
+        whole = np.full(len(arm.run.items), np.nan)
+        whole[arm.item_code] = means(arm)
+        return self.of(whole)
+
+    @cached_property
+    def people(self) -> Floats:
+        """Mean rating of each candidate, on the prompts all of whose candidates have one; else NaN."""
+        given, whole = rated(self.a), np.full(len(self.a.run.items), np.nan)
+        if given is not None:
+            whole[self.a.item_code] = given.human
+        values = self.of(whole)
+        full = (np.isfinite(values) | (self.cell < 0)).all(axis=1, keepdims=True)
+        return np.where(full, values, np.nan)
+
+    def over(self, values: Floats | Bools, which: Bools) -> tuple[Floats, Floats, np.ndarray]:
+        """Sums of ``values`` (prompts,) over the prompts ``which`` by unit, their number, and the units' names."""
+        run = self.a.run
+        unit, code = distinct(run.unit_of_item[self.cell[which, 0]], len(run.unit_names))
+        return sum_by(code, values[which], len(unit)), sum_by(code, which[which], len(unit)), run.unit_names[unit]
+
+    def row(self, measure: str, estimate: Estimate, n: float, **counts: float) -> Row:
+        about = {"against": self.b.code} if self.a is not self.b else {}
+        return Row(measure, estimate, about, condition=self.a.code, counts={"n": round(n), **counts})
+
+    def points(self, measure: str, values: Floats) -> Row:
+        """A mean over the prompts with a number, in points."""
+        known = np.isfinite(values)
+        top, count, names = self.over(values, known)
+        estimate = ratio(top, count, names, lambda moves: Student(step=self.a.step, moves=moves), none="nothing_rated")
+        return self.row(measure, estimate, int(known.sum()))
+
+
+def _calls(arm: Arm, item: Ints) -> tuple[Floats, Floats]:
+    """Scores and orders (items, calls) of the items ``item`` of the run, in an order of their content; NaN for none."""
+    kept = np.flatnonzero(arm.ok)
+    kept = kept[np.lexsort((arm.score[kept], arm.order[kept]))]
+    at = np.full(len(arm.run.items), -1, dtype=np.int64)
+    at[item] = np.arange(len(item))
+    row = at[arm.item_code[arm.item[kept]]]
+    kept, row = kept[row >= 0], row[row >= 0]
+    rank = call_rank(row, np.arange(float(len(row))))
+    score, order = (np.full((len(item), int(rank.max(initial=0)) + 1), np.nan) for _ in range(2))
+    score[row, rank], order[row, rank] = arm.value[kept], arm.order[kept]
+    return score, order
+
+
+def changes(made: Ranked) -> Iterator[Row]:
+    """tau-b over the prompts that have one, and the shares of prompts whose winners change, two ways of counting ties."""
+    a, b = made.means(made.a), made.means(made.b)
+    compared, mine, theirs = winners(a, b)
+    tau = tau_b(a, b)
+    known = compared & np.isfinite(tau)
+    top, count, names = made.over(tau, known)
+    estimate = ratio(top, count, names, lambda moves: Reach(2.0, moves), none="all_tied")
+    yield made.row("kendall_tau", estimate, int(known.sum()), left_out=int((compared & ~known).sum()))
+    for measure, changed in (
+        ("top1_changed", np.asarray(~(mine & theirs).any(axis=1))),
+        ("top1_changed_strict", np.asarray((mine != theirs).any(axis=1))),
+    ):
+        top, count, names = made.over(changed, compared)
+        yield made.row(measure, share(top, count, names), int(compared.sum()))
+
+
+def beyond_noise(made: Ranked) -> Iterator[Row]:
+    """At equal numbers of calls: winners that change between the arms, and in the same orders asked again."""
+    item = made.cell[made.cell >= 0]
+    sides = []
+    for arm in (made.a, made.b):
+        score, order = _calls(arm, item)
+        table = np.full((2, *made.cell.shape, score.shape[1]), np.nan)
+        table[:, made.cell >= 0] = np.stack([score, order])
+        sides.append(Side(table[0], np.nan_to_num(table[1], nan=-1.0).astype(np.int64)))
+    noisy = winner_changes(sides[0], sides[1])
+    estimates = []
+    for top, count in ((noisy.changed, noisy.decided), (noisy.again, noisy.again_decided)):
+        tops, _, names = made.over(top, count > 0)
+        bottom, _, _ = made.over(count, count > 0)
+        # From so many prompts on their parts of draws are no coins: shares of coins then held in 1.000, far too wide.
+        estimates.append(
+            share(tops, bottom, names, balanced=len(names) >= MANY_PROMPTS) if len(names) else missing("no_winner")
+        )
+    change, again = estimates
+    yield made.row("top1_equal_calls", change, noisy.decided.sum())
+    if not np.isfinite(again.value):
+        for measure in ("top1_repeat_change", "top1_excess"):
+            yield made.row(measure, missing("no_repeats"), 0)
+        return
+    yield made.row("top1_repeat_change", again, noisy.again_decided.sum())
+    excess = change - again
+    excess = replace(excess, rule=Reach(1.0, excess.influence + excess.value))
+    row = made.row("top1_excess", excess, noisy.decided.sum())
+    yield replace(row, test=("calls dealt over the two conditions within an item", noisy.p))
+
+
+def worth(made: Ranked) -> Iterator[Row]:
+    """People's mean rating of what a picks - of what b picks; tied winners count with their mean."""
+    if np.isfinite(made.people).any():
+        _, mine, theirs = winners(made.means(made.a), made.means(made.b))
+        yield made.points("pick_difference", _picked(made.people, mine) - _picked(made.people, theirs))
+
+
+def picks(made: Ranked) -> Iterator[Row]:
+    """Best of N: people's mean rating of the pick - of the mean candidate; and the most that could be had."""
+    if len(made.cell) and np.isfinite(made.people).any():
+        own = made.means(made.a)
+        people = np.where(np.isfinite(own), made.people, np.nan)
+        compared, mine, _ = winners(own, own)
+        middle = _picked(people, np.isfinite(people) & compared[:, None])
+        yield made.points("pick_gain", _picked(people, mine & compared[:, None]) - middle)
+        best = np.where(np.isfinite(people), people, -np.inf).max(axis=1)
+        yield made.points("pick_most", np.where(np.isfinite(middle), best - middle, np.nan))
+
+
+def _picked(people: Floats, which: Bools) -> Floats:
+    """(prompts,): mean rating of the candidates ``which``; NaN for none."""
+    number = which.sum(axis=1)
+    total = np.where(which, people, 0.0).sum(axis=1)
+    return np.asarray(np.where(number > 0, total / np.maximum(number, 1), np.nan))
