@@ -12,17 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from rubriclab.stats.resample import (
-    DIRECT_LIMIT,
-    GROUPS,
-    Floats,
-    Ints,
-    by_content,
-    crossed,
-    degrees_of_freedom,
-    distinct,
-    sum_by,
-)
+from rubriclab.stats.resample import DIRECT_LIMIT, GROUPS, Floats, Ints, by_content, crossed, degrees_of_freedom, sum_by
 
 PARTS = ("item", "order", "item x order", "noise")
 SHARED = 5.0
@@ -138,7 +128,7 @@ def components(item: Ints, order: Ints, score: Floats, unit: Ints, stratum: Ints
 
 def _grouped(unit: Ints, parts: Floats, item: Ints) -> tuple[Ints, int]:
     """(unit of each item from 0 without gaps, how many): very many are put into groups, by their content alone."""
-    present, unit = distinct(unit, int(unit.max(initial=-1)) + 1)
+    present, unit = np.unique(unit, return_inverse=True)
     if len(present) <= DIRECT_LIMIT:
         return unit, len(present)
     ranked = np.argsort(by_content(sum_by(unit[item], parts, len(present))))

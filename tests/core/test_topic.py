@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORDERS = balanced_orders(5)
 OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"} | dict.fromkeys(
     ("side", "calls", "rating", "rater", "candidate", "protocol", "cut", "task", "class", "outcome", "term", "judges", "item", "families",
-     "against", "variant"), "x"
+     "against", "variant", "label"), "x"
 )  # fmt: skip
 
 
@@ -59,7 +59,9 @@ def test_every_definition_is_a_measures_or_a_word_of_pages() -> None:
 
 def test_reasons_and_cautions_are_closed_lists_that_are_all_used() -> None:
     code = "\n".join(
-        path.read_text("utf-8") for room in ("core", "topics") for path in (ROOT / "rubriclab" / room).glob("*.py")
+        path.read_text("utf-8")
+        for room in ("core", "topics", "stats")
+        for path in (ROOT / "rubriclab" / room).glob("*.py")
     )
     words = set(re.findall(r'"([a-z_]+)"', code))
     assert not {key for key in REASONS if key not in words}

@@ -67,6 +67,7 @@ CASES: dict[str, Callable[[], JudgmentTable]] = {
     "people, nothing parsed": lambda: study(rng(4), 12, lost=1.0),
     "people who always give 3": lambda: rated_as(study(rng(5), 20, fixed=2), {"a": 3.0, "b": 3.0}),
     "people, criteria": lambda: rated_as(criteria(lost(scored(20)), WILLIAMS), None),
+    "labels drawn anew": lambda: labelled(options(choose(rng(0), 30, balanced_orders(4), first=0.5), balanced_orders(4))),
     "one unit": lambda: options(choose(rng(0), 1, ORDERS, repeats=2), ORDERS),
     "two units": lambda: options(choose(rng(0), 2, ORDERS), ORDERS),
     "one judgment": lambda: options([[3.0]], ORDERS, [0]),
@@ -130,6 +131,13 @@ ABOUT: dict[str, Any] = {
     "prompt": [f"p{i // 4}" for i in range(40)], "task": [["law", "maths"][i // 20] for i in range(40)],
     "ratings": [{"gold": 1 + i % 2} for i in range(40)],
 }  # fmt: skip
+
+
+def labelled(table: JudgmentTable) -> JudgmentTable:
+    """Each order with the labels A to D in an arrangement of its own."""
+    drawn = [rng(20 + k).permutation(list("ABCD")) for k in range(len(table.orderings))]
+    shown = zip(table.orderings, drawn, strict=True)
+    return replace(table, orderings=tuple(replace(one, labels=tuple(map(str, labels))) for one, labels in shown))
 
 
 def rated_as(table: JudgmentTable, ratings: dict[str, float] | None) -> JudgmentTable:
@@ -258,8 +266,7 @@ def test_units_named_one_by_one_are_the_items(name: str) -> None:
 def test_every_measure_has_a_number_in_some_case() -> None:
     names = (
         "balanced and fixed", "probabilities", "criteria", "unparsed", "people", "people, criteria", "three judges of pairs",
-        "two data sets",
-        "answers in one call", "forms", "people, by prompt, two strategies",
+        "two data sets", "labels drawn anew", "answers in one call", "forms", "people, by prompt, two strategies",
     )  # fmt: skip
     rows = [row for name in names for row in findings(CASES[name]()).rows]
     assert {row.measure for row in rows if np.isfinite(row.value)} == set(MEASURES) - {"gate"}

@@ -1,0 +1,161 @@
+"""Choices under orders in; how much position, label and neighbour move them, in log-odds, whatever the items are worth, out.
+
+Option s of an item, at position p with label l and right after option t, is chosen with probability proportional to
+exp(u(item, s) + beta[p] + gamma[l] + delta[t]). The contents u are as many as items times scores and are conditioned
+away: for two calls a, b of an item with different answers s, t, given that these two came out, the chance that s came out
+of a is logistic((x[a,s] - x[a,t] - x[b,s] + x[b,t]) . theta). The sum over pairs of calls is a composite likelihood
+(Chamberlain 1980, Analysis of Covariance with Qualitative Data; Varin, Reid and Firth 2011: its sandwich variance).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, special
+
+from rubriclab.stats.resample import Floats, Ints, sum_by
+
+MOST_PAIRS = 200_000
+"""Pairs of calls beyond which only some of each item's are used."""
+ROUNDS, _FLAT, _RANK = 60, 1e-6, 1e-8
+Levels = dict[str, Ints]
+"""Effect -> (orders, options): the level that each option has in each order; -1 where it has none."""
+
+
+def layout(shown: Ints, labels: Ints | None = None) -> Levels:
+    """``shown``, ``labels``: (orders, options), what stands at each position, and the code of the label beside it."""
+    position = np.argsort(shown, axis=1)
+    before = np.concatenate([np.full((len(shown), 1), -1), shown[:, :-1]], axis=1)
+    made = {"position": position, "neighbour": np.take_along_axis(before, position, axis=1)}
+    return made if labels is None else made | {"label": np.take_along_axis(labels, position, axis=1)}
+
+
+class Effect(NamedTuple):
+    """``log_odds``: (levels,) against the average level; ``influence``: (units, levels)."""
+
+    log_odds: Floats
+    influence: Floats
+
+
+@dataclass(frozen=True)
+class Fit:
+    """``effects``: those that the orders tell apart; ``units``: codes of what is independent, as far as it says anything.
+
+    ``why``: a key of the reasons where there is none.
+    """
+
+    effects: dict[str, Effect]
+    units: Ints
+    why: str = ""
+
+
+def _coded(level: Ints) -> Floats:
+    """(orders, options, width): orthonormal contrasts of an effect's levels that sum to 0; none where there is no level."""
+    width = int(level.max())
+    return np.concatenate([linalg.helmert(width + 1).T, np.zeros((1, width))])[level]
+
+
+def fit_choice(levels: Levels, item: Ints, order: Ints, choice: Ints, unit: Ints) -> Fit:
+    """``item``, ``order``, ``choice`` (the option): (calls,); ``unit``: (items,)."""
+    a, b, weight = _pairs(item, order)
+    kept = (order[a] != order[b]) & (choice[a] != choice[b])
+    nothing = np.zeros(0, np.int64)
+    if not (order != order[:1]).any():
+        return Fit({}, nothing, "single_order" if len(order) else "nothing_parsed")
+    effects = _separable(levels, order, a, b)
+    if "position" not in effects:
+        return Fit({}, nothing, "no_two_orders")
+    if not kept.any():
+        return Fit({}, nothing, "no_changes")
+    a, b, weight = a[kept], b[kept], weight[kept]
+    x = np.concatenate([_coded(levels[effect]) for effect in effects], axis=2)
+    z = x[order[a], choice[a]] + x[order[b], choice[b]] - x[order[a], choice[b]] - x[order[b], choice[a]]
+    units, of_pair = np.unique(unit[item[a]], return_inverse=True)
+    solved = _maximised(z, weight)
+    if solved is None:
+        return Fit({}, nothing, "separated")
+    theta, inverse = solved
+    pull = len(units) * sum_by(of_pair, (weight * special.expit(-(z @ theta)))[:, None] * z, len(units)) @ inverse
+    pull -= pull.mean(axis=0)  # 0 but for rounding
+    made, start = {}, 0
+    for effect in effects:
+        reach = _coded(np.arange(int(levels[effect].max()) + 1))
+        part = slice(start, start + reach.shape[1])
+        start = part.stop
+        made[effect] = Effect(reach @ theta[part], pull[:, part] @ reach.T)
+    return Fit(made, units)
+
+
+def _pairs(item: Ints, order: Ints) -> tuple[Ints, Ints, Floats]:
+    """Two calls of an item each, and their weight: (calls - 1) / pairs used of the item, as in the full likelihood.
+
+    Where not all are used, which ones hangs on their orders alone, never on an answer.
+    """
+    shuffled = np.random.default_rng(0).permutation(int(order.max(initial=-1)) + 1)
+    row = np.lexsort((shuffled[order], item))
+    calls = np.bincount(item)
+    first: list[Ints] = []
+    second: list[Ints] = []
+    lag = 1
+    while lag < calls.max(initial=0) and (lag == 1 or sum(len(part) for part in first) < MOST_PAIRS):
+        at = np.flatnonzero(item[row[lag:]] == item[row[:-lag]])
+        first, second, lag = [*first, row[at]], [*second, row[at + lag]], lag + 1
+    a, b = (np.concatenate([np.zeros(0, np.int64), *part]) for part in (first, second))
+    used = np.bincount(item[a], minlength=len(calls))
+    return a, b, ((calls - 1) / np.maximum(used, 1))[item[a]]
+
+
+def _separable(levels: Levels, order: Ints, a: Ints, b: Ints) -> list[str]:
+    """Effects that these orders alone tell apart, whatever is answered: taking their columns away costs the design all of
+    its degrees of freedom. A neighbour must show among options that have one; what is tied to the score, or only partly
+    to be seen, is left out."""
+    orders = int(order.max()) + 1
+    pair = np.unique(np.minimum(order[a], order[b]) * orders + np.maximum(order[a], order[b]))
+    pair = pair[pair // orders != pair % orders]
+    pair = pair[:: max(1, len(pair) // 4_000)]  # thinned evenly: thousands of pairs span what all of them do
+    own = np.eye(levels["position"].shape[1]) * (levels["position"] == 0)[:, :, None]
+
+    def rank(columns: list[Floats]) -> int:
+        if not columns or not len(pair):
+            return 0
+        x = np.concatenate(columns, axis=2)
+        z = x[pair // orders] - x[pair % orders]
+        total = z.sum(axis=1)
+        gram = z.shape[1] * np.einsum("rsk,rsl->kl", z, z) - total.T @ total
+        values = np.linalg.eigvalsh(gram)
+        return int((values > _RANK * max(1.0, float(values.max(initial=0.0)))).sum())
+
+    kept = [effect for effect in levels if levels[effect].max(initial=0) > 0]
+    for effect in [effect for effect in ("neighbour", "label") if effect in kept]:
+        others = [_coded(levels[other]) for other in kept if other != effect] + [own] * (effect == "neighbour")
+        if rank([*others, _coded(levels[effect])]) - rank(others) < int(levels[effect].max()):
+            kept.remove(effect)
+    position = [_coded(levels["position"])]
+    return kept if rank(position) == own.shape[1] - 1 else []
+
+
+def _maximised(z: Floats, weight: Floats) -> tuple[Floats, Floats] | None:
+    """(theta, inverse curvature) of sum w log logistic(z theta), by Newton's method with halved steps.
+
+    None where the likelihood has no maximum: answers then follow the order so strictly that no odds are large enough.
+    """
+    start = z.T @ ((weight / 4)[:, None] * z)
+    if np.linalg.eigvalsh(start).min() <= _RANK * np.linalg.eigvalsh(start).max():
+        return None
+    theta = np.zeros(z.shape[1])
+    value = -np.log(2.0) * weight.sum()
+    for _ in range(ROUNDS):
+        miss = special.expit(-(z @ theta))
+        curve = z.T @ ((weight * miss * (1 - miss))[:, None] * z)
+        if linalg.eigh(curve, start, eigvals_only=True, subset_by_index=[0, 0])[0] < _FLAT:
+            return None
+        gradient = z.T @ (weight * miss)
+        if np.abs(gradient).max() < 1e-9 * weight.sum():
+            return theta, np.asarray(np.linalg.inv(curve), dtype=np.float64)
+        step, size = np.linalg.solve(curve, gradient), 1.0
+        while (new := float(-np.logaddexp(0.0, -(z @ (theta + size * step))) @ weight)) < value and size > 1e-6:
+            size /= 2
+        theta, value = theta + size * step, new
+    return None

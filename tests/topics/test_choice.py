@@ -1,0 +1,76 @@
+"""The choice model: two orders by hand, planted effects found again, effects that a design cannot tell, no finite odds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.topic import TOPICS, Row
+from rubriclab.model.judgment import JudgmentTable, Ordering
+from tests.tables import balanced_orders, choose, options
+
+EVERY = np.array(list(permutations(range(1, 5))))
+POSITION, NEIGHBOUR, LABEL = (
+    np.array([0.6, 0.0, -0.2, -0.4]), np.array([0.5, 0.1, -0.2, -0.4]), np.array([0.4, -0.3, 0.1, -0.2]),
+)  # fmt: skip
+
+
+def rows_of(table: JudgmentTable) -> list[Row]:
+    (arm,) = Judgments(table).arms
+    return list(TOPICS["choice"].rows(arm))
+
+
+def odds(rows: list[Row], measure: str) -> np.ndarray:
+    return np.array([row.value for row in rows if row.measure == measure])
+
+
+def test_two_orders_by_hand() -> None:
+    """Two options, forward and backward once each. Of 12 items that answer both times otherwise 9 take the first position
+    and 3 the last one: a pair's odds are exp(2 (b1 - b2)) = 3, so b1 - b2 = ln 3 / 2, b1 = ln 3 / 4: odds 3^(1/4)."""
+    score = np.array([[1, 2]] * 9 + [[2, 1]] * 3 + [[2, 2]] * 5)
+    rows = rows_of(options(score, [[1, 2], [2, 1]]))
+    assert odds(rows, "position_odds") == pytest.approx([3**0.25, 3**-0.25])
+    # Variance of a pair's ln 3 / 4: (1/9 + 1/3) / 16 x 12 / 11 (units - 1), and Student's t on 11 degrees of freedom.
+    reach = 2.200985 * np.sqrt((1 / 9 + 1 / 3) / 16 * 12 / 11)
+    assert rows[0].interval == pytest.approx((3**0.25 * np.exp(-reach), 3**0.25 * np.exp(reach)), rel=1e-6)
+
+
+def test_planted_effects_are_found_again() -> None:
+    """All 24 orders of four options, labels drawn anew for each: 300 items, all three effects at once."""
+    rng = np.random.default_rng(3)
+    labels = np.stack([rng.permutation(4) for _ in EVERY])
+    before = np.concatenate([np.full((24, 1), 4), EVERY[:, :-1] - 1], axis=1)
+    own = rng.normal(0, 1.2, (300, 1, 4))
+    utility = own[:, :, :].repeat(24, axis=1)[:, np.arange(24)[:, None], EVERY - 1]
+    utility = utility + POSITION + np.append(NEIGHBOUR, 0)[before] + LABEL[labels]
+    picked = (utility + rng.gumbel(size=utility.shape)).argmax(axis=2)
+    table = options(EVERY[np.arange(24), picked], EVERY)
+    shown = tuple(
+        Ordering(part.shown, tuple("ABCD"[k] for k in row)) for part, row in zip(table.orderings, labels, strict=True)
+    )
+    rows = rows_of(replace(table, orderings=shown))
+    for measure, truth in (("position_odds", POSITION), ("neighbour", NEIGHBOUR), ("label_odds", LABEL)):
+        found = np.log(odds(rows, measure))
+        assert found == pytest.approx(truth - truth.mean(), abs=0.15), measure
+        assert found.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_what_the_orders_do_not_tell() -> None:
+    orders = balanced_orders(5)
+    fixed = rows_of(options(choose(np.random.default_rng(0), 20, orders[:1], repeats=3), orders[:1]))
+    assert [row.why for row in fixed] == ["single_order"]
+    # In rotations of one direction every score follows the same one: no neighbour; labels go with the score.
+    rows = rows_of(options(choose(np.random.default_rng(0), 40, orders[:5], repeats=2), orders[:5]))
+    assert {row.measure for row in rows} == {"position_odds"}
+
+
+def test_no_finite_estimate() -> None:
+    orders = balanced_orders(5)
+    always = rows_of(options(np.tile(orders[:, 0], (20, 1)), orders))
+    assert [(row.why, np.isnan(row.value)) for row in always] == [("separated", True)]
+    constant = rows_of(options(np.full((20, 10), 3.0), orders))
+    assert [row.why for row in constant] == ["no_changes"]

@@ -1,0 +1,125 @@
+"""What protocols gain: distances by hand, planted effects and none, choices that are cross-fitted, and when nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rubriclab.core.judgments import Judgments
+from rubriclab.core.topic import TOPICS, Row
+from rubriclab.model.judgment import JudgmentTable
+from rubriclab.topics.protocols import AVERAGE, BEST, BEYOND, CORRECTED, FORMS, SHRUNK
+from tests.tables import balanced_orders, choose, options
+from tests.topics.people_kit import study
+
+ORDERS = balanced_orders(5)
+rng = np.random.default_rng
+
+
+def rows_of(table: JudgmentTable) -> list[Row]:
+    return list(TOPICS["protocols"].rows(list(Judgments(table).arms)))
+
+
+def one(rows: list[Row], protocol: str, measure: str = "gain") -> Row:
+    (row,) = [row for row in rows if row.measure == measure and row.of.get("protocol") == protocol]
+    return row
+
+
+def test_distances_by_hand() -> None:
+    """Two orders asked twice, no noise: scores 1 1 ascending and 3 3 descending, mean over orders 2. Two calls in the
+    default order are 1 off, one call in each order 0."""
+    rows = rows_of(options(np.tile([1.0, 3, 1, 3], (40, 1)), [[1, 2, 3], [3, 2, 1]]))
+    assert one(rows, AVERAGE).value == pytest.approx(1.0)
+    assert one(rows, BEST).value == pytest.approx(0.0)  # both orders are as far
+    assert [row.value for row in rows if row.measure == "budget_gain"] == pytest.approx([1.0])
+
+
+def test_noise_is_no_gain() -> None:
+    """Scores 1 or 3 by chance whatever the order: distances of 2 calls are as large in one order as in two. 100 studies
+    of 30 items: mean gains are 0 within three standard errors; a best order does not come out better by having been
+    chosen."""
+    made: dict[str, list[float]] = {AVERAGE: [], BEST: []}
+    for seed in range(100):
+        rows = rows_of(options(rng(seed).choice([1.0, 2, 3], (30, 12)), balanced_orders(3)))
+        for protocol, values in made.items():
+            values.append(one(rows, protocol).value)
+    for values in made.values():
+        assert abs(np.mean(values)) < 3 * np.std(values) / 10 + 0.005
+    assert np.mean(made[BEST]) < 0.01
+
+
+def test_a_planted_lean_is_averaged_out() -> None:
+    """The first position is favoured strongly and the same item is asked with little noise."""
+    rows = rows_of(options(choose(rng(1), 80, ORDERS, first=3.0, repeats=2), ORDERS))
+    gain = one(rows, AVERAGE)
+    assert gain.interval[0] > 0
+    assert one(rows, BEST).interval[0] > 0
+    assert one(rows, CORRECTED).why == "no_probabilities"
+
+
+def test_a_correction_helps_where_positions_differ_for_items_of_other_worth() -> None:
+    """Probabilities that are contents times a prior: divided out, one call is the item's own distribution."""
+    content = rng(2).dirichlet(np.full(3, 0.7), 200)
+    orders = np.array([[1, 2, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1], [2, 1, 3], [1, 3, 2]])
+    prior = np.array([0.7, 0.2, 0.1])
+    shown = np.tile(orders, (2, 1)) - 1
+    weight = content[:, shown] * prior
+    chances = weight / weight.sum(axis=2, keepdims=True)
+    drawn = (np.log(chances) + rng(3).gumbel(size=chances.shape)).argmax(axis=2)
+    score = shown[np.arange(12), drawn] + 1.0
+    table = replace(options(score, orders), probabilities=chances.reshape(-1, 3))
+    rows = rows_of(table)
+    assert one(rows, BEYOND).interval[0] > 0
+    assert one(rows, CORRECTED).value > one(rows, SHRUNK).value
+    ratings = [{"gold": float(content[i] @ np.arange(1, 4))} for i in range(200)]
+    rows = rows_of(replace(table, items=table.items.assign(ratings=ratings)))
+    assert one(rows, BEYOND, "gain_pearson").interval[0] > 0
+
+
+def test_people() -> None:
+    """A judge without any order effect: calls in other orders agree with people as those in one do."""
+    rows = rows_of(study(rng(0), 60, fixed=10))
+    for protocol in (AVERAGE, BEST):
+        gained = one(rows, protocol, "gain_pearson")
+        assert gained.interval[0] < 0.02
+        assert gained.value == pytest.approx(0.0, abs=0.12)
+    assert one(rows, AVERAGE, "gain_pearson").counts["calls"] == 10
+
+
+def as_forms(table: JudgmentTable, other: JudgmentTable) -> JudgmentTable:
+    """The second table's first condition as a variant of the first one's."""
+    first, second = (
+        replace(part.conditions[0], variant={"ids": ids}) for part, ids in ((table, "arabic"), (other, "letters"))
+    )
+    rows = pd.concat([table.rows, other.rows.assign(condition=1, call=other.rows["call"] + 10_000)], ignore_index=True)
+    return replace(table, conditions=(first, second), rows=rows)
+
+
+def test_forms() -> None:
+    """Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the first form are 1 off."""
+    table = as_forms(*(options(np.full((40, 2), score), ORDERS[:1]) for score in (2.0, 4.0)))
+    rows = rows_of(table)
+    assert one(rows, FORMS).value == pytest.approx(1.0)
+    assert one(rows, FORMS).counts["calls"] == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        (lambda: options(choose(rng(0), 40, ORDERS), ORDERS), "no_repeats"),
+        (lambda: options(choose(rng(0), 40, ORDERS[:1], repeats=3), ORDERS[:1]), "single_order"),
+        (lambda: options(np.full((40, 10), np.nan), ORDERS), "nothing_parsed"),
+    ],
+)
+def test_reasons(table: Callable[[], JudgmentTable], why: str) -> None:
+    assert one(rows_of(table()), AVERAGE).why == why
+
+
+def test_a_best_order_needs_thirty_units() -> None:
+    rows = rows_of(options(choose(rng(0), 29, ORDERS, repeats=2), ORDERS))
+    assert one(rows, BEST).why == "few_for_best_order"
+    assert one(rows, AVERAGE).why == ""
