@@ -17,7 +17,7 @@ BUDGETS = {
     "stats": 2_300,
     "core": 2_350,
     "topics": 2_650,
-    "sinks": 2_600,
+    "sinks": 2_730,
     "study": 2_450,
     "judges": 2_700,
     "runs": 1_500,
@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 750,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 26_510, 15_000, 200
+PRODUCT, TESTS, README = 26_715, 15_000, 200
 
 MAY_IMPORT = {
     "model": set(),

@@ -47,13 +47,13 @@ def tab(findings: Findings, facts: Facts) -> None:
                 f"Lines: 95{NBSP}% CI. One person: r of a rater with the mean of the others. More calls raise r."
             )
     rows = findings.select(condition=facts.condition)
-    _fold("All coefficients", findings, [row for row in rows if row.topic in ("people", "agreement", "alt_test")])
-    _fold("Human by judge", findings, [row for row in rows if row.measure == "confusion"], facts.condition)
-    _fold("Limits of agreement", findings, [row for row in rows if row.measure in LIMITS and "against" not in row.of])
-    _fold("Corrected means", findings, [row for row in rows if row.topic == "corrected_means"])
+    fold("All coefficients", findings, [row for row in rows if row.topic in ("people", "agreement", "alt_test")])
+    fold("Human by judge", findings, [row for row in rows if row.measure == "confusion"], facts.condition)
+    fold("Limits of agreement", findings, [row for row in rows if row.measure in LIMITS and "against" not in row.of])
+    fold("Corrected means", findings, [row for row in rows if row.topic == "corrected_means"])
 
 
-def _fold(label: str, findings: Findings, rows: Sequence[Row], drawn: int | None = None) -> None:
+def fold(label: str, findings: Findings, rows: Sequence[Row], drawn: int | None = None) -> None:
     """Computed only when opened; ``drawn``: the condition whose table of cells stands above the numbers."""
     if not rows:
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rubriclab.app import judgments, people, state
+from rubriclab.app import helps, judgments, people, state
 from rubriclab.app.charts import chart
 from rubriclab.app.forms import sample_button, setup_button
 from rubriclab.app.frame import emphasised, faults, labelled, safe, show_questions
@@ -82,7 +82,8 @@ def page() -> None:
     with right, st.container(key="pictures"):
         _picture(chosen)
     rated = people.shown(chosen.findings, chosen.facts.condition)
-    names = ["Bias", *(["With people"] if rated else []), "Judgments"]
+    helped = helps.shown(chosen.findings, chosen.facts)
+    names = ["Bias", *(["With people"] if rated else []), *(["What helps"] if helped else []), "Judgments"]
     tabs = dict(zip(names, st.tabs(names, key="tab", on_change="rerun", bind="query-params"), strict=True))
     for name, tab in tabs.items():
         if tab.open:
@@ -91,6 +92,8 @@ def page() -> None:
                     _bias(chosen, answer)
                 elif name == "With people":
                     people.tab(chosen.findings, chosen.facts)
+                elif name == "What helps":
+                    helps.tab(chosen.findings, chosen.facts)
                 else:
                     judgments.tab(info, chosen.findings, chosen.condition)
 

@@ -145,9 +145,11 @@ def findings_text(findings: Findings, topic: str | None = None) -> str:
     ``topic``: only the rows of this one.
     """
     from rubriclab.sinks.answer import answers
+    from rubriclab.sinks.helps import helps_answers
     from rubriclab.sinks.people import people_answers
 
-    blocks = ["\n".join(answer.lines()) for answer in (*answers(findings), *people_answers(findings))]
+    every = (*answers(findings), *people_answers(findings), *helps_answers(findings))
+    blocks = ["\n".join(answer.lines()) for answer in every]
     conditions = findings.conditions
     rows = [row for row in findings.rows if topic in (None, row.topic)]
     kinds = dict.fromkeys((row.topic, row.condition) for row in rows)

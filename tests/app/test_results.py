@@ -217,11 +217,23 @@ def test_people_have_a_tab_where_they_rated_and_else_the_way_to_add_them(lab: La
     ratings = [{name: float(1 + (i + k) % 3) for k, name in enumerate((HOSTILE, "b", "c"))} for i in range(20)]
     rated = kept(replace(table, items=table.items.assign(ratings=ratings)))
     app = healthy(lab("results", run=rated, tab="With people"))
-    assert [tab.label for tab in app.tabs] == ["Bias", "With people", "Judgments"]
+    assert [tab.label for tab in app.tabs] == ["Bias", "With people", "What helps", "Judgments"]
     said = texts(app)
     assert "compares with another person" in said or "another person would" in said
     assert "May it replace a rater?" in said
     assert not app.info
     without = healthy(lab("results", run=alone, tab="With people"))
-    assert [tab.label for tab in without.tabs] == ["Bias", "Judgments"]
+    assert [tab.label for tab in without.tabs] == ["Bias", "What helps", "Judgments"]
     assert any("No human scores" in part.value for part in without.info)
+
+
+def test_what_helps_says_how_many_calls_and_which_remedies(lab: Lab) -> None:
+    run = kept(made.options_table({HOSTILE: made.by_quality}, items=40))
+    app = healthy(lab("results", run=run, tab="What helps"))
+    said = texts(app)
+    assert "calls" in said.lower()
+    assert "Several orders, averaged" in said
+    assert "One better order" in said
+    folds = [fold.label for fold in app.expander]
+    assert "All protocols at equal calls" in folds
+    assert "r against the number of orders" not in folds  # nobody rated
