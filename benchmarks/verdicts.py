@@ -35,6 +35,9 @@ line 0.4 .810, leans that cancel 0.4 .980. Criteria, first position +0.3 points 
 Question 2 with two named contrasts, and with the vector of order means as a third (told, then question 2): turn 0.35 ten more
 .873 / .800, .870 / .797; turn 0.25 .880 / .810, .863 / .803; line 0.55 ten more .647 / .573, .640 / .557; first but never
 score 1 by 1.0: 1.000 / 1.000, .440 / .777. The third costs more than .03, so there are two.
+Forms of a prompt, four calls each, 20 / 60 items: nothing planted .050 / .047 (one call each .040 / .043; any of four forms by
+Holm .003 / .043). All moved by 0.3 of the trait .497 / .933, the mean an effect in .450 / .923; items moved by 0.5 up or down
+.357 / .713, the mean falsely in .047 / .037. Three of four forms moved by 0.3: the fourth told in .020 / .040.
 """
 
 FIVE = 5

@@ -16,7 +16,7 @@ BUDGETS = {
     "model": 1_100,
     "stats": 2_300,
     "core": 2_350,
-    "topics": 2_650,
+    "topics": 2_750,
     "sinks": 2_730,
     "study": 2_450,
     "judges": 2_700,
@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 750,
 }
 """Lines of Python a room may have. One that passes its budget by a tenth is discussed before it grows."""
-PRODUCT, TESTS, README = 26_715, 15_000, 200
+PRODUCT, TESTS, README = 26_890, 15_000, 200
 
 MAY_IMPORT = {
     "model": set(),

@@ -192,8 +192,8 @@ class JudgmentTable:
     ``items``: one row an item, its index the item's code: ITEM_COLUMNS (``ratings``: dict rater -> score, may be
     empty), and ``unit_text``: a hash of the text that names the item in other runs. Of pairs and lists an item is one
     comparison: ``prompt`` its question, ``candidate`` the names of its candidates, sorted, joined with “|”, and a rating
-    says whom a person prefers: the 1-based rank of that name, 0 a tie. ``orderings[k]``: what ordering
-    k shows. ``rows``: JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
+    says whom a person prefers: the 1-based rank of that name, 0 a tie; ``input_length``, ``output_length``: signs of the
+    question and of all answers, where they are known. ``orderings[k]``: what ordering k shows. ``rows``: JUDGMENT_COLUMNS, one row a judgment about one item, sorted by condition and call: codes into
     conditions, items, orderings; ``position`` from 1 (0: none), ``status`` of Status, ``score``, ``expected``,
     ``mass`` NaN where unknown. ``probabilities``: (rows, positions) or None. ``planned``: calls by condition.
     """

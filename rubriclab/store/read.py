@@ -37,6 +37,7 @@ ITEMS = """(SELECT i.*, t.texts FROM run_items i JOIN runs r ON r.run = i.run
     LEFT JOIN datasets d ON list_contains(string_split(r.dataset, ' '), d.dataset)
         AND (d.dataset = r.dataset OR d.name = i.dataset)
     LEFT JOIN items t ON t.dataset = d.dataset AND t.item = i.source WHERE i.run = ?)"""
+LENGTHS = {"instruction": "input_length", "response": "output_length"}
 # A call that was asked again has an earlier, no longer final answer, whose judgments do not count.
 FINAL = "NOT EXISTS (SELECT 1 FROM calls c WHERE c.run = j.run AND c.call = j.call AND NOT c.final)"
 
@@ -46,6 +47,7 @@ def table(database: Database, run: RunInfo) -> JudgmentTable:
     number = [run.number]
     study, made_with = database.rows("SELECT study, made_with FROM runs WHERE run = ?", number)[0]
     conditions = database.rows("SELECT body, planned FROM conditions WHERE run = ? ORDER BY condition", number)
+    asked = [condition_of(json.loads(body)) for body, _ in conditions]
     again = database.rows("SELECT 1 FROM calls WHERE run = ? AND NOT final LIMIT 1", number)
     final = f" AND {FINAL}" if again else ""
     columns = database.arrow(f"SELECT {', '.join(JUDGMENT_COLUMNS)}, p FROM judgments j WHERE run = ?{final}", number)
@@ -55,8 +57,8 @@ def table(database: Database, run: RunInfo) -> JudgmentTable:
     return JudgmentTable(
         run=run.id,
         name=run.name,
-        conditions=tuple(condition_of(json.loads(body)) for body, _ in conditions),
-        items=_items(database, run.number),
+        conditions=tuple(asked),
+        items=_items(database, run.number, lengths=any(condition.chooses for condition in asked)),
         orderings=tuple(Ordering(tuple(json.loads(shown)), tuple(json.loads(labels))) for shown, labels in orderings),
         rows=rows,
         planned=tuple(planned for _, planned in conditions),
@@ -121,9 +123,13 @@ def probability_lists(matrix: np.ndarray | None, rows: int) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, values)
 
 
-def _items(database: Database, run: int) -> pd.DataFrame:
-    columns = ", ".join((*ITEM_COLUMNS, "unit_text"))
-    frame = database.frame(f"SELECT {columns} FROM run_items WHERE run = ? ORDER BY item", [run])
+def _items(database: Database, run: int, *, lengths: bool) -> pd.DataFrame:
+    """``lengths``: with those of a comparison's question and answers, where their texts are kept."""
+    columns, source = ", ".join((*ITEM_COLUMNS, "unit_text")), "run_items WHERE run = ?"
+    if lengths:
+        columns += "".join(f", length(texts->>'$.{text}') AS {name}" for text, name in LENGTHS.items())
+        source = ITEMS
+    frame = database.frame(f"SELECT {columns} FROM {source} ORDER BY item", [run])
     ratings = {text: json.loads(text) for text in frame["ratings"].unique()}
     frame = frame.astype(object).where(frame.notna(), None)
     return frame.assign(ratings=pd.Series([dict(ratings[text]) for text in frame["ratings"]], dtype=object))

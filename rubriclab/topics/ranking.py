@@ -24,7 +24,7 @@ from rubriclab.stats.winners import Side, tau_b, winner_changes, winners
 from rubriclab.topics.rated import SCORED, call_rank, means, rated
 
 CHARTS = (Chart("forest", "kendall_tau", by="against"), Chart("forest", "top1_changed", by="against"))
-MANY_PROMPTS, MOST_PAIRS = 20, 20
+MOST_PAIRS = 20
 """More pairs of conditions of a judge are not told one by one."""
 
 
@@ -156,10 +156,8 @@ def beyond_noise(made: Ranked) -> Iterator[Row]:
     for top, count in ((noisy.changed, noisy.decided), (noisy.again, noisy.again_decided)):
         tops, _, names = made.over(top, count > 0)
         bottom, _, _ = made.over(count, count > 0)
-        # From so many prompts on their parts of draws are no coins: shares of coins then held in 1.000, far too wide.
-        estimates.append(
-            share(tops, bottom, names, balanced=len(names) >= MANY_PROMPTS) if len(names) else missing("no_winner")
-        )
+        # An estimate of several draws: a prompt's part is no coin (Wilson's interval held in 1.000, or 0.85 as balanced).
+        estimates.append(ratio(tops, bottom, names, lambda moves: Reach(1.0, moves), none="no_winner"))
     change, again = estimates
     yield made.row("top1_equal_calls", change, noisy.decided.sum())
     if not np.isfinite(again.value):

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rubriclab.core.answers import Answers
 from rubriclab.core.arm import Arm
 from rubriclab.core.estimate import Estimate, missing, ratio, share
 from rubriclab.core.intervals import Fisher, Reach, Student
@@ -27,6 +28,7 @@ CHARTS = (
     Chart("cells", "form_score_share", by="score", across="variant"),
     Chart("curve", "variant_shift", by="variant"),
 )
+MEASURES = ("variant_flips", "variant_repeat", "variant_excess", "variant_shift", "variant_distance")
 FAILED = -1
 """Stands for a reply without a score, as in the paper."""
 
@@ -37,13 +39,17 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
     shown: set[int] = set()
     for form in forms(arms):
         for base, arm in zip(form.base, form.arms, strict=True):
-            one = Form(form.name, (base,), (arm,), form.strategy)
-            if not arm.condition.chooses:
-                yield from shifts(one)
-                yield from correlations(one)
-            yield from changed(one)
+            one = replace(form, base=(base,), arms=(arm,))
+            made = side_by_side(one)
+            for measure in MEASURES if made is None else ():
+                yield Row(measure, missing("other_scores"), {"variant": form.name}, condition=arm.code)
+            if made is not None:
+                yield from changed(one, *made)
             if arm.condition.chooses:
                 continue
+            if made is not None:
+                yield from shifts(one)
+            yield from correlations(one)
             if base.code not in shown:
                 shown.add(base.code)
                 yield from of_people(base)
@@ -54,13 +60,8 @@ def variants(arms: Sequence[Arm]) -> Iterator[Row]:
 def shifts(form: Form) -> Iterator[Row]:
     """Mean difference of an item's mean scores, other form - default, and the mean size of it, in points."""
     arm, other = form.arms[0], form.base[0]
-    of = {"variant": form.name}
-    if side_by_side(form) is None:
-        for measure in ("variant_shift", "variant_distance"):
-            yield Row(measure, missing("other_scores"), of, condition=arm.code)
-        return
     made = beside(arm, other)
-    at = made.both
+    of, at = {"variant": form.name}, made.both
     unit, names = made.units(at)
     moved = made.mean[at] - made.human[at]
     for measure, values in (("variant_shift", moved), ("variant_distance", np.abs(moved))):
@@ -72,16 +73,9 @@ def shifts(form: Form) -> Iterator[Row]:
         yield Row(measure, ratio(top, count, names, rule), of, condition=arm.code, counts={"n": len(at)})
 
 
-def changed(form: Form) -> Iterator[Row]:
+def changed(form: Form, answers: Answers, item_of_lot: Ints) -> Iterator[Row]:
     """Share of scores (of choices: winners) that differ between a call in each form, in one form, and the excess."""
-    arm, of = form.arms[0], {"variant": form.name}
-    made = side_by_side(form)
-    measures = ("variant_flips", "variant_repeat", "variant_excess")
-    if made is None:
-        for measure in measures:
-            yield Row(measure, missing("other_scores"), of, condition=arm.code)
-        return
-    answers, item_of_lot = made
+    arm, measures = form.arms[0], MEASURES[:3]
     lots, unlike = len(item_of_lot), 1.0 - np.eye(len(answers.points))
 
     def apart(side: int | None) -> Floats:
@@ -98,7 +92,7 @@ def changed(form: Form) -> Iterator[Row]:
     if not known.any():
         yield _over_lots(arm, measures[0], flips, item_of_lot, form)
         for measure in measures[1:]:
-            yield Row(measure, missing("no_repeats"), of, condition=arm.code, counts={"n": 0})
+            yield Row(measure, missing("no_repeats"), {"variant": form.name}, condition=arm.code, counts={"n": 0})
         return
     for measure, values in zip(measures, (flips, own, flips - own), strict=True):
         yield _over_lots(arm, measure, np.where(known, values, np.nan), item_of_lot, form)
@@ -106,14 +100,11 @@ def changed(form: Form) -> Iterator[Row]:
 
 def _over_lots(arm: Arm, measure: str, values: Floats, item_of_lot: Ints, form: Form) -> Row:
     known = np.isfinite(values)
-    run = arm.run
-    unit, code = np.unique(run.unit_of_item[item_of_lot[known]], return_inverse=True)
-    top, count = (sum_by(code, part, len(unit)) for part in (values[known], np.ones(int(known.sum()))))
-    names = run.unit_names[unit]
-    if measure == "variant_excess":
-        estimate: Estimate = ratio(top, count, names, lambda moves: Reach(1.0, moves))
-    else:
-        estimate = share(top, count, names)
+    unit, code = np.unique(arm.run.unit_of_item[item_of_lot[known]], return_inverse=True)
+    top, count = (sum_by(code, part, len(unit)) for part in (values[known], known[known]))
+    names = arm.run.unit_names[unit]
+    excess = measure == "variant_excess"
+    estimate = ratio(top, count, names, lambda moves: Reach(1.0, moves)) if excess else share(top, count, names)
     counts = {"n": len(np.unique(item_of_lot[known]))}
     return Row(measure, estimate, {"variant": form.name}, condition=arm.code, counts=counts)
 
@@ -144,12 +135,10 @@ def distribution(arm: Arm, name: str) -> Iterator[Row]:
     """Share of each score among all replies, those without one as -1 (Li et al., Figure 3)."""
     unit = arm.unit[arm.item]
     every = np.bincount(unit, minlength=arm.units).astype(np.float64)
-    scores = [int(score) if score.is_integer() else score for score in arm.scores.tolist()]
-    names = [FAILED, *scores]
-    for k, score in enumerate(names):
+    for k, score in enumerate([FAILED, *arm.scores.tolist()]):
         given = sum_by(unit, np.where(arm.ok, arm.score, -1) == k - 1, arm.units)
         estimate = share(given, every, arm.unit_names) if len(unit) else missing("nothing_parsed")
-        of = {"score": score, "variant": name}
+        of = {"score": int(score) if float(score).is_integer() else score, "variant": name}
         yield Row("form_score_share", estimate, of, condition=arm.code, counts={"n": len(unit)})
 
 

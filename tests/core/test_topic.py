@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ORDERS = balanced_orders(5)
 OF = {"position": 1, "score": 3, "target": "tone", "order": "1 2", "before": "wit"} | dict.fromkeys(
     ("side", "calls", "rating", "rater", "candidate", "protocol", "cut", "task", "class", "outcome", "term", "judges", "item", "families",
-     "against", "variant", "label"), "x"
+     "against", "variant", "label", "dataset"), "x"
 )  # fmt: skip
 
 

@@ -1,0 +1,95 @@
+"""What goes along with consistency and preference fairness over judges, tasks and candidates (Shi et al., Tables 3 to 8).
+
+A cell is a judge, a task and the candidate beside the baseline. Cells share questions and candidates, and the quality gap
+comes from the same calls as PC: what is kept goes along with them, which is no cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from rubriclab.core.arm import Arm
+from rubriclab.core.estimate import missing, plain
+from rubriclab.core.topic import Row, topic
+from rubriclab.stats import comparison
+from rubriclab.stats.resample import sum_by
+from rubriclab.stats.stepwise import stepwise
+from rubriclab.topics.pairs import Compared
+
+LENGTHS = ("input_length", "output_length")
+"""Columns of items: signs of the question, and of all answers, where their texts are kept."""
+NONE = "none"
+"""The table's row in which nothing is removed."""
+
+
+@topic("what_goes_along", axes={"pairs", "lists"}, per="run")
+def what_goes_along(arms: Sequence[Arm]) -> Iterator[Row]:
+    """Of conditions that differ in their judge alone, on each data set; of several data sets also together."""
+    groups: dict[tuple[object, ...], list[Arm]] = {}
+    for arm in arms:
+        about = arm.condition
+        key = about.reorder, about.positions, about.strategy, about.variant_key
+        groups.setdefault((*key, about.dataset), []).append(arm)
+        groups.setdefault((*key, None), []).append(arm)
+    for (*_, dataset), group in groups.items():
+        datasets = {arm.condition.dataset for arm in group}
+        if dataset is None and len(datasets) < 2:
+            continue
+        cells = pd.concat([cells_of(arm) for arm in group], ignore_index=True)
+        if len(cells) > 1:
+            yield from tables(cells, group[0].code, {"dataset": "all"} if dataset is None else {})
+
+
+def cells_of(arm: Arm) -> pd.DataFrame:
+    """One row a cell: judge, task, candidate, PC, PF, quality gap and mean lengths."""
+    made = Compared(arm)
+    if not made.parsed.any():
+        return pd.DataFrame()
+    n = len(made.count)
+    first = np.unique(made.cell, return_index=True)[1]
+    parsed, net = sum_by(made.cell, made.parsed, n), sum_by(made.cell, made.net, n)
+    consistent = sum_by(made.cell, made.series.kind == comparison.CONSISTENT, n)
+    shared = made.parsed & ((made.winner < 0) | (made.winner == made.p))
+    won = np.where(shared[:, None], 1.0 / made.p, made.winner[:, None] == np.arange(made.p))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cells = {
+            "judge": [arm.condition.judge] * n,
+            "task": [made.tasks[k] for k in made.task[first]],
+            "candidate": [made.set_name(k) for k in made.set[first]],
+            "PC": consistent / parsed,
+            "PF": net / made.count,
+            "quality_gap": np.abs(sum_by(made.cell, won, n) / parsed[:, None] - 1 / made.p).max(axis=1),
+        }
+    items = arm.run.items.iloc[arm.item_code]
+    for name in LENGTHS:
+        if name in items:
+            length = np.array(items[name].fillna(np.nan), dtype=np.float64)
+            cells[name] = sum_by(made.cell, length[made.item], n) / made.count
+    return pd.DataFrame(cells)
+
+
+def tables(cells: pd.DataFrame, code: int, of: dict[str, str]) -> Iterator[Row]:
+    """By how much AIC grows without each variable that was kept, from the whole model on; those that were dropped."""
+    variables = {name: pd.factorize(cells[name])[0].astype(np.int64) for name in ("judge", "task", "candidate")}
+    more = {name: cells[name].to_numpy(dtype=np.float64) for name in ("quality_gap", *LENGTHS) if name in cells}
+    more = {name: values for name, values in more.items() if np.isfinite(values).any()}
+    for outcome in ("PC", "PF"):
+        made = stepwise(cells[outcome].to_numpy(dtype=np.float64), {**variables, **more})
+        about = {"outcome": outcome, **of}
+        if made.chosen is None:
+            yield Row(
+                "aic_removed", missing("few_cells"), {**about, "term": NONE}, condition=code, counts={"n": made.n}
+            )
+            continue
+        for term, model in {NONE: made.chosen, **made.without}.items():
+            counts = {
+                "n": made.n, "df": made.chosen.k - model.k, "sum_sq": model.rss - made.chosen.rss, "rss": model.rss,
+                "aic": model.aic,
+            }  # fmt: skip
+            change = plain(model.aic - made.chosen.aic, "chosen_by_aic")
+            yield Row("aic_removed", change, {**about, "term": term}, condition=code, counts=counts)
+        for term in made.dropped:
+            yield Row("aic_removed", missing("dropped"), {**about, "term": term}, condition=code, counts={"n": made.n})
