@@ -99,6 +99,7 @@ def as_forms(table: JudgmentTable, other: JudgmentTable) -> JudgmentTable:
     return replace(table, conditions=(first, second), rows=rows)
 
 
+@pytest.mark.papers(71)
 def test_forms() -> None:
     """Two forms without noise, 2 and 4 for every item: the mean over forms is 3, two calls in the first form are 1 off."""
     table = as_forms(*(options(np.full((40, 2), score), ORDERS[:1]) for score in (2.0, 4.0)))
