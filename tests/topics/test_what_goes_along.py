@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.model.judgment import JudgmentTable
+from rubriclab.store.store import Store
 from rubriclab.topics.what_goes_along import cells_of, what_goes_along
 from tests.tables import comparisons, on_two_sets
 
@@ -70,3 +72,18 @@ def test_data_sets_are_told_by_themselves_and_together() -> None:
 def test_few_cells_have_no_model() -> None:
     table = comparisons([[1, 2], [2, 1]] * 4, BOTH, task=["law", "maths"] * 4)
     assert {row.why for row in what_goes_along(Judgments(table).arms)} == {"few_cells"}
+
+
+def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> None:
+    texts = {"instruction": ["12", "1234"], "response": ["x" * 9, "y" * 4]}
+    kept = comparisons([[1, 2], [2, 1]], BOTH, task=["law", "maths"], unit_text=["u", "v"], **texts)
+    without = comparisons([[1, 2], [1, 2]], BOTH, task=["law", "maths"], unit_text=["u", "v"])
+    with Store.open(tmp_path / "lab.duckdb") as store:
+        read = [
+            Judgments(store.table(store.add_table(replace(table, run=name))))
+            for name, table in (("a", kept), ("b", without))
+        ]
+    cells = cells_of(read[0].arms[0])
+    assert cells[["input_length", "output_length"]].to_numpy().tolist() == [[2.0, 9.0], [4.0, 4.0]]
+    assert cells_of(read[1].arms[0])["input_length"].isna().all()
+    assert {row.why for row in what_goes_along(read[1].arms)} == {"few_cells"}
