@@ -173,23 +173,24 @@ def parse_verdict(text: str, labels: Sequence[str], *, tie: bool, brief: bool) -
     if not body:
         return None
     token = "|".join(re.escape(label) for label in labels)
+    # “A or B”, “A/B” and “A, B” name nobody.
+    other = rf"[\[(\"'{{]*(?:{_NOUN}\s+)?(?-i:{token})(?!\w)"
+    single = rf"(?!\s*(?:[/|&=<>–-]|\(?\s*(?:or|and)\b(?:\s+also)?)\s*{other}|\s*,\s*{other}\W*$)"
     phrase = re.compile(
         rf"\b(?:choice|verdict|answer|winner|decision)\b[\"')]*\s*(?:is|:|=|-)\s*[\[(\"'{{]*\s*"
-        rf"(?:{_NOUN}\s+)?(?!(?-i:[ai])[ \t]+\w)((?:{token}|[a-z]|tie)(?!\w))(?!['’]\w)",
+        rf"(?:{_NOUN}\s+)?(?!(?-i:[ai])[ \t]+\w)((?:{token}|[a-z]|tie)(?!\w))(?!['’]\w){single}",
         re.IGNORECASE,
     )
     for pattern in (_BRACKETED, phrase):
         verdicts = list(_verdicts(pattern, body, labels, tie))
         if verdicts:
             return _agreed(verdicts)
-    lines = body.splitlines()
-    for candidate in (body, lines[-1], *([lines[0]] if brief else [])):
-        bare = candidate.strip().strip("[](){}<>\"'.,:;!#- \t")
-        bare = re.sub(rf"^{_NOUN}\s+(?=\S+$)", "", bare, flags=re.IGNORECASE)
-        if (alone := _label(bare, labels, tie)) is not None:
-            return alone
+    lines = [_label(_bare(line), labels, tie) for line in body.splitlines()]
+    alone = {label for label in lines if label is not None}
+    if lines[-1] in alone or (brief and lines[0] in alone):
+        return alone.pop() if len(alone) == 1 else None
     # "A. Because", "B: it is": as written, so that an English "a" is none.
-    opening = re.match(rf"[\[(\"']*({token})[\])\"']*\s*(?:[.:;,)\-–—]|\n)", body) if brief else None
+    opening = re.match(rf"[\[(\"']*({token})[\])\"']*{single}\s*(?:[.:;,)\-–—]|\n)", body) if brief else None
     return opening[1] if opening else None
 
 
@@ -202,6 +203,12 @@ def _verdicts(pattern: re.Pattern[str], body: str, labels: Sequence[str], tie: b
             announced = announcing is not None and announcing.end() <= match.end()
             out.append((_label(match[1], labels, tie), announced))
     return out
+
+
+def _bare(line: str) -> str:
+    """A line without what surrounds a letter that stands alone on it."""
+    bare = line.strip().strip("[](){}<>\"'.,:;!#- \t")
+    return re.sub(rf"^{_NOUN}\s+(?=\S+$)", "", bare, flags=re.IGNORECASE)
 
 
 def _agreed(verdicts: Sequence[tuple[str | None, bool]]) -> str | None:
