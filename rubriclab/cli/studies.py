@@ -148,18 +148,16 @@ def _references(study: str, out: Path, store: Path, *, items: int | None, drop: 
     if json:
         return Outcome(made, code)
     ending = f": {made['reason']}" if made["reason"] else ""
-    lines = [
-        f"Reference answers: {made['state']}{ending} · {made['accepted']:,} of {count(made['wanted'], 'answer')} written "
-        f"in {count(made['attempts'], 'attempt')}"
-    ]
-    lines += [
-        f"Score {score}: {ended['accepted']:,} passed, {ended['failed']:,} did not"
-        for score, ended in made["by_score"].items()
-    ]
+    written = (
+        f"{made['accepted']:,} of {count(made['wanted'], 'answer')} written in {count(made['attempts'], 'attempt')}"
+    )
+    lines = [f"Reference answers: {made['state']}{ending} · {written}"]
+    for score, ended in made["by_score"].items():
+        lines.append(f"Score {score}: {ended['accepted']:,} passed, {ended['failed']:,} did not")
     lines += made["notes"]
     if made["file"]:
         lines.append(
-            f"{made['file']} has the data with them, as columns reference_1 …: name it as the file of [[data]]."
+            f"{made['file']} has the data with them, as columns reference_1 …: name it as the file of [[data]]"
         )
     if code == STOPPED:
         lines.append("The same command goes on where it stopped.")

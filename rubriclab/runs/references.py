@@ -65,12 +65,17 @@ class Wanted:
 
     task: Task
     score: int
+    tries: int
     tried: list[Attempt]
 
     @property
     def text(self) -> str | None:
         """The answer that passed; None while none has."""
         return next((attempt.text for attempt in self.tried if attempt.status == "accepted"), None)
+
+    @property
+    def ended(self) -> str:
+        return "accepted" if self.text is not None else "failed" if len(self.tried) >= self.tries else "open"
 
 
 class ReferenceJob:
@@ -120,8 +125,7 @@ class ReferenceJob:
         """The scores of which an item lacks a reference answer."""
         scores = self.rubric.criterion(item.criterion).scores
         has = {score for score in scores if item.columns.get(f"reference_{score}", "").strip()}
-        if item.reference.strip():
-            has.add(scores[-1])
+        has |= {scores[-1]} if item.reference.strip() else set()
         return [score for score in scores if score in (self.how.scores or scores) and score not in has]
 
     def _all_wanted(self) -> Iterator[Wanted]:
@@ -136,7 +140,7 @@ class ReferenceJob:
                 tasks.setdefault(key, Task(len(tasks), key, item.instruction, self.rubric.criterion(item.criterion)))
                 missing |= {(key, score): None for score in self._missing(item)}
         for key, score in missing:
-            yield Wanted(tasks[key], score, tried.get((key, score), []))
+            yield Wanted(tasks[key], score, self.how.tries, tried.get((key, score), []))
 
     # ------------------------------------------------------------ from any thread
 
@@ -165,10 +169,9 @@ class ReferenceJob:
         return self.snapshot()
 
     def snapshot(self) -> Progress:
-        accepted = sum(wanted.text is not None for wanted in self.wanted)
-        failed = sum(wanted.text is None and len(wanted.tried) >= self.how.tries for wanted in self.wanted)
+        ended = Counter(wanted.ended for wanted in self.wanted)
         attempts = sum(len(wanted.tried) for wanted in self.wanted)
-        return Progress(len(self.wanted), accepted, failed, attempts, self._state, self._reason)
+        return Progress(len(self.wanted), ended["accepted"], ended["failed"], attempts, self._state, self._reason)
 
     def result(self) -> DataSet:
         """The data set with all answers that have passed so far."""
@@ -185,10 +188,7 @@ class ReferenceJob:
         now = self.snapshot()
         by_score: dict[int, Counter[str]] = {}
         for wanted in self.wanted:
-            ended = (
-                "accepted" if wanted.text is not None else "failed" if len(wanted.tried) >= self.how.tries else "open"
-            )
-            by_score.setdefault(wanted.score, Counter(accepted=0, failed=0, open=0))[ended] += 1
+            by_score.setdefault(wanted.score, Counter(accepted=0, failed=0, open=0))[wanted.ended] += 1
         return {
             "job": self.id, "state": now.state, "reason": now.reason, "wanted": now.planned, "accepted": now.accepted,
             "failed": now.failed, "attempts": now.attempts, "tries": self.how.tries,
@@ -196,16 +196,14 @@ class ReferenceJob:
         }  # fmt: skip
 
     def _notes(self) -> Iterator[str]:
-        failed = self.snapshot().failed
-        if failed:
+        if failed := self.snapshot().failed:
             yield (
                 f"{failed:,} of {count(len(self.wanted), 'answer')} did not pass in {count(self.how.tries, 'attempt')}; "
                 "they are left out, and every attempt is kept in the store."
             )
         if self.judges[0].identity() == self.judges[1].identity():
             yield f"{self.judges[0].name} reviews what it wrote itself: it passes its own work more easily."
-        without = sum(not item.instruction.strip() for item in self.dataset.items)
-        if without:
+        if without := sum(not item.instruction.strip() for item in self.dataset.items):
             yield f"{count(without, 'item')} without an instruction: no answer to it can be written."
         if any(judge.simulated for judge in self.judges):
             yield "Simulated judges wrote or reviewed: these are no answers."
@@ -224,7 +222,7 @@ class ReferenceJob:
 
     async def _write_all(self) -> None:
         self._loop = asyncio.get_running_loop()
-        todo = iter([wanted for wanted in self.wanted if wanted.text is None and len(wanted.tried) < self.how.tries])
+        todo = iter([wanted for wanted in self.wanted if wanted.ended == "open"])
         async with AsyncExitStack() as stack:
             for settings in self.judges[: 1 if self.judges[0] == self.judges[1] else 2]:
                 asker = await open_judge(settings, secrets=self._secrets, rubric=self.rubric)
@@ -236,25 +234,21 @@ class ReferenceJob:
 
     async def _worker(self, todo: Iterator[Wanted]) -> None:
         for wanted in todo:
-            while wanted.text is None and len(wanted.tried) < self.how.tries:
+            while wanted.ended == "open":
                 if self._reason or not await self._attempt(wanted):
                     return
 
-    def _roles(self, wanted: Wanted) -> tuple[Asking, Asking]:
-        """(writer, reviewer) of the next attempt; alternating, each begins with every second instruction."""
-        changed = self.how.alternate and (wanted.task.number + len(wanted.tried)) % 2 == 1
-        writer, reviewer = self._askings[0], self._askings[-1]
-        return (reviewer, writer) if changed else (writer, reviewer)
-
     async def _attempt(self, wanted: Wanted) -> bool:
         """Write once, review once and keep it; False where the job stopped before it was through."""
-        writer, reviewer = self._roles(wanted)
         task, number = wanted.task, len(wanted.tried) + 1
+        writer, reviewer = self._askings[0], self._askings[-1]
+        if self.how.alternate and (task.number + number) % 2 == 0:  # each begins with every second instruction
+            writer, reviewer = reviewer, writer
         tried = Attempt(
             task.id, wanted.score, number, writer.settings.name, reviewer.settings.name, "failed", None, "", "", ""
         )
-        earlier = [attempt.verdict for attempt in wanted.tried]
-        written = await self._reply(writer, write_call(writer.settings, task, wanted.score, earlier))
+        call = write_call(writer.settings, task, wanted.score, [attempt.verdict for attempt in wanted.tried])
+        written = await self._reply(writer, call)
         if written is None:
             return False
         text = written_answer(written)
@@ -275,9 +269,8 @@ class ReferenceJob:
             ended, why = "rejected", f"{reviewer.settings.name} gave it {verdict}"
         elif written.finish == "length":
             ended, why = "rejected", "the answer was cut off"
-        return await self._keep(
-            wanted, replace(tried, status=ended, verdict=verdict, text=text, review=review.text, reason=why)
-        )
+        tried = replace(tried, status=ended, verdict=verdict, text=text, review=review.text, reason=why)
+        return await self._keep(wanted, tried)
 
     async def _reply(self, asking: Asking, call: Call) -> Reply | None:
         """The final reply; None where the job stops. An outage stops it and uses up no attempt."""

@@ -329,12 +329,9 @@ def _shares(
     leans = tuple(map(float, counts.get("leans", ())))
     if arm.condition.reorder in IN_POINTS:
         if not leans:
-            by_position = [
-                [row.value for row in rows if row.measure == "position_shift" and row.of["position"] == p + 1]
-                for p in range(n)
-            ]
-            known = all(by_position)
-            leans = tuple(float(np.nanmean(values)) for values in by_position) if known else ()
+            shifts = [row for row in rows if row.measure == "position_shift" and np.isfinite(row.value)]
+            by_position = [[row.value for row in shifts if row.of["position"] == p + 1] for p in range(n)]
+            leans = tuple(float(np.mean(values)) for values in by_position) if all(by_position) else ()
         return leans, (0.0,) * len(leans), leans
     own = [row for row in rows if row.measure == "position_share" and row.condition == arm.code]
     shares = tuple(row.value for row in own) or tuple(map(float, counts.get("shares", ())))

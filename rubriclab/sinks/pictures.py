@@ -105,7 +105,7 @@ def score_cells(findings: Findings, condition: int) -> Cells | None:
 def target_cells(findings: Findings, condition: int) -> Cells | None:
     """Criterion x position: the mean score at a position less the criterion's own mean, points."""
     points = {}
-    rows = findings.select("position_shift", condition=condition)
+    rows = [row for row in findings.select("position_shift", condition=condition) if "target" in row.of]
     targets = list(dict.fromkeys(row.of["target"] for row in rows))
     for row in sorted(rows, key=lambda row: (-targets.index(row.of["target"]), row.of["position"])):
         target, position = row.of["target"], row.of["position"]

@@ -161,6 +161,13 @@ def _table(head: Mapping[str, Any], items: pd.DataFrame, rows: pd.DataFrame, nam
             raise LabError(f"{name}, study.json: “{shorten(str(condition), 80)}” is no condition.")
         if not all(isinstance(n, int | float) and abs(n) <= 1e6 for n in numbers) or len(numbers) > MAX_POSITIONS:
             raise LabError(f"{name}, study.json: the scale of “{shorten(condition.judge)}” is not of numbers.")
+        least = 2 if condition.chooses else int(condition.reorder == "responses")
+        most = 2 if condition.reorder == "pairs" else MAX_POSITIONS
+        if type(condition.positions) is not int or not least <= condition.positions <= most:
+            given = f"positions is {shorten(str(condition.positions))}; expected {least} to {most}"
+            raise LabError(f"{name}, study.json: {given} where {condition.reorder} are reordered.")
+        if not (condition.chooses or condition.scores):
+            raise LabError(f"{name}, study.json: “{shorten(condition.judge)}” has no scores to choose from.")
     for ordering in orderings:
         known = all(isinstance(part, str | int | float) for part in ordering.shown)
         if not known or len(ordering.shown) > MAX_POSITIONS:
@@ -179,6 +186,13 @@ def _table(head: Mapping[str, Any], items: pd.DataFrame, rows: pd.DataFrame, nam
         rows, "position", checked["position"] > lengths[checked["ordering"]], "a position in the list shown", place_of
     )
     frame = pd.DataFrame(checked)
+    asked = np.array(
+        [(part.positions, *(part.reorder == axis for axis in ("responses", "criteria"))) for part in conditions]
+    )
+    positions, answers, criteria = asked.reshape(-1, 3)[checked["condition"]].T
+    _refuse(rows, "slot", (answers > 0) & (checked["slot"] >= positions), "one of the call's answers", place_of)
+    unnamed = items["criterion"].isna().to_numpy()[checked["item"]]
+    _refuse(rows, "item", (criteria > 0) & unnamed, "an item under a criterion", place_of)
     twice = frame.duplicated(["call", "item"]).to_numpy()
     _refuse(rows, "call", twice, "a call that stands once for each item", place_of)
     by_call = frame.groupby("call", sort=False)["condition"]

@@ -22,6 +22,7 @@ from rubriclab.model.judgment import Call, Reply
 from rubriclab.model.study import Study
 from rubriclab.model.text import LabError
 from rubriclab.runs import references
+from rubriclab.runs.loading import plan_of_file
 from rubriclab.runs.references import ReferenceJob, references_table
 from rubriclab.store.store import Store
 from rubriclab.study.references import Task, review_call, review_prompt, review_score, write_call, write_prompt
@@ -302,10 +303,16 @@ def test_the_command_writes_a_file_that_a_study_can_name(tmp_path: Path, capsys:
         items_of(table, guess_columns(table).columns).items[0].columns["reference_1"]
         == "A simulated answer worth 1.00 points."
     )
+    varied = STUDY.format(noise=0, unparsed=0).replace("sample = true", 'file = "out.csv"')
+    rubric = f'\n[rubric]\nfile = "{data_path("rubrics/helpfulness.yaml")}"'
+    study.write_text(f"{varied}{rubric}\n[design.vary]\nreference = [0, 1]\n", "utf-8")
+    planned = plan_of_file(study)
+    prompts = [call.messages[0]["content"] for call in planned.calls("w")]
+    shown = [prompt for prompt in prompts if "###Reference Answer (Score 1):\nA simulated answer worth 1.00" in prompt]
+    assert 2 * len(shown) == len(prompts) > 0
     study.write_text(STUDY.format(noise=0, unparsed=1), "utf-8")
     assert run_command(arguments) == 0
     assert "did not pass in 5 attempts" in capsys.readouterr().out
-    own = STUDY.format(noise=0, unparsed=0).replace("sample = true", 'file = "out.csv"')
-    study.write_text(f'{own}\n[rubric]\nfile = "{data_path("rubrics/helpfulness.yaml")}"', "utf-8")
+    study.write_text(f"{varied}{rubric}", "utf-8")
     assert run_command(arguments) == 1
     assert "is the study's own data" in capsys.readouterr().err

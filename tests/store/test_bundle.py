@@ -16,6 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import rubriclab as rl
+from rubriclab.data.scores import read_judgments
+from rubriclab.data.tables import delimited
 from rubriclab.model.judgment import JudgmentTable
 from rubriclab.model.text import LabError
 from rubriclab.store.bundle import bundle_bytes, import_bundle, read_bundle
@@ -147,6 +150,59 @@ def test_rows_that_cannot_be_are_refused(recorded: Path, tmp_path: Path, changes
     path = repacked(recorded, tmp_path / "bad.zip", **changes)
     with pytest.raises(LabError, match=words):
         read_bundle(path)
+
+
+def condition(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda head: head["conditions"][0].update(changes)
+
+
+JUDGED = {
+    "pairs": "judge,question_id,first,second,choice\n" + "".join(f"j,{q},a,b,A\nj,{q},b,a,B\n" for q in range(9)),
+    "responses": "judge,dataset,item_id,ordering,score\n"
+    + "".join(f"j,d,{i}{q},{o.format(q)},{q % 5 + 1}\n" for q in range(9) for o in ("x{0}|y{0}", "y{0}|x{0}") for i in "xy"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("pairs", {"study": condition(positions=0)}, "positions is 0; expected 2 to 2 where pairs are reordered"),
+        ("pairs", {"study": condition(positions=True)}, "positions is True"),
+        ("pairs", {"study": condition(positions=2.5)}, "positions is 2.5"),
+        ("pairs", {"study": condition(positions=3)}, "positions is 3"),
+        ("pairs", {"study": condition(reorder="lists", positions=-1)}, "positions is -1; expected 2 to"),
+        ("pairs", {"study": condition(reorder="bare")}, "“j” has no scores to choose from"),
+        ("pairs", {"study": condition(reorder="options")}, "“j” has no scores"),
+        ("responses", {"study": condition(positions=1)}, "column slot: 1 is not one of the call's answers"),
+        ("responses", {"judgments": cell("slot", 5)}, "row 1, column slot: 5 is not one of the call's"),
+        ("responses", {"study": condition(reorder="criteria")}, "column item: 0 is not an item under a criterion"),
+        # What is whole but of no sense is read: it has no numbers, or says what is missing.
+        ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["zoe", "b"])}, ""),
+        ("pairs", {"study": lambda head: head["orderings"][0].update(shown=["a", "a"])}, ""),
+        ("pairs", {"items": lambda items: items.assign(candidate="b|a")}, ""),
+        ("pairs", {"items": lambda items: items.assign(ratings='{"gold": 77}')}, ""),
+        ("pairs", {"judgments": lambda rows: rows.assign(score=3.0)}, ""),
+        ("pairs", {"judgments": lambda rows: rows.assign(position=0)}, ""),
+        ("responses", {}, ""),
+        ("responses", {"judgments": lambda rows: rows.assign(score=np.nan)}, ""),
+        ("responses", {"judgments": lambda rows: rows.assign(call=range(len(rows)))}, ""),
+        ("responses", {"items": lambda items: items.assign(item_id="x")}, ""),
+        ("responses", {"study": condition(reorder="lists")}, ""),
+    ],
+)  # fmt: skip
+def test_a_bundle_of_choices_or_batches_is_refused_or_has_a_report(
+    tmp_path: Path, kind: str, changes: dict[str, Any], words: str
+) -> None:
+    judged = read_judgments(delimited(JUDGED[kind].encode(), "x.csv"), kind=kind)
+    (tmp_path / "whole.zip").write_bytes(bundle_bytes(judged))
+    path = repacked(tmp_path / "whole.zip", tmp_path / "changed.zip", **changes)
+    if words:
+        with pytest.raises(LabError, match=words):
+            read_bundle(path)
+        return
+    run = rl.read(path)
+    assert run.text()
+    assert "<h1" in run.export(tmp_path / "report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["../x", "..\\x", "/x", "study.json", "C:x"])

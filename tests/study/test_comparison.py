@@ -91,6 +91,18 @@ def test_verdicts(text: str, verdict: str | None) -> None:
     assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=False) == verdict
 
 
+@pytest.mark.parametrize("brief", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A or B", "Choice: A or B", "Choice: A/B", "Choice: A, B", "Choice: A (or B)", "Choice: Assistant A or B",
+        "Choice: tie or A", "Verdict: B < A", "[[A/B]]", "[[A]] or [[B]]", "A, B", "A\nB", "A.\nB.", "Choice: not A",
+    ],
+)  # fmt: skip
+def test_a_verdict_that_names_two_candidates_is_none(text: str, brief: bool) -> None:
+    assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=brief) is None
+
+
 @pytest.mark.parametrize(("text", "verdict"), [(" a", "A"), ("B. It is right", "B"), ("A good one", None), ("D", None)])
 def test_brief_verdicts(text: str, verdict: str | None) -> None:
     assert parse_verdict(text, ("A", "B", "C"), tie=True, brief=True) == verdict

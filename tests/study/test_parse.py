@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rubriclab.model.data import Item
 from rubriclab.model.judgment import Ordering
+from rubriclab.study.comparison import parse_verdict
 from rubriclab.study.parse import READ, Parsed, looks_refused, parse_criteria, parse_label
 from rubriclab.study.prompts import Answer, criteria_prompt, score_prompt
 from tests.study.kit import criterion
@@ -262,6 +263,7 @@ def test_no_reply_hangs() -> None:
                 for answer in BOTH:
                     parse_label(text, FIVE, answer)
                 assert parse_criteria(text, ["b", "c"], [1, 2, 3]) == {}
+                assert parse_verdict(text, ("Q", "Z"), tie=True, brief=True) is None
                 assert not looks_refused(text)
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
