@@ -12,6 +12,7 @@ from rubriclab.app.forms import do_later, later, opened_step, preset, step
 from rubriclab.app.frame import announce, faults, go, safe, verbatim
 from rubriclab.model.study import MAX_STUDY, Study, study_from_toml
 from rubriclab.model.text import LabError, count, duration, file_name, shorten
+from rubriclab.sinks.facts import AXES
 from rubriclab.sinks.text import order_title
 from rubriclab.study.plan import Plan
 
@@ -78,7 +79,9 @@ def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
 
 def _name(held: Draft) -> None:
     """A name from the data and what is reordered, until the user types another one."""
-    what = "score order" if held.design.reorder == "options" else "criterion order"
+    what = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}.get(
+        held.design.reorder, AXES[held.design.reorder].lower()
+    )
     automatic = f"{shorten(held.dataset.name, 60)}, {what}" if held.dataset else ""
     if st.session_state.get("launch-name", "") in ("", st.session_state.get("setup name", "")):
         st.session_state["launch-name"] = automatic

@@ -16,8 +16,22 @@ from rubriclab.model.data import Rubric
 from rubriclab.model.orders import ALL_WITHOUT_ASKING, MAX_CALLS, STRATEGIES, Strategy, StrategyKind
 from rubriclab.model.study import DesignPart, StrategyPart, problems
 from rubriclab.model.text import LabError, count, shorten
+from rubriclab.sinks.facts import AXES
 
-REORDER = {"options": "Score options", "criteria": "Criteria"}
+CAPTIONS: dict[str, str] = {
+    "options": "One criterion a call.",
+    "criteria": "All criteria in one call.",
+    "responses": "Each answer is scored alone besides, to tell what company does.",
+    "pairs": "Which of two candidates' answers is better?",
+    "lists": "Which of several candidates' answers is best?",
+    "bare": "A score without a list of options: nothing is reordered.",
+}
+TEMPLATES = {
+    "": "The letter alone; MT-Bench where feedback is asked for",
+    "brief": "The letter alone",
+    "mtbench": "MT-Bench (two turns, reference answers for mathematics)",
+    "devbench": "DevBench",
+}
 ANSWERS = {"score": "The score alone", "feedback": "Feedback first, then the score"}
 
 
@@ -29,7 +43,9 @@ def summary() -> str:
     names = [
         STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in held.design.strategies
     ]
-    what = "score options" if held.design.reorder == "options" else "criteria"
+    if held.design.reorder == "bare":
+        return f"A bare score, asked {count(held.design.repeats, 'time')}"
+    what = AXES[held.design.reorder].lower().replace("two answers", "pairs")
     times = {1: "each once", 2: "every order twice"}.get(
         held.design.repeats, f"every order {held.design.repeats} times"
     )
@@ -45,7 +61,9 @@ def body() -> None:
     reorder = _reorder(held, rubric)
     repeats = int(st.session_state.get("orders-repeats", held.design.repeats))
     try:
-        strategies = _strategies(rubric, reorder, repeats)
+        more = _comparison(held, reorder)
+        listed = _listed(rubric, reorder, more.get("k", 4))
+        strategies = _strategies(listed, reorder, repeats) if listed else (StrategyPart(kind="fixed"),)
         with st.expander("Repeats, seed and answer format", icon=":material/tune:"):
             left, middle, right = st.columns(3)
             repeats = left.number_input(
@@ -60,9 +78,14 @@ def body() -> None:
                 "Answer format", list(ANSWERS), format_func=lambda kind: ANSWERS[kind],
                 key=preset("orders-answer", held.design.answer), persist_state="session",
             )  # fmt: skip
-        held.design = DesignPart(
-            reorder=reorder, strategies=strategies, repeats=int(repeats), answer=answer, seed=int(seed)
-        )
+        chosen = {
+            "reorder": reorder,
+            "strategies": strategies,
+            "repeats": int(repeats),
+            "answer": answer,
+            "seed": int(seed),
+        }
+        held.design = DesignPart(**chosen, **more)
     except ValidationError as fault:
         held.problems[4] = problems(fault)
     except LabError as fault:
@@ -76,7 +99,9 @@ def fill(design: DesignPart) -> None:
     draft().design = design
     st.session_state["orders-reorder"] = design.reorder
     st.session_state["orders-repeats"], st.session_state["orders-seed"] = design.repeats, design.seed
-    st.session_state["orders-answer"] = design.answer
+    st.session_state["orders-answer"], st.session_state["orders-k"] = design.answer, design.k
+    st.session_state["orders-tie"], st.session_state["orders-baseline"] = design.tie, design.baseline
+    st.session_state["orders-template"] = design.template
     kinds = {part.kind: part for part in design.strategies}
     for kind in STRATEGIES:
         st.session_state[f"orders-{kind}"] = kind in kinds
@@ -88,35 +113,93 @@ def fill(design: DesignPart) -> None:
 
 
 def _reorder(held: Draft, rubric: Rubric) -> str:
-    """What changes order; what this rubric cannot have is greyed out with the reason."""
-    possible = len(rubric.criteria) > 1
-    reason = "All criteria in one call." if possible else "Needs two or more criteria: add one in step 2."
+    """What a call lists; what this rubric or these data cannot have is greyed out with the reason."""
+    reasons = _impossible(held, rubric)
+    for number, kind in enumerate(CAPTIONS, 1):
+        if kind in reasons:
+            label = f'.st-key-orders-reorder [data-testid="stRadioGroup"] > div:nth-child({number}) label'
+            st.html(f"<style>{label} {{ opacity: 0.5; pointer-events: none; }}</style>")
+    if st.session_state.get("orders-reorder") in reasons:
+        st.session_state["orders-reorder"] = "options"
     scores = rubric.criteria[0].scores
-    if not possible:
-        second = '.st-key-orders-reorder [data-testid="stRadioGroup"] > div:nth-child(2) label'
-        st.html(f"<style>{second} {{ opacity: 0.5; pointer-events: none; }}</style>")
-        if st.session_state.get("orders-reorder") == "criteria":
-            st.session_state["orders-reorder"] = "options"
+    own = held.design.reorder
     chosen = st.radio(
         "What changes order?",
-        list(REORDER),
-        format_func=lambda kind: f"Score options ({scores[0]} to {scores[-1]})" if kind == "options" else REORDER[kind],
-        captions=["One criterion a call.", reason],
-        key=preset("orders-reorder", held.design.reorder if possible else "options"),
+        list(CAPTIONS),
+        format_func=lambda kind: f"Score options ({scores[0]} to {scores[-1]})" if kind == "options" else AXES[kind],
+        captions=[reasons.get(kind, caption) for kind, caption in CAPTIONS.items()],
+        key=preset("orders-reorder", "options" if own in reasons else own),
         persist_state="session",
     )
-    return chosen if possible and chosen else "options"
+    return str(chosen) if chosen and chosen not in reasons else "options"
 
 
-def _strategies(rubric: Rubric, reorder: str, repeats: int) -> tuple[StrategyPart, ...]:
+def _impossible(held: Draft, rubric: Rubric) -> dict[str, str]:
+    """Axis -> why it cannot be chosen: what is missing, and the step that adds it."""
+    reasons = {} if len(rubric.criteria) > 1 else {"criteria": "Needs two or more criteria: add one in step 2."}
+    if held.dataset is not None and len(held.dataset.items) < 2:
+        reasons["responses"] = "Needs two answers or more: add them in step 1."
+    most = len(_candidates(held)[1])
+    for kind, needed in (("pairs", 2), ("lists", 3)):
+        if held.dataset is not None and most < needed:
+            words = "two" if needed == 2 else "three"
+            reasons[kind] = f"Needs answers of {words} candidates to one instruction: name their column in step 1."
+    return reasons
+
+
+def _candidates(held: Draft) -> tuple[list[str], set[str]]:
+    """(all candidates, those of the instruction that has most of them)."""
+    groups: dict[str, set[str]] = {}
+    for item in held.dataset.items if held.dataset else ():
+        if item.candidate:
+            groups.setdefault(item.prompt or item.instruction, set()).add(item.candidate)
+    return sorted(set().union(*groups.values())), max(groups.values(), key=len, default=set())
+
+
+def _comparison(held: Draft, reorder: str) -> dict[str, Any]:
+    """What a call that shows several answers needs besides: how many, ties, a baseline, the prompt."""
+    more: dict[str, Any] = {}
+    if reorder in ("lists", "responses"):
+        most = len(_candidates(held)[1]) if reorder == "lists" and held.dataset else 20
+        least = 3 if reorder == "lists" else 2
+        key = preset("orders-k", min(held.design.k, max(least, most)))
+        st.session_state[key] = min(max(st.session_state[key], least), max(least, most))
+        more["k"] = int(st.number_input("Answers in a call", least, max(least, most), key=key, persist_state="session"))
+    if reorder in ("pairs", "lists"):
+        left, middle, right = st.columns([1, 1.2, 1.6], vertical_alignment="bottom")
+        more["tie"] = left.checkbox("A tie may be answered", key=preset("orders-tie", True), persist_state="session")
+        names = ["", *_candidates(held)[0]]
+        if st.session_state.get("orders-baseline", "") not in names:
+            st.session_state["orders-baseline"] = ""
+        more["baseline"] = middle.selectbox(
+            "Compare only with", names, format_func=lambda name: shorten(name, 40) or "all with all",
+            key=preset("orders-baseline", held.design.baseline), persist_state="session",
+        )  # fmt: skip
+        more["template"] = right.selectbox(
+            "Prompt", list(TEMPLATES), format_func=TEMPLATES.__getitem__,
+            key=preset("orders-template", held.design.template),
+            persist_state="session",
+        )  # fmt: skip
+    return more
+
+
+def _listed(rubric: Rubric, reorder: str, k: int) -> list[int | str]:
+    """What a call lists, for counting orders and reading typed ones; candidates and answers by their rank."""
+    if reorder == "options":
+        return list(rubric.criteria[0].scores)
+    if reorder == "criteria":
+        return [criterion.name for criterion in rubric.criteria]
+    return [] if reorder == "bare" else list(range(1, (2 if reorder == "pairs" else k) + 1))
+
+
+def _strategies(shown: list[int | str], reorder: str, repeats: int) -> tuple[StrategyPart, ...]:
     """The chosen strategies, each with its calls beside it. Raises LabError for orders that are none."""
     st.markdown(":small[Ordering strategies]")
-    shown = list(rubric.criteria[0].scores) if reorder == "options" else [c.name for c in rubric.criteria]
     parts, fault = [], ""
     for kind, about in STRATEGIES.items():
         recommended = ", every order twice (recommended)" if kind == "balanced" and repeats == 2 else ""
         chosen = st.checkbox(
-            f"**{about.title}**{recommended} :gray[· {_calls(kind, shown, repeats)}]", help=about.caption,
+            f"**{about.title}**{recommended} :gray[· {_calls(kind, shown, repeats, reorder)}]", help=about.caption,
             key=preset(f"orders-{kind}", kind in {part.kind for part in draft().design.strategies}),
             persist_state="session",
         )  # fmt: skip
@@ -172,13 +255,15 @@ def _names(line: str, shown: Sequence[int | str]) -> list[int | str]:
     return [int(word) for word in words]
 
 
-def _calls(kind: StrategyKind, shown: Sequence[Any], repeats: int) -> str:
+def _calls(kind: StrategyKind, shown: Sequence[Any], repeats: int, reorder: str) -> str:
     """How many orders, and calls an answer, in words."""
     about = STRATEGIES[kind]
     if about.drawn:
         return f"{st.session_state.get('orders-random-calls', 10)} calls an answer"
     if about.orders is None:
         return "as many as you list"
+    if kind == "balanced" and reorder in ("pairs", "lists"):  # the rotations alone (study/choices.py)
+        return f"{count(len(shown), 'order')}, {count(len(shown) * repeats, 'call')} a comparison"
     orders = about.orders(shown) if kind != "all" or len(shown) <= 6 else []
     if not orders:
         return "too many orders"

@@ -110,6 +110,58 @@ def test_criteria_cannot_change_order_where_there_is_one(lab: Lab) -> None:
     assert healthy(app).radio(key="orders-reorder").value == "options"
 
 
+CANDIDATES = "response,instruction,candidate\n" + "".join(
+    f"An answer of {name} to number {k} with some words,Tell of journey number {k}?,{name}\n"
+    for k in range(6)
+    for name in "abc"
+)
+
+
+@pytest.mark.papers(39, 40, 41, 42)
+def test_every_axis_is_offered_with_what_it_needs(lab: Lab) -> None:
+    app = lab("setup")
+    uploaded(app, CANDIDATES)
+    app.button(key="data-confirm").click().run()
+    app.button(key="step-4-change").click().run()
+    reorder = app.radio(key="orders-reorder")
+    assert reorder.options == [
+        "Score options (1 to 5)", "Criteria", "Several answers in one call", "Two answers", "Lists of answers", "A bare score",
+    ]  # fmt: skip
+    reorder.set_value("pairs").run()
+    # 3 pairs of candidates for each of 6 instructions.
+    assert healthy(app).button(key="launch-go").label.startswith("Launch: ")
+    assert (app.session_state["setup draft"].design.reorder, app.session_state["setup draft"].design.tie) == (
+        "pairs",
+        True,
+    )
+    pairs = len(app.session_state["setup draft"].plan().items)
+    assert pairs == 18
+    app.selectbox(key="orders-baseline").set_value("b").run()
+    app.selectbox(key="orders-template").set_value("mtbench").run()
+    app.checkbox(key="orders-tie").set_value(False).run()
+    held = healthy(app).session_state["setup draft"]
+    assert (held.design.baseline, held.design.template, held.design.tie) == ("b", "mtbench", False)
+    assert len(held.plan().items) == 12  # a with b, b with c
+    assert study_from_toml(study_toml(held.study())).design == held.design
+    app.radio(key="orders-reorder").set_value("lists").run()
+    assert healthy(app).number_input(key="orders-k").value == 3  # no instruction has more candidates
+    app.radio(key="orders-reorder").set_value("responses").run()
+    app.number_input(key="orders-k").set_value(6).run()
+    assert healthy(app).session_state["setup draft"].design.k == 6
+    app.radio(key="orders-reorder").set_value("bare").run()
+    assert not healthy(app).button(key="launch-go").disabled
+    assert "orders-balanced" not in [box.key for box in app.checkbox]  # nothing is listed, so there is no order
+
+
+def test_pairs_need_two_candidates_and_the_page_says_which_column(lab: Lab) -> None:
+    app = confirmed(lab("setup"))
+    app.button(key="step-4-change").click().run()
+    said = " ".join(app.radio(key="orders-reorder").proto.captions)
+    assert "Needs answers of two candidates to one instruction: name their column in step 1." in said
+    app.radio(key="orders-reorder").set_value("pairs").run()
+    assert healthy(app).radio(key="orders-reorder").value == "options"
+
+
 def test_a_rubric_that_cannot_be_blocks_the_launch_with_its_reason(lab: Lab) -> None:
     app = confirmed(lab("setup"))
     app.button(key="step-2-change").click().run().button_group(key="rubric-kind").set_value("own").run()
