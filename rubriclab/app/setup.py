@@ -80,7 +80,7 @@ def _check(held: Draft, plan: Plan | None, blocked: str) -> None:
 def _name(held: Draft) -> None:
     """A name from the data and what is reordered, until the user types another one."""
     what = {"options": "score order", "criteria": "criterion order", "bare": "bare scores"}.get(
-        held.design.reorder, AXES[held.design.reorder].lower()
+        held.design.axes[0], AXES[held.design.axes[0]].lower()
     )
     automatic = f"{shorten(held.dataset.name, 60)}, {what}" if held.dataset else ""
     if st.session_state.get("launch-name", "") in ("", st.session_state.get("setup name", "")):
@@ -165,7 +165,7 @@ def _study_file(held: Draft) -> None:
 def refuse_beyond_steps(study: Study) -> None:
     """Raises LabError for a study that the steps would cut down: what they cannot show they would leave out."""
     beyond = [f"{len(study.data)} data sets"] * (len(study.data) > 1)
-    beyond += [f"reorder = {', '.join(study.design.axes)}"] * (study.design.reorder not in setup_orders.REORDER)
+    beyond += [f"reorder = {', '.join(study.design.axes)}"] * (len(study.design.axes) > 1)
     beyond += [f"{name} varied" for name in study.design.vary.factors()]
     if beyond:
         raise LabError(

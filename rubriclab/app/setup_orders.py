@@ -43,9 +43,9 @@ def summary() -> str:
     names = [
         STRATEGIES[part.kind].title if part.name in ("", part.kind) else part.name for part in held.design.strategies
     ]
-    if held.design.reorder == "bare":
+    if held.design.axes[0] == "bare":
         return f"A bare score, asked {count(held.design.repeats, 'time')}"
-    what = AXES[held.design.reorder].lower().replace("two answers", "pairs")
+    what = AXES[held.design.axes[0]].lower().replace("two answers", "pairs")
     times = {1: "each once", 2: "every order twice"}.get(
         held.design.repeats, f"every order {held.design.repeats} times"
     )
@@ -97,7 +97,7 @@ def body() -> None:
 def fill(design: DesignPart) -> None:
     """Put the design of a study file in place of what was chosen."""
     draft().design = design
-    st.session_state["orders-reorder"] = design.reorder
+    st.session_state["orders-reorder"] = design.axes[0]
     st.session_state["orders-repeats"], st.session_state["orders-seed"] = design.repeats, design.seed
     st.session_state["orders-answer"], st.session_state["orders-k"] = design.answer, design.k
     st.session_state["orders-tie"], st.session_state["orders-baseline"] = design.tie, design.baseline
@@ -122,7 +122,7 @@ def _reorder(held: Draft, rubric: Rubric) -> str:
     if st.session_state.get("orders-reorder") in reasons:
         st.session_state["orders-reorder"] = "options"
     scores = rubric.criteria[0].scores
-    own = held.design.reorder
+    own = held.design.axes[0]
     chosen = st.radio(
         "What changes order?",
         list(CAPTIONS),
