@@ -16,6 +16,7 @@ from rubriclab.cli.main import run_command
 ORDERS = ("1 2 3 4 5", "5 4 3 2 1", "3 4 5 1 2")
 
 
+@pytest.mark.papers(65)
 def test_people_of_a_table_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three orders, and one of them three times."""
     rng, file = np.random.default_rng(0), tmp_path / "judged.csv"

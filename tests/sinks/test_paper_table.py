@@ -36,6 +36,7 @@ def number_row(measure: str, condition: int, value: float, why: str = "as_in_pap
 DATA = [Condition(judge, data, "balanced", scores=(1.0, 2.0)) for judge in ("j", "k") for data in ("A", "B")]
 
 
+@pytest.mark.papers(22)
 def test_means_over_data_sets_and_judges_are_unweighted() -> None:
     values = (0.10, 0.30, 0.20, 0.60)  # j: A, B; k: A, B
     rows = [number_row("cramers_v", code, value) for code, value in enumerate(values)]
@@ -84,6 +85,7 @@ def test_criteria_as_columns_have_mean_largest_and_how_many_tests_reject() -> No
     assert [cell.text for cell in table.lines[0][1] if cell] == [f"9.00{OPEN} p\u00a0=\u00a00.010", f"9.00{OPEN} p\u00a0=\u00a00.30", "1 of 2"]  # fmt: skip
 
 
+@pytest.mark.papers(25, 27, 28, 29, 68)
 def test_levels_of_a_factor_are_columns_in_order_and_lines_of_other_factors_are_left_out() -> None:
     def condition(**changed: Any) -> Condition:
         return Condition("j", "A", "balanced", variant={"temperature": 0.0, "ids": "arabic"} | changed)
@@ -115,6 +117,7 @@ def test_pairs_are_void_where_replies_or_repetitions_fail() -> None:
     assert "Mean" not in set(table.frame()["Judge"])
 
 
+@pytest.mark.papers(15)
 def test_what_the_verdicts_leave_open_is_marked_and_the_rest_is_not() -> None:
     rules = {"first": made.always_first, "steady": made.by_quality}
     two = [Condition(judge, "A", "balanced") for judge in rules]

@@ -64,8 +64,8 @@ def test_the_papers_table_2_for_the_shared_judge() -> None:
     assert len(found.select("pc_cell", task="coding")) == 31  # the task, and 30 candidates beside the baseline
 
 
+@pytest.mark.papers(49)
 @needs_data
-@pytest.mark.papers(51, 57)
 def test_candidates_and_tasks_of_the_shared_judge() -> None:
     found = shis("pairs")
     rates = {row.of["candidate"]: row for row in found.select("win_rate")}

@@ -59,6 +59,7 @@ def test_correlations_are_scipys() -> None:
     assert row_of(table, "people", "people_pearson").value == pytest.approx(np.mean(others))
 
 
+@pytest.mark.papers(24)
 def test_the_budget_ends_at_all_orders_and_each_order_asked_twice_makes_two_rounds() -> None:
     table = study(rng(3), 60)
     rows = [row for row in rows_of(table, "people")[0] if row.measure == "budget_pearson"]
@@ -74,6 +75,7 @@ def test_the_budget_ends_at_all_orders_and_each_order_asked_twice_makes_two_roun
     assert max(row.of.get("calls", 0) for row in rows_of(table, "people")[0]) == 10
 
 
+@pytest.mark.papers(19, 21)
 def test_single_orders_are_ranked_by_their_r() -> None:
     table = study(rng(5), 60)
     score, rating = given(table)
@@ -87,6 +89,7 @@ def test_single_orders_are_ranked_by_their_r() -> None:
         assert row_of(table, "people", "order_rank", order=order).value == rank[k]
 
 
+@pytest.mark.papers(5, 23)
 def test_strategies_are_compared_at_equal_calls_on_the_same_items() -> None:
     """Ten orders against three calls in one: three of each, of a judge that does not care; its row names the other one."""
     table = study(rng(6), 50, fixed=3, noise=1.0)
@@ -97,6 +100,7 @@ def test_strategies_are_compared_at_equal_calls_on_the_same_items() -> None:
     assert not [one for one in rows_of(table, "people", 1)[0] if one.measure == "pearson_difference"]
 
 
+@pytest.mark.papers(34)
 def test_several_criteria_have_one_each_and_their_mean() -> None:
     level = rng(7).normal(3, 1, (30, 1, 3))
     score = np.clip(np.rint(level + rng(8).normal(0, 0.6, (30, 6, 3))), 1, 5)
@@ -112,6 +116,7 @@ def test_several_criteria_have_one_each_and_their_mean() -> None:
     assert np.isfinite(macro.interval).all()
 
 
+@pytest.mark.papers(66)
 def test_another_judge_is_a_yardstick_on_the_items_that_both_scored() -> None:
     table = study(rng(23), 40, fixed=4)
     score, _ = given(table)

@@ -41,7 +41,7 @@ def test_tau_b_is_scipys_with_ties_and_gaps() -> None:
         assert ours == pytest.approx(theirs, nan_ok=True)
 
 
-@pytest.mark.papers(38)
+@pytest.mark.papers(36, 37)
 def test_rank_reversal_by_hand() -> None:
     """Six prompts of three answers. Reversed; tie for the first place, which the winner shares; tied winners lose both;
     all tied on one side, so whoever wins was a winner; the second was not scored; the same."""

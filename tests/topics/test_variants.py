@@ -109,7 +109,7 @@ def test_forms_share_the_five_percent() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- the rows
-@pytest.mark.papers(56, 60)
+@pytest.mark.papers(69, 70)
 def test_shift_changed_scores_and_noise_by_hand() -> None:
     """Default 1 1 and 2 2, letters 1 2 and 2 2, six items each: means move by .5 or 0; of an item's four pairs across
     forms 2 or 0 differ: 1/4 on average; in one form (0 + 1) / 2 or 0: 1/4. Nothing beyond noise."""
@@ -137,7 +137,7 @@ def test_one_call_a_form_has_noise_in_it() -> None:
     assert (single.counts["noise"], single.why) == ("none", "noise_included")
 
 
-@pytest.mark.papers(55)
+@pytest.mark.papers(67, 72)
 def test_r_with_people_in_another_form() -> None:
     """Letters give every item the same score but for luck: r with people falls from near 1 to near 0."""
     level = rng(0).integers(1, 6, 80)
@@ -180,7 +180,7 @@ def test_scales_with_other_ends_are_not_compared() -> None:
     assert only(found, "variant_shift", 1).value == -3.5
 
 
-@pytest.mark.papers(54)
+@pytest.mark.papers(60)
 def test_orders_of_one_strategy_each_are_forms_without_a_verdict_of_their_own() -> None:
     """Fixed against descending: what the orders do is the verdict of the orders."""
     table = options(np.tile([[5.0, 1.0]], (10, 1)), [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]])

@@ -74,6 +74,7 @@ def test_few_cells_have_no_model() -> None:
     assert {row.why for row in what_goes_along(Judgments(table).arms)} == {"few_cells"}
 
 
+@pytest.mark.papers(59)
 def test_lengths_come_from_the_texts_that_the_store_keeps(tmp_path: Path) -> None:
     texts = {"instruction": ["12", "1234"], "response": ["x" * 9, "y" * 4]}
     kept = comparisons([[1, 2], [2, 1]], BOTH, task=["law", "maths"], unit_text=["u", "v"], **texts)
