@@ -82,11 +82,14 @@ class Run:
     def paper_table(self, *measures: str, across: str = "dataset", by_strategy: bool = False) -> PaperTable:
         """Measures as papers print them: lines judges, columns data sets or levels of what ``across`` names.
 
-        “position_share:1” takes the number about position 1. The table has ``frame()``, ``numbers()``, ``latex()``.
+        “position_share:1” takes the number about position 1. What the study's ``[paper]`` names of a measure stands beside
+        it. The table has ``frame()``, ``numbers()``, ``latex()``.
         """
+        from rubriclab.model.study import printed_beside
         from rubriclab.sinks.paper_table import paper_table
 
-        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy)
+        papers = () if self.store is None or self.id is None else printed_beside(self.store.study(self.id))
+        return paper_table(self.findings, measures, across=across, by_strategy=by_strategy, papers=papers)
 
     def chart(self, measure: str, *, judge: str | None = None) -> Any:
         """A Plotly figure of one measure. Raises LabError for a measure that no chart shows here."""

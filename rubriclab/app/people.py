@@ -10,7 +10,7 @@ from rubriclab.app.charts import chart
 from rubriclab.app.frame import emphasised, safe, show_questions
 from rubriclab.core.topic import TOPICS, Findings, Row
 from rubriclab.sinks.facts import UNDECIDED, Facts
-from rubriclab.sinks.people import GOOD, POOR, has_people, people_answer, reach_forest
+from rubriclab.sinks.people import GOOD, POOR, has_people, intended_levels, people_answer, reach_forest
 from rubriclab.sinks.pictures import generic
 from rubriclab.sinks.table import spoken
 from rubriclab.sinks.text import NBSP
@@ -41,11 +41,12 @@ def tab(findings: Findings, facts: Facts) -> None:
     forest = reach_forest(findings, facts)
     if forest is not None:
         with right, st.container(key="pictures-people"):
-            st.header("Agreement with people (r), beside what people reach", anchor=False)
+            intended = intended_levels(findings, facts.condition)
+            title = "with the intended levels (r)" if intended else "with people (r), beside what people reach"
+            st.header(f"Agreement {title}", anchor=False)
             chart(forest, key=f"reach-{facts.condition}")
-            st.caption(
-                f"Lines: 95{NBSP}% CI. One person: r of a rater with the mean of the others. More calls raise r."
-            )
+            person = "" if intended else " One person: r of a rater with the mean of the others."
+            st.caption(f"Lines: 95{NBSP}% CI.{person} More calls raise r.")
     rows = findings.select(condition=facts.condition)
     fold("All coefficients", findings, [row for row in rows if row.topic in ("people", "agreement", "alt_test")])
     fold("Human by judge", findings, [row for row in rows if row.measure == "confusion"], facts.condition)

@@ -15,7 +15,7 @@ from rubriclab.app.forms import sample_button, setup_button
 from rubriclab.app.frame import emphasised, faults, labelled, safe, show_questions
 from rubriclab.core.topic import DEFINITIONS, MEASURES, TOPICS, Findings
 from rubriclab.model.judgment import step_of
-from rubriclab.model.study import ReadingPart
+from rubriclab.model.study import ReadingPart, printed_beside
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
 from rubriclab.sinks.axis_pictures import choice_bars, main_picture
@@ -276,7 +276,7 @@ def _bias(chosen: Chosen, answer: Answer) -> None:
         with more:
             for caution in answer.cautions[MOST_CAUTIONS:]:
                 st.caption(f":material/info: {safe(caution)}")
-            _several(chosen.findings)
+            _several(chosen.info, chosen.findings)
             _more(chosen)
     label = "How this was computed, and what it assumes"
     how = st.expander(label, icon=":material/rule:", key="how", on_change="rerun")
@@ -396,7 +396,7 @@ def _clicked(key: str) -> None:
 # ---------------------------------------------------------------- the folds
 
 
-def _several(findings: Findings) -> None:
+def _several(info: RunInfo, findings: Findings) -> None:
     """Several judges, data sets or levels of a factor: one measure of all, as the papers print it."""
     if len(findings.conditions) < 2:
         return
@@ -419,8 +419,9 @@ def _several(findings: Findings) -> None:
         by_strategy = len(strategies) > 1 and st.checkbox("A line for each ordering strategy", key="by-strategy")
     with faults():
         table = paper_table(
-            findings, f"{measure}:{number}" if number else measure, across=across, by_strategy=by_strategy
-        )
+            findings, f"{measure}:{number}" if number else measure, across=across, by_strategy=by_strategy,
+            papers=printed_beside(state.store_of(info.id).study(info.id)),
+        )  # fmt: skip
         st.dataframe(table.frame(), hide_index=True, width="stretch")
         st.caption(safe(" ".join(table.legend)))
         from rubriclab.data.outfiles import csv_text

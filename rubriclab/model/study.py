@@ -321,6 +321,11 @@ class Study(Part):
         )[:32]
 
 
+def printed_beside(study: Mapping[str, Any]) -> tuple[PaperPart, ...]:
+    """What papers printed of a run's design, from its study as the store keeps it."""
+    return tuple(PaperPart.model_validate(part) for part in study.get("paper") or ())
+
+
 def read_study(path: str | Path) -> Study:
     """The study in a TOML file. Raises LabError naming the place, the value and what was expected."""
     path = Path(path)

@@ -12,6 +12,7 @@ import pandas as pd
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import MEASURES, QUESTIONS, Findings, Row
 from rubriclab.model.judgment import level_text, variant_text
+from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError, printable, shorten
 from rubriclab.sinks.table import json_value
 from rubriclab.sinks.text import MINUS, NBSP, ends, measure_of, number, p_value, reason
@@ -100,15 +101,15 @@ def paper_table(
     *,
     across: str = "dataset",
     by_strategy: bool = False,
-    paper: Mapping[str, Mapping[str, float]] | None = None,
+    papers: Sequence[PaperPart] = (),
 ) -> PaperTable:
     """Measures of every judge (lines) on every data set, or level of what ``across`` names (columns).
 
     ``measures``: names; “position_share:1” takes the rows about position 1 (“position_given_score:score=5,position=1”).
     ``across``: dataset, strategy, a factor that the run varies, or a part of what rows are about (target, task, position,
     variant ...). ``by_strategy``: a line an ordering strategy; else each judge's condition with the most orders.
-    ``paper``: what a paper printed of the first measure, judge -> column -> number (shares as fractions); it stands in
-    lines of its own, that of a judge of the same name below it. Means are unweighted and only where every number is there.
+    ``papers``: what papers printed of the run's design; those of the first measure and the same columns stand in lines of
+    their own, that of a judge of the same name below it. Means are unweighted and only where every number is there.
     Raises LabError where nothing can be shown, naming what can.
     """
     grid, columns = _Grid(findings, across, by_strategy), list[str]()
@@ -125,13 +126,16 @@ def paper_table(
         several = [f"{column} · {titles[-1]}" for column in mine] if len(mine) > 1 else titles[-1:]
         columns += several if len(asked) > 1 else mine
     form = MEASURES[asked[0].partition(":")[0]].form
+    same = [paper for paper in papers if (paper.measure, paper.across) == (asked[0], across)]
     printed = {
         judge: tuple(Cell(number(by[x], form), by[x]) if x in by else None for x in columns)
-        for judge, by in (paper or {}).items()
+        for paper in same
+        for judge, by in paper.numbers.items()
     }
     body = _with_means(lines, printed)
     used = {mark for _, cells in body for cell in cells if cell for mark in cell.marks}
     legend = [f"{mark} {words}." for mark, words in LEGEND.items() if mark in used]
+    legend += [f"{PAPER}: {paper.table}. {paper.note}".strip() for paper in same]
     if any(cell and " to " in cell.text for _, cells in body for cell in cells):
         legend.append(f"In brackets: 95{NBSP}% CI, unless another level stands there.")
     if MEAN in [*columns, *(key[0] for key, _ in body)]:

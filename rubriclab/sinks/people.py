@@ -20,6 +20,9 @@ from rubriclab.topics.alt_test import PASSES, SINGLE
 GOOD, POOR = "good", "poor"
 """What a word says of the judge, beside UNDECIDED: “Yes” is good news of one question and bad news of another."""
 
+INTENDED = "intended level"
+"""The rater of recorded examples: what the sample's author aimed at. It is called that, and nothing is said of people."""
+NO_OTHER = " Only one rating per answer: what people reach is not known."
 SAID = {"one_rater", "constant_passes"}
 """Cautions that line and questions say."""
 
@@ -27,6 +30,13 @@ SAID = {"one_rater", "constant_passes"}
 def has_people(findings: Findings, condition: int) -> bool:
     """Has any item of a condition a rating?"""
     return any("against" not in row.of for row in findings.select("pearson", condition=condition))
+
+
+def intended_levels(findings: Findings, condition: int) -> bool:
+    """Are the only ratings of a condition's items the levels that the sample's author aimed at?"""
+    arm = findings.judgments.arms[condition]
+    given = arm.run.items["ratings"].iloc[arm.item_code]
+    return {rater for ratings in given for rater in ratings or {}} == {INTENDED}
 
 
 def people_answers(findings: Findings) -> list[Answer]:
@@ -44,6 +54,10 @@ def people_answer(findings: Findings, facts: Facts) -> Answer:
     ]
     cautions = [caution.sentence for caution in mine if caution.kind not in SAID]
     line, strong = _line(r, person)
+    if intended_levels(findings, facts.condition):
+        headline = f"{judge} beside the levels that the sample's author aimed at"
+        line = line.replace("people's", "these levels").removesuffix(NO_OTHER) + " No person rated these answers."
+        return Answer(judge, facts.condition, headline, line, strong, about=facts.about, simulated=facts.simulated)
     answer = Answer(
         judge, facts.condition, f"{judge} beside people, so far", line, strong, about=facts.about,
         cautions=tuple(dict.fromkeys(cautions)), simulated=facts.simulated,
@@ -86,7 +100,7 @@ def _line(r: Row | None, person: Row | None) -> tuple[str, str]:
     strong = f"r{NBSP}={NBSP}{number(r.value, '.2f')}"
     line = f"Its mean scores correlate with people's at {strong} ({_inside(r, 0.0)})."
     if person is None:
-        return f"{line} Only one rating per answer: what people reach is not known.", strong
+        return f"{line}{NO_OTHER}", strong
     one = f"One person's scores do at {number(person.value, '.2f')}." if math.isfinite(person.value) else reason(person)
     return f"{line} {one}", strong
 
@@ -154,4 +168,5 @@ def reach_forest(findings: Findings, facts: Facts) -> Forest | None:
     points += [plain_point(person, "one person")] if person is not None else []
     points = [point for point in points if math.isfinite(point.value)]
     said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in points)
-    return Forest(tuple(points), "Pearson's r with people's mean", f"Intervals: {said}.") if points else None
+    whom = "the intended levels" if intended_levels(findings, facts.condition) else "people's mean"
+    return Forest(tuple(points), f"Pearson's r with {whom}", f"Intervals: {said}.") if points else None

@@ -17,11 +17,14 @@ from rubriclab.runs.loading import plan_of_file
 from tests.data.test_published import FILES, shared
 
 # Items times orders, by hand: HANNA 576 items x (10 + 10 + 10); 96 stories x 3 x 12; MT-Bench 80 prompts x 3 pairs with the
-# baseline x 2 orders, and 2 repeats of them on 10 pairs (the small model always answers the same); LLMBar 280 x 2.
+# baseline x 2 orders, and 2 repeats of them on three questions of each of eight tasks; LLMBar 280 x 2.
 PLANNED = {
     "hanna-options": 576 * 30,
     "hanna-criteria": 96 * 36,
-    "shi-pairs": 80 * 3 * 2 + 10 * 2 * 2,
+    "hanna-scales": 576 * (10 + 2 + 6 + 18),  # balanced orders of 5, 2, 3 and 9 options
+    "hanna-temperature": 576 * 10 * 4,
+    "li-forms": 320 * 6,  # ascending, descending, random; letters, Roman numerals, a reference of full marks
+    "shi-pairs": 80 * 3 * 2 + 8 * 3 * 3 * 2 * 2,
     "llmbar": 280 * 2,
 }
 

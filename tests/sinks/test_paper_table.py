@@ -12,6 +12,7 @@ import pytest
 from rubriclab.core.estimate import plain
 from rubriclab.core.topic import Row
 from rubriclab.model.judgment import Condition
+from rubriclab.model.study import PaperPart
 from rubriclab.model.text import LabError
 from rubriclab.sinks.paper_table import OPEN, SMALL, VOID, axes_of, numbers_of, paper_table
 from tests.sinks import made
@@ -62,9 +63,16 @@ def test_no_mean_where_a_number_lacks_or_is_a_statistic() -> None:
     assert paper_table(rows_only(DATA, statistic), "chi2").columns == ("A", "B")
 
 
+@pytest.mark.papers(74)
 def test_a_papers_numbers_stand_below_the_judge_of_their_name() -> None:
     rows = [number_row("cramers_v", code, 0.1) for code in range(4)]
-    table = paper_table(rows_only(DATA, rows), "cramers_v", paper={"j": {"A": 0.12}, "GPT": {"B": 0.5}})
+    numbers = {"j": {"A": 0.12}, "GPT": {"B": 0.5}}
+    paper = PaperPart(
+        table="Table 2", measure="cramers_v", numbers=numbers, note="Descriptions not in the paper's words."
+    )
+    other = PaperPart(table="Table 4", measure="cramers_v", across="scale", numbers={"j": {"A": 0.9}})
+    table = paper_table(rows_only(DATA, rows), "cramers_v", papers=[paper, other])
+    assert "(paper): Table 2. Descriptions not in the paper's words." in table.legend
     frame = table.frame()
     assert list(frame["Judge"]) == ["j", "j (paper)", "k", "GPT (paper)", "Mean"]
     assert list(frame["A"]) == [f"0.100{OPEN}", "0.120", f"0.100{OPEN}", "", "0.100"]  # the mean is of ours alone

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rubriclab.core.judgments import Judgments
 from rubriclab.core.topic import Findings
+from rubriclab.data.sample import data_path
 from rubriclab.model.study import ReadingPart
-from rubriclab.sinks.answer import Answer
+from rubriclab.sinks.answer import Answer, answers
 from rubriclab.sinks.facts import facts_of
 from rubriclab.sinks.people import has_people, people_answer, people_answers, reach_forest
 from rubriclab.sinks.text import findings_text
+from rubriclab.store.bundle import read_bundle
 from tests.tables import findings
 from tests.topics.people_kit import study
 
@@ -94,3 +97,23 @@ def test_the_picture_and_the_terminal_say_the_rows() -> None:
     text = findings_text(table)
     assert said(table).line in text
     assert said(table).questions[0].sentence in text
+
+
+@pytest.mark.papers(73)
+def test_the_recorded_example_has_intended_levels_and_calls_them_that() -> None:
+    recorded = Findings(Judgments(read_bundle(data_path("example.zip"))))
+    for answer in people_answers(recorded):
+        text = "\n".join(answer.lines())
+        assert "the levels that the sample's author aimed at" in text
+        assert "No person rated these answers." in text
+        assert not answer.questions
+        assert "another person" not in text
+
+
+@pytest.mark.papers(73)
+@pytest.mark.parametrize("axis", ["criteria", "lists", "pairs"])
+def test_each_axis_has_a_recorded_example_with_an_answer(axis: str) -> None:
+    recorded = Findings(Judgments(read_bundle(data_path(f"example-{axis}.zip"))))
+    given = answers(recorded)
+    assert {recorded.conditions[answer.condition].reorder for answer in given} == {axis}
+    assert all(answer.questions and not answer.simulated for answer in given)

@@ -188,6 +188,7 @@ def test_one_order_each_needs_to_be_drawn() -> None:
     assert only(fixed, "pc").why == "no_two_orders"
 
 
+@pytest.mark.papers(51)
 def test_a_parabola_that_only_arithmetic_makes_is_not_told() -> None:
     """200 sets of candidates of unequal worth, PC without regard to it; then PC that rises with it."""
     rng = np.random.default_rng(3)
