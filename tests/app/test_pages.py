@@ -105,6 +105,7 @@ def test_the_list_of_runs_has_twenty_a_page_and_is_searched_by_names_and_judges(
     assert rows(app.text_input(key="runs-search").set_value("JUDGE 3").run()) == 1
 
 
+@pytest.mark.integration
 def test_forty_judges_stand(lab: Lab) -> None:
     table = made.options_table({f"judge {number}": made.always_first for number in range(40)}, items=2, repeats=1)
     state.store().add_table(table)
@@ -147,6 +148,7 @@ def test_from_set_up_to_results(lab: Lab) -> None:
     assert "simulated" in app.title[0].value
 
 
+@pytest.mark.integration
 def test_launching_in_two_tabs_starts_one_run(lab: Lab) -> None:
     tabs = [use_sample(lab("setup"), latency=0.02) for _ in range(2)]
     for tab in tabs:

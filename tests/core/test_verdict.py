@@ -221,6 +221,7 @@ def test_names_and_rows_change_not_a_bit(name: str) -> None:
     assert repr(decide(shuffled(CASES[name]), SMALLEST)) == repr(decide(CASES[name], SMALLEST))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("core", ["Haswell", "SkylakeX", "Zen"])
 def test_the_processor_changes_not_a_bit(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", core)

@@ -54,6 +54,7 @@ def test_paused_and_resumed_by_its_id(store: Store, scripted: Scripted) -> None:
     assert set(judge.asked.values()) == {1}
 
 
+@pytest.mark.integration
 def test_a_lab_that_ends_keeps_what_its_runs_are_being_answered(tmp_path: Path) -> None:
     script = """if True:
         import sys, time
