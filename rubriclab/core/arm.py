@@ -6,10 +6,10 @@ that no number depends on how a file or a run happened to be sorted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TIE, UNPARSED = -1, -2
 Names = NDArray[np.uint64]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +165,17 @@ class Arm:
     def _units_are_items(self) -> bool:
         return bool((self.unit == np.arange(self.items)).all())
 
+    def of_run(self, values: Floats) -> Floats:
+        """``values`` (items,) where the run has the items, (items of the run,); NaN elsewhere."""
+        whole = np.full(len(self.run.items), np.nan)
+        whole[self.item_code] = values
+        return whole
+
+    @cached_property
+    def made(self) -> dict[Any, Any]:
+        """What functions that are ``once`` an arm have returned of it."""
+        return {}
+
     def controls(self) -> list[Arm]:
         """This arm, then the others of its setting, ``fixed`` ones first: where the same order may stand twice."""
         others = [
@@ -176,6 +188,27 @@ class Arm:
         if not self.names:
             return order_text((self.shown[order] + 1).tolist())
         return order_text([self.names[name] for name in self.shown[order] if name >= 0])
+
+
+def once(work: Callable[[Arm], Made]) -> Callable[[Arm], Made]:
+    """``work`` computed once an arm, whichever topics ask for it: what several of them start from."""
+
+    @wraps(work)
+    def kept(arm: Arm) -> Made:
+        if work not in arm.made:
+            arm.made[work] = work(arm)
+        made: Made = arm.made[work]
+        return made
+
+    return kept
+
+
+def grouped(arms: Iterable[Arm], key: Callable[[Condition], Any]) -> list[list[Arm]]:
+    """Arms whose conditions have the same ``key`` together, by the first of each."""
+    together: dict[Any, list[Arm]] = {}
+    for arm in arms:
+        together.setdefault(key(arm.condition), []).append(arm)
+    return list(together.values())
 
 
 def build_arm(run: Judgments, code: int, rows: Mapping[str, NDArray[Any]], probabilities: Floats | None) -> Arm:

@@ -15,7 +15,7 @@ from scipy import special
 
 from rubriclab.core.intervals import Student, Wilson
 from rubriclab.stats.proportions import NO_INTERVAL
-from rubriclab.stats.resample import Bools, Floats
+from rubriclab.stats.resample import Bools, Floats, Ints, sum_by
 
 Rule = Callable[["Estimate", float], tuple[float, float]]
 Units = NDArray[Any]
@@ -95,6 +95,26 @@ def ratio(
     return Estimate(value, (top - value * bottom) / part, unit, made)
 
 
+def mean_over(
+    values: Floats,
+    unit: Ints,
+    names: Units,
+    rule: Callable[[Floats], Rule] | None = None,
+    *,
+    none: str = "nothing_parsed",
+) -> Estimate:
+    """The mean of ``values`` (n,) without NaN; ``unit``: (n,) an index into ``names``. ``rule`` as of ``ratio``."""
+    known = np.isfinite(values)
+    top, count = (sum_by(unit[known], part, len(names)) for part in (values[known], known[known]))
+    return ratio(top, count, names, rule, none=none)
+
+
+def share_of(hits: Floats | Bools, trials: Bools, unit: Ints, names: Units, *, balanced: bool = False) -> Estimate:
+    """The share of ``hits`` among ``trials``, (n,) each; ``unit``: (n,) an index into ``names``; ``balanced`` as there."""
+    successes, count = (sum_by(unit, part, len(names)) for part in (hits * trials, trials))
+    return share(successes, count, names, balanced=balanced)
+
+
 def share(successes: Floats, trials: Floats, unit: Units, *, balanced: bool = False) -> Estimate:
     """Successes over trials, (units,) each, by Wilson's rule; ``balanced`` as there."""
     alone = bool((trials <= 1).all() and np.isin(successes, (0.0, 1.0)).all())
@@ -125,11 +145,13 @@ def jackknife(
     return [left_out(value, without[:, k], unit, made, light=light) for k, value in enumerate(whole.tolist())]
 
 
-def left_out(value: float, without: Floats, unit: Units, rule: Rule, *, light: bool = False) -> Estimate:
+def left_out(
+    value: float, without: Floats, unit: Units, rule: Rule, *, light: bool = False, none: str = "undefined"
+) -> Estimate:
     """A statistic with its values ``without`` each unit (units,), as ``jackknife`` makes it."""
     n = len(unit)
     if not np.isfinite(value):
-        return missing("undefined", unit)
+        return missing(none, unit)
     with np.errstate(all="ignore"):
         influence = (n - 1) * (value - without)
     if n < 2 or not np.isfinite(influence).all():

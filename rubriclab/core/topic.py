@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import Estimate, missing
 from rubriclab.core.judgments import Judgments
 from rubriclab.core.variants import form_verdicts, forms
@@ -119,6 +119,12 @@ class Row:
         return self.topic, self.measure, tuple(sorted((name, str(value)) for name, value in self.of.items()))
 
 
+def nothing(measures: Iterable[str], why: str, of: Mapping[str, Any] | None = None, **about: Any) -> Iterator[Row]:
+    """Rows without a number, and why; ``about``: what else they say, by default that they rest on nothing."""
+    for measure in measures:
+        yield Row(measure, missing(why), of or {}, **{"counts": {"n": 0}, **about})
+
+
 @dataclass(frozen=True)
 class Caution:
     """What must be read before the numbers of a condition. ``kind``: a key of CAUTIONS; ``of``: its fields."""
@@ -150,7 +156,7 @@ Rows = Callable[..., Iterable[Row | Caution]]
 
 @dataclass(frozen=True)
 class Topic:
-    """``per``: what its rows are about: an ``arm``; a ``setting``: list of the arms of one judge, data set and variant; a
+    """``per``: what its rows are about: an ``arm``; a ``setting``: list of the arms that differ in their orders alone; a
     ``run``: list of all its arms. Lists hold arms of the topic's ``axes`` alone, in the conditions' order, and at least
     one.
     """
@@ -166,11 +172,7 @@ class Topic:
         spoken_of = [arm for arm in arms if arm.condition.reorder in self.axes]
         if self.per == "arm":
             return list(spoken_of)
-        together: dict[Any, list[Arm]] = defaultdict(list)
-        for arm in spoken_of:
-            setting = arm.condition.judge, arm.condition.dataset, arm.condition.variant_key
-            together[setting if self.per == "setting" else ""].append(arm)
-        return list(together.values())
+        return list(grouped(spoken_of, lambda condition: condition.setting if self.per == "setting" else ""))
 
     @cached_property
     def takes_reading(self) -> bool:
@@ -223,7 +225,8 @@ class Findings:
     def _everything(self) -> tuple[list[Row], list[Caution]]:
         if not TOPICS:
             raise RuntimeError("No topic is registered: import rubriclab.topics before asking for findings.")
-        arms, settings = self.judgments.arms, self._settings()
+        arms = self.judgments.arms
+        settings = grouped(arms, lambda condition: condition.setting)
         rows: list[Row] = []
         cautions: list[Caution] = []
         alone = [spoken for spoken in TOPICS.values() if spoken.per == "arm"]
@@ -235,7 +238,7 @@ class Findings:
         done = 0
         for setting in settings:
             self._tell(done, steps, "verdict")
-            rows += self._verdict_rows([arms[code] for code in setting], done, steps)
+            rows += self._verdict_rows(setting, done, steps)
             done += 1
         if of_forms:
             self._tell(done, steps, "verdict")
@@ -257,13 +260,6 @@ class Findings:
     def _tell(self, done: int, steps: int, what: str) -> None:
         if self.progress is not None:
             self.progress(done, steps, what)
-
-    def _settings(self) -> list[list[int]]:
-        """Conditions of one judge, data set and variant, together: they answer its questions together."""
-        together: dict[tuple[Any, ...], list[int]] = {}
-        for code, condition in enumerate(self.conditions):
-            together.setdefault(condition.setting, []).append(code)
-        return list(together.values())
 
     def _verdict_rows(self, arms: list[Arm], done: int, steps: int) -> Iterator[Row]:
         """The gate and three questions of one judge, data set and variant; no verdict before the run is finished."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rubriclab.core.answers import FLAT, Answers, calls_of, fingerprints, sorted_items
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.gate import Cards, Gate, centred, deal, standardised, together
 from rubriclab.core.verdict import Verdicts, decide
-from rubriclab.model.judgment import variant_text
+from rubriclab.model.judgment import Condition, variant_text
 from rubriclab.model.study import Smallest
 from rubriclab.stats.resample import Floats, Ints
 from rubriclab.stats.tests import holm
@@ -40,19 +40,15 @@ class Form:
 
 def forms(arms: Sequence[Arm]) -> list[Form]:
     """The forms of each judge on each data set; the first condition is the default."""
-    together_: dict[tuple[object, ...], list[Arm]] = {}
-    for arm in arms:
-        about = arm.condition
-        several = 0 if about.reorder in ("options", "bare") else about.positions
-        together_.setdefault((about.judge, about.dataset, about.reorder, several), []).append(arm)
+
+    def alike(about: Condition) -> tuple[object, ...]:
+        return about.judge, about.dataset, about.reorder, 0 if about.reorder in ("options", "bare") else about.positions
+
     made = []
-    for group in together_.values():
+    for group in grouped(arms, alike):
         first = group[0]
         own = first.condition.variant
-        settings: dict[tuple[tuple[str, str], ...], list[Arm]] = {}
-        for arm in group:
-            settings.setdefault(arm.condition.variant_key, []).append(arm)
-        base, *others = settings.values()
+        base, *others = grouped(group, lambda condition: condition.variant_key)
         for strategy in base[1:] if one_order_an_item(first) else ():
             if one_order_an_item(strategy) and strategy.condition.reorder == "options":
                 made.append(Form(strategy.condition.strategy, (first,), (strategy,), strategy=True))

@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import Estimate, jackknife, missing, plain, ratio, simultaneous
+from rubriclab.core.arm import Arm, grouped
+from rubriclab.core.estimate import Estimate, jackknife, mean_over, missing, plain, simultaneous
 from rubriclab.core.intervals import Student
 from rubriclab.core.judgments import hash_names
 from rubriclab.core.topic import Chart, Row, topic
 from rubriclab.stats import joint as stats
 from rubriclab.stats.resample import Bools, Floats, crossed, distinct, sum_by
 from rubriclab.stats.tests import friedman, holm
+from rubriclab.topics.rated import means
 from rubriclab.topics.shift import contrasts, single_scores
 
 CHARTS = (
@@ -154,36 +155,24 @@ def neighbours(arm: Arm) -> Iterator[Row]:
         yield Row("carryover", estimate, {"before": name}, test=test, counts=counts)
 
 
-@topic("company", axes={"criteria", "responses"}, per="setting")
+@topic("company", axes={"criteria", "responses"}, per="run")
 def company(arms: Sequence[Arm]) -> Iterator[Row]:
-    """What scoring several together adds to the score that the same item gets alone, mean over items."""
-    singles = [arm for arm in arms if arm.positions == 1 and arm.ok.any()]
-    for arm in arms if singles else []:
-        if arm.positions == 1:
-            continue
-        alone = singles[0]
-        whole = np.full(len(arm.run.items), np.nan)
-        whole[alone.item_code] = _means(alone)
-        added = _means(arm) - whole[arm.item_code]
-        known = np.isfinite(added)
-        parts = np.where(known, added, 0.0), known.astype(np.float64)
-        estimate = max((ratio(*sums) for sums in _clustered(arm, *parts)), key=lambda e: e.error)
-        estimate = replace(estimate, rule=Student(least=arm.step / arm.positions))
-        yield Row("company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": int(known.sum())})
+    """What scoring several together adds to the score that the same item gets alone, mean over items.
 
-
-def _clustered(arm: Arm, *parts: Floats) -> Iterator[tuple[Any, ...]]:
-    """Sums of parts (items,) with their names, by unit, and by prompt where that is another grouping: scores of one call
-    and answers to one prompt are both alike, and the larger of the two errors counts."""
-    yield (*(arm.by_unit(part) for part in parts), arm.unit_names)
-    prompt = arm.run.items["prompt"].iloc[arm.item_code]
-    if arm.unit_kind != "prompt" and bool(prompt.notna().all()):
-        code, names = pd.factorize(prompt)
-        yield (*(sum_by(code, part, len(names)) for part in parts), hash_names(names.to_numpy(dtype=object)))
-
-
-def _means(arm: Arm) -> Floats:
-    """(items,): mean score of each, NaN where none was parsed."""
-    item = arm.item[arm.rows]
-    with np.errstate(invalid="ignore"):
-        return sum_by(item, arm.value[arm.rows], arm.items) / np.bincount(item, minlength=arm.items)
+    Scores of one call and answers to one prompt are both alike: the larger of the two errors counts.
+    """
+    for group in grouped(arms, lambda condition: (condition.judge, condition.dataset, condition.variant_key)):
+        alone = next((arm for arm in group if arm.positions == 1 and arm.ok.any()), None)
+        for arm in group if alone else []:
+            if alone is None or arm.positions == 1:
+                continue
+            added = means(arm) - alone.of_run(means(alone))[arm.item_code]
+            groupings = [(arm.unit, arm.unit_names)]
+            prompt = arm.run.items["prompt"].iloc[arm.item_code]
+            if arm.unit_kind != "prompt" and bool(prompt.notna().all()):
+                code, names = pd.factorize(prompt)
+                groupings.append((code.astype(np.int64), hash_names(names.to_numpy(dtype=object))))
+            estimate = max((mean_over(added, *grouping) for grouping in groupings), key=lambda e: e.error)
+            estimate = replace(estimate, rule=Student(least=arm.step / arm.positions))
+            n = int(np.isfinite(added).sum())
+            yield Row("company", estimate, {"against": alone.code}, condition=arm.code, counts={"n": n})

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import Estimate, average, missing, ratio
 from rubriclab.core.intervals import Fisher, Opaque, Student
 from rubriclab.core.topic import Chart, Row, topic
@@ -21,7 +21,7 @@ from rubriclab.stats.debias import Grid, grid_of, over
 from rubriclab.stats.resample import Bools, Floats, Ints, by_content, sum_by
 from rubriclab.topics.people import ENOUGH
 from rubriclab.topics.rated import call_rank, rated
-from rubriclab.topics.reliability import Pooled, pooled, settings
+from rubriclab.topics.reliability import Pooled, pooled
 
 AVERAGE, BEST, FORMS = "average of orders", "best order", "average of forms"
 CORRECTED, SHRUNK, BEYOND = "corrected call", "shrunk call", "corrected beyond shrinking"
@@ -72,7 +72,7 @@ def asked(calls: Pooled, column: Ints, columns: int, default: int) -> Asked:
 
 @topic("protocols", axes={"options", "criteria"}, charts=(Chart("forest", "gain", by="protocol"),), per="run")
 def protocols(arms: Sequence[Arm]) -> Iterator[Row]:
-    for group in settings(arms):
+    for group in grouped(arms, lambda condition: condition.setting):
         calls = pooled([arm for arm in group if not arm.condition.drawn] or group)
         code, m = calls.widest.code, len(calls.shown)
         ascending = (calls.shown == np.arange(calls.shown.shape[1])).all(axis=1)
@@ -254,11 +254,7 @@ def probabilities(calls: Pooled, group: list[Arm]) -> Floats | None:
 
 def forms(arms: Sequence[Arm]) -> Iterator[Row]:
     """The mean over forms of the prompt, one call each in the default order, against as many calls in the first form."""
-    groups: dict[tuple[object, ...], list[Arm]] = {}
-    for arm in arms:
-        about = arm.condition
-        groups.setdefault((about.judge, about.dataset, about.reorder, about.scores, about.targets), []).append(arm)
-    for group in groups.values():
+    for group in grouped(arms, lambda about: (about.judge, about.dataset, about.reorder, about.scores, about.targets)):
         names = list(dict.fromkeys(arm.condition.variant_key for arm in group))
         if len(names) < 2:
             continue

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import Arm, grouped
 from rubriclab.core.estimate import Estimate, missing, ratio, share
 from rubriclab.core.intervals import Reach, Student
 from rubriclab.core.topic import Chart, Row, topic
@@ -31,10 +31,8 @@ MOST_PAIRS = 20
 @topic("ranking", axes=SCORED, charts=CHARTS, per="run")
 def ranking(arms: Sequence[Arm]) -> Iterator[Row]:
     """All pairs of strategies of one setting, and each form beside the default; then what each condition's picks are worth."""
-    together: dict[tuple[object, ...], list[Arm]] = {}
-    for arm in arms:
-        together.setdefault(arm.condition.setting, []).append(arm)
-    pairs = [pair for group in together.values() for pair in list(combinations(group, 2))[:MOST_PAIRS]]
+    settings = grouped(arms, lambda condition: condition.setting)
+    pairs = [pair for group in settings for pair in list(combinations(group, 2))[:MOST_PAIRS]]
     others = [form for form in forms(arms) if not form.strategy]
     pairs += [(arm, base) for form in others for base, arm in zip(form.base, form.arms, strict=True)]
     for a, b in pairs:

@@ -68,14 +68,6 @@ def pooled(arms: Sequence[Arm]) -> Pooled:
     return Pooled(widest, item, alike.ravel()[order], value, call, parsed, items, unit, run.unit_names[units], shown)
 
 
-def settings(arms: Sequence[Arm]) -> list[list[Arm]]:
-    """Arms that differ in their orders alone, together."""
-    together: dict[tuple[Any, ...], list[Arm]] = {}
-    for arm in arms:
-        together.setdefault(arm.condition.setting, []).append(arm)
-    return list(together.values())
-
-
 @topic(
     "reliability",
     axes={"options", "criteria"},
@@ -83,11 +75,10 @@ def settings(arms: Sequence[Arm]) -> list[list[Arm]]:
     per="setting",
 )
 def reliability(arms: Sequence[Arm]) -> Iterator[Row]:
-    for group in settings(arms):
-        calls = pooled(group)
-        criterion = pd.factorize(calls.widest.run.items["criterion"].iloc[calls.item_code])[0].astype(np.int64) + 1
-        made = components(calls.item, calls.order, calls.value, calls.unit, criterion)
-        yield from _rows(calls, made, "no_repeats" if len(calls.value) else "nothing_parsed")
+    calls = pooled(arms)
+    criterion = pd.factorize(calls.widest.run.items["criterion"].iloc[calls.item_code])[0].astype(np.int64) + 1
+    made = components(calls.item, calls.order, calls.value, calls.unit, criterion)
+    yield from _rows(calls, made, "no_repeats" if len(calls.value) else "nothing_parsed")
 
 
 def _rows(calls: Pooled, made: Components | None, nothing: str) -> Iterator[Row]:
