@@ -77,8 +77,8 @@ def _stopped(info: RunInfo) -> None:
 def _finished(info: RunInfo, caption: str) -> None:
     from rubriclab.app.frame import emphasised
     from rubriclab.sinks.answer import judged
-    from rubriclab.sinks.axis_pictures import main_picture
     from rubriclab.sinks.facts import facts_of
+    from rubriclab.sinks.pictures import main_picture
 
     st.caption(caption)
     findings = state.findings(info.id)

@@ -18,7 +18,6 @@ from rubriclab.model.judgment import step_of
 from rubriclab.model.study import ReadingPart, printed_beside
 from rubriclab.model.text import count, printable, shorten
 from rubriclab.sinks.answer import Answer, judged
-from rubriclab.sinks.axis_pictures import choice_bars, main_picture
 from rubriclab.sinks.facts import CHOICES, Facts, facts_of, settings, variants_of
 from rubriclab.sinks.marks import Cells, Forest
 from rubriclab.sinks.paper_table import axes_of, numbers_of, paper_table
@@ -27,9 +26,11 @@ from rubriclab.sinks.pictures import (
     generic,
     level_curves,
     levelled_factors,
+    main_picture,
     row_forest,
     score_cells,
     score_slopes,
+    share_bars,
 )
 from rubriclab.sinks.report import method_lines
 from rubriclab.sinks.table import spoken
@@ -323,7 +324,7 @@ def _criteria_in_turn(chosen: Chosen) -> None:
 def _choices(chosen: Chosen) -> None:
     """Pairs and lists: how often each position won, and the papers' numbers of every judge."""
     left, right = st.columns(2, gap="large")
-    bars = choice_bars(chosen.findings, chosen.facts)
+    bars = share_bars(chosen.findings, chosen.facts)
     if bars is not None:
         with left:
             st.markdown("**How often each position won**")

@@ -11,22 +11,14 @@ import numpy as np
 
 from rubriclab.core.answers import is_full
 from rubriclab.core.arm import Arm
-from rubriclab.core.estimate import missing
 from rubriclab.core.gate import ALPHA
 from rubriclab.core.topic import QUESTIONS as QUESTION_OF
 from rubriclab.core.topic import Findings, Row
 from rubriclab.core.verdict import MIN_UNITS
 from rubriclab.model.judgment import Condition, level_text, variant_text
-from rubriclab.sinks.text import order_title
+from rubriclab.sinks.text import SENTENCES, order_title
 
-AXES = {
-    "options": "Score options",
-    "criteria": "Criteria",
-    "responses": "Several answers in one call",
-    "pairs": "Two answers",
-    "lists": "Lists of answers",
-    "bare": "A bare score",
-}
+AXES = {kind: SENTENCES[kind]["name"] for kind in ("options", "criteria", "responses", "pairs", "lists", "bare")}
 """What a call lists, as it is read."""
 IN_POINTS = ("criteria", "responses")
 """Axes whose leans are points; those of the others are shares."""
@@ -93,8 +85,14 @@ class Facts:
     variant: str = ""
     """The variant that the questions are about, held against ``default``; empty where they are about orders."""
     default: str = ""
+    default_condition: int = -1
     shift: float = math.nan
     """Of a variant: its mean score - that of the default, points."""
+
+    @property
+    def kind(self) -> str:
+        """What is asked about: the axis whose order changes, or a variant."""
+        return "variant" if self.variant else self.reorder
 
     @property
     def in_points(self) -> bool:
@@ -122,6 +120,11 @@ class Facts:
         return _first_largest({p: abs(lean) for p, lean in enumerate(self.leans) if self.decided[p]})
 
     @property
+    def named(self) -> int | None:
+        """The position that a sentence is about: of a pair the side that gains, else the one that may be named."""
+        return self.lead if self.lead is None or self.reorder != "pairs" else self.top
+
+    @property
     def by_turn(self) -> bool:
         """Is the larger contrast that of lists running upwards, wherever they begin, and not of the two ends?"""
         return not math.isfinite(self.line) or abs(self.turn) > abs(self.line)
@@ -145,6 +148,12 @@ class Facts:
         return all(question in self.questions and self.questions[question].word == word for question in questions)
 
 
+def words_of(facts: Facts) -> tuple[str, ...]:
+    """The tables of sentences that speak of these facts, the most special last."""
+    family = {**dict.fromkeys(IN_POINTS, "points"), **dict.fromkeys(CHOICES, "choices")}.get(facts.reorder, "every")
+    return "every", family, facts.reorder, facts.kind
+
+
 def _first_largest(values: Mapping[int, float]) -> int | None:
     """The key of the largest value, the first of equal ones (1e-9); None where none is known."""
     known = [(round(value, 9), -key) for key, value in values.items() if math.isfinite(value)]
@@ -157,11 +166,10 @@ def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[
     A name says what tells a setting from the others: what a call lists, the variant (the first is the default), the
     scale, how many a call lists.
     """
-    first: dict[tuple[Any, ...], int] = {}
-    for code, condition in enumerate(conditions):
-        if (condition.judge, condition.dataset) == (judge, dataset):
-            first.setdefault(condition.setting, code)
-    every = [conditions[code] for code in first.values()]
+    codes = [
+        code for code in _settings(conditions) if (conditions[code].judge, conditions[code].dataset) == (judge, dataset)
+    ]
+    every = [conditions[code] for code in codes]
     own = every[0].variant if every else {}
     parts = (
         [AXES[asked.reorder] for asked in every],
@@ -174,18 +182,23 @@ def settings(conditions: Sequence[Condition], judge: str, dataset: str) -> dict[
         if len(set(names)) > 1 and len(set(zip(*telling, strict=True))) < len(every):
             telling.append(names)
     named: dict[str, int] = {}
-    for k, code in enumerate(first.values()):
+    for k, code in enumerate(codes):
         name = " · ".join(names[k] for names in telling) or AXES[every[k].reorder]
         named[name if name not in named else f"{name} ({k + 1})"] = code
     return named
 
 
-def every_facts(findings: Findings) -> list[Facts]:
-    """Facts of every setting: a judge on a data set and variant."""
+def _settings(conditions: Sequence[Condition]) -> list[int]:
+    """The first condition of every setting: a judge on a data set and variant."""
     first: dict[tuple[Any, ...], int] = {}
-    for code, condition in enumerate(findings.conditions):
+    for code, condition in enumerate(conditions):
         first.setdefault(condition.setting, code)
-    return [facts_of(findings, code) for code in first.values()]
+    return list(first.values())
+
+
+def every_facts(findings: Findings) -> list[Facts]:
+    """Facts of every setting."""
+    return [facts_of(findings, code) for code in _settings(findings.conditions)]
 
 
 def facts_of(findings: Findings, condition: int = 0) -> Facts:
@@ -196,11 +209,12 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
     rows = [row for row in findings.rows if row.condition in codes]
     verdicts = {row.measure: row for row in rows if row.topic == "verdict" and not row.of}
     chosen = verdicts["gate"].condition if "gate" in verdicts else max(arms, key=lambda arm: len(arm.shown)).code
-    lacking = Row("gate", missing("undefined"), condition=chosen)
-    positions, mean, single = (verdicts.get(measure, lacking) for measure in QUESTIONS.values())
+    counts: dict[str, Mapping[str, Any]] = {
+        key: verdicts[name].counts for key, name in QUESTIONS.items() if name in verdicts
+    }
+    positions, contrasts = counts.get("positions", {}), counts.get("mean", {}).get("contrasts", {})
     arm, table = findings.judgments.arms[chosen], findings.judgments.table
-    shares, expected, leans = _shares(rows, arm, positions.counts)
-    contrasts = mean.counts.get("contrasts", {})
+    shares, expected, leans = _shares(rows, arm, positions)
     beside = {row.measure: row for row in rows if row.condition == chosen}
     gap, excess = beside.get("largest_gap"), beside.get("order_excess")
     planned = table.planned or tuple(calls_in(part.call) for part in findings.judgments.arms)
@@ -216,30 +230,43 @@ def facts_of(findings: Findings, condition: int = 0) -> Facts:
         stopped=table.state in ("paused", "cancelled", "interrupted", "failed"),
         simulated=arm.condition.simulated,
         items=arm.texts,
-        units=int(positions.counts.get("units", 0)) or arm.units,
+        units=int(positions.get("units", 0)) or arm.units,
         unit=arm.unit_kind,
-        gate=verdicts.get("gate", lacking).p,
-        questions=_questions(verdicts),
         shares=shares,
         expected=expected,
         leans=leans,
-        decided=tuple(p in positions.counts.get("outside", ()) for p in range(len(leans))),
-        line=float(contrasts["line"][0]) if "line" in contrasts else math.nan,
-        turn=float(contrasts["turn"][0]) if "turn" in contrasts else math.nan,
+        decided=tuple(p in positions.get("outside", ()) for p in range(len(leans))),
+        line=float(contrasts.get("line", [math.nan])[0]),
+        turn=float(contrasts.get("turn", [math.nan])[0]),
         gap=(gap.value, *gap.interval) if gap and all(map(math.isfinite, gap.interval)) else None,
-        flips=float(single.counts.get("flips", math.nan)),
-        noise=float(single.counts.get("own_noise", math.nan)),
-        repeated=single.counts.get("noise") == "all",
         typical=excess.value if excess else math.nan,
         about=_about(findings.conditions, chosen),
+        **_judged(verdicts),
     )
 
 
-def _questions(rows: Mapping[str, Row]) -> dict[str, Verdict]:
-    """The questions that these verdict rows (by measure) answer."""
+def _judged(rows: Mapping[str, Row]) -> dict[str, Any]:
+    """The fields of facts that verdict rows (by measure) fill: gate, questions, and what is known of noise."""
+    counts: Mapping[str, Any] = rows[QUESTIONS["single"]].counts if QUESTIONS["single"] in rows else {}
     return {
-        key: _verdict(rows[measure]) for key, measure in QUESTIONS.items() if measure in rows and rows[measure].verdict
+        "gate": rows["gate"].p if "gate" in rows else math.nan,
+        "questions": {
+            key: _verdict(rows[measure])
+            for key, measure in QUESTIONS.items()
+            if measure in rows and rows[measure].verdict
+        },
+        "flips": float(counts.get("flips", math.nan)),
+        "noise": float(counts.get("own_noise", math.nan)),
+        "repeated": counts.get("noise") == "all",
     }
+
+
+def _verdict(row: Row) -> Verdict:
+    """A verdict row as sentences need it."""
+    more, units = row.counts.get("more_units"), row.counts.get("units")
+    times = 1 + more / units if more and units else math.nan
+    above = bool(row.counts.get("above_zero"))
+    return Verdict(row.verdict, row.value, *row.interval, row.smallest, above, row.estimate.why, times)
 
 
 def _about(conditions: Sequence[Condition], code: int) -> str:
@@ -256,13 +283,14 @@ def facts_to_say(findings: Findings) -> list[Facts]:
 
     Where variants are asked in one order each, nothing can be said of orders, and those settings are left out.
     """
-    first = {(asked.judge, asked.dataset): code for code, asked in reversed(list(enumerate(findings.conditions)))}
+    conditions = findings.conditions
+    first = {(asked.judge, asked.dataset): code for code, asked in reversed(list(enumerate(conditions)))}
     forms = {key: variants_of(findings, code) for key, code in sorted(first.items(), key=lambda entry: entry[1])}
-    kept = []
-    for facts in every_facts(findings):
-        own = findings.conditions[facts.condition]
-        if not (forms[own.judge, own.dataset] and facts.because("no_orders")):
-            kept.append(facts)
+    kept = [
+        facts
+        for facts in every_facts(findings)
+        if not (forms[facts.judge, conditions[facts.condition].dataset] and facts.because("no_orders"))
+    ]
     return kept + [facts for several in forms.values() for facts in several]
 
 
@@ -278,37 +306,38 @@ def variants_of(findings: Findings, condition: int) -> list[Facts]:
 
 
 def _variant(findings: Findings, form: str, rows: Mapping[str, Row]) -> Facts:
-    """The facts of one variant from its verdict rows."""
-    code = next(iter(rows.values())).condition
-    shift = next((row for row in findings.select("variant_shift", condition=code, variant=form)), None)
-    facts, default = facts_of(findings, code), _default(findings.conditions, code, form)
-    several = len({asked.dataset for asked in findings.conditions}) > 1
-    single = rows.get(QUESTIONS["single"])
-    counts: Mapping[str, Any] = single.counts if single else {}
+    """The facts of one variant from its verdict rows; it is held against the default in its own strategy, else the first."""
+    code, conditions = next(iter(rows.values())).condition, findings.conditions
+    own = conditions[code]
+    others = [
+        k
+        for k, asked in enumerate(conditions)
+        if (asked.judge, asked.dataset) == (own.judge, own.dataset) and k != code
+    ]
+    default = min(
+        others,
+        key=lambda k: (
+            conditions[k].variant_key != conditions[others[0]].variant_key,
+            conditions[k].strategy != own.strategy,
+        ),
+    )
+    factor, base = form.partition(" = ")[0], conditions[default]
+    against = f"{factor} = {level_text(base.variant[factor])}" if factor in base.variant else base.strategy
+    shift = next((row.value for row in findings.select("variant_shift", condition=code, variant=form)), math.nan)
+    dataset = [own.dataset] * (len({asked.dataset for asked in conditions}) > 1)
     return replace(
-        facts,
+        facts_of(findings, code),
         condition=code,
-        gate=rows["gate"].p if "gate" in rows else math.nan,
-        questions=_questions(rows),
-        units=int(counts.get("units", 0)),
-        flips=float(counts.get("flips", math.nan)),
-        noise=float(counts.get("own_noise", math.nan)),
-        repeated=counts.get("noise") == "all",
+        units=next((int(row.counts["units"]) for row in rows.values() if "units" in row.counts), 0),
         typical=math.nan,
         gap=None,
-        about=" · ".join([*([findings.conditions[code].dataset] if several else []), f"{form} against {default}"]),
+        about=" · ".join([*dataset, f"{form} against {against}"]),
         variant=form,
-        default=default,
-        shift=shift.value if shift else math.nan,
+        default=against,
+        default_condition=default,
+        shift=shift,
+        **_judged(rows),
     )
-
-
-def _default(conditions: Sequence[Condition], code: int, form: str) -> str:
-    """What a form is held against: the baseline's level of the same factor, else its ordering strategy."""
-    own = conditions[code]
-    first = next(asked for asked in conditions if (asked.judge, asked.dataset) == (own.judge, own.dataset))
-    factor = form.partition(" = ")[0]
-    return f"{factor} = {level_text(first.variant[factor])}" if factor in first.variant else first.strategy
 
 
 def calls_in(call: np.ndarray[Any, Any]) -> int:
@@ -341,11 +370,3 @@ def _shares(
     if len(expected) != len(shares):
         expected = (1 / n if is_full(arm.shown) else math.nan,) * len(shares)
     return shares, expected, leans
-
-
-def _verdict(row: Row) -> Verdict:
-    """A verdict row as sentences need it."""
-    more, units = row.counts.get("more_units"), row.counts.get("units")
-    times = 1 + more / units if more and units else math.nan
-    above = bool(row.counts.get("above_zero"))
-    return Verdict(row.verdict, row.value, *row.interval, row.smallest, above, row.estimate.why, times)

@@ -13,7 +13,7 @@ from rubriclab.model.text import count, shorten
 from rubriclab.sinks.answer import BADGES, Answer, Question
 from rubriclab.sinks.facts import EFFECT, EQUIVALENT, PEOPLE, UNDECIDED, Facts, every_facts
 from rubriclab.sinks.marks import Forest
-from rubriclab.sinks.pictures import plain_point
+from rubriclab.sinks.pictures import mark
 from rubriclab.sinks.text import NBSP, ends, number, reason
 from rubriclab.topics.alt_test import PASSES, SINGLE
 
@@ -163,9 +163,9 @@ def reach_forest(findings: Findings, facts: Facts) -> Forest | None:
         one = next(iter(findings.select("budget_pearson", condition=code, calls=1)), None)
         every = next((row for row in findings.select("pearson", condition=code) if not row.of), None)
         labels = (f"{strategy}, 1 call", one), (f"{strategy}, {count(calls, 'call')}", every if calls > 1 else None)
-        points += [plain_point(row, label) for label, row in labels if row is not None]
+        points += [mark(row, label) for label, row in labels if row is not None]
     person = _row(findings, facts, "people_pearson")
-    points += [plain_point(person, "one person")] if person is not None else []
+    points += [mark(person, "one person")] if person is not None else []
     points = [point for point in points if math.isfinite(point.value)]
     said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in points)
     whom = "the intended levels" if intended_levels(findings, facts.condition) else "people's mean"

@@ -3,71 +3,197 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rubriclab.core.answers import line, turn
-from rubriclab.core.arm import Arm
+from rubriclab.core.arm import TIE, Arm
 from rubriclab.core.topic import MEASURES, TOPICS, Chart, Findings, Row
 from rubriclab.model.judgment import level_text
 from rubriclab.model.text import count
-from rubriclab.sinks.facts import Facts, facts_of
-from rubriclab.sinks.marks import Bars, Cells, Curve, Curves, Forest, Picture, Point, Slopes
-from rubriclab.sinks.text import NBSP, ends, interval, name, number, order_title, reason, value_text
+from rubriclab.sinks.facts import CHOICES, Facts, facts_of, words_of
+from rubriclab.sinks.marks import Bars, Cells, Curve, Curves, Forest, Picture, Point, Slopes, Stack, Stacks
+from rubriclab.sinks.text import NBSP, ends, inside, name, number, order_title, say, value_text
 
 MOST_LINES = 120
 """Lines of single answers that a slope chart shows; the mean is over all."""
+MOST_TASKS = 8
+"""Tasks that get a bar of their own; more are one bar together."""
+MOST_SAID = 20
+"""Numbers that an alt text says."""
+CLICK = "click to read these calls"
 
 
-def _share(value: float) -> str:
-    return number(value, ".0%")
+class Shown(NamedTuple):
+    """The picture of an axis with its title and, below it, how it is to be read."""
+
+    title: str
+    picture: Picture | None
+    note: str
 
 
-def _point(
-    row: Row, label: str, text: str, hover: Sequence[str], *, expected: float = math.nan, decided: bool = False
-) -> Point:
-    """A row as a mark; a number that is not there is a dash, and why it has no interval stands in the hover."""
-    low, high = row.interval
-    shown = text if math.isfinite(row.value) else "–"
-    lines = tuple(line for line in hover if line)
-    return Point(label, row.value, shown, low, high, expected, decided, row.of, lines)
+def main_picture(findings: Findings, facts: Facts, condition: int | None = None) -> Shown:
+    """The picture beside the answer; ``condition``: another ordering strategy than the one that the verdicts are about."""
+    code = facts.condition if condition is None else condition
+    title, note = (say(key, words_of(facts)) for key in ("picture", "caption"))
+    picture: Picture | None
+    if facts.variant:
+        picture = variant_slopes(findings, facts)
+    elif facts.reorder == "criteria":
+        picture = target_cells(findings, code)
+    elif facts.reorder == "responses":
+        picture = by_position(findings, facts)
+    elif facts.reorder in CHOICES:
+        picture = winner_stacks(findings.judgments.arms[code])
+    elif facts.reorder == "bare":
+        picture = generic(Chart("bars", "score_share", by="score"), findings, code)
+    else:
+        picture = share_bars(findings, facts, code)
+        if isinstance(picture, Bars):
+            note = say("whiskers" if picture.points[0].has_interval else "no_whiskers", words_of(facts))
+    return Shown(title, picture, note)
 
 
-def plain_point(row: Row, label: str) -> Point:
-    """A row as a mark, in the words of its measure."""
-    hover = name(row), value_text(row), interval(row) or reason(row)
-    return _point(row, label, number(row.value, row.about.form), hover)
+def picture_of(findings: Findings, measure: str, condition: int) -> Picture | None:
+    """The picture of one measure in one condition: its own where it has one, else what its topic declares, else a forest."""
+    if measure == "position_share" and not findings.conditions[condition].chooses:
+        return share_bars(findings, facts_of(findings, condition), condition)
+    if measure in ("position_given_score", "position_shift"):
+        return (score_cells if measure == "position_given_score" else target_cells)(findings, condition)
+    declared = [chart for topic in TOPICS.values() for chart in topic.charts if chart.measure == measure]
+    return generic(declared[0] if declared else Chart("forest", measure), findings, condition)
+
+
+def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
+    """What a topic declares: any measure as bars, cells, curves (a line for each ``across``) or a forest, without a word of its own."""
+    rows = [row for row in findings.select(chart.measure, condition=condition) if math.isfinite(row.value)]
+    if not rows or chart.kind == "forest" or not chart.by:
+        return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
+    points = {(row.of.get(chart.across), row.of[chart.by]): mark(row, str(row.of[chart.by])) for row in rows}
+    by, alt = chart.by.capitalize(), f"{rows[0].about.name}: {_said(points.values())}."
+    if chart.kind == "bars":
+        return Bars(tuple(points.values()), by, alt)
+    if chart.kind == "curve":
+        return _curves(points, (by, rows[0].about.unit or rows[0].about.name), alt)
+    centred = {key: replace(point, expected=0.0) for key, point in points.items()}
+    return _grid(centred, (by, chart.across.capitalize()), alt, max(1e-9, *(abs(row.value) for row in rows)))
+
+
+def mark(row: Row, label: str, *hover: str, **more: Any) -> Point:
+    """A row as a mark: its number (a dash where there is none) and interval; ``hover``: its lines, else the measure's words."""
+    text = number(row.value, row.about.form) if math.isfinite(row.value) else "–"
+    lines = hover or (name(row), value_text(row), inside(row))
+    return Point(label, row.value, text, *row.interval, of=row.of, hover=tuple(filter(None, lines)), **more)
+
+
+def _said(points: Iterable[Point]) -> str:
+    return "; ".join(f"{point.hover[0]} {point.text}" for point in list(points)[:MOST_SAID])
+
+
+# ---------------------------------------------------------------- bars
 
 
 def share_bars(findings: Findings, facts: Facts, condition: int | None = None) -> Bars | None:
-    """How often each position was chosen, with the interval of each share and where it would be without an effect.
+    """How often each position was chosen, or won, with its interval and where it would be without an effect.
 
-    ``condition``: another strategy of the same judge than the one that the verdicts are about; nothing is decided there.
+    Of pairs and lists shares and intervals are the verdict's own (a tie counts as a share of a win). ``condition``: another
+    strategy of the same judge than the one that the verdicts are about; nothing is decided there.
     """
     own = condition in (None, facts.condition)
-    rows = findings.select("position_share", condition=facts.condition if own else condition)
-    if not rows:
+    if facts.reorder in CHOICES and facts.shares:
+        points = _by_position(findings, facts, facts.shares, ".0%")
+    else:
+        rows = findings.select("position_share", condition=facts.condition if own else condition)
+        points = [
+            mark(
+                row, str(p + 1), f"Position {p + 1}: {number(row.value, '.0%')} of calls", inside(row),
+                f"without position bias: {number(facts.expected[p], '.0%')}" if own and math.isfinite(facts.expected[p]) else "",
+                expected=facts.expected[p] if own else math.nan, decided=own and facts.decided[p],
+            )
+            for p, row in enumerate(rows)
+        ]  # fmt: skip
+    if not points:
         return None
-    points = []
-    for p, row in enumerate(rows):
-        expected = facts.expected[p] if own else math.nan
-        hover = (
-            f"Position {p + 1}: {_share(row.value)} of calls",
-            ends(*row.interval, form=".0%", level=row.level) or reason(row),
-            f"without position bias: {_share(expected)}" if math.isfinite(expected) else "",
-        )
-        decided = own and facts.decided[p]
-        points.append(_point(row, str(p + 1), _share(row.value), hover, expected=expected, decided=decided))
-    even = {_share(point.expected) for point in points if math.isfinite(point.expected)}
+    even = {number(point.expected, ".0%") for point in points if math.isfinite(point.expected)}
     reference = f"no bias: {even.pop()}" if len(even) == 1 else ""
-    said = ", ".join(number(100 * point.value, ".0f") for point in points)
-    intervals = "with 95 % intervals" if points[0].has_interval else "without intervals"
+    shares = ", ".join(number(100 * point.value, ".0f") for point in points)
+    intervals = f"with 95{NBSP}% intervals" if points[0].has_interval else "without intervals"
     dotted = f" A dotted line marks {reference.removeprefix('no bias: ')}." if reference else ""
-    alt = f"Bar chart of the share of calls that chose each position: {said} per cent, {intervals}.{dotted}"
-    return Bars(tuple(points), "Position in the list", alt, reference)
+    what = (
+        "how often the answer at each position won"
+        if facts.reorder in CHOICES
+        else "the share of calls that chose each position"
+    )
+    alt = f"Bar chart of {what}: {shares} per cent, {intervals}.{dotted}"
+    return Bars(tuple(points), "Position" if facts.reorder in CHOICES else "Position in the list", alt, reference)
+
+
+def _by_position(findings: Findings, facts: Facts, values: Sequence[float], form: str) -> list[Point]:
+    """A mark a position, with the intervals of the verdict about positions; ``values`` - their leans are the middle."""
+    rows = [row for row in findings.select("favours_positions", condition=facts.condition) if not row.of]
+    intervals = rows[0].counts.get("intervals") if rows else None
+    points = []
+    for p, (value, lean) in enumerate(zip(values, facts.leans, strict=True)):
+        middle, text = value - lean, number(value, form)
+        low, high = (end + middle for end in (intervals[p] if intervals else (math.nan, math.nan)))
+        hover = (f"Position {p + 1}: {text}", ends(low, high, form) or "no interval")
+        points.append(Point(str(p + 1), value, text, low, high, middle, facts.decided[p], {"position": p + 1}, hover))
+    return points
+
+
+def winner_stacks(arm: Arm) -> Stacks | None:
+    """Of comparisons asked in two orders or more: the same candidate wins, or the same position (Shi et al., section 2.1).
+
+    One call in each order. A bar for all, and one for each task where there are two to eight.
+    """
+    kind = winner_classes(arm)
+    known = kind >= 0
+    if not known.any():
+        return None
+    names: tuple[str, ...] = ("same winner", "first twice", "second twice")
+    if arm.condition.reorder == "lists":
+        names = ("same winner", "always the first", "always the last", "other changes")
+    tasks = arm.run.items["task"].iloc[arm.item_code].astype(object).to_numpy()
+    several = sorted({str(task) for task in tasks[known] if isinstance(task, str)})
+    groups = {"all": known}
+    if 2 <= len(several) <= MOST_TASKS:
+        groups |= {task: known & (tasks == task) for task in several}
+    stacks = []
+    for label, mine in groups.items():
+        of = f"of {count(int(mine.sum()), 'comparison')}"
+        parts = []
+        for k, part in enumerate(names):
+            share = float((kind[mine] == k).mean())
+            text = number(share, ".0%")
+            parts.append(Point(part, share, text, hover=(f"{label}: {part}", f"{text} {of}")))
+        stacks.append(Stack(label, tuple(parts)))
+    said = ", ".join(f"{part.label} {part.text}" for part in stacks[0].parts)
+    alt = f"Stacked bars of {count(int(known.sum()), 'comparison')} asked in several orders: {said}."
+    return Stacks(tuple(stacks), names, alt)
+
+
+def winner_classes(arm: Arm) -> np.ndarray[Any, Any]:
+    """(items,): 0 the same winner in every order, 1 always the first position (or a tie), 2 always the last, 3 else; -1
+    where fewer than two orders were parsed."""
+    kept = np.flatnonzero(arm.ok)
+    cell = arm.item[kept] * len(arm.shown) + arm.order[kept]
+    row = kept[np.unique(cell, return_index=True)[1]]
+    item, winner, position = arm.item[row], arm.score[row], arm.position[row]
+
+    def always(at: int) -> np.ndarray[Any, Any]:
+        return np.asarray(np.bincount(item, (position != at) & (position != TIE), arm.items) == 0)
+
+    lowest, highest = np.full(arm.items, arm.positions), np.full(arm.items, -1)
+    np.minimum.at(lowest, item, winner)
+    np.maximum.at(highest, item, winner)
+    kind = np.select([lowest == highest, always(0), always(arm.positions - 1)], [0, 1, 2], 3)
+    return np.asarray(np.where(np.bincount(item, minlength=arm.items) > 1, kind, -1))
+
+
+# ---------------------------------------------------------------- cells
 
 
 def _grid(points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, span: float | None = None) -> Cells:
@@ -81,24 +207,20 @@ def score_cells(findings: Findings, condition: int) -> Cells | None:
     """Score x position: of the calls that gave a score, the share that chose it at each position, at equal exposure."""
     points = {}
     even = 1 / max(1, findings.conditions[condition].positions)
+    no_bias = number(even, ".0%")
     for row in findings.select("position_given_score", condition=condition):
         score, position, given = row.of["score"], row.of["position"], row.counts["n"]
-        hover = (
-            f"Score {score:g} at position {position}",
-            f"{_share(row.value)} of the {count(given, 'call')} that gave {score:g}" if given else "never given",
-            interval(row) or reason(row),
-            f"even: {_share(even)}",
-            "click to read these calls",
+        share = (
+            f"{number(row.value, '.0%')} of the {count(given, 'call')} that gave {score:g}" if given else "never given"
         )
-        points[f"{score:g}", position] = _point(row, str(position), _share(row.value), hover, expected=even)
+        hover = f"Score {score:g} at position {position}", share, inside(row), f"even: {no_bias}", CLICK
+        points[f"{score:g}", position] = mark(row, str(position), *hover, expected=even)
     known = [point for point in points.values() if math.isfinite(point.value)]
     if not known:
         return None
     top = max(known, key=lambda point: point.value)
-    alt = (
-        f"Heatmap, score by position: the largest cell is score {top.of['score']} at position {top.of['position']} "
-        f"with {top.text}; without position bias every cell would be {_share(even)}."
-    )
+    largest = f"the largest cell is score {top.of['score']} at position {top.of['position']} with {top.text}"
+    alt = f"Heatmap, score by position: {largest}; without position bias every cell would be {no_bias}."
     return _grid(points, ("Position in the list", "Score chosen"), alt)
 
 
@@ -109,26 +231,26 @@ def target_cells(findings: Findings, condition: int) -> Cells | None:
     targets = list(dict.fromkeys(row.of["target"] for row in rows))
     for row in sorted(rows, key=lambda row: (-targets.index(row.of["target"]), row.of["position"])):
         target, position = row.of["target"], row.of["position"]
-        text = number(row.value, "+.2f")
-        kind = "simultaneous " if row.level > 0.95 else ""
-        hover = (
-            f"{target} at position {position}",
-            f"{text}{NBSP}points from its own mean",
-            kind + interval(row) if interval(row) else reason(row),
-            "click to read these calls",
-        )
-        points[target, position] = _point(row, str(position), text, hover, expected=0.0)
+        simultaneous = "simultaneous " if row.level > 0.95 and np.isfinite(row.interval).all() else ""
+        away = f"{number(row.value, '+.2f')}{NBSP}points from its own mean"
+        hover = f"{target} at position {position}", away, simultaneous + inside(row), CLICK
+        points[target, position] = mark(row, str(position), *hover, expected=0.0)
     known = [point for point in points.values() if math.isfinite(point.value)]
     if not known:
         return None
     top = max(known, key=lambda point: abs(point.value))
-    alt = (
-        f"Heatmap, criterion by position, in points from the criterion's own mean: the largest cell is {top.of['target']} "
-        f"at position {top.of['position']} with {top.text}."
-    )
+    largest = f"the largest cell is {top.of['target']} at position {top.of['position']} with {top.text}"
+    alt = f"Heatmap, criterion by position, in points from the criterion's own mean: {largest}."
     # Full colour at twice the smallest effect that matters, or at the largest cell where that is further.
-    smallest = findings.reading.smallest.mean * findings.judgments.arms[condition].step
-    return _grid(points, ("Position in the list", ""), alt, max(2 * smallest, abs(top.value)))
+    return _grid(points, ("Position in the list", ""), alt, max(2 * smallest_mean(findings, condition), abs(top.value)))
+
+
+def smallest_mean(findings: Findings, condition: int) -> float:
+    """The smallest change of the mean that matters, in points of a condition's scale."""
+    return findings.reading.smallest.mean * findings.judgments.arms[condition].step
+
+
+# ---------------------------------------------------------------- slopes
 
 
 def score_slopes(findings: Findings, facts: Facts, condition: int | None = None) -> Slopes | None:
@@ -140,31 +262,48 @@ def score_slopes(findings: Findings, facts: Facts, condition: int | None = None)
     code = facts.condition if condition is None else condition
     arm = findings.judgments.arms[code]
     by_turn = facts.by_turn and bool(findings.select("turn", condition=code))
-    row = next(iter(findings.select("turn" if by_turn else "line", condition=code)), None)
-    if row is None or not math.isfinite(row.value):
+    rows = findings.select("turn" if by_turn else "line", condition=code)
+    if not rows:
         return None
-    left, right = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
-    known = np.flatnonzero(np.isfinite(left))
-    if not len(known):
-        return None
-    shown = known[np.linspace(0, len(known) - 1, min(len(known), MOST_LINES)).astype(int)]
-    first = {int(text): k for k, text in reversed(list(enumerate(arm.text)))}
-    ids = findings.judgments.items["item_id"].iloc[arm.item_code].to_numpy()
-    items = tuple((str(ids[first[int(k)]]), float(left[k]), float(right[k])) for k in shown)
     upwards = list(arm.names)
     labels = ("downwards", "upwards") if by_turn else (order_title(upwards[::-1]), order_title(upwards))
-    middle = float((left[known] + right[known]).mean()) / 2
-    mean = middle - row.value / 2, middle + row.value / 2
-    text = number(row.value, "+.2f")
-    hover = (f"Mean difference {text}{NBSP}points", interval(row) or reason(row))
-    difference = _point(row, "difference", text, hover)
-    alt = (
-        f"Slope chart of {count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}: the mean difference "
-        f"is {text} points ({hover[1]})."
+    first = np.unique(arm.text, return_index=True)[1]
+    ends_of = _lines_of_items(arm, turn(arm.shown) if by_turn else line(arm.shown))
+    return _slopes(findings, rows[0], labels, arm.item_code[first], *ends_of)
+
+
+def variant_slopes(findings: Findings, facts: Facts) -> Slopes | None:
+    """Each answer's mean score in the default and in a variant; the mean difference is the row ``variant_shift``."""
+    rows = findings.select("variant_shift", condition=facts.condition, variant=facts.variant)
+    if not rows:
+        return None
+    every = len(findings.judgments.items)
+    before, after = (
+        _item_means(findings.judgments.arms[code], every) for code in (facts.default_condition, facts.condition)
     )
-    smallest = findings.reading.smallest.mean * arm.step
-    scale = float(arm.scores[0]), float(arm.scores[-1])
-    return Slopes(labels, items, mean, scale, alt, difference, smallest, left_out=len(known) - len(items))
+    return _slopes(findings, rows[0], (facts.default, facts.variant), np.arange(every), before, after)
+
+
+def _slopes(
+    findings: Findings, row: Row, labels: tuple[str, str], items: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> Slopes | None:
+    """Lines of the run's ``items`` between two ends, (items,) each, NaN without one; ``row``: their mean difference."""
+    known = np.flatnonzero(np.isfinite(left) & np.isfinite(right))
+    if not len(known) or not math.isfinite(row.value):
+        return None
+    shown = known[np.linspace(0, len(known) - 1, min(len(known), MOST_LINES)).astype(int)]
+    ids = findings.judgments.items["item_id"].iloc[items[shown]].astype(str)
+    lines = tuple(zip(ids, left[shown].tolist(), right[shown].tolist(), strict=True))
+    middle = float((left[known] + right[known]).mean()) / 2
+    text = number(row.value, "+.2f")
+    difference = mark(row, "difference", f"Mean difference {text}{NBSP}points", inside(row))
+    between = f"{count(len(known), 'answer')} between two orders, {labels[0]} and {labels[1]}"
+    alt = f"Slope chart of {between}: the mean difference is {text} points ({inside(row)})."
+    scores = findings.judgments.arms[row.condition].scores
+    return Slopes(
+        labels, lines, (middle - row.value / 2, middle + row.value / 2), (float(scores[0]), float(scores[-1])), alt,
+        difference, smallest_mean(findings, row.condition), left_out=len(known) - len(lines),
+    )  # fmt: skip
 
 
 def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,41 +326,42 @@ def _lines_of_items(arm: Arm, towards: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return mean + slope * (-1 - middle), mean + slope * (1 - middle)
 
 
+def _item_means(arm: Arm, every: int) -> np.ndarray:
+    """(every item of the run,): its mean score over an arm's parsed calls; NaN where there is none."""
+    item = arm.item_code[arm.item[arm.ok]]
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.bincount(item, arm.value[arm.ok], every) / np.bincount(item, minlength=every))
+
+
+# ---------------------------------------------------------------- intervals and curves
+
+
 def row_forest(rows: Sequence[Row], axis: str, smallest: float = math.nan, by: str = "") -> Forest | None:
     """Rows with their intervals under each other; coloured nowhere, for such rows carry no verdict.
 
     ``by``: the part of ``of`` that names a row where all else is the same.
     """
-    points = tuple(plain_point(row, str(row.of[by]) if by else name(row)) for row in rows if math.isfinite(row.value))
-    said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in points[:20])
-    return Forest(points, axis, f"Intervals: {said}.", smallest) if points else None
+    return forest_of([mark(row, str(row.of[by]) if by else name(row)) for row in rows], axis, smallest)
 
 
-def picture_of(findings: Findings, measure: str, condition: int) -> Picture | None:
-    """The picture of one measure in one condition: its own where it has one, else what its topic declares, else a forest."""
-    if measure == "position_share":
-        return share_bars(findings, facts_of(findings, condition), condition)
-    if measure in ("position_given_score", "position_shift"):
-        return (score_cells if measure == "position_given_score" else target_cells)(findings, condition)
-    declared = [chart for topic in TOPICS.values() for chart in topic.charts if chart.measure == measure]
-    return generic(declared[0] if declared else Chart("forest", measure), findings, condition)
+def forest_of(points: Iterable[Point], axis: str, smallest: float = math.nan) -> Forest | None:
+    """The marks that have a number, under each other."""
+    known = tuple(point for point in points if math.isfinite(point.value))
+    said = "; ".join(f"{point.label} {point.text} ({point.hover[2]})" for point in known[:MOST_SAID])
+    return Forest(known, axis, f"Intervals: {said}.", smallest) if known else None
 
 
-def generic(chart: Chart, findings: Findings, condition: int) -> Picture | None:
-    """What a topic declares: any measure as bars, cells, curves (a line for each ``across``) or a forest, without a word of its own."""
-    rows = [row for row in findings.select(chart.measure, condition=condition) if math.isfinite(row.value)]
-    if not rows or chart.kind == "forest" or not chart.by:
-        return row_forest(rows, rows[0].about.unit or rows[0].about.name) if rows else None
-    points = {(row.of.get(chart.across), row.of[chart.by]): plain_point(row, str(row.of[chart.by])) for row in rows}
-    said = "; ".join(f"{point.hover[0]} {point.text}" for point in list(points.values())[:20])
-    alt = f"{rows[0].about.name}: {said}."
-    if chart.kind == "bars":
-        return Bars(tuple(points.values()), chart.by.capitalize(), alt)
-    if chart.kind == "curve":
-        return _curves(points, (chart.by.capitalize(), rows[0].about.unit or rows[0].about.name), alt)
-    centred = {key: replace(point, expected=0.0) for key, point in points.items()}
-    span = max(1e-9, *(abs(row.value) for row in rows))
-    return _grid(centred, (chart.by.capitalize(), chart.across.capitalize()), alt, span)
+def by_position(findings: Findings, facts: Facts) -> Curves | None:
+    """Answers of one call: how far they score from their own mean at each position, with the verdict's own intervals."""
+    points = _by_position(findings, facts, facts.leans, "+.2f")
+    said = ", ".join(point.text for point in points)
+    alt = f"Line chart of the mean score at each position in the call, in points from the answers' own mean: {said}."
+    axes, smallest = ("Position in the call", "points from the own mean"), smallest_mean(findings, facts.condition)
+    return (
+        _curves({(facts.judge, point.label): point for point in points}, axes, alt, smallest=smallest)
+        if points
+        else None
+    )
 
 
 def _curves(points: Mapping[tuple[Any, Any], Point], axes: tuple[str, str], alt: str, **more: float) -> Curves:
@@ -243,10 +383,11 @@ def levelled_factors(findings: Findings) -> list[str]:
     for condition in findings.conditions:
         for key, level in condition.variant.items():
             levels.setdefault(key, set()).add(level)
-    numbers = {
-        key: all(isinstance(x, int | float) and not isinstance(x, bool) for x in of) for key, of in levels.items()
-    }
-    return [key for key, of in levels.items() if len(of) > 1 and (numbers[key] or "effort" in key)]
+    return [key for key, of in levels.items() if len(of) > 1 and (all(map(_is_number, of)) or "effort" in key)]
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool)
 
 
 def level_curves(findings: Findings, measure: str, factor: str, dataset: str) -> Curves | None:
@@ -254,35 +395,30 @@ def level_curves(findings: Findings, measure: str, factor: str, dataset: str) ->
 
     Of a judge's conditions at a level that with the most orders; a shift from the baseline is 0 there.
     """
-    about, baseline, best = (
-        MEASURES.get(measure),
-        dict[str, Mapping[str, Any]](),
-        dict[tuple[str, str], tuple[int, Row]](),
-    )
+    baseline: dict[str, Mapping[str, Any]] = {}
     levels: dict[str, Any] = {}
+    best: dict[tuple[str, str], tuple[int, Row]] = {}
     for code, condition in enumerate(findings.conditions):
         if condition.dataset != dataset or factor not in condition.variant:
             continue
         own = baseline.setdefault(condition.judge, condition.variant)
         if any(level != own.get(key) for key, level in condition.variant.items() if key != factor):
             continue
-        level = level_text(condition.variant[factor])
+        level, orders = level_text(condition.variant[factor]), len(findings.judgments.arms[code].shown)
         levels[level] = condition.variant[factor]
         for row in findings.select(measure, condition=code):
-            orders = len(findings.judgments.arms[code].shown)
             if set(row.of) <= {"variant"} and orders > best.get((condition.judge, level), (0, row))[0]:
                 best[condition.judge, level] = orders, row
     known = {key: row for key, (_, row) in best.items() if math.isfinite(row.value)}
-    if about is None or len({level for _, level in known}) < 2:
+    if len({level for _, level in known}) < 2:
         return None
-    numbers = all(isinstance(level, int | float) for level in levels.values())
-    ranked = sorted(levels, key=lambda level: levels[level]) if numbers else list(levels)
+    ranked = sorted(levels, key=levels.__getitem__) if all(map(_is_number, levels.values())) else list(levels)
     points = {}
     for judge, level in sorted(known, key=lambda key: ranked.index(key[1])):
         row = known[judge, level]
-        text = number(row.value, about.form)
-        hover = f"{judge}, {factor.replace('_', ' ')} {level}", value_text(row), interval(row) or reason(row)
-        points[judge, level] = _point(row, level, text, hover)
-    said = "; ".join(f"{judge} at {level} {point.text}" for (judge, level), point in list(points.items())[:20])
+        title = f"{judge} at {factor.replace('_', ' ')} {level}"
+        points[judge, level] = mark(row, level, title, value_text(row), inside(row))
+    about = MEASURES[measure]
     unit = about.unit if about.unit in ("points", "percentage points") else ""
-    return _curves(points, (factor.replace("_", " ").capitalize(), unit), f"{about.name} against {factor}: {said}.")
+    axes = factor.replace("_", " ").capitalize(), unit
+    return _curves(points, axes, f"{about.name} against {factor}: {_said(points.values())}.")

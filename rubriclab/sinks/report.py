@@ -15,7 +15,6 @@ from markupsafe import Markup
 from rubriclab.core.topic import Findings
 from rubriclab.model.text import LabError, count, shorten
 from rubriclab.sinks.answer import judged
-from rubriclab.sinks.axis_pictures import choice_bars
 from rubriclab.sinks.cards import example_of
 from rubriclab.sinks.facts import Facts, calls_in, facts_to_say
 from rubriclab.sinks.marks import LIGHT, Bars, Cells, ink, shade
@@ -109,7 +108,7 @@ def _part(
     arm = findings.judgments.arms[facts.condition]
     drawn: dict[str, Bars | Cells | None] = {
         "Criterion by position, points from the criterion's own mean": target_cells(findings, facts.condition),
-        "How often each position was chosen": share_bars(findings, facts) or choice_bars(findings, facts),
+        "How often each position was chosen": share_bars(findings, facts),
         "Score by position": score_cells(findings, facts.condition),
     }
     drawings = [(title, picture) for title, picture in drawn.items() if picture and not facts.variant]

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rubriclab.core.topic import MEASURES, REASONS, Findings, Measure, Row
+from rubriclab.core.topic import MEASURES, REASONS, Caution, Findings, Measure, Row
 from rubriclab.model.judgment import Condition, order_text
 from rubriclab.model.text import printable, shorten
 
 MINUS, NBSP = "\u2212", "\u00a0"
 UNKNOWN = "unknown"
 MOST_SHOWN = 40
+SENTENCES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "sentences.toml").read_text("utf-8"))
+"""Tables of sentences by their keys; see the file."""
 LEAN_OF_CRITERIA = replace(
     MEASURES["favours_positions"], name="Largest change of a criterion's score at a position", form=".2f", unit="points"
 )
@@ -54,6 +59,28 @@ def ends(low: float, high: float, form: str = ".2f", level: float = 0.95, limits
     limits = tuple(limits)
     lower, upper = beside(low, limits, form), beside(high, limits, form)
     return f"{100 * level:.4g}{NBSP}% CI {lower.removesuffix(NBSP + '%')} to {upper}"
+
+
+class _Fields(dict[str, Any]):
+    """What stands in a sentence's braces: a given field, else one of ``words``, with fields of its own."""
+
+    words: Mapping[str, str]
+
+    def __missing__(self, key: str) -> str:
+        return self.words[key].format_map(self)
+
+
+def say(key: str, tables: Iterable[str], **fields: Any) -> str:
+    """The sentence ``key`` of the last of these tables that has it, with its fields and other words filled in."""
+    given = _Fields(fields)
+    given.words = {name: words for table in tables for name, words in SENTENCES.get(table, {}).items()}
+    return given.words[key].format_map(given).replace(" %", NBSP + "%")
+
+
+def caution_text(caution: Caution) -> str:
+    """A caution with “1 item” for “1 items” and a no-break space before %."""
+    singular = re.sub(r"\b1 ((?:independent )?(?:item|group|judgment|instruction|unit))s\b", r"1 \1", caution.sentence)
+    return re.sub(r"(?<=\d)%", f"{NBSP}%", singular)
 
 
 def axis_name(axis: str) -> str:
@@ -102,6 +129,11 @@ def interval(row: Row, about: Measure | None = None) -> str:
 def reason(row: Row) -> str:
     """Why a row has no number, interval or verdict, in words; empty where it has."""
     return REASONS[row.why] if row.why else ""
+
+
+def inside(row: Row) -> str:
+    """The interval of a row, or why it has none."""
+    return interval(row) or reason(row)
 
 
 def value_text(row: Row, about: Measure | None = None) -> str:

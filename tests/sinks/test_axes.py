@@ -9,11 +9,11 @@ import pytest
 
 from rubriclab.core.judgments import Judgments
 from rubriclab.sinks.answer import answers
-from rubriclab.sinks.axis_pictures import choice_bars, main_picture, winner_classes, winner_stacks
 from rubriclab.sinks.cards import card_of, pair_of
 from rubriclab.sinks.charts import draw
 from rubriclab.sinks.facts import facts_of
 from rubriclab.sinks.marks import Bars, Curves, Stacks
+from rubriclab.sinks.pictures import main_picture, share_bars, winner_classes, winner_stacks
 from rubriclab.sinks.report import report_html
 from rubriclab.sinks.text import NBSP
 from tests.tables import comparisons, findings, responses
@@ -80,7 +80,7 @@ def test_lists_have_a_class_for_other_changes() -> None:
 
 def test_shares_of_sides_are_the_verdicts_own() -> None:
     found = findings(pairs(30, 10))
-    picture, row = choice_bars(found, facts_of(found)), found.select("favours_positions")[0]
+    picture, row = share_bars(found, facts_of(found)), found.select("favours_positions")[0]
     assert isinstance(picture, Bars)
     assert [point.value for point in picture.points] == row.counts["shares"]
     low, high = row.counts["intervals"][0]

@@ -134,7 +134,7 @@ def test_a_measure_against_the_levels_of_a_factor_is_a_line_a_judge() -> None:
     assert [trace.name for trace in figure.data] == ["cold", "warm"]
     assert figure.layout.showlegend
     assert list(figure.data[1].x) == [0.0, 0.25, 1.0]
-    assert "warm at 0.25" in picture.alt
+    assert "warm at temperature 0.25" in picture.alt
     assert level_curves(findings, "within_item_sd", "temperature", "B") is None
     assert level_curves(findings, "nothing", "temperature", "A") is None
 
